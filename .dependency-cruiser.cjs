@@ -1,0 +1,42 @@
+/** Import rules: imports point inward, services meet on the wire, no cycles. */
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'services-share-only-the-kit',
+      comment: 'Services never import each other; they meet on the wire.',
+      severity: 'error',
+      from: { path: '^services/([^/]+)/', pathNot: '^services/kit/' },
+      to: { path: '^services/', pathNot: '^services/(kit|$1)/' },
+    },
+    { name: 'kit-stands-alone', severity: 'error', from: { path: '^services/kit/' }, to: { path: '^services/(?!kit/)' } },
+    {
+      name: 'planning-cannot-write',
+      comment: 'Planning is read-only by construction: it never sees a writer.',
+      severity: 'error',
+      from: { path: '^services/agentd/planning/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^services/agentd/(execution|adapters|cli|http)/' },
+    },
+    {
+      name: 'adapters-stay-outside',
+      comment: 'Only the composition root names adapters.',
+      severity: 'error',
+      from: { path: '^services/agentd/(runs|planning|execution|git|http)/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^services/agentd/adapters/' },
+    },
+    {
+      name: 'fp-ts-stays-in-the-decoder',
+      severity: 'error',
+      from: { path: '^(services|test)/', pathNot: '^services/kit/decode\\.ts$' },
+      to: { path: 'node_modules/fp-ts' },
+    },
+    { name: 'no-tests-in-production', severity: 'error', from: { pathNot: '(\\.test\\.ts$|^test/)' }, to: { path: '(\\.test\\.ts$|^test/)' } },
+    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: { extensions: ['.ts', '.js', '.json'], exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default'] },
+  },
+};

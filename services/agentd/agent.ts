@@ -1,0 +1,130 @@
+import type { Gate } from './action.ts';
+import type { RunEvent } from './runs/event.ts';
+import type { Run } from './runs/run.ts';
+import type { RunPage, RunQuery } from './runs/run-store.ts';
+
+/** The use cases of core-agentd. Command line and HTTP routes are two faces of this one interface. */
+export interface Agent {
+  planIssue(request: PlanRequest, watch: Watch): Promise<Run>;
+  runs(query: RunQuery): Promise<RunPage>;
+  /** Full id or unique prefix. */
+  run(idOrPrefix: string): Promise<Run>;
+  events(runId: string, afterSeq: number): Promise<RunEvent[]>;
+  /** The patch of the whole run, bytes as they will be applied; empty when only a comment is proposed. */
+  diff(runId: string): Promise<Uint8Array>;
+  /** Bytes of one artifact that the run names, for example a validation log. */
+  artifact(runId: string, digest: string): Promise<Uint8Array>;
+  decide(request: DecisionRequest): Promise<Run>;
+  execute(request: ExecutionRequest, watch: Watch): Promise<Run>;
+  resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run>;
+  /** What `undo` would do, in order, without doing it. */
+  undoPlan(runId: string): Promise<readonly UndoStep[]>;
+  undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run>;
+  cancel(request: {
+    readonly run_id: string;
+    readonly by: Person;
+    readonly reason: string | null;
+  }): Promise<Run>;
+  verify(runId: string): Promise<Verification>;
+  prune(request: PruneRequest): Promise<PruneResult>;
+  recovery(runId: string): Promise<Readonly<Record<string, unknown>>>;
+  capabilities(): Promise<Readonly<Record<string, unknown>>>;
+  /** The planner's tools with their JSON schemas. */
+  tools(): readonly { readonly name: string; readonly description: string; readonly parameters: unknown }[];
+}
+
+/** Who acts: the name of their token, and the scopes that it carries. */
+export interface Person {
+  readonly name: string;
+  readonly scopes: readonly string[];
+}
+
+/** How a long use case shows what it does, and how it is stopped. */
+export interface Watch {
+  /** One line for people: what is being done now. `action_id` when it belongs to one action. */
+  readonly progress: (update: ProgressUpdate) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface ProgressUpdate {
+  readonly step: string;
+  readonly state: 'started' | 'output' | 'succeeded' | 'failed' | 'refused' | 'blocked' | 'unknown' | 'info';
+  readonly message: string;
+  readonly action_id?: string;
+  /** Milliseconds, when something ended. */
+  readonly duration_ms?: number;
+}
+
+export interface PlanRequest {
+  readonly owner: string;
+  readonly repo: string;
+  readonly number: number;
+  /** Name or dashboard key; default `Depute`. */
+  readonly role?: string;
+  readonly forge?: string;
+  readonly planner?: 'patch' | 'model';
+  readonly dry_run?: boolean;
+  readonly idempotency_key?: string;
+  readonly by: Person;
+}
+
+export interface DecisionRequest {
+  readonly run_id: string;
+  readonly decision: 'approve' | 'reject';
+  /** Each action with the digest that the person saw. All or none is recorded. */
+  readonly actions: readonly { readonly action_id: string; readonly digest: string }[];
+  readonly reason: string | null;
+  readonly claimed_approver: string | null;
+  readonly by: Person;
+}
+
+export interface ExecutionRequest {
+  readonly run_id: string;
+  /** The person's checkout; null for a run that only comments. */
+  readonly repo_dir: string | null;
+  /** action_ids; null selects every action. */
+  readonly actions: readonly string[] | null;
+  readonly dry_run: boolean;
+  readonly by: Person;
+}
+
+export interface UndoStep {
+  readonly action_id: string;
+  readonly kind: string;
+  /** `undo` will be taken back, `keep` cannot be, `nothing` has nothing to take back. */
+  readonly effect: 'undo' | 'keep' | 'nothing';
+  readonly message: string;
+}
+
+/** What an offline check of a run found; `problems` is empty when all holds. */
+export interface Verification {
+  readonly run_id: string;
+  readonly events: number;
+  readonly head: string;
+  readonly artifacts: number;
+  readonly problems: readonly { readonly where: string; readonly what: string }[];
+}
+
+export interface PruneRequest {
+  /** RFC 3339; runs whose last event is older go. */
+  readonly before: string;
+  /** `clones` removes working copies alone; `runs` leaves a tombstone of each run. */
+  readonly what: 'clones' | 'runs';
+  readonly dry_run: boolean;
+}
+
+export interface PruneResult {
+  readonly clones: readonly string[];
+  readonly runs: readonly string[];
+  /** Left alone, with the reason: still running, or never finished. */
+  readonly kept: readonly { readonly run_id: string; readonly reason: string }[];
+  readonly bytes: number;
+}
+
+/** Ways to name actions on a command line. */
+export interface ActionSelection {
+  readonly actions: readonly string[];
+  readonly gate?: Gate;
+  readonly all?: boolean;
+  readonly up_to?: number;
+}

@@ -1,0 +1,111 @@
+/** What planning may ask of a code forge. Reads only: there is no method here that changes anything. */
+
+export interface RepositoryRef {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+export interface Repository extends RepositoryRef {
+  /** Canonical names, after a rename was followed. */
+  readonly owner: string;
+  readonly repo: string;
+  readonly default_branch: string;
+  /** Where git fetches from and pushes to. A path for the local forge. */
+  readonly clone_url: string;
+  readonly push_url: string;
+  /** Page for people; null where the forge has none. */
+  readonly html_url: string | null;
+  readonly archived: boolean;
+  /** The forge's own clock when it answered (RFC 3339), for questions about "since". */
+  readonly forge_time: string;
+}
+
+/** How the author stands to the repository, by the forge's word; outsiders' text is untrusted. */
+export type Association = 'owner' | 'member' | 'collaborator' | 'contributor' | 'none';
+
+export interface Author {
+  readonly login: string;
+  readonly association: Association;
+  readonly bot: boolean;
+}
+
+export interface Issue {
+  readonly number: number;
+  readonly title: string;
+  readonly body: string;
+  readonly state: 'open' | 'closed';
+  readonly locked: boolean;
+  readonly author: Author;
+  readonly labels: readonly string[];
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly html_url: string | null;
+}
+
+export interface Comment {
+  /** The forge's identifier, as a string. */
+  readonly id: string;
+  readonly body: string;
+  readonly author: Author;
+  readonly created_at: string;
+  readonly html_url: string | null;
+}
+
+export interface PullRequest {
+  readonly number: number;
+  readonly title: string;
+  readonly body: string;
+  readonly state: 'open' | 'closed' | 'merged';
+  /** Branch name without `refs/heads/`. */
+  readonly head: string;
+  /** null when the head branch is gone and the forge forgot. */
+  readonly head_commit: string | null;
+  readonly base: string;
+  readonly author: Author;
+  readonly html_url: string | null;
+  readonly created_at: string;
+}
+
+export interface Protection {
+  readonly protected: boolean;
+  /** Why, for people: the rule's name or "default branch". Empty when not protected. */
+  readonly reason: string;
+}
+
+/** How git proves who it is to this forge; null when the URL needs nothing or the person's own setup decides. */
+export interface GitCredential {
+  readonly username: string;
+  readonly password: string;
+}
+
+/**
+ * Errors of every method: NotFound (`repository_not_found`, `issue_not_found`), Refused (`issue_is_pull_request`),
+ * Unauthorized (`forge_unauthorized`), Unavailable with `retryAfter` (`forge_rate_limited`, `forge_unavailable`), TimedOut
+ * (`forge_timeout`), InvalidInput (`forge_reply_invalid` when the reply is not what the API promises).
+ */
+export interface Forge {
+  /** Name in config/forges.json. */
+  readonly name: string;
+  readonly kind: 'local' | 'github' | 'gitea';
+  repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository>;
+  issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue>;
+  /** All comments, oldest first, every page; `since` (RFC 3339) by the forge's clock. */
+  comments(
+    ref: RepositoryRef,
+    number: number,
+    options?: { since?: string },
+    signal?: AbortSignal,
+  ): Promise<Comment[]>;
+  /** Newest first. */
+  listIssues(
+    ref: RepositoryRef,
+    options: { state: 'open' | 'closed' | 'all'; limit: number },
+    signal?: AbortSignal,
+  ): Promise<Issue[]>;
+  protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection>;
+  /** Pull requests whose head is `branch`, in every state, by listing (searching lags behind). */
+  findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]>;
+  /** Login of the account that this forge sees us as. */
+  self(signal?: AbortSignal): Promise<string>;
+  gitCredential(): Promise<GitCredential | null>;
+}

@@ -1,0 +1,89 @@
+import type { Influence, ValidationPlan } from '../action.ts';
+import type { Comment, Issue, Repository } from './forge.ts';
+import type { ChatMessage, ModelUsage } from './model.ts';
+import type { ScratchCopy } from './scratch-copy.ts';
+
+/** What is known before planning; everything in it that came from outside is data, never an instruction. */
+export interface PlanningInput {
+  readonly run_id: string;
+  readonly repository: Repository;
+  readonly issue: Issue;
+  readonly comments: readonly Comment[];
+  readonly role: Role;
+  readonly scratch: ScratchCopy;
+  /** Passages that the context service found; empty without it. */
+  readonly context: readonly ContextPassage[];
+  /** Why people rejected earlier proposals for this issue. */
+  readonly rejections: readonly {
+    readonly at: string;
+    readonly by: string;
+    readonly action: string;
+    readonly reason: string;
+  }[];
+  /** null when nothing was found to validate with. */
+  readonly validation: ValidationPlan | null;
+  /** Runs the validation on the scratch copy, in the sandbox; null where there is none. */
+  readonly validate: ((signal: AbortSignal) => Promise<{ passed: boolean; output: string }>) | null;
+  /** Stores each turn as soon as it is complete and gives back those of an interrupted planning. */
+  readonly conversation: Conversation;
+  readonly progress: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface ContextPassage {
+  readonly source: string;
+  readonly title: string;
+  readonly text: string;
+  readonly layer: 'graph' | 'semantic' | 'episodic' | 'procedural';
+}
+
+export interface Turn {
+  /** Messages that this turn added: the model's, then the answers to its tool calls. */
+  readonly messages: readonly ChatMessage[];
+  readonly usage: ModelUsage;
+  readonly model: string;
+}
+
+export interface Conversation {
+  /** Turns stored so far, oldest first. */
+  readonly stored: readonly Turn[];
+  store(turn: Turn): Promise<void>;
+}
+
+export interface Role {
+  /** For example `Depute`. */
+  readonly name: string;
+  /** Dashboard role key, for example `default`. */
+  readonly key: string;
+  readonly purpose: string;
+  readonly prompt: string;
+  readonly tier: string;
+  /** Kinds of action that this role may propose. */
+  readonly may_propose: readonly string[];
+}
+
+/** What a planner wants; deciding what becomes an action is the caller's. */
+export type Proposal =
+  | {
+      readonly kind: 'change';
+      /** One line, imperative; becomes commit subject and pull request title. */
+      readonly title: string;
+      /** Why and how, Markdown; becomes the body. */
+      readonly explanation: string;
+      readonly influences: readonly Influence[];
+    }
+  | { readonly kind: 'comment'; readonly body: string; readonly influences: readonly Influence[] };
+
+export interface PlanningResult {
+  readonly proposal: Proposal;
+  /** `submitted`, or the bound that ended it: `steps`, `tokens`, `seconds`, `money`. */
+  readonly stop_reason: string;
+}
+
+/** Works in the scratch copy and says what it wants. `name` is `patch` or `model`. */
+export interface Planner {
+  readonly name: string;
+  /** null for planners without a model. */
+  readonly model: { readonly provider: string; readonly model: string; readonly tier: string } | null;
+  propose(input: PlanningInput): Promise<PlanningResult>;
+}

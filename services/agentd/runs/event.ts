@@ -1,0 +1,193 @@
+import * as t from 'io-ts';
+import { integerBetween, NonEmptyString, nullable, oneOf, Sha256, Timestamp } from '#kit/decode.ts';
+import {
+  ActionDefinition,
+  ActionOutcome,
+  Approval,
+  Author,
+  Influence,
+  Target,
+  ValidationPlan,
+} from '../action.ts';
+
+/**
+ * Everything that can happen to a run, one discriminated union. `events.jsonl` holds these lines and is the only
+ * authority; all else is folded from them. Events carry digests and small facts; content lies in artifacts.
+ */
+
+export const RunRequest = t.strict({
+  forge: NonEmptyString,
+  owner: NonEmptyString,
+  repo: NonEmptyString,
+  number: integerBetween(1, 2_147_483_647),
+  role: NonEmptyString,
+  planner: NonEmptyString,
+  /** Every action of the run is a rehearsal. */
+  dry_run: t.boolean,
+  /** Name of the token that asked. */
+  requested_by: t.string,
+  idempotency_key: nullable(t.string),
+});
+export type RunRequest = t.TypeOf<typeof RunRequest>;
+
+export const IssueFacts = t.strict({
+  title: t.string,
+  author: t.string,
+  association: t.string,
+  state: t.string,
+  html_url: nullable(t.string),
+  comments: t.number,
+  /** Issue and comments as read, secrets masked. */
+  content: Sha256,
+});
+export type IssueFacts = t.TypeOf<typeof IssueFacts>;
+
+export const PlanFacts = t.strict({
+  target: Target,
+  planner: t.string,
+  stop_reason: t.string,
+  title: t.string,
+  /** Markdown, an artifact. */
+  explanation: Sha256,
+  influences: t.array(Influence),
+  /** Patch artifact; null when only a comment is proposed. */
+  patch: nullable(Sha256),
+  files_of_context: t.number,
+  memories: t.number,
+  /** Things to know before approving: no validation found, context absent, … */
+  notices: t.array(t.string),
+  validation: nullable(ValidationPlan),
+  checks: t.array(t.strict({ name: t.string, passed: t.boolean, detail: t.string })),
+  sealed: t.array(t.strict({ action_id: t.string, digest: Sha256 })),
+});
+export type PlanFacts = t.TypeOf<typeof PlanFacts>;
+
+export const Usage = t.strict({
+  provider: t.string,
+  model: t.string,
+  tier: t.string,
+  input_tokens: t.number,
+  output_tokens: t.number,
+  cached_tokens: t.number,
+  cost: nullable(t.number),
+});
+export type Usage = t.TypeOf<typeof Usage>;
+
+export const VcsFacts = t.strict({
+  kind: oneOf(['jj', 'git']),
+  version: t.string,
+  operation_id: t.string,
+  change_id: nullable(t.string),
+  commit: nullable(t.string),
+  tree: nullable(t.string),
+});
+export type VcsFacts = t.TypeOf<typeof VcsFacts>;
+
+const eventData = {
+  run_created: t.strict({ request: RunRequest }),
+  planning_started: t.strict({ pid: t.number }),
+  source_read: t.strict({
+    issue: IssueFacts,
+    html_url: nullable(t.string),
+    clone_url: t.string,
+    push_url: t.string,
+    base_branch: t.string,
+    base_commit: t.string,
+    forge_time: Timestamp,
+  }),
+  /** One turn of the planner's conversation; the messages are the artifact. */
+  planner_turn: t.strict({ content: Sha256, usage: Usage, tool_calls: t.array(t.string) }),
+  action_proposed: t.strict({ action: ActionDefinition }),
+  plan_sealed: t.strict({ plan: PlanFacts }),
+  planning_failed: t.strict({ code: t.string, message: t.string }),
+  approval_recorded: t.strict({ action_id: t.string, approval: Approval }),
+  execution_started: t.strict({
+    execution_id: t.string,
+    kind: oneOf(['execute', 'resume']),
+    /** Absolute path of the person's checkout; null when the run only comments. */
+    repo_dir: nullable(t.string),
+    selected: t.array(t.string),
+    dry_run: t.boolean,
+    by: t.string,
+    pid: t.number,
+    author: Author,
+  }),
+  /** The clone exists; `operation_id` is from before the run's first write. */
+  workspace_opened: t.strict({ vcs: VcsFacts, clone_dir: t.string, warning: nullable(t.string) }),
+  /** Refused, or blocked by another action; nothing was tried. */
+  action_refused: t.strict({
+    action_id: t.string,
+    state: oneOf(['refused', 'blocked']),
+    outcome: ActionOutcome,
+  }),
+  /** Durable before the effect. `rendered` holds the bytes with filled slots, as they will be sent. */
+  action_intent: t.strict({
+    action_id: t.string,
+    attempt: t.number,
+    /** Time used inside the effect, so that doing it again makes the same commit. */
+    effect_at: Timestamp,
+    /** The forge's clock, for effects on a forge. */
+    forge_time: nullable(Timestamp),
+    operation_before: nullable(t.string),
+    rendered: t.UnknownRecord,
+  }),
+  action_result: t.strict({
+    action_id: t.string,
+    state: oneOf(['succeeded', 'failed', 'unknown']),
+    rehearsal: t.boolean,
+    /** Learned by asking afterwards and not from the effect's own answer. */
+    reconciled: t.boolean,
+    outcome: ActionOutcome,
+    vcs: nullable(VcsFacts),
+  }),
+  execution_finished: t.strict({
+    execution_id: t.string,
+    stopped: nullable(oneOf(['cancelled', 'failed'])),
+    message: t.string,
+  }),
+  cancel_requested: t.strict({ by: t.string, reason: nullable(t.string) }),
+  run_cancelled: t.strict({ message: t.string }),
+  undo_started: t.strict({ undo_id: t.string, by: t.string, pid: t.number }),
+  undo_intent: t.strict({ undo_id: t.string, action_id: t.string, facts: t.UnknownRecord }),
+  undo_result: t.strict({
+    undo_id: t.string,
+    action_id: t.string,
+    state: oneOf(['undone', 'kept', 'failed']),
+    message: t.string,
+  }),
+  undo_finished: t.strict({ undo_id: t.string, complete: t.boolean, message: t.string }),
+  /** A torn last line was found after a crash and set aside. */
+  torn_line_set_aside: t.strict({ bytes: t.number, artifact: Sha256 }),
+};
+
+type EventData = typeof eventData;
+export type EventType = keyof EventData;
+export type DataOf<T extends EventType> = t.TypeOf<EventData[T]>;
+/** What a writer gives; the store adds the envelope. */
+export type NewEvent = { [T in EventType]: { readonly type: T; readonly data: DataOf<T> } }[EventType];
+
+export interface Envelope {
+  /** From 1. */
+  readonly seq: number;
+  readonly at: string;
+  /** `hash` of the event before; 64 zeros for the first. */
+  readonly prev: string;
+  /** sha256 over the canonical JSON of seq, at, type, data and prev. */
+  readonly hash: string;
+}
+export type RunEvent = NewEvent & Envelope;
+
+export const eventTypes = Object.keys(eventData) as EventType[];
+
+export const EventEnvelope = t.strict({
+  seq: integerBetween(1, Number.MAX_SAFE_INTEGER),
+  at: Timestamp,
+  type: oneOf(eventTypes as [EventType, ...EventType[]]),
+  data: t.UnknownRecord,
+  prev: Sha256,
+  hash: Sha256,
+});
+
+export function dataCodec(type: EventType): t.Mixed {
+  return eventData[type];
+}

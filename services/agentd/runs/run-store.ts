@@ -1,0 +1,51 @@
+import type { NewEvent, RunEvent, RunRequest } from './event.ts';
+import type { Run, RunStatus, RunSummary } from './run.ts';
+
+export interface RunQuery {
+  /** 1 to 100. */
+  readonly limit: number;
+  readonly cursor?: string;
+  readonly status?: RunStatus;
+  readonly owner?: string;
+  readonly repo?: string;
+  readonly forge?: string;
+  readonly number?: number;
+}
+
+export interface RunPage {
+  /** Newest first. */
+  readonly runs: readonly RunSummary[];
+  readonly next_cursor: string | null;
+  /** Things in the runs folder that are no runs, and runs that cannot be read. */
+  readonly problems: readonly string[];
+}
+
+/** A named, exclusive right for a while; renews itself until released. Dies with its process. */
+export interface Lease {
+  readonly name: string;
+  /** Aborted when the lease was lost, for example after the machine slept. */
+  readonly lost: AbortSignal;
+  release(): void;
+}
+
+/**
+ * Durable runs. `append` is the only way to change one: under the run's append lock it reads the newest state, asks
+ * `decide` what happens, and makes the answer durable before it returns. `decide` throws to refuse; nothing is written then.
+ */
+export interface RunStore {
+  create(request: RunRequest): Promise<Run>;
+  /** Takes a full id or a unique prefix, with or without `run_`. @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`) */
+  resolve(idOrPrefix: string): Promise<string>;
+  read(runId: string): Promise<Run>;
+  events(runId: string, afterSeq?: number): Promise<RunEvent[]>;
+  list(query: RunQuery): Promise<RunPage>;
+  append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run>;
+  /** Content-addressed and durable when it returns; the sha256. */
+  putArtifact(runId: string, content: string | Uint8Array): Promise<string>;
+  /** @throws NotFound (`artifact_not_found`), Failed (`artifact_damaged`) when the bytes do not have this digest */
+  artifact(runId: string, digest: string): Promise<Uint8Array>;
+  /** @throws Conflict (`lease_held`) naming the holder. */
+  lease(name: string): Promise<Lease>;
+  /** Writes the views of the run folder anew, "as of" its newest event. */
+  writeViews(runId: string): Promise<void>;
+}

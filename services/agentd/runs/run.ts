@@ -1,0 +1,80 @@
+import type { ActionDefinition, ActionOutcome, ActionStateName, Approval, ApprovalState } from '../action.ts';
+import type { DataOf, IssueFacts, PlanFacts, RunRequest, Usage, VcsFacts } from './event.ts';
+
+export const runStatuses = [
+  'planning',
+  'awaiting_approval',
+  'executing',
+  'completed',
+  'partially_completed',
+  'failed',
+  'interrupted',
+  'rejected',
+  'undone',
+  'cancelled',
+] as const;
+export type RunStatus = (typeof runStatuses)[number];
+
+/** One proposed action as it stands: the sealed definition and what happened to it. */
+export interface ActionState {
+  readonly definition: ActionDefinition;
+  readonly approval: ApprovalState;
+  /** The decision in force; null while none was made. Expiry is judged when it is used. */
+  readonly decision: Approval | null;
+  readonly state: ActionStateName;
+  readonly outcome: ActionOutcome | null;
+  /** The last intent; with no result after it the outcome is unknown. */
+  readonly intent: DataOf<'action_intent'> | null;
+  readonly vcs: VcsFacts | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+/** A run folded from its events. Immutable; a newer fold is a new object. */
+export interface Run {
+  readonly run_id: string;
+  readonly status: RunStatus;
+  readonly request: RunRequest;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly head: { readonly seq: number; readonly hash: string };
+  readonly source: DataOf<'source_read'> | null;
+  readonly issue: IssueFacts | null;
+  readonly plan: PlanFacts | null;
+  readonly actions: readonly ActionState[];
+  readonly turns: readonly { readonly content: string; readonly tool_calls: readonly string[] }[];
+  readonly usage: Usage | null;
+  readonly failure: { readonly code: string; readonly message: string } | null;
+  /** The execution that runs or ran last. */
+  readonly execution:
+    | (DataOf<'execution_started'> & { readonly finished: boolean; readonly message: string | null })
+    | null;
+  readonly workspace: DataOf<'workspace_opened'> | null;
+  readonly undo:
+    | (DataOf<'undo_started'> & {
+        readonly finished: boolean;
+        readonly results: readonly DataOf<'undo_result'>[];
+        readonly intents: readonly DataOf<'undo_intent'>[];
+      })
+    | null;
+  /** Asked to stop and not yet stopped. */
+  readonly cancelling: boolean;
+}
+
+/** What a list shows of a run, without reading its events. */
+export interface RunSummary {
+  readonly run_id: string;
+  readonly status: RunStatus;
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+  readonly number: number;
+  readonly title: string | null;
+  readonly role: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly highest_risk: string | null;
+  /** Actions that wait for a decision. */
+  readonly waiting: number;
+  readonly actions: number;
+}

@@ -1,0 +1,134 @@
+import { isLeft } from 'fp-ts/lib/Either.js';
+import * as t from 'io-ts';
+import { type FieldError, InvalidInput } from './errors.ts';
+
+/**
+ * Decodes what comes from outside. Unknown fields are dropped where the codec is `t.strict`.
+ * @param what names the input for the message, for example `config/policy.json`
+ * @throws InvalidInput with one entry per broken rule: JSON pointer, value and rule
+ */
+export function decode<A>(
+  codec: t.Decoder<unknown, A>,
+  value: unknown,
+  what: string,
+  code = 'invalid_input',
+): A {
+  const result = codec.decode(value);
+  if (!isLeft(result)) return result.right;
+  const errors = distinct(result.left.map(fieldError));
+  const first = errors[0]!;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  throw new InvalidInput(code, `${what}: ${first.pointer || '/'} ${first.detail}${more}`, { errors });
+}
+
+/** Whether `value` is what the codec describes, for choosing between shapes. */
+export function matches<A>(codec: t.Decoder<unknown, A>, value: unknown): boolean {
+  return !isLeft(codec.decode(value));
+}
+
+/** Parses JSON text and decodes it; a syntax error is told like a broken rule. */
+export function decodeJson<A>(
+  codec: t.Decoder<unknown, A>,
+  text: string,
+  what: string,
+  code = 'invalid_input',
+): A {
+  return decode(codec, parseJson(text, what), what, code);
+}
+
+export function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new InvalidInput('invalid_json', `${what} is not JSON: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function fieldError(error: t.ValidationError): FieldError {
+  const entries = error.context.filter((entry, index) => {
+    const parent = error.context[index - 1]?.type as { _tag?: string } | undefined;
+    return parent?._tag !== 'UnionType' && parent?._tag !== 'IntersectionType' && entry.key !== '';
+  });
+  const pointer = entries
+    .map((entry) => `/${entry.key.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
+  const expected = error.context.at(-1)!.type.name;
+  const rule = error.message ?? `must be ${expected}`;
+  return { pointer, detail: `${show(error.value)}: ${rule}` };
+}
+
+function show(value: unknown): string {
+  if (value === undefined) return 'is missing';
+  const text = JSON.stringify(value) ?? String(value);
+  return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
+}
+
+function distinct(errors: FieldError[]): FieldError[] {
+  const seen = new Set<string>();
+  return errors.filter(({ pointer, detail }) => {
+    const key = `${pointer} ${detail}`;
+    return seen.has(key) ? false : seen.add(key);
+  });
+}
+
+/** A string that passes `test`; `rule` completes the sentence "must be …". */
+export function stringThat(name: string, rule: string, test: (text: string) => boolean): t.Type<string> {
+  return new t.Type(
+    name,
+    (u): u is string => typeof u === 'string' && test(u),
+    (u, context) =>
+      typeof u === 'string' && test(u) ? t.success(u) : t.failure(u, context, `must be ${rule}`),
+    t.identity,
+  );
+}
+
+export const NonEmptyString = stringThat(
+  'NonEmptyString',
+  'a string that is not empty',
+  (text) => text.trim() !== '',
+);
+
+/** RFC 3339 date and time, for example `2026-11-21T08:50:00.000Z`. */
+export const Timestamp = stringThat('Timestamp', 'an RFC 3339 date and time', (text) => {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
+});
+
+export const Sha256 = stringThat('Sha256', 'a sha256 in lower-case hex', (text) =>
+  /^[0-9a-f]{64}$/.test(text),
+);
+
+/** A git object id, SHA-1 or SHA-256. */
+export const ObjectId = stringThat('ObjectId', 'a git object id', (text) =>
+  /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text),
+);
+
+export function integerBetween(min: number, max: number): t.Type<number> {
+  const rule = `must be an integer from ${min} to ${max}`;
+  const is = (u: unknown): u is number => Number.isInteger(u) && (u as number) >= min && (u as number) <= max;
+  return new t.Type(
+    `integer ${min}..${max}`,
+    is,
+    (u, context) => (is(u) ? t.success(u) : t.failure(u, context, rule)),
+    t.identity,
+  );
+}
+
+/** One of a fixed list of words. */
+export function oneOf<const W extends readonly string[]>(words: W): t.Type<W[number]> {
+  const is = (u: unknown): u is W[number] => typeof u === 'string' && words.includes(u);
+  const rule = `must be one of ${words.join(', ')}`;
+  return new t.Type(
+    words.join(' | '),
+    is,
+    (u, context) => (is(u) ? t.success(u) : t.failure(u, context, rule)),
+    t.identity,
+  );
+}
+
+export function optional<C extends t.Mixed>(codec: C): t.UnionC<[C, t.UndefinedC]> {
+  return t.union([codec, t.undefined]);
+}
+
+export function nullable<C extends t.Mixed>(codec: C): t.UnionC<[C, t.NullC]> {
+  return t.union([codec, t.null]);
+}

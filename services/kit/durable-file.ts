@@ -1,0 +1,49 @@
+import { closeSync, constants, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+/**
+ * Replaces a file atomically and durably: temporary file beside it, fsync, rename, fsync of the folder.
+ * A crash leaves the old content or the new, never a mixture. Files are 0600 unless `mode` says otherwise.
+ */
+export function writeFileDurably(path: string, content: string | Uint8Array, mode = 0o600): void {
+  const folder = dirname(path);
+  const temporary = join(folder, `.${basename(path)}.${process.pid}.${counter++}.tmp`);
+  try {
+    const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
+    try {
+      writeAll(fd, content);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncFolder(folder);
+}
+
+let counter = 0;
+
+/** Writes every byte; `writeSync` alone may write fewer. */
+export function writeAll(fd: number, content: string | Uint8Array): void {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  for (let offset = 0; offset < bytes.length; ) offset += writeSync(fd, bytes, offset);
+}
+
+/** Makes the entries of a folder durable, after a file in it was made, renamed or removed. */
+export function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const fd = openSync(folder, constants.O_RDONLY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Makes a folder of this installation: readable by its owner alone. */
+export function makePrivateFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,51 @@
+/**
+ * The one place that reads the process environment. Everything else is handed what it needs.
+ */
+export interface Environment {
+  /** Folder that holds `state/` and `config/` together; wins over the XDG defaults. */
+  readonly CORE_HOME: string | undefined;
+  readonly CORE_STATE_DIR: string | undefined;
+  readonly CORE_CONFIG_DIR: string | undefined;
+  /** `error`, `warn`, `info` or `debug`. */
+  readonly CORE_LOG_LEVEL: string | undefined;
+  /** `json` or `text`. */
+  readonly CORE_LOG_FORMAT: string | undefined;
+  readonly CORE_AGENTD_PORT: string | undefined;
+  readonly CORE_AGENTD_HOST: string | undefined;
+  readonly CORE_CONTEXT_URL: string | undefined;
+  /** Name of the crash point at which the process kills itself, `name` or `name:occurrence`. Tests only. */
+  readonly CORE_CRASH_AT: string | undefined;
+  readonly XDG_STATE_HOME: string | undefined;
+  readonly XDG_CONFIG_HOME: string | undefined;
+  readonly HOME: string | undefined;
+  readonly PATH: string | undefined;
+  readonly NO_COLOR: string | undefined;
+  readonly CI: string | undefined;
+  readonly LANG: string | undefined;
+  readonly TERM: string | undefined;
+  /** How the person's own git reaches a remote; given to fetch and push alone. */
+  readonly SSH_AUTH_SOCK: string | undefined;
+  readonly GIT_SSH_COMMAND: string | undefined;
+}
+
+export const environment: Environment = {
+  CORE_HOME: process.env.CORE_HOME,
+  CORE_STATE_DIR: process.env.CORE_STATE_DIR,
+  CORE_CONFIG_DIR: process.env.CORE_CONFIG_DIR,
+  CORE_LOG_LEVEL: process.env.CORE_LOG_LEVEL,
+  CORE_LOG_FORMAT: process.env.CORE_LOG_FORMAT,
+  CORE_AGENTD_PORT: process.env.CORE_AGENTD_PORT,
+  CORE_AGENTD_HOST: process.env.CORE_AGENTD_HOST,
+  CORE_CONTEXT_URL: process.env.CORE_CONTEXT_URL,
+  CORE_CRASH_AT: process.env.CORE_CRASH_AT,
+  XDG_STATE_HOME: process.env.XDG_STATE_HOME,
+  XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME,
+  HOME: process.env.HOME,
+  PATH: process.env.PATH,
+  NO_COLOR: process.env.NO_COLOR,
+  CI: process.env.CI,
+  LANG: process.env.LC_ALL || process.env.LC_CTYPE || process.env.LANG,
+  TERM: process.env.TERM,
+  SSH_AUTH_SOCK: process.env.SSH_AUTH_SOCK,
+  GIT_SSH_COMMAND: process.env.GIT_SSH_COMMAND,
+};
