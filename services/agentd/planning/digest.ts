@@ -1,0 +1,28 @@
+import { digestOf } from '#kit/digest.ts';
+import type { ActionDefinition } from '../action.ts';
+
+/**
+ * What an approval names: sha256 over the canonical JSON (RFC 8785) of everything that decides what the action does and where.
+ * Title, rationale and risk are left out: they explain the payload and are not part of it.
+ */
+export function actionDigest(action: Omit<ActionDefinition, 'digest'>): string {
+  const { run_id, action_id, ordinal, kind, params, dry_run, depends_on, artifacts, target } = action;
+  const { forge, owner, repo, push_url, branch, base_commit, tree } = target;
+  return digestOf({
+    run_id,
+    action_id,
+    ordinal,
+    kind,
+    params,
+    dry_run,
+    depends_on,
+    artifacts,
+    forge,
+    owner,
+    repo,
+    push_url,
+    branch,
+    base_commit,
+    tree,
+  });
+}
