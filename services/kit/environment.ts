@@ -26,6 +26,10 @@ export interface Environment {
   /** How the person's own git reaches a remote; given to fetch and push alone. */
   readonly SSH_AUTH_SOCK: string | undefined;
   readonly GIT_SSH_COMMAND: string | undefined;
+  readonly DBUS_SESSION_BUS_ADDRESS: string | undefined;
+  readonly HTTPS_PROXY: string | undefined;
+  readonly HTTP_PROXY: string | undefined;
+  readonly NO_PROXY: string | undefined;
 }
 
 export const environment: Environment = {
@@ -48,4 +52,8 @@ export const environment: Environment = {
   TERM: process.env.TERM,
   SSH_AUTH_SOCK: process.env.SSH_AUTH_SOCK,
   GIT_SSH_COMMAND: process.env.GIT_SSH_COMMAND,
+  DBUS_SESSION_BUS_ADDRESS: process.env.DBUS_SESSION_BUS_ADDRESS,
+  HTTPS_PROXY: process.env.HTTPS_PROXY ?? process.env.https_proxy,
+  HTTP_PROXY: process.env.HTTP_PROXY ?? process.env.http_proxy,
+  NO_PROXY: process.env.NO_PROXY ?? process.env.no_proxy,
 };

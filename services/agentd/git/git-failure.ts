@@ -1,0 +1,51 @@
+import { type CoreError, Failed, Interrupted, TimedOut, Unauthorized, Unavailable } from '#kit/errors.ts';
+
+const unauthorized =
+  /authentication failed|could not read (username|password)|permission denied \(|terminal prompts disabled|returned error: 40[13]|access denied|host key verification failed/i;
+const unavailable =
+  /could not resolve host|could not read from remote repository|connection (refused|timed out|reset|closed)|network is unreachable|no route to host|unable to access|does not appear to be a git repository|repository .* (not found|does not exist)|hung up unexpectedly|early eof|unexpected disconnect|returned error: \d\d\d/i;
+
+/** What a failed git means, in git's own words without the secrets of a URL. */
+export function gitFailure(
+  args: readonly string[],
+  exitCode: number | null,
+  stderr: string,
+  network: boolean,
+): CoreError {
+  const words = withoutUrlSecrets(stderr).trim();
+  const command = withoutUrlSecrets(`git ${args[0] ?? ''}`);
+  const facts = { args: args.map(withoutUrlSecrets), exit_code: exitCode, stderr: words.slice(0, 4000) };
+  if (/no space left on device|disk quota exceeded/i.test(words)) {
+    return new Failed('disk_full', `${command} failed: the disk is full: ${brief(words)}`, { facts });
+  }
+  if (network && unauthorized.test(words)) {
+    return new Unauthorized('remote_unauthorized', `the remote does not let us in: ${brief(words)}`, {
+      facts,
+    });
+  }
+  if (network && unavailable.test(words)) {
+    return new Unavailable('remote_unavailable', `the remote cannot be reached: ${brief(words)}`, { facts });
+  }
+  const ending = exitCode === null ? 'was ended by a signal' : `failed with exit code ${exitCode}`;
+  return new Failed('git_failed', `${command} ${ending}${words ? `: ${brief(words)}` : ''}`, { facts });
+}
+
+/** The error for a program that its signal ended. */
+export function programAborted(program: string, args: readonly string[], signal: AbortSignal): CoreError {
+  const command = `${program} ${args[0] ?? ''}`;
+  if (signal.reason instanceof Error && signal.reason.name === 'TimeoutError') {
+    return new TimedOut(`${program}_timeout`, `${command} took too long`, { cause: signal.reason });
+  }
+  return new Interrupted('interrupted', `${command} was cancelled`, { cause: signal.reason });
+}
+
+export function withoutUrlSecrets(text: string): string {
+  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s@']+@/gi, '$1***@');
+}
+
+function brief(words: string): string {
+  const lines = words
+    .split('\n')
+    .filter((line) => line !== '' && !/^(hint:|Please make sure|and the repository)/.test(line));
+  return lines.join('; ').slice(0, 600);
+}

@@ -1,0 +1,196 @@
+import { execa } from 'execa';
+import { Failed } from '#kit/errors.ts';
+import type { GitCredential } from '../planning/forge.ts';
+import {
+  type ConfigEntry,
+  isolatedEnvironment,
+  networkEnvironment,
+  personalEnvironment,
+  reachesRemotes,
+} from './git-environment.ts';
+import { gitFailure, programAborted } from './git-failure.ts';
+
+export interface GitOptions {
+  /** Working folder; default `gitDir`, else `/`, so that no repository is found by accident. */
+  readonly cwd?: string;
+  /** The repository itself; without it git looks for one from `cwd` upwards. */
+  readonly gitDir?: string;
+  readonly input?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Shows git how the person reaches remotes. Never for a repository whose configuration is not ours. */
+  readonly network?: boolean;
+  /** With `network`: proves who we are to the host of `url`; null leaves it to the person's own setup. */
+  readonly credential?: GitCredential | null;
+  /** Default: the first argument that is an http(s) URL. */
+  readonly url?: string;
+  /** Exit codes besides 0 that are answers, not failures. */
+  readonly accept?: readonly number[];
+  /** Told the process group as soon as it exists, and when it has ended. */
+  readonly children?: ChildWatch;
+}
+
+export interface ChildWatch {
+  started(pid: number): void;
+  ended(pid: number): void;
+}
+
+export interface GitResult {
+  readonly stdout: Buffer;
+  readonly stderr: string;
+  readonly exitCode: number;
+}
+
+/**
+ * Runs git without a shell, hardened as git-environment.ts says, in a process group of its own that `signal` ends.
+ * @throws Failed `git_failed`, `git_missing` or `disk_full`; with `network` also Unavailable `remote_unavailable` and
+ * Unauthorized `remote_unauthorized`; Interrupted or TimedOut when `signal` ended it
+ */
+export async function git(args: readonly string[], options: GitOptions = {}): Promise<GitResult> {
+  const { signal, network = false, accept = [] } = options;
+  const result = await runProgram('git', args, { ...options, env: await gitEnvironment(args, options) });
+  if (signal?.aborted) throw programAborted('git', args, signal);
+  if (result.exitCode === null || (result.exitCode !== 0 && !accept.includes(result.exitCode))) {
+    throw gitFailure(args, result.exitCode, result.stderr, network);
+  }
+  return { stdout: result.stdout, stderr: result.stderr, exitCode: result.exitCode };
+}
+
+/** The output of git as text without the last line break; for ids, names and other short answers. */
+export async function gitText(args: readonly string[], options: GitOptions = {}): Promise<string> {
+  return (await git(args, options)).stdout.toString('utf8').replace(/\n$/, '');
+}
+
+export async function gitEnvironment(
+  args: readonly string[],
+  options: GitOptions,
+): Promise<Record<string, string>> {
+  const { network = false, credential = null, gitDir, env = {} } = options;
+  const url = options.url ?? args.find((arg) => /^https?:\/\//.test(arg));
+  const base = network
+    ? networkEnvironment(await personalSettings(), credential, url)
+    : isolatedEnvironment();
+  return { ...base, ...(gitDir === undefined ? {} : { GIT_DIR: gitDir }), ...env };
+}
+
+export interface ProgramOptions {
+  readonly cwd?: string;
+  readonly gitDir?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly input?: string | Uint8Array;
+  readonly signal?: AbortSignal;
+  readonly children?: ChildWatch;
+}
+
+/** Runs a program with exactly this environment, in its own process group; `exitCode` is null when a signal ended it. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  options: ProgramOptions,
+): Promise<{ stdout: Buffer; stderr: string; exitCode: number | null }> {
+  const { signal, children } = options;
+  if (signal?.aborted) throw programAborted(program, args, signal);
+  const child = execa(program, args, {
+    cwd: options.cwd ?? options.gitDir ?? '/',
+    env: { ...options.env },
+    extendEnv: false,
+    encoding: 'buffer',
+    stripFinalNewline: false,
+    maxBuffer: 2 ** 31,
+    reject: false,
+    detached: process.platform !== 'win32',
+    ...(options.input === undefined ? { stdin: 'ignore' as const } : { input: options.input }),
+  });
+  const { pid } = child;
+  if (pid !== undefined) children?.started(pid);
+  const stopAborting = pid === undefined ? undefined : endGroupOnAbort(pid, signal);
+  const result = await child;
+  stopAborting?.();
+  if (pid !== undefined) children?.ended(pid);
+  if (result.exitCode === undefined && result.signal === undefined)
+    throw notStarted(program, options.cwd, result);
+  return {
+    stdout: bufferOf(result.stdout),
+    stderr: bufferOf(result.stderr).toString('utf8'),
+    exitCode: result.exitCode ?? null,
+  };
+}
+
+/** SIGTERM to the whole group, SIGKILL two seconds later to what is left of it. */
+function endGroupOnAbort(pid: number, signal: AbortSignal | undefined): () => void {
+  let patience: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    killGroup(pid, 'SIGTERM');
+    patience = setTimeout(() => killGroup(pid, 'SIGKILL'), 2000);
+  };
+  signal?.addEventListener('abort', end, { once: true });
+  return () => {
+    signal?.removeEventListener('abort', end);
+    if (patience === undefined) return;
+    clearTimeout(patience);
+    killGroup(pid, 'SIGKILL');
+  };
+}
+
+/** Signals a process group; false when there is none. */
+export function killGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(process.platform === 'win32' ? pid : -pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+function notStarted(
+  program: string,
+  cwd: string | undefined,
+  result: { cause?: unknown; message?: string | undefined },
+): Failed {
+  const cause = result.cause as NodeJS.ErrnoException | undefined;
+  return cause?.code === 'ENOENT'
+    ? new Failed(
+        `${program}_missing`,
+        `${program} cannot be started: not on PATH, or no folder '${cwd ?? '/'}'`,
+        {
+          cause,
+          hint: `install ${program}, then try again`,
+        },
+      )
+    : new Failed(`${program}_failed`, `${program} cannot be started: ${cause?.message ?? result.message}`, {
+        cause,
+      });
+}
+
+function bufferOf(bytes: Uint8Array | undefined): Buffer {
+  return bytes === undefined
+    ? Buffer.alloc(0)
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+let settings: Promise<ConfigEntry[]> | undefined;
+
+/** The person's global settings about reaching remotes, read once. */
+function personalSettings(): Promise<ConfigEntry[]> {
+  settings ??= readPersonalSettings();
+  return settings;
+}
+
+async function readPersonalSettings(): Promise<ConfigEntry[]> {
+  const { stdout } = await runProgram('git', ['config', '--global', '--list', '-z'], {
+    env: personalEnvironment(),
+    cwd: '/',
+  });
+  return parseConfigList(stdout).filter(([key]) => reachesRemotes(key));
+}
+
+/** Reads what `git config --list -z` prints; a key without a value is `true`, as git reads it. */
+export function parseConfigList(output: Buffer): ConfigEntry[] {
+  return output
+    .toString('utf8')
+    .split('\0')
+    .filter((entry) => entry !== '')
+    .map((entry) => {
+      const end = entry.indexOf('\n');
+      return end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)];
+    });
+}
