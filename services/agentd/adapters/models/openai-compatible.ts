@@ -1,0 +1,310 @@
+import { readFile } from 'node:fs/promises';
+import { createParser } from 'eventsource-parser';
+import { Agent, type Dispatcher, request as send } from 'undici';
+import { decode } from '#kit/decode.ts';
+import {
+  CoreError,
+  codeOf,
+  Failed,
+  Interrupted,
+  messageOf,
+  Refused,
+  TimedOut,
+  Unavailable,
+} from '#kit/errors.ts';
+import type { Model, ModelEvent, ModelRequest } from '../../planning/model.ts';
+import { Answer } from './answer.ts';
+import { ChatCompletion, estimatedTokens, priced, type TokenPrice } from './chat-completion.ts';
+import { endpointError } from './endpoint-error.ts';
+
+export interface OpenAiCompatibleOptions {
+  /** Up to and with `/v1`. */
+  readonly base_url: string;
+  /** Absolute path, read anew for each call; null where the endpoint wants no key. */
+  readonly credential_file: string | null;
+  readonly model: string;
+  readonly tier: string;
+  readonly price: TokenPrice | null;
+  readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens' | undefined;
+  readonly limits?: Partial<ModelLimits>;
+}
+
+export interface ModelLimits {
+  readonly connect_ms: number;
+  /** From the request to the first bytes of the answer's body. */
+  readonly first_token_ms: number;
+  /** Between two pieces of the answer. */
+  readonly idle_ms: number;
+  readonly total_ms: number;
+  readonly answer_bytes: number;
+}
+
+const defaultLimits: ModelLimits = {
+  connect_ms: 10_000,
+  first_token_ms: 120_000,
+  idle_ms: 60_000,
+  total_ms: 600_000,
+  answer_bytes: 16 * 1024 * 1024,
+};
+const longestErrorBody = 64 * 1024;
+
+/**
+ * A model behind any endpoint that speaks OpenAI's chat completions, streaming where the endpoint does.
+ * Redirects are not followed, so that the key goes to the configured address and nowhere else.
+ */
+export function openAiCompatibleModel(options: OpenAiCompatibleOptions): Model {
+  const limits = { ...defaultLimits, ...options.limits };
+  const dispatcher = new Agent({
+    connect: { timeout: limits.connect_ms },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const { model, tier } = options;
+  const provider = new URL(options.base_url).host;
+  return {
+    provider,
+    model,
+    tier,
+    complete: (request, signal) => complete(request, signal, { ...options, limits, dispatcher }),
+  };
+}
+
+interface Wiring extends OpenAiCompatibleOptions {
+  readonly limits: ModelLimits;
+  readonly dispatcher: Dispatcher;
+}
+
+async function* complete(
+  request: ModelRequest,
+  signal: AbortSignal,
+  wiring: Wiring,
+): AsyncIterable<ModelEvent> {
+  const credential = await readCredential(wiring.credential_file);
+  const body = JSON.stringify(requestBody(request, wiring));
+  const call = new AbortController();
+  const total = setTimeout(
+    () => call.abort(timedOut('total', wiring.limits.total_ms)),
+    wiring.limits.total_ms,
+  );
+  const passOn = () => call.abort(interruption(signal));
+  signal.addEventListener('abort', passOn, { once: true });
+  try {
+    if (signal.aborted) throw interruption(signal);
+    yield* exchange(body, credential, call, wiring);
+  } catch (error) {
+    throw problemOf(call.signal.aborted ? call.signal.reason : error, wiring.base_url, credential);
+  } finally {
+    clearTimeout(total);
+    signal.removeEventListener('abort', passOn);
+    // Ends the connection when the reader leaves early; without effect on a finished one.
+    call.abort(new Interrupted('cancelled', 'the answer is no longer wanted'));
+  }
+}
+
+async function* exchange(
+  body: string,
+  credential: string | null,
+  call: AbortController,
+  wiring: Wiring,
+): AsyncIterable<ModelEvent> {
+  const { limits } = wiring;
+  const reply = await within(
+    limits.first_token_ms,
+    'first_token',
+    call,
+    send(`${wiring.base_url.replace(/\/+$/, '')}/chat/completions`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'text/event-stream, application/json',
+        ...(credential === null ? {} : { authorization: `Bearer ${credential}` }),
+      },
+      body,
+      dispatcher: wiring.dispatcher,
+      signal: call.signal,
+    }),
+  );
+  const pieces = piecesOf(reply.body, call, limits);
+  if (reply.statusCode < 200 || reply.statusCode > 299) {
+    const retryAfter = reply.headers['retry-after'];
+    throw endpointError(
+      {
+        status: reply.statusCode,
+        retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+        body: await textOf(pieces, longestErrorBody),
+      },
+      wiring.base_url,
+      (text) => withoutCredential(text, credential),
+    );
+  }
+  const answer = new Answer();
+  const streamed = /text\/event-stream/i.test(String(reply.headers['content-type'] ?? ''));
+  for await (const chunk of streamed ? chunksOfStream(pieces, limits) : wholeAnswer(pieces, limits)) {
+    const text = answer.add(chunk);
+    if (text !== '') yield { type: 'text', text };
+  }
+  if (answer.finish_reason === null) throw broken('it ended without a finish_reason');
+  for (const toolCall of answer.calls()) yield { type: 'tool_call', call: toolCall };
+  const tokens = answer.tokens ?? estimatedTokens(Buffer.byteLength(body), answer.bytes);
+  yield {
+    type: 'end',
+    finish_reason: answer.finish_reason,
+    usage: priced(tokens, wiring.price),
+    model: answer.model ?? wiring.model,
+  };
+}
+
+function requestBody(request: ModelRequest, wiring: Wiring): Record<string, unknown> {
+  return {
+    model: wiring.model,
+    messages: request.messages,
+    ...(request.tools.length === 0
+      ? {}
+      : { tools: request.tools.map((tool) => ({ type: 'function', function: tool })) }),
+    [wiring.max_tokens_field ?? 'max_tokens']: request.max_tokens,
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+}
+
+async function* chunksOfStream(
+  pieces: AsyncIterable<Uint8Array>,
+  limits: ModelLimits,
+): AsyncIterable<ChatCompletion> {
+  const waiting: string[] = [];
+  const text = new TextDecoder();
+  const parser = createParser({ onEvent: ({ data }) => waiting.push(data) });
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > limits.answer_bytes) throw tooLong(limits);
+    parser.feed(text.decode(piece, { stream: true }));
+    for (const data of waiting.splice(0)) {
+      if (data.trim() === '[DONE]') return;
+      yield completionOf(data);
+    }
+  }
+}
+
+async function* wholeAnswer(
+  pieces: AsyncIterable<Uint8Array>,
+  limits: ModelLimits,
+): AsyncIterable<ChatCompletion> {
+  const text = await textOf(pieces, limits.answer_bytes + 1);
+  if (Buffer.byteLength(text) > limits.answer_bytes) throw tooLong(limits);
+  yield completionOf(text);
+}
+
+function completionOf(text: string): ChatCompletion {
+  try {
+    return decode(ChatCompletion, JSON.parse(text), 'chat completion');
+  } catch (error) {
+    throw broken(messageOf(error));
+  }
+}
+
+/** The body's pieces; the time limits run only while a piece is awaited. */
+async function* piecesOf(
+  body: AsyncIterable<Uint8Array>,
+  call: AbortController,
+  limits: ModelLimits,
+): AsyncIterable<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]();
+  let first = true;
+  for (;;) {
+    const next = first
+      ? await within(limits.first_token_ms, 'first_token', call, pieces.next())
+      : await within(limits.idle_ms, 'idle', call, pieces.next());
+    if (next.done) return;
+    first = false;
+    yield next.value;
+  }
+}
+
+/** The text up to a number of bytes; the rest is left unread. */
+async function textOf(pieces: AsyncIterable<Uint8Array>, most: number): Promise<string> {
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    read.push(piece);
+    bytes += piece.length;
+    if (bytes >= most) break;
+  }
+  return Buffer.concat(read).subarray(0, most).toString('utf8');
+}
+
+async function within<T>(ms: number, which: string, call: AbortController, work: Promise<T>): Promise<T> {
+  const timer = setTimeout(() => call.abort(timedOut(which, ms)), ms);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** @throws Refused `model_credential_missing`; the message names the file and never its content */
+async function readCredential(path: string | null): Promise<string | null> {
+  if (path === null) return null;
+  let text: string;
+  try {
+    text = (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    throw new Refused(
+      'model_credential_missing',
+      `the model's key cannot be read from ${path}: ${codeOf(error)}`,
+      {
+        hint: 'write the key into that file, readable by you alone, or set planner.endpoint.credential_file to null',
+      },
+    );
+  }
+  if (/^[\x21-\x7e]+$/.test(text)) return text;
+  throw new Refused(
+    'model_credential_missing',
+    `${path} must hold one key and nothing else, in one line of ASCII`,
+  );
+}
+
+function withoutCredential(text: string, credential: string | null): string {
+  return credential === null ? text : text.replaceAll(credential, '[key]');
+}
+
+function problemOf(error: unknown, at: string, credential: string | null): CoreError {
+  if (error instanceof CoreError) return error;
+  const code = codeOf(error);
+  const message = withoutCredential(messageOf(error), credential);
+  const connecting = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+  if (connecting.test(code) || /TLS|CERT|SSL/.test(code)) {
+    return new Unavailable(
+      'model_unavailable',
+      `the model endpoint ${at} cannot be reached: ${message || code}`,
+      {
+        facts: { code },
+        hint: 'check planner.endpoint.base_url in config/agents.json, and that what listens there runs',
+      },
+    );
+  }
+  return broken(message || code);
+}
+
+function broken(why: string): Failed {
+  return new Failed('model_stream_broken', `the model's answer broke off: ${why}`);
+}
+
+function tooLong(limits: ModelLimits): Refused {
+  return new Refused('model_refused', `the model's answer passes ${limits.answer_bytes} bytes and was ended`);
+}
+
+function timedOut(which: string, ms: number): TimedOut {
+  return new TimedOut(
+    'model_timeout',
+    `the model did not answer within the ${which} limit of ${ms / 1000} s`,
+    {
+      facts: { limit: which, ms },
+    },
+  );
+}
+
+function interruption(signal: AbortSignal): CoreError {
+  if (signal.reason instanceof CoreError) return signal.reason;
+  return new Interrupted('cancelled', 'the request to the model was cancelled');
+}

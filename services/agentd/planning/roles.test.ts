@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { decode } from '#kit/decode.ts';
+import { AgentsConfig, checkAgentsConfig, plannerFor, roleNamed } from './roles.ts';
+
+const shipped = decode(
+  AgentsConfig,
+  JSON.parse(readFileSync(new URL('../../../config/agents.json', import.meta.url), 'utf8')),
+  'config/agents.json',
+);
+const endpoint = {
+  base_url: 'http://127.0.0.1:8092/v1',
+  credential_file: null,
+  tiers: { small: { model: 's', price: null }, large: { model: 'l', price: null } },
+};
+
+function withPlanner(change: object): AgentsConfig {
+  const value = { ...shipped, planner: { ...shipped.planner, ...change } };
+  return checkAgentsConfig(decode(AgentsConfig, value, 'agents.json'), 'agents.json');
+}
+
+describe('roles', () => {
+  it('ship as the seven of the specification, each with its dashboard key', () => {
+    expect(shipped.roles.map(({ name, key }) => `${name} ${key}`)).to.deep.equal([
+      'Purveyour architect',
+      'Depute default',
+      'Assayour review',
+      'Avisour triage',
+      'Steward ops',
+      'Baillif executor',
+      'Factour release',
+    ]);
+    expect(checkAgentsConfig(shipped)).to.equal(shipped);
+  });
+
+  it('let Avisour comment and nothing else, Depute change code, and Baillif plan nothing', () => {
+    expect(roleNamed(shipped, 'Avisour').may_propose).to.deep.equal(['comment_issue']);
+    expect(roleNamed(shipped, 'Depute').may_propose).to.include.members(['apply_patch', 'push_branch']);
+    expect(roleNamed(shipped, 'Baillif').may_propose).to.deep.equal([]);
+  });
+
+  it('are found by name or key in any case', () => {
+    expect(roleNamed(shipped, 'TRIAGE').name).to.equal('Avisour');
+    expect(roleNamed(shipped, 'steward').name).to.equal('Steward');
+  });
+
+  it('that are unknown are answered with every name and key', () => {
+    expect(() => roleNamed(shipped, 'boss'))
+      .to.throw(/role "boss" .*Depute \(default\).*Factour \(release\)/)
+      .with.property('code', 'role_unknown');
+  });
+
+  it('that share a name are refused', () => {
+    const [first] = shipped.roles;
+    const roles = [first!, { ...first!, name: 'Default', key: 'ARCHITECT' }];
+    expect(() => checkAgentsConfig({ ...shipped, roles })).to.throw(/\/roles\/0 and \/roles\/1.*"architect"/);
+  });
+
+  it('whose tier the endpoint does not have are refused with its tiers', () => {
+    const tiers = { huge: { model: 'h', price: null } };
+    expect(() => withPlanner({ endpoint: { ...endpoint, tiers } })).to.throw(
+      /\/roles\/0\/tier is "large".*has huge/,
+    );
+  });
+});
+
+describe('choice of the planner', () => {
+  it('is patch without an endpoint and model with one, when nobody chose', () => {
+    expect(plannerFor(shipped)).to.equal('patch');
+    expect(plannerFor(withPlanner({ endpoint }))).to.equal('model');
+  });
+
+  it('follows what was asked for, then what is configured', () => {
+    expect(plannerFor(withPlanner({ endpoint }), 'patch')).to.equal('patch');
+    expect(plannerFor(withPlanner({ endpoint, default: 'patch' }))).to.equal('patch');
+  });
+
+  it('refuses the model planner where no endpoint is configured', () => {
+    expect(() => plannerFor(shipped, 'model'))
+      .to.throw(/planner\.endpoint/)
+      .with.property('exitCode', 3);
+  });
+
+  it('rejects bad values with pointer and rule', () => {
+    const bounds = { ...shipped.planner.bounds, money: 0 };
+    expect(() => withPlanner({ bounds })).to.throw(/\/planner\/bounds\/money is 0: must be a number above 0/);
+    const broken = { ...endpoint, credential_file: '../../etc/passwd' };
+    expect(() => withPlanner({ endpoint: broken })).to.throw(/credential_file .*file name in the secrets/);
+    const signed = { ...endpoint, base_url: 'https://user:pass@models.example/v1' };
+    expect(() => withPlanner({ endpoint: signed })).to.throw(/base_url .*without user/);
+  });
+});

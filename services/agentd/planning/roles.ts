@@ -1,0 +1,141 @@
+import * as t from 'io-ts';
+import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
+import { InvalidInput, Refused } from '#kit/errors.ts';
+import { ActionKind } from '../action.ts';
+import type { Role } from './planner.ts';
+
+/** `config/agents.json`: who plans, with which prompt and model, within which bounds. */
+
+const PositiveNumber = numberThat('PositiveNumber', 'a number above 0', (number) => number > 0);
+const Price = numberThat('Price', 'a number that is 0 or more', (number) => number >= 0);
+const HttpUrl = stringThat('HttpUrl', 'an http or https URL without user, query or fragment', (text) => {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  return /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
+});
+const SecretName = stringThat('SecretName', 'a file name in the secrets folder', (text) =>
+  /^[A-Za-z0-9_][A-Za-z0-9._-]*$/.test(text),
+);
+
+export const TierConfig = t.strict({
+  model: NonEmptyString,
+  /** US dollars for a million tokens; without it the money bound has nothing to count. */
+  price: nullable(t.strict({ input: Price, output: Price, cached: Price })),
+  /** The most that one answer may have; 8192 without it. */
+  max_output_tokens: optional(integerBetween(1, 1_000_000)),
+  /** What the endpoint calls that limit; `max_tokens` without it. */
+  max_tokens_field: optional(oneOf(['max_tokens', 'max_completion_tokens'])),
+});
+export type TierConfig = t.TypeOf<typeof TierConfig>;
+
+export const EndpointConfig = t.strict({
+  /** Up to and with `/v1`. */
+  base_url: HttpUrl,
+  /** File in the secrets folder that holds the key; null where the endpoint wants none. */
+  credential_file: nullable(SecretName),
+  tiers: t.record(t.string, TierConfig),
+});
+export type EndpointConfig = t.TypeOf<typeof EndpointConfig>;
+
+/** What ends a planning that does not end by itself. */
+export const PlannerBounds = t.strict({
+  /** Answers of the model. */
+  steps: integerBetween(1, 10_000),
+  /** Input and output tokens together. */
+  tokens: integerBetween(1, 1_000_000_000),
+  /** Wall time of one process; a resumed planning starts it anew. */
+  seconds: PositiveNumber,
+  /** US dollars. */
+  money: PositiveNumber,
+});
+export type PlannerBounds = t.TypeOf<typeof PlannerBounds>;
+
+export const PlannerName = oneOf(['patch', 'model']);
+export type PlannerName = t.TypeOf<typeof PlannerName>;
+
+export const AgentsConfig = t.strict({
+  roles: t.array(
+    t.strict({
+      name: NonEmptyString,
+      key: NonEmptyString,
+      purpose: NonEmptyString,
+      prompt: NonEmptyString,
+      tier: NonEmptyString,
+      may_propose: t.array(ActionKind),
+    }),
+  ),
+  planner: t.strict({
+    /** auto: model where an endpoint is configured, else patch. */
+    default: oneOf(['auto', 'patch', 'model']),
+    endpoint: nullable(EndpointConfig),
+    bounds: PlannerBounds,
+  }),
+});
+export type AgentsConfig = t.TypeOf<typeof AgentsConfig>;
+
+/**
+ * Checks what the shape alone cannot say, and gives the configuration back.
+ * @throws InvalidInput (`role_ambiguous`, `tier_unknown`)
+ */
+export function checkAgentsConfig(config: AgentsConfig, what = 'config/agents.json'): AgentsConfig {
+  const taken = new Map<string, number>();
+  const { endpoint } = config.planner;
+  for (const [index, role] of config.roles.entries()) {
+    for (const word of new Set([role.name.toLowerCase(), role.key.toLowerCase()])) {
+      const other = taken.get(word);
+      if (other !== undefined) {
+        throw new InvalidInput(
+          'role_ambiguous',
+          `${what}: /roles/${other} and /roles/${index} both answer to "${word}"; names and keys must differ`,
+        );
+      }
+      taken.set(word, index);
+    }
+    if (endpoint !== null && !Object.hasOwn(endpoint.tiers, role.tier)) {
+      const choices = Object.keys(endpoint.tiers).join(', ') || 'none';
+      throw new InvalidInput(
+        'tier_unknown',
+        `${what}: /roles/${index}/tier is "${role.tier}"; /planner/endpoint/tiers has ${choices}`,
+      );
+    }
+  }
+  return config;
+}
+
+/** A role by its name or its dashboard key, in any case. */
+export function roleNamed(config: AgentsConfig, nameOrKey: string): Role {
+  const wanted = nameOrKey.toLowerCase();
+  const role = config.roles.find(
+    ({ name, key }) => name.toLowerCase() === wanted || key.toLowerCase() === wanted,
+  );
+  if (role !== undefined) return role;
+  const choices = config.roles.map(({ name, key }) => `${name} (${key})`).join(', ');
+  throw new InvalidInput(
+    'role_unknown',
+    `role ${JSON.stringify(nameOrKey)} is neither a role's name nor its key; there are ${choices || 'none'}`,
+  );
+}
+
+/** Which planner plans: the one asked for, else the configured default. */
+export function plannerFor(config: AgentsConfig, asked?: PlannerName): PlannerName {
+  const { default: preset, endpoint } = config.planner;
+  const name = asked ?? (preset === 'auto' ? (endpoint === null ? 'patch' : 'model') : preset);
+  if (name === 'model' && endpoint === null) {
+    throw new Refused(
+      'model_not_configured',
+      'planner "model" needs a model, and planner.endpoint in config/agents.json is null; the other planner is "patch"',
+      { hint: 'set planner.endpoint in config/agents.json, or plan with the patch planner' },
+    );
+  }
+  return name;
+}
+
+function numberThat(name: string, rule: string, test: (number: number) => boolean): t.Type<number> {
+  const is = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u) && test(u);
+  return new t.Type(
+    name,
+    is,
+    (u, context) => (is(u) ? t.success(u) : t.failure(u, context, `must be ${rule}`)),
+    t.identity,
+  );
+}
