@@ -1,0 +1,132 @@
+import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import type { ActionDefinition } from '../action.ts';
+import type { DecisionRequest } from '../agent.ts';
+import type { NewEvent } from '../runs/event.ts';
+import type { ActionState, Run } from '../runs/run.ts';
+
+/** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
+export function nowFor(run: Run): string {
+  const clock = new Date().toISOString();
+  return [clock, run.updated_at].toSorted().at(-1)!;
+}
+
+/**
+ * The events of one decision, or a refusal that changes nothing. Either decision can be changed until the action has
+ * started.
+ */
+export function decideActions(run: Run, request: DecisionRequest, expiresAfterDays: number): NewEvent[] {
+  if (request.actions.length === 0)
+    throw new InvalidInput('no_actions', 'no action is named; give at least one');
+  if (request.decision === 'reject' && (request.reason ?? '').trim() === '') {
+    throw new InvalidInput(
+      'reason_required',
+      'a rejection needs a reason: the next planning of this issue learns from it',
+      {
+        errors: [{ pointer: '/reason', detail: 'is missing: must be a string that is not empty' }],
+      },
+    );
+  }
+  checkRunTakesDecisions(run);
+  const at = nowFor(run);
+  const expires_at = new Date(Date.parse(at) + expiresAfterDays * 86_400_000).toISOString();
+  return request.actions.map(({ action_id, digest }) => {
+    const action = findAction(run, action_id);
+    checkNotStarted(action);
+    checkDigest(action.definition, digest);
+    return {
+      type: 'approval_recorded',
+      data: {
+        action_id: action.definition.action_id,
+        approval: {
+          decision: request.decision,
+          approver: request.by.name,
+          claimed_approver: request.claimed_approver,
+          reason: request.reason,
+          digest,
+          at,
+          expires_at: request.decision === 'approve' ? expires_at : null,
+        },
+      },
+    };
+  });
+}
+
+export function findAction(run: Run, actionId: string): ActionState {
+  const action = run.actions.find(({ definition }) => definition.action_id === actionId);
+  if (action !== undefined) return action;
+  const choices = run.actions.map(({ definition }) => definition.action_id).join(', ');
+  throw new NotFound(
+    'action_not_found',
+    `run ${run.run_id} has no action '${actionId}'; it has ${choices || 'none'}`,
+  );
+}
+
+/** Why an action may not run now, as far as its approval decides; null when it may. */
+export function approvalProblem(action: ActionState, now: string): { code: string; message: string } | null {
+  const { approval, decision, definition } = action;
+  const name = `${definition.ordinal} ${definition.kind}`;
+  if (approval === 'rejected')
+    return {
+      code: 'action_rejected',
+      message: `${name} was rejected: ${decision?.reason ?? 'no reason given'}`,
+    };
+  if (approval !== 'approved' || decision === null) {
+    return { code: 'approval_required', message: `${name} is not approved; approval is ${approval}` };
+  }
+  if (decision.digest !== definition.digest) {
+    return {
+      code: 'digest_mismatch',
+      message: `${name}: approved was ${decision.digest.slice(0, 12)}, the action is ${definition.digest.slice(0, 12)}`,
+    };
+  }
+  if (decision.expires_at === null || decision.expires_at <= now) {
+    return {
+      code: 'approval_expired',
+      message: `${name}: the approval by ${decision.approver} expired at ${decision.expires_at}`,
+    };
+  }
+  return null;
+}
+
+function checkRunTakesDecisions(run: Run): void {
+  if (run.plan === null)
+    throw new Conflict(
+      'run_not_planned',
+      `run ${run.run_id} is ${run.status}: there is nothing to decide yet`,
+    );
+  if (run.status === 'cancelled' || run.status === 'undone' || run.undo !== null) {
+    throw new Conflict(
+      'run_closed',
+      `run ${run.run_id} is ${run.status}; plan the issue again to decide anew`,
+    );
+  }
+}
+
+function checkNotStarted(action: ActionState): void {
+  if (action.state === 'pending' || action.state === 'refused' || action.state === 'blocked') return;
+  const { ordinal, kind } = action.definition;
+  throw new Conflict(
+    'action_started',
+    `${ordinal} ${kind} is ${action.state}; a decision can be changed only until the action starts`,
+  );
+}
+
+function checkDigest(definition: ActionDefinition, digest: string): void {
+  if (definition.digest === digest) return;
+  throw new Conflict(
+    'digest_mismatch',
+    `${definition.ordinal} ${definition.kind}: digest ${digest.slice(0, 12)} is not that of the action (${definition.digest.slice(0, 12)}); look at it again`,
+    { errors: [{ pointer: '/digest', detail: `must be ${definition.digest}` }] },
+  );
+}
+
+export function checkScope(
+  by: { readonly name: string; readonly scopes: readonly string[] },
+  scope: string,
+): void {
+  if (by.scopes.includes(scope) || by.scopes.includes('admin')) return;
+  throw new Refused(
+    'scope_missing',
+    `the token '${by.name}' has the scopes ${by.scopes.join(', ') || 'none'}; this needs ${scope}`,
+  );
+}

@@ -1,0 +1,207 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Conflict } from '#kit/errors.ts';
+import type { Mirror } from '../git/mirror.ts';
+import { applyPatchToTree } from '../git/patch.ts';
+import type { GitCredential } from '../planning/forge.ts';
+import type { VcsFacts } from '../runs/event.ts';
+import type { Run } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
+import { actionOfKind } from './action-executor.ts';
+import { buildStep } from './build-step.ts';
+import type { BuildStep, PublishOutcome, Vcs, VcsState, Workspace } from './vcs.ts';
+
+/**
+ * The clone of one run and what it is built from. Both can be deleted at any time: the mirror is fetched again, the approved
+ * tree is made again from the patch artifact, the clone is built again from the steps that succeeded.
+ */
+export class RunWorkspace {
+  readonly vcs: Vcs;
+  readonly #store: RunStore;
+  readonly #run: Run;
+  readonly #mirror: Mirror;
+  readonly #cloneUrl: string;
+  readonly #credential: () => Promise<GitCredential | null>;
+  readonly #workspace: Workspace;
+  #version: string | null = null;
+  #opened: Promise<VcsState> | null = null;
+  #tree: Promise<void> | null = null;
+
+  constructor(options: {
+    readonly vcs: Vcs;
+    readonly store: RunStore;
+    readonly run: Run;
+    readonly mirror: Mirror;
+    readonly state_dir: string;
+    readonly credential: () => Promise<GitCredential | null>;
+  }) {
+    const { run } = options;
+    const { target } = run.plan!;
+    this.vcs = options.vcs;
+    this.#store = options.store;
+    this.#run = run;
+    this.#mirror = options.mirror;
+    this.#cloneUrl = run.source!.clone_url;
+    this.#credential = options.credential;
+    this.#workspace = {
+      run_id: run.run_id,
+      clone_dir: join(options.state_dir, 'clones', run.run_id),
+      mirror_dir: options.mirror.dir,
+      base_commit: target.base_commit,
+      base_branch: target.base_branch,
+      push_url: target.push_url,
+    };
+  }
+
+  get cloneDir(): string {
+    return this.#workspace.clone_dir;
+  }
+
+  get mirrorDir(): string {
+    return this.#mirror.dir;
+  }
+
+  /** Base commit and approved tree are in the mirror. @throws Conflict (`base_unreachable`, `tree_differs`) */
+  ensureTree(): Promise<void> {
+    this.#tree ??= this.#ensureTree().catch((error) => {
+      this.#tree = null;
+      throw error;
+    });
+    return this.#tree;
+  }
+
+  async #ensureTree(): Promise<void> {
+    const { target, patch } = this.#run.plan!;
+    if (!(await this.#mirror.has(target.base_commit))) {
+      await this.#mirror.update(this.#cloneUrl, await this.#credential());
+    }
+    if (!(await this.#mirror.has(target.base_commit))) {
+      throw new Conflict(
+        'base_unreachable',
+        `base commit ${target.base_commit} is not to be had from ${this.#cloneUrl} any more; plan the issue again`,
+      );
+    }
+    await this.#mirror.pin(this.#run.run_id, target.base_commit);
+    if (target.tree === null || patch === null || (await this.#mirror.has(target.tree))) return;
+    const bytes = await this.#store.artifact(this.#run.run_id, patch);
+    const tree = await applyPatchToTree(this.#mirror.dir, target.base_commit, bytes);
+    if (tree !== target.tree) {
+      throw new Conflict('tree_differs', `the patch makes tree ${tree}; approved was ${target.tree}`);
+    }
+  }
+
+  /** Opens the clone, making it again from the steps that succeeded when it is gone. */
+  open(): Promise<VcsState> {
+    this.#opened ??= this.#open().catch((error) => {
+      this.#opened = null;
+      throw error;
+    });
+    return this.#opened;
+  }
+
+  async #open(): Promise<VcsState> {
+    await this.ensureTree();
+    const { version, warning } = await this.vcs.version();
+    this.#version = version;
+    let state = await this.vcs.open(this.#workspace);
+    const run = await this.#store.read(this.#run.run_id);
+    const done = this.#finishedSteps(run);
+    const fresh = state.branch_commit === null && done.length > 0;
+    if (run.workspace === null || fresh) {
+      const facts = this.#facts(state);
+      await this.#store.append(this.#run.run_id, () => [
+        { type: 'workspace_opened', data: { vcs: facts, clone_dir: this.#workspace.clone_dir, warning } },
+      ]);
+    }
+    if (fresh) for (const step of done) state = await this.vcs.build(this.#workspace, step);
+    return state;
+  }
+
+  #finishedSteps(run: Run): BuildStep[] {
+    return (['create_branch', 'apply_patch', 'commit'] as const).flatMap((kind) => {
+      const action = actionOfKind(run, kind);
+      return action?.state === 'succeeded' && action.intent !== null
+        ? [buildStep(run, kind, action.intent)]
+        : [];
+    });
+  }
+
+  async state(): Promise<VcsState> {
+    await this.open();
+    return this.vcs.inspect(this.#workspace, this.#run.plan!.target.branch);
+  }
+
+  async build(step: BuildStep): Promise<VcsFacts> {
+    await this.open();
+    return this.#facts(await this.vcs.build(this.#workspace, step));
+  }
+
+  /**
+   * Goes back to an operation of this clone. Where the clone does not know it, the clone is made again from the steps that
+   * succeeded: it holds nothing that cannot be made again.
+   */
+  async restore(operation: string): Promise<void> {
+    await this.open();
+    try {
+      await this.vcs.restore(this.#workspace, operation);
+    } catch {
+      await this.discard();
+      await this.open();
+    }
+  }
+
+  async discard(): Promise<void> {
+    this.#opened = null;
+    await rm(this.#workspace.clone_dir, { recursive: true, force: true });
+  }
+
+  async publish(branch: string, commit: string, expected: string | null): Promise<PublishOutcome> {
+    await this.open();
+    return this.vcs.publish(this.#workspace, {
+      branch,
+      commit,
+      expected,
+      credential: await this.#credential(),
+    });
+  }
+
+  async unpublish(branch: string, commit: string): Promise<PublishOutcome> {
+    return this.vcs.unpublish(this.#workspace, {
+      branch,
+      commit,
+      expected: commit,
+      credential: await this.#credential(),
+    });
+  }
+
+  credential(): Promise<GitCredential | null> {
+    return this.#credential();
+  }
+
+  #facts(state: VcsState): VcsFacts {
+    const { operation_id, change_id, commit, tree } = state;
+    return {
+      kind: this.vcs.kind,
+      version: this.#version ?? 'unknown',
+      operation_id,
+      change_id,
+      commit,
+      tree,
+    };
+  }
+
+  facts(state: VcsState): VcsFacts {
+    return this.#facts(state);
+  }
+
+  /** Files of the change that moved on the base branch since the plan was made. */
+  async changedSince(): Promise<string[]> {
+    const { target } = this.#run.plan!;
+    await this.#mirror.update(this.#cloneUrl, await this.#credential());
+    const now = await this.#mirror.branchCommit(target.base_branch);
+    if (now === null || now === target.base_commit) return [];
+    const moved = new Set(await this.#mirror.changedPaths(target.base_commit, now));
+    const patch = actionOfKind(this.#run, 'apply_patch');
+    return (patch?.definition.params.files ?? []).map(({ path }) => path).filter((path) => moved.has(path));
+  }
+}

@@ -1,0 +1,49 @@
+import { parseJson } from '#kit/decode.ts';
+import type { FileChange, Influence, ValidationPlan } from '../action.ts';
+import type { ChangeFacts } from './risk.ts';
+import type { TreeReader } from './scratch-copy.ts';
+
+/** What the change touches beyond its lines: the validation's own configuration, install scripts, outsiders' words. */
+export async function changeFacts(
+  files: readonly FileChange[],
+  base: TreeReader,
+  after: TreeReader,
+  validation: ValidationPlan | null,
+  influences: readonly Influence[],
+  rejectedBefore: number,
+): Promise<ChangeFacts> {
+  const touched = files.flatMap(({ path, old_path }) => (old_path === null ? [path] : [path, old_path]));
+  const validation_files: string[] = [];
+  const install_scripts: string[] = [];
+  for (const path of new Set(touched)) {
+    if (path.split('/').at(-1) === 'package.json') {
+      const before = scriptsOf(await base.read(path));
+      const now = scriptsOf(await after.read(path));
+      if (before.all !== now.all) validation_files.push(`scripts of ${path}`);
+      if (before.install !== now.install) install_scripts.push(path);
+    } else if (validation?.found.split(', ').includes(path)) {
+      validation_files.push(path);
+    }
+  }
+  const untrusted = influences
+    .filter(({ trusted }) => !trusted)
+    .map(({ source, author }) => (author === null ? source : `${source} by ${author}`));
+  return { files, untrusted, validation_files, install_scripts, rejected_before: rejectedBefore };
+}
+
+const lifecycle = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish', 'prepack'];
+
+/** The scripts of a package.json in a form that compares; a file that is no JSON counts as its bytes. */
+function scriptsOf(bytes: Uint8Array | null): { all: string; install: string } {
+  if (bytes === null) return { all: '', install: '' };
+  const text = Buffer.from(bytes).toString('utf8');
+  try {
+    const scripts = Object.entries(
+      (parseJson(text, 'package.json') as { scripts?: Record<string, unknown> }).scripts ?? {},
+    );
+    const install = scripts.filter(([name]) => lifecycle.includes(name));
+    return { all: JSON.stringify(scripts), install: JSON.stringify(install) };
+  } catch {
+    return { all: text, install: text };
+  }
+}

@@ -1,0 +1,40 @@
+/** Text from outside or from a model, made safe to stand in a title or a comment. */
+
+const longestTitle = 200;
+
+/** One line without control, format and bidirectional override characters. */
+export function oneLine(text: string, longest = longestTitle): string {
+  const line = text
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .replace(/[\p{Cf}\p{Cs}\p{Co}]/gu, '')
+    .trim();
+  return line.length > longest
+    ? `${[...line]
+        .slice(0, longest - 1)
+        .join('')
+        .trimEnd()}…`
+    : line;
+}
+
+/** Several lines: line breaks and tabs stay, other control characters and bidirectional overrides go. */
+export function plainText(text: string): string {
+  return text.replaceAll('\r\n', '\n').replace(/[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]|\p{Cs}/gu, '');
+}
+
+/** An indented code block: nothing in it is Markdown, mentions nobody and closes no fence. */
+export function quotedWords(text: string, longest = 2000): string {
+  const cut = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return plainText(cut)
+    .trim()
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n');
+}
+
+/** Inline code, also for text that holds backticks. */
+export function inlineCode(text: string): string {
+  const line = oneLine(text);
+  const longestRun = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
+  const fence = '`'.repeat(longestRun + 1);
+  return longestRun === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
+}
