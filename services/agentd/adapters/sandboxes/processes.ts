@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** One process as `/proc` shows it. */
+export interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  /** Clock ticks since boot; together with the pid it names a process for good. */
+  readonly started: number;
+  /** Bytes of memory in use, shared pages counted in full. */
+  readonly resident: number;
+}
+
+/** Every process that a proc file system shows; empty where there is none. */
+export function processesIn(folder: string): Process[] {
+  const processes: Process[] = [];
+  for (const name of entries(folder)) {
+    if (!/^\d+$/.test(name)) continue;
+    const process = parseStat(readText(`${folder}/${name}/stat`));
+    if (process) processes.push(process);
+  }
+  return processes;
+}
+
+/** The processes among `all` whose ancestors include one of `roots`, and those themselves. */
+export function familyOf(all: readonly Process[], roots: Iterable<number>): Process[] {
+  const members = new Set(roots);
+  for (let before = -1; before !== members.size; ) {
+    before = members.size;
+    for (const { pid, parent } of all) if (members.has(parent)) members.add(pid);
+  }
+  return all.filter(({ pid }) => members.has(pid));
+}
+
+/** Bytes that a process uses, each shared page divided among its users; 0 when it is gone. */
+export function proportionalBytes(folder: string, pid: number): number {
+  const line = /^Pss:\s+(\d+) kB/m.exec(readText(`${folder}/${pid}/smaps_rollup`));
+  return line ? Number(line[1]) * 1024 : 0;
+}
+
+/** Whether this very process, and not a later one with the same pid, still runs. */
+export function isAlive(pid: number, started: number): boolean {
+  const text = readText(`/proc/${pid}/stat`);
+  return parseStat(text)?.started === started && !/\) [ZX] /.test(text);
+}
+
+export function processAt(pid: number): Process | null {
+  return parseStat(readText(`/proc/${pid}/stat`));
+}
+
+/** See proc(5), `/proc/pid/stat`. The command in parentheses can hold anything, parentheses included. */
+function parseStat(text: string): Process | null {
+  const end = text.lastIndexOf(')');
+  if (end < 0) return null;
+  const pid = Number.parseInt(text, 10);
+  const fields = text.slice(end + 2).split(' ');
+  const [parent, started, pages] = [fields[1], fields[19], fields[21]].map(Number) as [
+    number,
+    number,
+    number,
+  ];
+  return { pid, parent, started, resident: pages * pageSize() };
+}
+
+let knownPageSize = 0;
+
+function pageSize(): number {
+  if (knownPageSize === 0) {
+    const line = /^KernelPageSize:\s+(\d+) kB/m.exec(readText('/proc/self/smaps'));
+    knownPageSize = line ? Number(line[1]) * 1024 : 4096;
+  }
+  return knownPageSize;
+}
+
+/** Processes end while they are looked at; what cannot be read any more is empty. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function entries(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Whether a process was started with this `NAME=value`; false for those of other people. */
+export function hasInEnvironment(pid: number, variable: string): boolean {
+  return readText(`/proc/${pid}/environ`).split('\0').includes(variable);
+}
