@@ -1,0 +1,143 @@
+import { parseJson } from '#kit/decode.ts';
+import { NotFound } from '#kit/errors.ts';
+import type { RemoteForgeOptions } from '../configured-forge.ts';
+import { faultOf } from '../faults.ts';
+import { type HttpReply, send, sendRead } from '../http.ts';
+import type { TokenFile } from '../token-file.ts';
+
+export interface GiteaReply {
+  readonly data: unknown;
+  readonly header: (name: string) => string | null;
+}
+
+type Query = Readonly<Record<string, string | number>>;
+
+/** Gitea's REST API v1: reads are tried again, writes never; every answer that is no success is one of our errors. */
+export class GiteaClient {
+  readonly #options: RemoteForgeOptions;
+  readonly #token: TokenFile;
+
+  constructor(options: RemoteForgeOptions, token: TokenFile) {
+    this.#options = options;
+    this.#token = token;
+  }
+
+  /**
+   * @param parts of the path below `/api/v1`; a part that is a branch name keeps its slashes
+   * @param what is wanted, for messages: `repository demo/hello`
+   */
+  async get(
+    parts: readonly string[],
+    what: string,
+    signal?: AbortSignal,
+    query: Query = {},
+  ): Promise<GiteaReply> {
+    const request = { ...(await this.#request('GET', parts, query, signal)), method: 'GET' as const };
+    const reply = await sendRead(request, { times: 2, base_ms: this.#options.retry_ms });
+    return this.#answer('GET', what, reply);
+  }
+
+  /** The entries of a list, page by page, until `enough` says so or there are no more. */
+  async *entries(
+    parts: readonly string[],
+    what: string,
+    query: Query,
+    signal?: AbortSignal,
+  ): AsyncGenerator<unknown> {
+    for (let page = 1; ; page++) {
+      const { data, header } = await this.get(parts, what, signal, { ...query, page, limit: 50 });
+      if (!Array.isArray(data)) {
+        yield data;
+        return;
+      }
+      yield* data;
+      // A server may be set to smaller pages than we ask for, so that only the link tells the last one.
+      if (data.length === 0 || !/\brel="?next"?/.test(header('link') ?? '')) return;
+    }
+  }
+
+  /** false where the forge says 404, or does not let us ask. */
+  async holds(parts: readonly string[], what: string, signal?: AbortSignal): Promise<boolean> {
+    const request = { ...(await this.#request('GET', parts, {}, signal)), method: 'GET' as const };
+    const reply = await sendRead(request, { times: 2, base_ms: this.#options.retry_ms });
+    if ([401, 403, 404, 422].includes(reply.status)) return false;
+    this.#answer('GET', what, reply);
+    return true;
+  }
+
+  async write(
+    method: 'POST' | 'PATCH' | 'DELETE',
+    parts: readonly string[],
+    what: string,
+    body: unknown,
+    signal?: AbortSignal,
+  ): Promise<GiteaReply> {
+    return this.#answer(method, what, await send(await this.#request(method, parts, {}, signal, body)));
+  }
+
+  async #request(
+    method: string,
+    parts: readonly string[],
+    query: Query,
+    signal: AbortSignal | undefined,
+    body?: unknown,
+  ): Promise<Parameters<typeof send>[0]> {
+    const token = await this.#token.read();
+    const path = parts
+      .flatMap((part) => part.split('/'))
+      .map(encodeURIComponent)
+      .join('/');
+    const search = new URLSearchParams();
+    for (const [key, value] of Object.entries(query)) search.set(key, String(value));
+    const url = `${this.#options.base_url.replace(/\/$/, '')}/api/v1/${path}${search.size > 0 ? `?${search}` : ''}`;
+    return {
+      forge: this.#options.name,
+      method,
+      url,
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'core-platform',
+        ...(token === null ? {} : { authorization: `token ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal,
+      timeout_ms: this.#options.timeout_ms,
+    };
+  }
+
+  #answer(method: string, what: string, reply: HttpReply): GiteaReply {
+    const header = (name: string): string | null => reply.headers.get(name);
+    if (reply.status >= 300) {
+      throw faultOf({
+        forge: this.#options.name,
+        method,
+        what,
+        status: reply.status,
+        header,
+        words: wordsOf(reply.text),
+        token_file: this.#token.path,
+      });
+    }
+    if (reply.text === '') return { data: null, header };
+    return { data: parseJson(reply.text, `answer of forge '${this.#options.name}' about ${what}`), header };
+  }
+}
+
+/** Runs `action`; what is not there is told as `absent` says. */
+export async function orAbsent<A>(action: Promise<A>, absent: (cause: NotFound) => Error): Promise<A> {
+  try {
+    return await action;
+  } catch (error) {
+    throw error instanceof NotFound ? absent(error) : error;
+  }
+}
+
+function wordsOf(text: string): string {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    return typeof message === 'string' ? message : '';
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,337 @@
+import { matchesGlob } from 'node:path';
+import * as t from 'io-ts';
+import { decode } from '#kit/decode.ts';
+import { type CoreError, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
+import type {
+  Comment,
+  GitCredential,
+  Issue,
+  Protection,
+  PullRequest,
+  Repository,
+  RepositoryRef,
+} from '../../../planning/forge.ts';
+import { shortenedBody, wholeBody } from '../bodies.ts';
+import { checkedCloneUrl } from '../clone-url.ts';
+import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
+import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
+import {
+  noComment,
+  noIssue,
+  noPullRequest,
+  noRepository,
+  pullRequestInstead,
+  pullRequestMerged,
+} from '../not-there.ts';
+import { forgeTime, since, wholeSecond } from '../times.ts';
+import { TokenFile } from '../token-file.ts';
+import { Associations } from './associations.ts';
+import { GiteaClient, orAbsent } from './gitea-client.ts';
+import {
+  AccountReply,
+  BranchReply,
+  CommentReply,
+  commentOf,
+  IssueReply,
+  issueOf,
+  ProtectionRulesReply,
+  PullRequestReply,
+  pullRequestOf,
+  RepositoryReply,
+} from './gitea-replies.ts';
+
+/** Gitea and Forgejo by their REST API v1. */
+export class GiteaForge implements ConfiguredForge {
+  readonly kind = 'gitea';
+  readonly name: string;
+  readonly #options: RemoteForgeOptions;
+  readonly #token: TokenFile;
+  readonly #client: GiteaClient;
+  readonly #associations: Associations;
+  #self: string | undefined;
+
+  constructor(options: RemoteForgeOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#token = new TokenFile(options.token_file);
+    this.#client = new GiteaClient(options, this.#token);
+    this.#associations = new Associations(this.#client);
+  }
+
+  missing(): string | null {
+    if (this.#token.path === null || this.#token.exists()) return null;
+    return `token file ${this.#token.path}`;
+  }
+
+  async repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
+    checkRepositoryRef(ref);
+    const what = `repository ${nameOf(ref)}`;
+    const reply = await orAbsent(this.#client.get(['repos', ref.owner, ref.repo], what, signal), (cause) =>
+      noRepository(this.name, ref, cause),
+    );
+    const found = this.#decode(RepositoryReply, reply.data, what);
+    const url = checkedCloneUrl(found.clone_url, this.#options);
+    return {
+      owner: found.owner.login,
+      repo: found.name,
+      default_branch: found.default_branch,
+      clone_url: url,
+      push_url: url,
+      html_url: found.html_url,
+      archived: found.archived,
+      forge_time: forgeTime(reply.header('date')),
+    };
+  }
+
+  async issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {
+    checkRepositoryRef(ref);
+    checkNumber(number);
+    const what = `issue ${nameOf(ref, number)}`;
+    const reply = await this.#client
+      .get(['repos', ref.owner, ref.repo, 'issues', String(number)], what, signal)
+      .catch((error: unknown) =>
+        this.#explain(error, ref, () => noIssue(this.name, ref, number, error), signal),
+      );
+    const found = this.#decode(IssueReply, reply.data, what);
+    if (found.pull_request !== undefined && found.pull_request !== null)
+      throw pullRequestInstead(ref, number);
+    const issue = issueOf(found, await this.#associations.author(ref, found.user, signal));
+    return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
+  }
+
+  async comments(
+    ref: RepositoryRef,
+    number: number,
+    options: { since?: string } = {},
+    signal?: AbortSignal,
+  ): Promise<Comment[]> {
+    checkRepositoryRef(ref);
+    checkNumber(number);
+    const what = `comments of ${nameOf(ref, number)}`;
+    const query: Record<string, string> =
+      options.since === undefined ? {} : { since: wholeSecond(options.since) };
+    // Gitea gives all comments at once, whatever page is asked for.
+    const reply = await this.#client
+      .get(['repos', ref.owner, ref.repo, 'issues', String(number), 'comments'], what, signal, query)
+      .catch((error: unknown) => this.#explainComments(error, ref, number, signal));
+    const replies = this.#decode(t.array(CommentReply), reply.data ?? [], what);
+    const comments: Comment[] = [];
+    for (const entry of replies.filter(since(options.since))) {
+      comments.push(commentOf(entry, await this.#associations.author(ref, entry.user, signal)));
+    }
+    return comments;
+  }
+
+  async listIssues(
+    ref: RepositoryRef,
+    options: { state: 'open' | 'closed' | 'all'; limit: number },
+    signal?: AbortSignal,
+  ): Promise<Issue[]> {
+    checkRepositoryRef(ref);
+    const what = `issues of ${nameOf(ref)}`;
+    const found: Issue[] = [];
+    const query = { state: options.state, type: 'issues' };
+    try {
+      for await (const entry of this.#client.entries(
+        ['repos', ref.owner, ref.repo, 'issues'],
+        what,
+        query,
+        signal,
+      )) {
+        if (found.length >= options.limit) break;
+        const reply = this.#decode(IssueReply, entry, what);
+        found.push(issueOf(reply, await this.#associations.author(ref, reply.user, signal)));
+      }
+    } catch (error) {
+      return this.#explain(error, ref, () => noRepository(this.name, ref, error), signal);
+    }
+    return found.map((issue) => ({ ...issue, body: shortenedBody(issue.body) }));
+  }
+
+  async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {
+    checkBranch(branch);
+    const repository = await this.repository(ref, signal);
+    if (branch === repository.default_branch) return { protected: true, reason: 'default branch' };
+    const what = `branch ${branch} of ${nameOf(repository)}`;
+    const base = ['repos', repository.owner, repository.repo];
+    const existing = await this.#unlessHidden([...base, 'branches', branch], what, signal);
+    if (existing !== null) {
+      const found = this.#decode(BranchReply, existing, what);
+      const rule = found.effective_branch_protection_name ?? '';
+      return found.protected
+        ? {
+            protected: true,
+            reason: rule === '' ? `protected on ${this.name}` : `rule ${rule} on ${this.name}`,
+          }
+        : { protected: false, reason: '' };
+    }
+    // Rules are shown to administrators alone; to others, a push to a branch that a rule covers is refused.
+    const rules = await this.#unlessHidden(
+      [...base, 'branch_protections'],
+      `rules of ${nameOf(repository)}`,
+      signal,
+    );
+    const covering = this.#decode(ProtectionRulesReply, rules ?? [], what).find(({ rule_name }) =>
+      matchesGlob(branch.toLowerCase(), rule_name.toLowerCase()),
+    );
+    return covering === undefined
+      ? { protected: false, reason: '' }
+      : { protected: true, reason: `rule ${covering.rule_name} on ${this.name}` };
+  }
+
+  async findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]> {
+    checkBranch(branch);
+    const repository = await this.repository(ref, signal);
+    const what = `pull requests of ${nameOf(repository)}`;
+    const found: PullRequest[] = [];
+    const parts = ['repos', repository.owner, repository.repo, 'pulls'];
+    for await (const entry of this.#client.entries(parts, what, { state: 'all' }, signal)) {
+      const reply = this.#decode(PullRequestReply, entry, what);
+      if (reply.head.label !== branch || reply.head.repo_id !== reply.base.repo_id) continue;
+      found.push(pullRequestOf(reply, await this.#associations.author(repository, reply.user, signal)));
+    }
+    return found;
+  }
+
+  async self(signal?: AbortSignal): Promise<string> {
+    if (this.#options.account !== null) return this.#options.account;
+    await this.#token.need(this.name);
+    if (this.#self === undefined) {
+      const reply = await this.#client.get(['user'], 'our own account', signal);
+      this.#self = this.#decode(AccountReply, reply.data, 'our own account').login;
+    }
+    return this.#self;
+  }
+
+  /** Gitea reads the token from the password and ignores the name. */
+  async gitCredential(): Promise<GitCredential | null> {
+    const token = await this.#token.read();
+    return token === null ? null : { username: 'core', password: token };
+  }
+
+  async openPullRequest(
+    ref: RepositoryRef,
+    request: { title: string; body: string; head: string; base: string },
+    signal?: AbortSignal,
+  ): Promise<PullRequest> {
+    checkBranch(request.head);
+    checkBranch(request.base);
+    const repository = await this.#forWriting(ref, signal);
+    const { title, body, head, base } = request;
+    const what = `a pull request from ${head} into ${base} in ${nameOf(repository)}`;
+    const reply = await orAbsent(
+      this.#client.write(
+        'POST',
+        ['repos', repository.owner, repository.repo, 'pulls'],
+        what,
+        { title, body, head, base },
+        signal,
+      ),
+      // Gitea's 404 also means that one of the branches is not there.
+      (cause) =>
+        new NotFound(
+          'branch_not_found',
+          `forge '${this.name}' has no branch ${head} or no branch ${base} in ${nameOf(repository)}`,
+          {
+            cause,
+          },
+        ),
+    );
+    const opened = this.#decode(PullRequestReply, reply.data, what);
+    return pullRequestOf(opened, await this.#associations.author(repository, opened.user, signal));
+  }
+
+  async closePullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<void> {
+    checkNumber(number);
+    const repository = await this.#forWriting(ref, signal);
+    const what = `pull request ${nameOf(repository, number)}`;
+    const parts = ['repos', repository.owner, repository.repo, 'pulls', String(number)];
+    const absent = (cause: NotFound): NotFound => noPullRequest(this.name, repository, number, cause);
+    const { data } = await orAbsent(this.#client.get(parts, what, signal), absent);
+    const found = this.#decode(PullRequestReply, data, what);
+    if (found.merged) throw pullRequestMerged(repository, number);
+    if (found.state !== 'open') return;
+    await orAbsent(this.#client.write('PATCH', parts, what, { state: 'closed' }, signal), absent);
+  }
+
+  async comment(ref: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<Comment> {
+    checkNumber(number);
+    const repository = await this.#forWriting(ref, signal);
+    const what = `a comment on ${nameOf(repository, number)}`;
+    const reply = await orAbsent(
+      this.#client.write(
+        'POST',
+        ['repos', repository.owner, repository.repo, 'issues', String(number), 'comments'],
+        what,
+        { body },
+        signal,
+      ),
+      (cause) => noIssue(this.name, repository, number, cause),
+    );
+    const made = this.#decode(CommentReply, reply.data, what);
+    return commentOf(made, await this.#associations.author(repository, made.user, signal));
+  }
+
+  async deleteComment(ref: RepositoryRef, number: number, id: string, signal?: AbortSignal): Promise<void> {
+    checkNumber(number);
+    checkCommentId(id);
+    const repository = await this.#forWriting(ref, signal);
+    await orAbsent(
+      this.#client.write(
+        'DELETE',
+        ['repos', repository.owner, repository.repo, 'issues', 'comments', id],
+        `comment ${id} in ${nameOf(repository)}`,
+        undefined,
+        signal,
+      ),
+      (cause) => noComment(this.name, repository, number, id, cause),
+    );
+  }
+
+  /** A write goes to the canonical name: only reads follow the redirect of a renamed repository. */
+  async #forWriting(ref: RepositoryRef, signal: AbortSignal | undefined): Promise<Repository> {
+    await this.#token.need(this.name);
+    return this.repository(ref, signal);
+  }
+
+  /** A 404 does not say whether the issue or the whole repository is not there. */
+  async #explain(
+    error: unknown,
+    ref: RepositoryRef,
+    absent: () => CoreError,
+    signal?: AbortSignal,
+  ): Promise<never> {
+    if (!(error instanceof NotFound)) throw error;
+    await this.repository(ref, signal);
+    throw absent();
+  }
+
+  /** Gitea answers 500, not 404, when comments of an issue are asked for that is not there. */
+  async #explainComments(
+    error: unknown,
+    ref: RepositoryRef,
+    number: number,
+    signal?: AbortSignal,
+  ): Promise<never> {
+    if (error instanceof Unavailable && error.facts.status === 500) await this.issue(ref, number, signal);
+    return this.#explain(error, ref, () => noIssue(this.name, ref, number, error), signal);
+  }
+
+  async #unlessHidden(
+    parts: readonly string[],
+    what: string,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    try {
+      return (await this.#client.get(parts, what, signal)).data;
+    } catch (error) {
+      if (error instanceof NotFound || (error instanceof Unauthorized && error.facts.status === 403))
+        return null;
+      throw error;
+    }
+  }
+
+  #decode<A>(codec: t.Decoder<unknown, A>, data: unknown, what: string): A {
+    return decode(codec, data, `answer of forge '${this.name}' about ${what}`, 'forge_reply_invalid');
+  }
+}

@@ -1,0 +1,207 @@
+import type { Octokit } from 'octokit';
+import { type BodyInit, Headers } from 'undici';
+import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
+import type { RemoteForgeOptions } from '../configured-forge.ts';
+import { faultOf } from '../faults.ts';
+import { send } from '../http.ts';
+import type { TokenFile } from '../token-file.ts';
+
+/** Longest pause that a read waits out by itself when GitHub limits requests; longer ones are told to the caller. */
+const patience_s = 10;
+
+export interface GitHubReply {
+  readonly data: unknown;
+  readonly headers: Readonly<Record<string, string | number | undefined>>;
+}
+
+/** Octokit with our limits: reads are tried again, writes never; every answer that is no success is one of our errors. */
+export class GitHubClient {
+  readonly #options: RemoteForgeOptions;
+  readonly #token: TokenFile;
+  #octokit: Promise<Octokit> | undefined;
+
+  constructor(options: RemoteForgeOptions, token: TokenFile) {
+    this.#options = options;
+    this.#token = token;
+  }
+
+  /**
+   * @param route for example `GET /repos/{owner}/{repo}`
+   * @param what is wanted, for messages: `repository demo/hello`
+   */
+  async request(
+    route: string,
+    parameters: Readonly<Record<string, unknown>>,
+    what: string,
+    signal?: AbortSignal,
+  ): Promise<GitHubReply> {
+    if (signal?.aborted) throw this.#cancelled(signal);
+    const method = route.slice(0, route.indexOf(' '));
+    const token = await this.#token.read();
+    this.#octokit ??= this.#open();
+    const octokit = await this.#octokit;
+    const answer = octokit.request(route, {
+      ...parameters,
+      headers: {
+        'x-github-api-version': '2022-11-28',
+        ...(token === null ? {} : { authorization: `token ${token}` }),
+      },
+      request: { retries: method === 'GET' ? 2 : 0, ...(signal === undefined ? {} : { signal }) },
+    });
+    try {
+      const reply = await (method === 'GET' ? this.#orCancelled(answer, signal) : answer);
+      if (reply.status >= 300) throw this.#fault(method, what, reply.status, reply);
+      return { data: reply.data, headers: reply.headers };
+    } catch (error) {
+      throw this.#errorOf(error, method, what);
+    }
+  }
+
+  /** All pages of a list, or as many as hold `enough` entries. */
+  async list(
+    route: string,
+    parameters: Readonly<Record<string, unknown>>,
+    what: string,
+    signal?: AbortSignal,
+    enough = Number.POSITIVE_INFINITY,
+  ): Promise<unknown[]> {
+    const entries: unknown[] = [];
+    for (let page = 1; ; page++) {
+      const reply = await this.request(route, { ...parameters, per_page: 100, page }, what, signal);
+      if (!Array.isArray(reply.data)) return [reply.data];
+      entries.push(...reply.data);
+      const more = /\brel="?next"?/.test(String(reply.headers.link ?? ''));
+      if (!more || reply.data.length === 0 || entries.length >= enough) return entries;
+    }
+  }
+
+  async #open(): Promise<Octokit> {
+    // Loaded on first use: the command line starts faster without it.
+    const { Octokit } = await import('octokit');
+    const { name, retry_ms, throttle } = this.#options;
+    const wait = (seconds: number, call: { method: string }, _octokit: unknown, retries: number): boolean =>
+      call.method === 'GET' && seconds <= patience_s && retries === 0;
+    return new Octokit({
+      baseUrl: apiUrl(this.#options.base_url),
+      userAgent: 'core-platform',
+      request: { fetch: (url: string, init: FetchInit) => this.#fetch(url, init) },
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      retry: { retryAfterBaseValue: retry_ms, doNotRetry: [400, 401, 403, 404, 410, 413, 422, 429, 451] },
+      throttle: { enabled: throttle, id: name, onRateLimit: wait, onSecondaryRateLimit: wait },
+    });
+  }
+
+  async #fetch(url: string, init: FetchInit): Promise<Response> {
+    try {
+      const reply = await send({
+        forge: this.#options.name,
+        method: init.method,
+        url,
+        headers: init.headers,
+        body: init.body ?? null,
+        signal: init.signal,
+        timeout_ms: this.#options.timeout_ms,
+      });
+      const bodiless = reply.status === 204 || reply.status === 205 || reply.status === 304;
+      const headers = new Headers(reply.headers);
+      // The text is decoded already.
+      for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name);
+      return new Response(bodiless ? null : reply.text, {
+        status: reply.status,
+        headers: Object.fromEntries(headers),
+      });
+    } catch (error) {
+      throw error instanceof Unavailable ? error : new NotWorthRetrying(error);
+    }
+  }
+
+  #errorOf(error: unknown, method: string, what: string): unknown {
+    if (error instanceof CoreError) return error;
+    if (error instanceof NotWorthRetrying) return error.cause;
+    if (!(error instanceof Error)) return error;
+    if (error.cause instanceof CoreError) return error.cause;
+    const { status, response } = error as Error & { status?: number; response?: FailedReply };
+    if (status !== undefined && response !== undefined) return this.#fault(method, what, status, response);
+    return new Unavailable(
+      'forge_unavailable',
+      `asking forge '${this.#options.name}' failed: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+
+  #fault(method: string, what: string, status: number, reply: FailedReply): CoreError {
+    return faultOf({
+      forge: this.#options.name,
+      method,
+      what,
+      status,
+      header: (name) => (reply.headers[name] === undefined ? null : String(reply.headers[name])),
+      words: wordsOf(reply.data),
+      token_file: this.#token.path,
+    });
+  }
+
+  /** Octokit's pauses between two tries know nothing of the signal. */
+  async #orCancelled<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    if (signal === undefined) return answer;
+    let stop = (): void => {};
+    const cancelled = new Promise<never>((_, reject) => {
+      stop = () => reject(this.#cancelled(signal));
+      signal.addEventListener('abort', stop, { once: true });
+    });
+    try {
+      return await Promise.race([answer, cancelled]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  #cancelled(signal: AbortSignal): Interrupted {
+    return new Interrupted('interrupted', `asking forge '${this.#options.name}' was cancelled`, {
+      cause: signal.reason,
+    });
+  }
+}
+
+/** Octokit passes errors of this name on as they are. */
+class NotWorthRetrying extends Error {
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = 'AbortError';
+  }
+}
+
+interface FetchInit {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: BodyInit;
+  readonly signal?: AbortSignal;
+}
+
+interface FailedReply {
+  readonly headers: Readonly<Record<string, string | number | undefined>>;
+  readonly data: unknown;
+}
+
+/** github.com and GitHub Enterprise Cloud have a host of their own for the API, Enterprise Server a path. */
+export function apiUrl(baseUrl: string): string {
+  const { protocol, host, pathname } = new URL(baseUrl);
+  if (host === 'github.com' || host.endsWith('.ghe.com')) return `${protocol}//api.${host}`;
+  return `${protocol}//${host}${pathname.replace(/\/$/, '')}/api/v3`;
+}
+
+/** GitHub says what is wrong in `message`, and where in `errors`. */
+function wordsOf(data: unknown): string {
+  if (typeof data !== 'object' || data === null) return '';
+  const { message, errors } = data as { message?: unknown; errors?: unknown };
+  const details = Array.isArray(errors)
+    ? errors.map((entry: unknown) =>
+        typeof entry === 'object' && entry !== null && 'message' in entry
+          ? String(entry.message)
+          : JSON.stringify(entry),
+      )
+    : [];
+  return [typeof message === 'string' ? message : '', ...details].filter((text) => text !== '').join('; ');
+}

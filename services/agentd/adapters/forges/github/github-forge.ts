@@ -1,0 +1,365 @@
+import * as t from 'io-ts';
+import { decode } from '#kit/decode.ts';
+import { type CoreError, NotFound, Refused } from '#kit/errors.ts';
+import type {
+  Comment,
+  GitCredential,
+  Issue,
+  Protection,
+  PullRequest,
+  Repository,
+  RepositoryRef,
+} from '../../../planning/forge.ts';
+import { shortenedBody, wholeBody } from '../bodies.ts';
+import { checkedCloneUrl } from '../clone-url.ts';
+import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
+import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
+import {
+  noComment,
+  noIssue,
+  noPullRequest,
+  noRepository,
+  pullRequestInstead,
+  pullRequestMerged,
+} from '../not-there.ts';
+import { forgeTime, since, wholeSecond } from '../times.ts';
+import { TokenFile } from '../token-file.ts';
+import { GitHubClient } from './github-client.ts';
+import {
+  AccountReply,
+  BranchReply,
+  CommentReply,
+  commentOf,
+  IssueReply,
+  issueOf,
+  PullRequestReply,
+  pullRequestOf,
+  RepositoryReply,
+  RulesReply,
+} from './github-replies.ts';
+
+/** Rules of a ruleset that keep us from pushing to a branch; the others say what a commit must be like. */
+const closingRules = new Set(['creation', 'update', 'pull_request', 'merge_queue', 'required_status_checks']);
+
+/** GitHub and GitHub Enterprise by their REST API. */
+export class GitHubForge implements ConfiguredForge {
+  readonly kind = 'github';
+  readonly name: string;
+  readonly #options: RemoteForgeOptions;
+  readonly #token: TokenFile;
+  readonly #client: GitHubClient;
+  #self: string | undefined;
+
+  constructor(options: RemoteForgeOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#token = new TokenFile(options.token_file);
+    this.#client = new GitHubClient(options, this.#token);
+  }
+
+  missing(): string | null {
+    if (this.#token.path === null || this.#token.exists()) return null;
+    return `token file ${this.#token.path}`;
+  }
+
+  async repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
+    checkRepositoryRef(ref);
+    const what = `repository ${nameOf(ref)}`;
+    const reply = await this.#client
+      .request('GET /repos/{owner}/{repo}', path(ref), what, signal)
+      .catch((error: unknown) => {
+        throw error instanceof NotFound ? noRepository(this.name, ref, error) : error;
+      });
+    const found = this.#decode(RepositoryReply, reply.data, what);
+    const url = checkedCloneUrl(found.clone_url, this.#options);
+    return {
+      owner: found.owner.login,
+      repo: found.name,
+      default_branch: found.default_branch,
+      clone_url: url,
+      push_url: url,
+      html_url: found.html_url,
+      archived: found.archived,
+      forge_time: forgeTime(reply.headers.date),
+    };
+  }
+
+  async issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {
+    checkRepositoryRef(ref);
+    checkNumber(number);
+    const what = `issue ${nameOf(ref, number)}`;
+    const reply = await this.#client
+      .request(
+        'GET /repos/{owner}/{repo}/issues/{issue_number}',
+        { ...path(ref), issue_number: number },
+        what,
+        signal,
+      )
+      .catch((error: unknown) =>
+        this.#explain(error, ref, () => noIssue(this.name, ref, number, error), signal),
+      );
+    const found = this.#decode(IssueReply, reply.data, what);
+    await this.#refuseTransferred(ref, number, found, signal);
+    if (found.pull_request !== undefined && found.pull_request !== null)
+      throw pullRequestInstead(ref, number);
+    const issue = issueOf(found);
+    return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
+  }
+
+  async comments(
+    ref: RepositoryRef,
+    number: number,
+    options: { since?: string } = {},
+    signal?: AbortSignal,
+  ): Promise<Comment[]> {
+    checkRepositoryRef(ref);
+    checkNumber(number);
+    const what = `comments of ${nameOf(ref, number)}`;
+    const from = options.since === undefined ? {} : { since: wholeSecond(options.since) };
+    const replies = await this.#client
+      .list(
+        'GET /repos/{owner}/{repo}/issues/{issue_number}/comments',
+        { ...path(ref), issue_number: number, ...from },
+        what,
+        signal,
+      )
+      .catch((error: unknown) =>
+        this.#explain(error, ref, () => noIssue(this.name, ref, number, error), signal),
+      );
+    return this.#decode(t.array(CommentReply), replies, what).map(commentOf).filter(since(options.since));
+  }
+
+  async listIssues(
+    ref: RepositoryRef,
+    options: { state: 'open' | 'closed' | 'all'; limit: number },
+    signal?: AbortSignal,
+  ): Promise<Issue[]> {
+    checkRepositoryRef(ref);
+    const what = `issues of ${nameOf(ref)}`;
+    const found: Issue[] = [];
+    // GitHub lists pull requests among the issues, so that a page may hold fewer than it says.
+    for (let page = 1; found.length < options.limit; page++) {
+      const parameters = {
+        ...path(ref),
+        state: options.state,
+        sort: 'created',
+        direction: 'desc',
+        per_page: 100,
+        page,
+      };
+      const reply = await this.#client
+        .request('GET /repos/{owner}/{repo}/issues', parameters, what, signal)
+        .catch((error: unknown) =>
+          this.#explain(error, ref, () => noRepository(this.name, ref, error), signal),
+        );
+      const replies = this.#decode(t.array(IssueReply), reply.data, what);
+      for (const entry of replies) {
+        if (entry.pull_request === undefined || entry.pull_request === null) found.push(issueOf(entry));
+      }
+      if (replies.length < 100) break;
+    }
+    return found.slice(0, options.limit).map((issue) => ({ ...issue, body: shortenedBody(issue.body) }));
+  }
+
+  async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {
+    checkBranch(branch);
+    const repository = await this.repository(ref, signal);
+    if (branch === repository.default_branch) return { protected: true, reason: 'default branch' };
+    const what = `branch ${branch} of ${nameOf(repository)}`;
+    const parameters = { ...path(repository), branch };
+    const existing = await this.#orAbsent(
+      'GET /repos/{owner}/{repo}/branches/{branch}',
+      parameters,
+      what,
+      signal,
+    );
+    if (existing !== null && this.#decode(BranchReply, existing, what).protected) {
+      return { protected: true, reason: `protected on ${this.name}` };
+    }
+    // Rules also hold for branches that do not exist yet. Older Enterprise servers have none.
+    const rules = await this.#orAbsent(
+      'GET /repos/{owner}/{repo}/rules/branches/{branch}',
+      parameters,
+      what,
+      signal,
+    );
+    const closing = this.#decode(RulesReply, rules ?? [], what).filter(({ type }) => closingRules.has(type));
+    return closing.length === 0
+      ? { protected: false, reason: '' }
+      : { protected: true, reason: `rule ${closing.map(({ type }) => type).join(', ')} on ${this.name}` };
+  }
+
+  async findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]> {
+    checkBranch(branch);
+    const repository = await this.repository(ref, signal);
+    const what = `pull requests of ${nameOf(repository)}`;
+    const head = `${repository.owner}:${branch}`;
+    const replies = await this.#client.list(
+      'GET /repos/{owner}/{repo}/pulls',
+      { ...path(repository), state: 'all', head },
+      what,
+      signal,
+    );
+    const fullName = nameOf(repository).toLowerCase();
+    return this.#decode(t.array(PullRequestReply), replies, what)
+      .filter(
+        ({ head: { ref: name, repo } }) =>
+          name === branch && (repo?.full_name.toLowerCase() ?? fullName) === fullName,
+      )
+      .map(pullRequestOf);
+  }
+
+  async self(signal?: AbortSignal): Promise<string> {
+    if (this.#options.account !== null) return this.#options.account;
+    await this.#token.need(this.name);
+    if (this.#self === undefined) {
+      const reply = await this.#client.request('GET /user', {}, 'our own account', signal);
+      this.#self = this.#decode(AccountReply, reply.data, 'our own account').login;
+    }
+    return this.#self;
+  }
+
+  async gitCredential(): Promise<GitCredential | null> {
+    const token = await this.#token.read();
+    return token === null ? null : { username: 'x-access-token', password: token };
+  }
+
+  async openPullRequest(
+    ref: RepositoryRef,
+    request: { title: string; body: string; head: string; base: string },
+    signal?: AbortSignal,
+  ): Promise<PullRequest> {
+    checkBranch(request.head);
+    checkBranch(request.base);
+    const repository = await this.#forWriting(ref, signal);
+    const what = `a pull request from ${request.head} into ${request.base} in ${nameOf(repository)}`;
+    const { title, body, head, base } = request;
+    const reply = await this.#client
+      .request(
+        'POST /repos/{owner}/{repo}/pulls',
+        { ...path(repository), title, body, head, base },
+        what,
+        signal,
+      )
+      .catch((error: unknown) => {
+        throw error instanceof NotFound ? noRepository(this.name, ref, error) : error;
+      });
+    return pullRequestOf(this.#decode(PullRequestReply, reply.data, what));
+  }
+
+  async closePullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<void> {
+    checkNumber(number);
+    const repository = await this.#forWriting(ref, signal);
+    const what = `pull request ${nameOf(repository, number)}`;
+    const parameters = { ...path(repository), pull_number: number };
+    const absent = (error: unknown): never => {
+      throw error instanceof NotFound ? noPullRequest(this.name, repository, number, error) : error;
+    };
+    const reply = await this.#client
+      .request('GET /repos/{owner}/{repo}/pulls/{pull_number}', parameters, what, signal)
+      .catch(absent);
+    const { state } = pullRequestOf(this.#decode(PullRequestReply, reply.data, what));
+    if (state === 'closed') return;
+    if (state === 'merged') throw pullRequestMerged(repository, number);
+    await this.#client
+      .request(
+        'PATCH /repos/{owner}/{repo}/pulls/{pull_number}',
+        { ...parameters, state: 'closed' },
+        what,
+        signal,
+      )
+      .catch(absent);
+  }
+
+  async comment(ref: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<Comment> {
+    checkNumber(number);
+    const repository = await this.#forWriting(ref, signal);
+    const what = `a comment on ${nameOf(repository, number)}`;
+    const reply = await this.#client
+      .request(
+        'POST /repos/{owner}/{repo}/issues/{issue_number}/comments',
+        { ...path(repository), issue_number: number, body },
+        what,
+        signal,
+      )
+      .catch((error: unknown) => {
+        throw error instanceof NotFound ? noIssue(this.name, repository, number, error) : error;
+      });
+    return commentOf(this.#decode(CommentReply, reply.data, what));
+  }
+
+  async deleteComment(ref: RepositoryRef, number: number, id: string, signal?: AbortSignal): Promise<void> {
+    checkNumber(number);
+    checkCommentId(id);
+    const repository = await this.#forWriting(ref, signal);
+    await this.#client
+      .request(
+        'DELETE /repos/{owner}/{repo}/issues/comments/{comment_id}',
+        { ...path(repository), comment_id: Number(id) },
+        `comment ${id} in ${nameOf(repository)}`,
+        signal,
+      )
+      .catch((error: unknown) => {
+        throw error instanceof NotFound ? noComment(this.name, repository, number, id, error) : error;
+      });
+  }
+
+  /** A write goes to the canonical name: only reads follow the redirect of a renamed repository. */
+  async #forWriting(ref: RepositoryRef, signal: AbortSignal | undefined): Promise<Repository> {
+    await this.#token.need(this.name);
+    return this.repository(ref, signal);
+  }
+
+  /** A 404 does not say whether the issue or the whole repository is not there. */
+  async #explain(
+    error: unknown,
+    ref: RepositoryRef,
+    absent: () => CoreError,
+    signal?: AbortSignal,
+  ): Promise<never> {
+    const gone = error instanceof Refused && error.facts.status === 410;
+    if (!(error instanceof NotFound) && !gone) throw error;
+    await this.repository(ref, signal);
+    throw absent();
+  }
+
+  /** GitHub redirects a transferred issue to another repository, which nobody asked about. */
+  async #refuseTransferred(
+    ref: RepositoryRef,
+    number: number,
+    found: t.TypeOf<typeof IssueReply>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const home = found.repository_url.split('/').slice(-2).join('/').toLowerCase();
+    if (found.number === number && home === nameOf(ref).toLowerCase()) return;
+    const canonical = await this.repository(ref, signal);
+    if (found.number === number && home === nameOf(canonical).toLowerCase()) return;
+    throw new NotFound(
+      'issue_not_found',
+      `issue ${nameOf(ref, number)} was moved to ${found.html_url} on forge '${this.name}'`,
+      { hint: 'plan the issue where it is now' },
+    );
+  }
+
+  async #orAbsent(
+    route: string,
+    parameters: Readonly<Record<string, unknown>>,
+    what: string,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    try {
+      return (await this.#client.request(route, parameters, what, signal)).data;
+    } catch (error) {
+      if (error instanceof NotFound) return null;
+      throw error;
+    }
+  }
+
+  #decode<A>(codec: t.Decoder<unknown, A>, data: unknown, what: string): A {
+    return decode(codec, data, `answer of forge '${this.name}' about ${what}`, 'forge_reply_invalid');
+  }
+}
+
+function path({ owner, repo }: RepositoryRef): { owner: string; repo: string } {
+  return { owner, repo };
+}

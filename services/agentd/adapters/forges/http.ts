@@ -1,0 +1,146 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type BodyInit, EnvHttpProxyAgent, fetch, type Headers, type Response } from 'undici';
+import { environment } from '#kit/environment.ts';
+import { CoreError, Interrupted, messageOf, Refused, TimedOut, TooLarge, Unavailable } from '#kit/errors.ts';
+
+export interface HttpRequest {
+  /** Name of the forge, for messages. */
+  readonly forge: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: BodyInit | null;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeout_ms: number;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+const replyLimit = 32 * 1024 * 1024;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+let dispatcher: EnvHttpProxyAgent | undefined;
+
+function proxyOrDirect(): EnvHttpProxyAgent {
+  const { HTTP_PROXY = '', HTTPS_PROXY = '', NO_PROXY = '' } = environment;
+  const noProxy = `localhost,127.0.0.1,::1,${NO_PROXY}`;
+  return new EnvHttpProxyAgent({ httpProxy: HTTP_PROXY, httpsProxy: HTTPS_PROXY, noProxy });
+}
+
+/**
+ * One request with a time limit and a size limit. Redirects are followed for GET alone, on the same origin alone, so
+ * that no token travels elsewhere and no write lands where nobody looked.
+ * @throws TimedOut `forge_timeout`, Unavailable `forge_unavailable`, TooLarge `forge_reply_too_large`, Refused
+ * `forge_redirected`, Interrupted `interrupted`; a write that `signal` ended under way is TimedOut, its outcome unknown
+ */
+export async function send(request: HttpRequest): Promise<HttpReply> {
+  const { method, signal, timeout_ms } = request;
+  if (signal?.aborted) throw cancelled(request);
+  const limit = AbortSignal.timeout(timeout_ms);
+  const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  try {
+    let url = request.url;
+    for (let hops = 0; ; hops++) {
+      const response = await fetchOnce(request, url, either);
+      const next = method === 'GET' && hops < 5 ? redirectTarget(request, url, response) : null;
+      if (next === null) {
+        return { status: response.status, headers: response.headers, text: await readAll(request, response) };
+      }
+      await response.body?.cancel();
+      url = next;
+    }
+  } catch (error) {
+    if (error instanceof CoreError) throw error;
+    if (signal?.aborted)
+      throw method === 'GET' ? cancelled(request) : timedOut(request, 'was cancelled', error);
+    if (limit.aborted) throw timedOut(request, `did not answer within ${timeout_ms / 1000} s`, error);
+    const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new Unavailable(
+      'forge_unavailable',
+      `forge '${request.forge}' cannot be reached at ${new URL(request.url).origin}: ${messageOf(reason)}`,
+      { cause: error, facts: { method } },
+    );
+  }
+}
+
+/** `send` for GET, tried again after 5xx and broken connections. Only what reads may be sent twice. */
+export async function sendRead(
+  request: HttpRequest & { readonly method: 'GET' },
+  retry: { readonly times: number; readonly base_ms: number },
+): Promise<HttpReply> {
+  for (let attempt = 0; ; attempt++) {
+    const last = attempt >= retry.times;
+    try {
+      const reply = await send(request);
+      if (last || reply.status < 500) return reply;
+    } catch (error) {
+      if (last || !(error instanceof Unavailable)) throw error;
+    }
+    try {
+      await sleep(retry.base_ms * (attempt + 1) ** 2, undefined, { signal: request.signal });
+    } catch {
+      throw cancelled(request);
+    }
+  }
+}
+
+function fetchOnce(request: HttpRequest, url: string, signal: AbortSignal): Promise<Response> {
+  dispatcher ??= proxyOrDirect();
+  return fetch(url, {
+    method: request.method,
+    headers: request.headers,
+    body: request.body ?? null,
+    redirect: 'manual',
+    signal,
+    dispatcher,
+  });
+}
+
+function redirectTarget(request: HttpRequest, from: string, response: Response): string | null {
+  const location = response.headers.get('location');
+  if (!redirects.has(response.status) || location === null) return null;
+  const target = new URL(location, from);
+  if (target.origin === new URL(from).origin) return target.href;
+  throw new Refused(
+    'forge_redirected',
+    `forge '${request.forge}' sends us on to ${target.origin}, which is another host; that is not followed`,
+    { hint: 'correct base_url in config/forges.json' },
+  );
+}
+
+async function readAll(request: HttpRequest, response: Response): Promise<string> {
+  if (response.body === null) return '';
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength;
+    if (size > replyLimit) {
+      throw new TooLarge(
+        'forge_reply_too_large',
+        `a reply of forge '${request.forge}' is longer than ${replyLimit} bytes`,
+        { facts: { limit: replyLimit } },
+      );
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function timedOut(request: HttpRequest, what: string, cause: unknown): TimedOut {
+  const unknown = request.method === 'GET' ? '' : '; whether it did what was asked is not known';
+  return new TimedOut(
+    'forge_timeout',
+    `a ${request.method} request to forge '${request.forge}' ${what}${unknown}`,
+    { cause, facts: { method: request.method } },
+  );
+}
+
+function cancelled(request: HttpRequest): Interrupted {
+  return new Interrupted('interrupted', `asking forge '${request.forge}' was cancelled`, {
+    cause: request.signal?.reason,
+  });
+}

@@ -1,0 +1,220 @@
+import { isAbsolute, join } from 'node:path';
+import * as t from 'io-ts';
+import { integerBetween, NonEmptyString, oneOf, optional, stringThat } from '#kit/decode.ts';
+import { Conflict, InvalidInput, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
+import type { RepositoryRef } from '../../planning/forge.ts';
+import type { ConfiguredForge } from './configured-forge.ts';
+import { GiteaForge } from './gitea/gitea-forge.ts';
+import { GitHubForge } from './github/github-forge.ts';
+import { ForgeFolder } from './local/forge-folder.ts';
+import { LocalForge } from './local/local-forge.ts';
+import { LocalForgeDesk } from './local/local-forge-desk.ts';
+import { checkRepositoryRef, nameOf } from './names.ts';
+
+const ForgeName = stringThat(
+  'ForgeName',
+  'a short name of lower-case letters, digits and dashes, for example github',
+  (text) => /^[a-z][a-z0-9-]{0,39}$/.test(text),
+);
+
+const BaseUrl = stringThat(
+  'BaseUrl',
+  'an http or https URL without user, query or fragment, for example https://git.example.org',
+  (text) => {
+    const url = URL.parse(text);
+    return (
+      url !== null &&
+      /^https?:$/.test(url.protocol) &&
+      !url.username &&
+      !url.password &&
+      !url.search &&
+      !url.hash
+    );
+  },
+);
+
+const common = { name: ForgeName, account: optional(NonEmptyString) };
+const remote = {
+  ...common,
+  /** What people open in a browser; the API's address follows from it. */
+  base_url: optional(BaseUrl),
+  /** Relative to the secrets folder. */
+  token_file: optional(NonEmptyString),
+  /** Seconds for one request. Default 30. */
+  timeout_s: optional(integerBetween(1, 600)),
+};
+
+export const ForgeSettings = t.union([
+  t.strict({
+    ...common,
+    kind: oneOf(['local']),
+    /** Relative to the state folder. Default `forge`. */
+    root: optional(NonEmptyString),
+  }),
+  t.strict({
+    ...remote,
+    kind: oneOf(['github']),
+    /** false only for an Enterprise server without rate limits. Default true. */
+    throttle: optional(t.boolean),
+  }),
+  t.strict({ ...remote, kind: oneOf(['gitea']) }),
+]);
+export type ForgeSettings = t.TypeOf<typeof ForgeSettings>;
+
+/** `config/forges.json` */
+export const ForgesConfig = t.strict({ forges: t.array(ForgeSettings) });
+export type ForgesConfig = t.TypeOf<typeof ForgesConfig>;
+
+export interface ForgeFolders {
+  readonly stateDir: string;
+  readonly configDir: string;
+  readonly secretsDir: string;
+}
+
+export type Forges = ReadonlyMap<string, ConfiguredForge>;
+
+/** @throws InvalidInput `forges_invalid` */
+export function createForges(config: ForgesConfig, folders: ForgeFolders): Forges {
+  const forges = new Map<string, ConfiguredForge>();
+  for (const settings of config.forges) {
+    if (forges.has(settings.name)) {
+      throw new InvalidInput(
+        'forges_invalid',
+        `two forges in config/forges.json are called '${settings.name}'`,
+      );
+    }
+    forges.set(settings.name, createForge(settings, folders));
+  }
+  if (forges.size > 0) return forges;
+  throw new InvalidInput('forges_invalid', 'config/forges.json names no forge; it needs at least one');
+}
+
+function createForge(settings: ForgeSettings, folders: ForgeFolders): ConfiguredForge {
+  if (settings.kind === 'local') return new LocalForge(folderOf(settings, folders), accountOf(settings));
+  const github = settings.kind === 'github';
+  if (!github && settings.base_url === undefined) {
+    throw new InvalidInput(
+      'forges_invalid',
+      `forge '${settings.name}' in config/forges.json needs a base_url, for example https://git.example.org`,
+    );
+  }
+  const options = {
+    name: settings.name,
+    base_url: settings.base_url ?? 'https://github.com',
+    token_file: settings.token_file === undefined ? null : within(folders.secretsDir, settings.token_file),
+    account: settings.account ?? null,
+    timeout_ms: (settings.timeout_s ?? 30) * 1000,
+    retry_ms: 1000,
+    throttle: !('throttle' in settings) || settings.throttle !== false,
+  };
+  return github ? new GitHubForge(options) : new GiteaForge(options);
+}
+
+/**
+ * What people do on the local forge by hand.
+ * @throws NotFound `forge_not_found` when no local forge is configured, Conflict `forge_ambiguous` when several are
+ */
+export function localForgeDesk(config: ForgesConfig, folders: ForgeFolders, name?: string): LocalForgeDesk {
+  const local = config.forges.filter((settings) => settings.kind === 'local');
+  const named = local.filter((settings) => name === undefined || settings.name === name);
+  const [settings, another] = named;
+  if (settings === undefined) {
+    throw new NotFound('forge_not_found', 'config/forges.json has no forge of kind local', {
+      hint: 'add {"name": "local", "kind": "local"} to it',
+    });
+  }
+  if (another !== undefined) {
+    throw new Conflict(
+      'forge_ambiguous',
+      `several forges are local: ${named.map((entry) => entry.name).join(', ')}`,
+    );
+  }
+  return new LocalForgeDesk(folderOf(settings, folders), accountOf(settings));
+}
+
+/**
+ * The forge that is meant. With `forge` the one of that name, else the only one that knows owner and repository: two
+ * that know it are an error, and so is one that cannot be asked, since it might know it too.
+ * @throws NotFound `forge_not_found` or `repository_not_found`, Conflict `forge_ambiguous`, Unavailable `forge_unavailable`
+ */
+export async function forgeFor(
+  forges: Forges,
+  request: RepositoryRef & { readonly forge?: string },
+  signal?: AbortSignal,
+): Promise<ConfiguredForge> {
+  checkRepositoryRef(request);
+  if (request.forge !== undefined) return namedForge(forges, request.forge);
+  const ready = [...forges.values()].filter((forge) => forge.missing() === null);
+  const answers = await Promise.all(ready.map((forge) => knows(forge, request, signal)));
+  signal?.throwIfAborted();
+  const knowing = ready.filter((_, index) => answers[index] === true);
+  const wanted = nameOf(request);
+  const names = knowing.map(({ name }) => name);
+  if (knowing.length > 1) {
+    throw new Conflict('forge_ambiguous', `${wanted} is known to several forges: ${names.join(', ')}`, {
+      facts: { forges: names },
+      hint: `say which with --forge ${names[0]}`,
+    });
+  }
+  const silent = answers.findIndex((answer) => answer instanceof Error);
+  if (silent >= 0 && ready.length > 1)
+    throw cannotTell(ready[silent]!.name, wanted, answers[silent], names[0]);
+  if (silent >= 0) throw answers[silent];
+  if (knowing[0] !== undefined) return knowing[0];
+  const asked = ready.map(({ name }) => name).join(', ') || 'none';
+  const others = [...forges.values()].flatMap((forge) => {
+    const missing = forge.missing();
+    return missing === null ? [] : [`${forge.name} (no ${missing})`];
+  });
+  const unasked = others.length === 0 ? '' : `; not asked: ${others.join(', ')}`;
+  throw new NotFound('repository_not_found', `no forge knows ${wanted}; asked: ${asked}${unasked}`, {
+    hint: `make it with 'core forge init --owner ${request.owner} --repo ${request.repo}', or name a forge with --forge`,
+  });
+}
+
+function namedForge(forges: Forges, name: string): ConfiguredForge {
+  const forge = forges.get(name);
+  if (forge !== undefined) return forge;
+  throw new NotFound(
+    'forge_not_found',
+    `there is no forge '${name}'; there are ${[...forges.keys()].join(', ')}`,
+    {
+      hint: 'forges are named in config/forges.json',
+    },
+  );
+}
+
+async function knows(
+  forge: ConfiguredForge,
+  ref: RepositoryRef,
+  signal: AbortSignal | undefined,
+): Promise<boolean | Error> {
+  try {
+    await forge.repository(ref, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFound) return false;
+    return error instanceof Error ? error : new Error(messageOf(error), { cause: error });
+  }
+}
+
+function cannotTell(forge: string, wanted: string, cause: unknown, known: string | undefined): Unavailable {
+  const also = known === undefined ? '' : `; '${known}' does`;
+  return new Unavailable(
+    'forge_unavailable',
+    `forge '${forge}' cannot be asked whether it knows ${wanted}${also}: ${messageOf(cause)}`,
+    { cause, hint: `say which forge is meant with --forge ${known ?? forge}` },
+  );
+}
+
+function folderOf(settings: { name: string; root?: string | undefined }, folders: ForgeFolders): ForgeFolder {
+  return new ForgeFolder(settings.name, within(folders.stateDir, settings.root ?? 'forge'));
+}
+
+function accountOf(settings: { account?: string | undefined }): string {
+  return settings.account ?? 'core';
+}
+
+function within(folder: string, path: string): string {
+  return isAbsolute(path) ? path : join(folder, path);
+}
