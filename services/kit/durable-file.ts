@@ -1,4 +1,15 @@
-import { closeSync, constants, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /**
@@ -43,7 +54,17 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Makes a folder of this installation: readable by its owner alone. */
+/**
+ * Makes a folder of this installation, readable by its owner alone, and its parents. One by one, because Node's own
+ * recursive way never ends where the system answers ENOENT to each attempt, as below `/proc`.
+ */
 export function makePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (existsSync(path) && statSync(path).isDirectory()) return;
+  const parent = dirname(path);
+  if (parent !== path) makePrivateFolder(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!(existsSync(path) && statSync(path).isDirectory())) throw error;
+  }
 }

@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type * as t from 'io-ts';
+import { decode, parseJson } from '../decode.ts';
+import { codeOf, Failed, type FieldError, InvalidInput, messageOf } from '../errors.ts';
+import type { Folders } from '../folders.ts';
+import { hasPointer, isObject, mergeJson } from './merge.ts';
+import { unknownKeys } from './unknown-keys.ts';
+
+export const shippedConfigFolder = fileURLToPath(new URL('../../../config/', import.meta.url));
+
+/** A configuration file as shipped and as the user changed it. */
+export interface ConcernDocument {
+  readonly shipped: { readonly path: string; readonly document: unknown };
+  /** `document` is undefined where the user has no such file. */
+  readonly user: { readonly path: string; readonly document: unknown };
+}
+
+/**
+ * One concern of the configuration: the shipped `config/<name>.json` with the user's `<config>/<name>.json` laid over it.
+ * Objects merge, arrays and scalars replace.
+ * @throws InvalidInput (`config_invalid`, `invalid_json`) naming file, JSON pointer, value, rule and choices
+ */
+export function readConcern<A>(
+  codec: t.Type<A, unknown, unknown>,
+  name: string,
+  folders: Pick<Folders, 'config'>,
+  shippedFolder = shippedConfigFolder,
+): A {
+  return decodeConcern(codec, readConcernDocument(name, folders, shippedFolder));
+}
+
+export function readConcernDocument(
+  name: string,
+  folders: Pick<Folders, 'config'>,
+  shippedFolder = shippedConfigFolder,
+): ConcernDocument {
+  const shippedPath = join(shippedFolder, `${name}.json`);
+  const shipped = readJsonObject(shippedPath);
+  if (shipped === undefined) {
+    throw new Failed('config_missing', `${shippedPath} is missing; it is part of the installation`, {
+      facts: { path: shippedPath },
+      hint: 'Install Core again, or restore its config folder.',
+    });
+  }
+  const userPath = join(folders.config, `${name}.json`);
+  return {
+    shipped: { path: shippedPath, document: shipped },
+    user: { path: userPath, document: readJsonObject(userPath) },
+  };
+}
+
+export function decodeConcern<A>(codec: t.Type<A, unknown, unknown>, files: ConcernDocument): A {
+  const { shipped, user } = files;
+  const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
+  const value = decodeMerged(codec, merged, files);
+  const unknown = unknownKeys(codec as t.Mixed, merged);
+  if (unknown.length > 0) throw configInvalid(unknown, files);
+  return value;
+}
+
+function decodeMerged<A>(codec: t.Type<A, unknown, unknown>, merged: unknown, files: ConcernDocument): A {
+  try {
+    return decode(codec, merged, files.user.path);
+  } catch (error) {
+    if (error instanceof InvalidInput && error.errors.length > 0) throw configInvalid(error.errors, files);
+    throw error;
+  }
+}
+
+function configInvalid(errors: readonly FieldError[], files: ConcernDocument): InvalidInput {
+  const [first] = errors as [FieldError];
+  const blamed = hasPointer(files.user.document, first.pointer) ? files.user.path : files.shipped.path;
+  // A missing member is the user's doing only through a parent that they replaced.
+  const path =
+    first.detail.startsWith('is missing') && isObject(files.user.document) ? files.user.path : blamed;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  return new InvalidInput('config_invalid', `${path}: ${first.pointer || '/'} ${first.detail}${more}`, {
+    errors,
+    facts: { path },
+    hint: `Correct ${path}; ./core config show lists what is in force.`,
+  });
+}
+
+function readJsonObject(path: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return undefined;
+    throw new Failed('config_unreadable', `${path} cannot be read: ${messageOf(cause)}`, {
+      cause,
+      facts: { path },
+    });
+  }
+  const document = parseJson(text.replace(/^\uFEFF/, ''), path);
+  if (!isObject(document)) throw new InvalidInput('config_invalid', `${path}: / must be a JSON object`);
+  return document;
+}

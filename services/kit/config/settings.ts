@@ -1,0 +1,200 @@
+import { isAbsolute } from 'node:path';
+import * as t from 'io-ts';
+import { decode, integerBetween, NonEmptyString, nullable, oneOf, stringThat } from '../decode.ts';
+import type { Environment } from '../environment.ts';
+import { InvalidInput } from '../errors.ts';
+import type { Folders } from '../folders.ts';
+import { decodeConcern, readConcernDocument } from './concern.ts';
+import { hasPointer, mergeJson, valueAt } from './merge.ts';
+
+const HttpUrl = stringThat(
+  'HttpUrl',
+  'an http or https address, for example http://127.0.0.1:8090',
+  (text) => {
+    return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+  },
+);
+
+const Hostname = stringThat('Hostname', 'a host name or address without scheme, port or path', (text) =>
+  /^([A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?)$/.test(text),
+);
+
+const AbsolutePath = stringThat('AbsolutePath', 'an absolute path', (text) => isAbsolute(text));
+
+const Tls = t.strict({ certificate_file: AbsolutePath, key_file: AbsolutePath });
+
+/** What `config/core.json` holds. */
+export const Settings = t.strict({
+  agentd: t.strict({
+    host: Hostname,
+    /** 0 takes any free port. */
+    port: integerBetween(0, 65_535),
+    /** Names besides the loopback's that may stand in `Host`. */
+    allowed_hosts: t.array(Hostname),
+    require_token_for_reads: t.boolean,
+    /** TLS ends at a proxy in front of the daemon. */
+    behind_proxy: t.boolean,
+    tls: nullable(Tls),
+    /** Name to path of a working copy; over HTTP `execute` says the name. */
+    checkouts: t.record(NonEmptyString, AbsolutePath),
+  }),
+  log: t.strict({ level: oneOf(['error', 'warn', 'info', 'debug']), format: oneOf(['json', 'text']) }),
+  /** null: planning does without the context service. */
+  context: t.strict({ url: nullable(HttpUrl) }),
+  vcs: oneOf(['auto', 'jj', 'git']),
+});
+export type Settings = t.TypeOf<typeof Settings>;
+
+export interface SettingRow {
+  /** For example `agentd.port`. */
+  readonly key: string;
+  readonly value: unknown;
+  readonly source: 'flag' | 'environment' | 'user' | 'default';
+  /** The flag, variable or file that gave the value. */
+  readonly where: string;
+}
+
+/** Values given on a command line, by setting; undefined ones were not given. */
+export interface SettingFlags {
+  readonly host?: string | undefined;
+  readonly port?: string | number | undefined;
+  readonly logLevel?: string | undefined;
+  readonly logFormat?: string | undefined;
+  readonly contextUrl?: string | undefined;
+  readonly vcs?: string | undefined;
+}
+
+type SettingEnvironment = Pick<
+  Environment,
+  'CORE_AGENTD_HOST' | 'CORE_AGENTD_PORT' | 'CORE_LOG_LEVEL' | 'CORE_LOG_FORMAT' | 'CORE_CONTEXT_URL'
+>;
+
+export interface SettingSources {
+  readonly folders: Pick<Folders, 'config'>;
+  readonly flags?: SettingFlags;
+  readonly environment: SettingEnvironment;
+}
+
+interface Binding {
+  readonly key: string;
+  readonly codec: t.Mixed;
+  readonly flag: { readonly name: keyof SettingFlags; readonly text: string };
+  readonly variable: keyof SettingEnvironment | null;
+}
+
+const shape = Settings.type.props;
+/** Settings that a flag or a variable can give. */
+const bindings: readonly Binding[] = [
+  {
+    key: 'agentd.host',
+    codec: shape.agentd.type.props.host,
+    flag: { name: 'host', text: '--host' },
+    variable: 'CORE_AGENTD_HOST',
+  },
+  {
+    key: 'agentd.port',
+    codec: shape.agentd.type.props.port,
+    flag: { name: 'port', text: '--port' },
+    variable: 'CORE_AGENTD_PORT',
+  },
+  {
+    key: 'log.level',
+    codec: shape.log.type.props.level,
+    flag: { name: 'logLevel', text: '--log-level' },
+    variable: 'CORE_LOG_LEVEL',
+  },
+  {
+    key: 'log.format',
+    codec: shape.log.type.props.format,
+    flag: { name: 'logFormat', text: '--log-format' },
+    variable: 'CORE_LOG_FORMAT',
+  },
+  {
+    key: 'context.url',
+    codec: shape.context.type.props.url,
+    flag: { name: 'contextUrl', text: '--context-url' },
+    variable: 'CORE_CONTEXT_URL',
+  },
+  { key: 'vcs', codec: shape.vcs, flag: { name: 'vcs', text: '--vcs' }, variable: null },
+];
+
+interface Override {
+  readonly value: unknown;
+  readonly source: 'flag' | 'environment';
+  readonly where: string;
+}
+
+/** Settings in force: flag, environment, user's file, shipped default, in that order. */
+export function readSettings(sources: SettingSources): Settings {
+  return resolveSettings(sources).settings;
+}
+
+/** Every setting with its origin, sorted by key. */
+export function describeSettings(sources: SettingSources): SettingRow[] {
+  return resolveSettings(sources).rows;
+}
+
+function resolveSettings(sources: SettingSources): { settings: Settings; rows: SettingRow[] } {
+  const files = readConcernDocument('core', sources.folders);
+  const fromFiles = decodeConcern(Settings, files);
+  const overrides = new Map<string, Override>();
+  let merged: unknown = fromFiles;
+  for (const binding of bindings) {
+    const override = overrideOf(binding, sources);
+    if (override === null) continue;
+    overrides.set(binding.key, override);
+    merged = mergeJson(merged, nested(binding.key.split('.'), override.value));
+  }
+  const settings = decode(Settings, merged, 'settings');
+  const rows = leavesOf(Settings, settings).map(([key, value]): SettingRow => {
+    const override = overrides.get(key);
+    if (override !== undefined) return { key, value, source: override.source, where: override.where };
+    const pointer = `/${key.replaceAll('.', '/')}`;
+    if (hasPointer(files.user.document, pointer))
+      return { key, value, source: 'user', where: files.user.path };
+    return { key, value, source: 'default', where: files.shipped.path };
+  });
+  return { settings, rows: rows.sort((a, b) => (a.key < b.key ? -1 : 1)) };
+}
+
+function overrideOf(binding: Binding, { flags, environment }: SettingSources): Override | null {
+  const flag = flags?.[binding.flag.name];
+  if (flag !== undefined) {
+    return {
+      value: parse(binding, String(flag), binding.flag.text),
+      source: 'flag',
+      where: binding.flag.text,
+    };
+  }
+  const text = binding.variable === null ? undefined : environment[binding.variable];
+  if (binding.variable === null || text === undefined || text === '') return null;
+  return { value: parse(binding, text, binding.variable), source: 'environment', where: binding.variable };
+}
+
+/** The words `null` and `none` stand for null, digits for a number, where the setting takes one. */
+function parse({ codec, key }: Binding, text: string, where: string): unknown {
+  const candidates: unknown[] = [text];
+  if (/^\d+$/.test(text)) candidates.unshift(Number(text));
+  if (text === 'null' || text === 'none') candidates.unshift(null);
+  const fitting = candidates.find((candidate) => codec.is(candidate));
+  if (fitting !== undefined) return fitting;
+  try {
+    return decode(codec, candidates[0], where);
+  } catch (error) {
+    const rule = error instanceof InvalidInput ? error.errors[0]?.detail : undefined;
+    throw new InvalidInput('config_invalid', `${where} (${key}) ${rule ?? 'is not valid'}`, { cause: error });
+  }
+}
+
+function nested(path: readonly string[], value: unknown): unknown {
+  return path.reduceRight((inner, key) => ({ [key]: inner }), value);
+}
+
+/** Settings one by one: what a strict object nests has its own key, everything else is one value. */
+function leavesOf(codec: t.Mixed, value: unknown, prefix = ''): [string, unknown][] {
+  const { props } = (codec as { type?: { props?: Record<string, t.Mixed> } }).type ?? {};
+  if (props === undefined || value === null) return [[prefix, value]];
+  return Object.entries(props).flatMap(([key, member]) =>
+    leavesOf(member, valueAt(value, `/${key}`), prefix === '' ? key : `${prefix}.${key}`),
+  );
+}

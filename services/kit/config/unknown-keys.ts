@@ -1,0 +1,75 @@
+import type * as t from 'io-ts';
+import type { FieldError } from '../errors.ts';
+import { isObject } from './merge.ts';
+
+/** The parts of io-ts codecs that describe their structure. */
+interface Structure {
+  readonly _tag?: string;
+  readonly props?: Readonly<Record<string, t.Mixed>>;
+  readonly type?: t.Mixed;
+  readonly types?: readonly t.Mixed[];
+  readonly codomain?: t.Mixed;
+}
+
+/**
+ * Members of a value that its codec does not know, with the known ones named. A codec of free records knows every key.
+ * The value must already be one that the codec accepts.
+ */
+export function unknownKeys(codec: t.Mixed, value: unknown, pointer = ''): FieldError[] {
+  const structure = codec as Structure;
+  if (structure._tag === 'ArrayType' && Array.isArray(value)) {
+    return value.flatMap((item, index) => unknownKeys(structure.type!, item, `${pointer}/${index}`));
+  }
+  if (structure._tag === 'UnionType') {
+    // The member that accepts the value and knows most of it.
+    const found = structure
+      .types!.filter((type) => type.is(value))
+      .map((type) => unknownKeys(type, value, pointer));
+    return found.sort((a, b) => a.length - b.length)[0] ?? [];
+  }
+  if (!isObject(value)) return [];
+  if (structure._tag === 'DictionaryType') {
+    return Object.entries(value).flatMap(([key, item]) =>
+      unknownKeys(structure.codomain!, item, `${pointer}/${pointerPart(key)}`),
+    );
+  }
+  const known = knownMembers(codec);
+  if (known === null) return [];
+  const names = [...known.keys()].sort().join(', ');
+  return Object.entries(value).flatMap(([key, item]) => {
+    const member = known.get(key);
+    const here = `${pointer}/${pointerPart(key)}`;
+    if (member !== undefined) return unknownKeys(member, item, here);
+    return [{ pointer: here, detail: `is not known here: must be one of ${names}` }];
+  });
+}
+
+/** Members of an object codec; null for codecs that are not about an object's members. */
+function knownMembers(codec: t.Mixed): Map<string, t.Mixed> | null {
+  const structure = codec as Structure;
+  if (structure._tag === 'InterfaceType' || structure._tag === 'PartialType') {
+    return new Map(Object.entries(structure.props!));
+  }
+  if (
+    structure._tag === 'StrictType' ||
+    structure._tag === 'ExactType' ||
+    structure._tag === 'ReadonlyType'
+  ) {
+    return structure.type === undefined
+      ? new Map(Object.entries(structure.props!))
+      : knownMembers(structure.type);
+  }
+  if (structure._tag === 'RefinementType') return knownMembers(structure.type!);
+  if (structure._tag !== 'IntersectionType') return null;
+  const all = new Map<string, t.Mixed>();
+  for (const type of structure.types!) {
+    const members = knownMembers(type);
+    if (members === null) return null;
+    for (const [key, member] of members) all.set(key, member);
+  }
+  return all;
+}
+
+function pointerPart(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}

@@ -1,0 +1,104 @@
+import { accessSync, constants } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { makePrivateFolder } from './durable-file.ts';
+import type { Environment } from './environment.ts';
+import { codeOf, Failed, InvalidInput, messageOf } from './errors.ts';
+
+/** Where this installation keeps things. Nothing here exists before somebody writes; see `prepareFolder`. */
+export interface Folders {
+  readonly state: string;
+  readonly config: string;
+  /** Tokens of forges and models, one file each. */
+  readonly secrets: string;
+  /** Tokens of this installation's own HTTP interfaces. */
+  readonly tokens: string;
+  /** What decided: a flag, a variable of the environment, or `default`. */
+  readonly origin: { readonly state: string; readonly config: string };
+}
+
+export interface FolderFlags {
+  readonly home?: string | undefined;
+  readonly stateDir?: string | undefined;
+  readonly configDir?: string | undefined;
+}
+
+type FolderEnvironment = Pick<
+  Environment,
+  'CORE_HOME' | 'CORE_STATE_DIR' | 'CORE_CONFIG_DIR' | 'XDG_STATE_HOME' | 'XDG_CONFIG_HOME' | 'HOME'
+>;
+
+/** Flags win over the environment, the narrower name over the wider one. */
+export function resolveFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
+  const state = pick(flags, environment, 'state');
+  const config = pick(flags, environment, 'config');
+  return {
+    state: state.path,
+    config: config.path,
+    secrets: join(config.path, 'secrets'),
+    tokens: join(config.path, 'tokens'),
+    origin: { state: state.origin, config: config.origin },
+  };
+}
+
+interface Choice {
+  readonly path: string;
+  readonly origin: string;
+}
+
+function pick(flags: FolderFlags, environment: FolderEnvironment, which: 'state' | 'config'): Choice {
+  const isState = which === 'state';
+  const own = isState ? flags.stateDir : flags.configDir;
+  if (own !== undefined) return { path: folder(own, `--${which}-dir`), origin: `--${which}-dir` };
+  if (flags.home !== undefined) return { path: join(folder(flags.home, '--home'), which), origin: '--home' };
+
+  const variable = isState ? 'CORE_STATE_DIR' : 'CORE_CONFIG_DIR';
+  const fromVariable = environment[variable];
+  if (fromVariable) return { path: folder(fromVariable, variable), origin: variable };
+  if (environment.CORE_HOME) {
+    return { path: join(folder(environment.CORE_HOME, 'CORE_HOME'), which), origin: 'CORE_HOME' };
+  }
+
+  const xdgVariable = isState ? 'XDG_STATE_HOME' : 'XDG_CONFIG_HOME';
+  const xdg = environment[xdgVariable];
+  // The XDG specification tells programs to ignore relative paths there.
+  if (xdg && isAbsolute(xdg)) return { path: join(xdg, 'core'), origin: xdgVariable };
+  const home = environment.HOME || homedir();
+  return { path: join(home, isState ? '.local/state' : '.config', 'core'), origin: 'default' };
+}
+
+function folder(path: string, name: string): string {
+  if (path.trim() === '' || path.includes('\0')) {
+    throw new InvalidInput(
+      'folder_invalid',
+      `${name} is ${JSON.stringify(path)}: must be the path of a folder`,
+    );
+  }
+  return resolve(path);
+}
+
+/**
+ * Makes a folder of this installation if it is missing and checks that this user may write there.
+ * @throws Failed (`state_not_writable`, `config_not_writable`) naming the folder and what the system said
+ */
+export function prepareFolder(path: string, what: 'state' | 'config'): void {
+  try {
+    makePrivateFolder(path);
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const code = codeOf(cause);
+    const reason =
+      code === 'EROFS'
+        ? 'its file system is read-only'
+        : code === 'EACCES' || code === 'EPERM'
+          ? 'this user may not write there'
+          : code === 'ENOTDIR' || code === 'EEXIST'
+            ? 'a part of the path is not a folder'
+            : messageOf(cause);
+    throw new Failed(`${what}_not_writable`, `${what} folder ${path} cannot be used: ${reason}`, {
+      cause,
+      facts: { path, code },
+      hint: `Make ${dirname(path)} writable, or choose another folder with --home DIR or CORE_HOME.`,
+    });
+  }
+}
