@@ -1,0 +1,53 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sha256 } from '#kit/digest.ts';
+import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { codeOf, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
+import { artifactsName } from './run-folder.ts';
+
+/** Stores content under its own sha256; durable when it returns. What is there already, undamaged, is left alone. */
+export function putArtifact(runFolder: string, content: string | Uint8Array): string {
+  const folder = join(runFolder, artifactsName);
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { mode: 0o700 });
+    syncFolder(runFolder);
+  }
+  const digest = sha256(content);
+  const path = join(folder, digest);
+  if (digestOfFile(path) !== digest) writeFileDurably(path, content);
+  return digest;
+}
+
+/** @throws NotFound (`artifact_not_found`), Failed (`artifact_damaged`) */
+export function readArtifact(runFolder: string, digest: string): Uint8Array {
+  if (!/^[0-9a-f]{64}$/.test(digest)) {
+    throw new InvalidInput(
+      'invalid_digest',
+      `artifact ${JSON.stringify(digest.slice(0, 80))} is no sha256 in lower-case hex`,
+    );
+  }
+  let content: Uint8Array;
+  try {
+    content = readFileSync(join(runFolder, artifactsName, digest));
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT') throw cause;
+    throw new NotFound(
+      'artifact_not_found',
+      `artifact ${digest} is not there; it was removed or belongs to another run`,
+      {
+        cause,
+      },
+    );
+  }
+  const actual = sha256(content);
+  if (actual === digest) return content;
+  throw new Failed('artifact_damaged', `artifact ${digest} was changed: its sha256 is now ${actual}`);
+}
+
+function digestOfFile(path: string): string | null {
+  try {
+    return sha256(readFileSync(path));
+  } catch {
+    return null;
+  }
+}

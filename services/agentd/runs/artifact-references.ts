@@ -1,0 +1,36 @@
+import type { RunEvent } from './event.ts';
+
+/** Every artifact that an event names, with the place that names it. */
+export function artifactReferences(event: RunEvent): { readonly digest: string; readonly field: string }[] {
+  switch (event.type) {
+    case 'source_read':
+      return [{ digest: event.data.issue.content, field: 'issue.content' }];
+    case 'planner_turn':
+      return [{ digest: event.data.content, field: 'content' }];
+    case 'action_proposed': {
+      const { action } = event.data;
+      return Object.entries(action.artifacts).map(([name, digest]) => ({
+        digest,
+        field: `action.artifacts.${name}`,
+      }));
+    }
+    case 'plan_sealed': {
+      const { explanation, patch } = event.data.plan;
+      const references = [{ digest: explanation, field: 'plan.explanation' }];
+      return patch === null ? references : [...references, { digest: patch, field: 'plan.patch' }];
+    }
+    case 'action_result': {
+      const { report, logs } = event.data.outcome.facts;
+      const named: [string, unknown][] = [['report', report], ...Object.entries(logs ?? {})];
+      return named.flatMap(([name, digest]) =>
+        typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest)
+          ? [{ digest, field: `outcome.facts.${name}` }]
+          : [],
+      );
+    }
+    case 'torn_line_set_aside':
+      return [{ digest: event.data.artifact, field: 'artifact' }];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,242 @@
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { crashPoint } from '#kit/crash-point.ts';
+import { codeOf, Failed, messageOf, NotFound } from '#kit/errors.ts';
+import type { NewEvent, RunEvent } from './event.ts';
+import { beforeFirst, closingBytes, type Head, hashBytes, readLine, writeLine } from './event-line.ts';
+import { fold, foldMore } from './fold.ts';
+import type { Run } from './run.ts';
+import { logName } from './run-folder.ts';
+
+/**
+ * The open event log of one run and what it folds to. The file is the authority: `refresh` compares size, inode and the hash
+ * in its last line with what is remembered, and reads what is new. Writing needs the run's append lock, which is the caller's.
+ */
+export class EventLog {
+  readonly #runId: string;
+  readonly #path: string;
+  #fd: number;
+  #inode: number;
+  #writable: boolean;
+  /** Bytes of whole lines; what lies behind is a torn line. */
+  #size = 0;
+  #torn = 0;
+  /** Where each line starts, by seq - 1. */
+  #starts: number[] = [];
+  #run: Run | null = null;
+
+  /** @throws NotFound (`run_not_found`), Failed (`run_damaged`) */
+  constructor(runId: string, folder: string) {
+    this.#runId = runId;
+    this.#path = join(folder, logName);
+    const { fd, writable } = this.#open();
+    this.#fd = fd;
+    this.#writable = writable;
+    this.#inode = fstatSync(fd).ino;
+  }
+
+  get run(): Run {
+    if (this.#run === null) throw this.#damaged('event 1: there is none');
+    return this.#run;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Brings the fold up to the file. Returns the number of bytes after the last whole line. */
+  refresh(): number {
+    const now = statSync(this.#path, { throwIfNoEntry: false });
+    if (now === undefined) throw this.#missing();
+    const size = now.ino === this.#inode ? now.size : this.#reopen();
+    if (size < this.#size || !this.#endsWithHead()) this.#forget();
+    if (size > this.#size) this.#readOn(size);
+    if (this.#run === null) throw this.#damaged('event 1: the log holds no whole event');
+    this.#torn = size - this.#size;
+    return this.#torn;
+  }
+
+  /** Events after `seq`, read from the file. */
+  eventsAfter(seq: number): RunEvent[] {
+    const start = this.#starts[seq];
+    if (start === undefined) return [];
+    const head = seq === 0 ? beforeFirst : { seq, hash: this.#hashBefore(start) };
+    return this.#parse(this.#bytes(start, this.#size), head).events;
+  }
+
+  /** What lies behind the last whole line, left by a crash in the middle of a write; null when there is nothing. */
+  torn(): Uint8Array | null {
+    return this.#torn === 0 ? null : this.#bytes(this.#size, this.#size + this.#torn);
+  }
+
+  /**
+   * One write and one fdatasync for all events. When it fails the file is what it was before.
+   * A torn line behind the last event is overwritten.
+   */
+  append(events: readonly NewEvent[], clock: string): Run {
+    if (!this.#writable) throw Object.assign(new Error(`${this.#path} is not writable`), { code: 'EACCES' });
+    const before = this.run;
+    const at = clock > before.updated_at ? clock : before.updated_at;
+    const { lines, text } = writeLines(before.head, at, events);
+    const after = foldMore(before, lines);
+    const bytes = Buffer.from(text);
+    try {
+      writeAt(this.#fd, bytes, this.#size);
+      crashPoint('events_written');
+      if (this.#torn > bytes.length) ftruncateSync(this.#fd, this.#size + bytes.length);
+      fdatasyncSync(this.#fd);
+    } catch (error) {
+      this.#takeBack();
+      throw error;
+    }
+    crashPoint('events_durable');
+    this.#remember(bytes, this.#size);
+    this.#size += bytes.length;
+    this.#torn = 0;
+    this.#run = after;
+    return after;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+
+  #open(): { fd: number; writable: boolean } {
+    try {
+      return { fd: openSync(this.#path, 'r+'), writable: true };
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') throw this.#missing();
+      if (!['EACCES', 'EROFS', 'EPERM'].includes(codeOf(error))) throw error;
+      return { fd: openSync(this.#path, 'r'), writable: false };
+    }
+  }
+
+  /** The file was replaced, for example by a backup. Returns the size of the new one. */
+  #reopen(): number {
+    const { fd, writable } = this.#open();
+    closeSync(this.#fd);
+    this.#fd = fd;
+    this.#writable = writable;
+    this.#forget();
+    const { ino, size } = fstatSync(fd);
+    this.#inode = ino;
+    return size;
+  }
+
+  #forget(): void {
+    this.#size = 0;
+    this.#starts = [];
+    this.#run = null;
+  }
+
+  #endsWithHead(): boolean {
+    return this.#run === null || this.#hashBefore(this.#size) === this.#run.head.hash;
+  }
+
+  #hashBefore(position: number): string {
+    const from = position - closingBytes - hashBytes;
+    return Buffer.from(this.#bytes(from, from + hashBytes)).toString('latin1');
+  }
+
+  #readOn(size: number): void {
+    const from = this.#size;
+    const bytes = this.#bytes(from, size);
+    const { events, length } = this.#parse(bytes, this.#run?.head ?? beforeFirst);
+    if (events.length === 0) return;
+    this.#run = this.#run === null ? fold(this.#runId, events) : foldMore(this.#run, events);
+    this.#remember(bytes.subarray(0, length), from);
+    this.#size = from + length;
+  }
+
+  #remember(bytes: Uint8Array, from: number): void {
+    for (let start = 0; start < bytes.length; start = bytes.indexOf(lineFeed, start) + 1) {
+      this.#starts.push(from + start);
+    }
+  }
+
+  #parse(bytes: Uint8Array, after: Head): { events: RunEvent[]; length: number } {
+    const events: RunEvent[] = [];
+    let head = after;
+    let start = 0;
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
+      const event = this.#read(bytes.subarray(start, end), head);
+      events.push(event);
+      head = event;
+      start = end + 1;
+    }
+    return { events, length: start };
+  }
+
+  #read(line: Uint8Array, head: Head): RunEvent {
+    try {
+      return readLine(line, head);
+    } catch (error) {
+      throw this.#damaged(`event ${head.seq + 1}: ${messageOf(error)}`, error);
+    }
+  }
+
+  #bytes(from: number, to: number): Buffer {
+    const bytes = Buffer.alloc(to - from);
+    let length = 0;
+    while (length < bytes.length) {
+      const read = readSync(this.#fd, bytes, length, bytes.length - length, from + length);
+      if (read === 0) break;
+      length += read;
+    }
+    return bytes.subarray(0, length);
+  }
+
+  #takeBack(): void {
+    try {
+      ftruncateSync(this.#fd, this.#size);
+      fdatasyncSync(this.#fd);
+    } catch {
+      // What is left behind the last whole line is found as torn and set aside by the next append.
+    }
+  }
+
+  #missing(): NotFound {
+    return new NotFound('run_not_found', `there is no run ${this.#runId}; ./core runs lists them`);
+  }
+
+  #damaged(what: string, cause?: unknown): Failed {
+    return new Failed('run_damaged', `run ${this.#runId} cannot be read: ${logName}, ${what}`, {
+      cause,
+      hint: `./core verify ${this.#runId} says what was changed where.`,
+    });
+  }
+}
+
+const lineFeed = 0x0a;
+
+export function writeLines(
+  head: Head,
+  at: string,
+  events: readonly NewEvent[],
+): { readonly lines: RunEvent[]; readonly text: string } {
+  const lines: RunEvent[] = [];
+  let text = '';
+  let last = head;
+  for (const event of events) {
+    const line = writeLine(last, at, event);
+    lines.push(line.event);
+    text += line.text;
+    last = line.event;
+  }
+  return { lines, text };
+}
+
+function writeAt(fd: number, bytes: Uint8Array, position: number): void {
+  for (let offset = 0; offset < bytes.length; ) {
+    offset += writeSync(fd, bytes, offset, bytes.length - offset, position + offset);
+  }
+}

@@ -1,0 +1,272 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { makePrivateFolder } from '#kit/durable-file.ts';
+import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { createLeases, type Leases } from '#kit/sqlite-lease.ts';
+import type { PruneRequest, PruneResult, Verification } from '../agent.ts';
+import type { NewEvent, RunEvent, RunRequest } from './event.ts';
+import { type ReadRow, refreshFolder } from './index-refresh.ts';
+import { executorLease } from './lease-name.ts';
+import type { OpenRuns } from './open-runs.ts';
+import type { Run } from './run.ts';
+import { logName } from './run-folder.ts';
+import { checkRunId, isRunId, runIdPrefix } from './run-id.ts';
+import { RunIndex } from './run-index.ts';
+import { listRuns } from './run-list.ts';
+import { asSeen, isActive } from './run-status.ts';
+import type { Lease, RunPage, RunQuery, RunStore } from './run-store.ts';
+import { storageError } from './storage-error.ts';
+
+export interface FileRunStore extends RunStore {
+  readonly stateDir: string;
+  /** Checks a run offline, from its folder alone. */
+  verify(runId: string): Promise<Verification>;
+  prune(request: PruneRequest): Promise<PruneResult>;
+  /** Releases leases and closes files. */
+  close(): void;
+}
+
+export interface RunStoreOptions {
+  readonly stateDir: string;
+  /** Milliseconds since 1970. */
+  readonly clock?: () => number;
+}
+
+/** Runs as folders below `<state>/runs`. Nothing is opened or made before the first call. */
+export function createRunStore(options: RunStoreOptions): FileRunStore {
+  return new FolderRunStore(options);
+}
+
+/** How long a page of the list is shown again while the index has not changed: a process can die unseen. */
+const pageLifeMs = 1000;
+const mostPages = 100;
+
+/**
+ * Listing is what people wait for, so the modules that decode and write events are loaded when they are needed first.
+ */
+class FolderRunStore implements FileRunStore {
+  readonly stateDir: string;
+  readonly #runsDir: string;
+  readonly #clock: () => number;
+  readonly #leases: Leases;
+  #index: RunIndex | null = null;
+  #openRuns: OpenRuns | null = null;
+  readonly #pages = new Map<string, { version: string; at: number; page: RunPage }>();
+
+  constructor({ stateDir, clock = Date.now }: RunStoreOptions) {
+    this.stateDir = stateDir;
+    this.#runsDir = join(stateDir, 'runs');
+    this.#clock = clock;
+    this.#leases = createLeases(() => this.#opened().db);
+  }
+
+  async create(request: RunRequest): Promise<Run> {
+    const { createRunFolder, indexRow } = await import('./open-runs.ts');
+    return this.#guarded(() => {
+      const index = this.#opened();
+      const { run, size } = createRunFolder(this.#runsDir, request, this.#now());
+      index.locked(() => index.tryPut(indexRow(run, size)));
+      return run;
+    });
+  }
+
+  async resolve(idOrPrefix: string): Promise<string> {
+    const prefix = runIdPrefix(idOrPrefix);
+    return this.#guardedAsync(async () => {
+      const found = isRunId(prefix) ? [prefix] : await this.#withPrefix(prefix);
+      if (found.length === 0)
+        throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
+      if (found.length > 1) throw ambiguous(prefix, found);
+      const [runId] = found as [string];
+      if (!existsSync(join(this.#runsDir, runId, logName))) (await this.#runs()).fresh(runId);
+      return runId;
+    });
+  }
+
+  async read(runId: string): Promise<Run> {
+    checkRunId(runId);
+    const runs = await this.#runs();
+    return this.#guarded(() => this.#seen(runs.fresh(runId).run));
+  }
+
+  async events(runId: string, afterSeq = 0): Promise<RunEvent[]> {
+    checkRunId(runId);
+    const runs = await this.#runs();
+    return this.#guarded(() => runs.fresh(runId).eventsAfter(afterSeq));
+  }
+
+  async list(query: RunQuery): Promise<RunPage> {
+    return this.#guardedAsync(async () => {
+      const index = this.#opened();
+      const key = JSON.stringify(query);
+      const cached = this.#pages.get(key);
+      const version = index.reading(() => index.version());
+      if (cached?.version === version && Date.now() - cached.at < pageLifeMs) return cached.page;
+      const page = await listRuns(
+        {
+          index,
+          runsDir: this.#runsDir,
+          reader: () => this.#reader(),
+          executorLives: (runId) => this.#executorLives(runId),
+        },
+        query,
+      );
+      if (this.#pages.size >= mostPages) this.#pages.clear();
+      this.#pages.set(key, { version: index.version(), at: Date.now(), page });
+      return page;
+    });
+  }
+
+  async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
+    checkRunId(runId);
+    const [runs, { indexRow }, { putArtifact }] = await Promise.all([
+      this.#runs(),
+      import('./open-runs.ts'),
+      import('./artifact-folder.ts'),
+    ]);
+    return this.#guarded(() => {
+      const index = this.#opened();
+      return index.locked(() => {
+        const log = runs.fresh(runId);
+        const torn = log.torn();
+        if (torn !== null) {
+          const artifact = putArtifact(join(this.#runsDir, runId), torn);
+          log.append([{ type: 'torn_line_set_aside', data: { bytes: torn.length, artifact } }], this.#now());
+        }
+        const events = decide(this.#seen(log.run));
+        if (events.length > 0) log.append(events, this.#now());
+        index.tryPut(indexRow(log.run, log.size));
+        return this.#seen(log.run);
+      });
+    });
+  }
+
+  async putArtifact(runId: string, content: string | Uint8Array): Promise<string> {
+    const { putArtifact } = await import('./artifact-folder.ts');
+    const folder = await this.#folder(runId);
+    return this.#guarded(() => putArtifact(folder, content));
+  }
+
+  async artifact(runId: string, digest: string): Promise<Uint8Array> {
+    const { readArtifact } = await import('./artifact-folder.ts');
+    const folder = await this.#folder(runId);
+    return this.#guarded(() => readArtifact(folder, digest));
+  }
+
+  async lease(name: string): Promise<Lease> {
+    return this.#guarded(() => this.#leases.acquire(name));
+  }
+
+  async writeViews(runId: string): Promise<void> {
+    const { writeViews } = await import('./views.ts');
+    const events = await this.events(runId);
+    this.#guarded(() => writeViews(runId, join(this.#runsDir, runId), events));
+  }
+
+  async verify(runId: string): Promise<Verification> {
+    const { verifyRun } = await import('./verify.ts');
+    const folder = await this.#folder(runId);
+    return this.#guarded(() => verifyRun(runId, folder));
+  }
+
+  async prune(request: PruneRequest): Promise<PruneResult> {
+    const { prune } = await import('./prune.ts');
+    const runs = await this.#runs();
+    const reader = await this.#reader();
+    return this.#guardedAsync(async () => {
+      const index = this.#opened();
+      await refreshFolder(index, this.#runsDir, () => this.#reader());
+      return prune(
+        {
+          stateDir: this.stateDir,
+          runsDir: this.#runsDir,
+          index,
+          now: () => this.#now(),
+          read: (runId) => this.#seen(runs.fresh(runId).run),
+          forget: (runId) => runs.forget(runId),
+          row: reader,
+          leaseHolder: (name) => this.#leases.holder(name),
+        },
+        request,
+      );
+    });
+  }
+
+  close(): void {
+    this.#leases.close();
+    this.#openRuns?.close();
+    this.#index?.close();
+    this.#openRuns = null;
+    this.#index = null;
+  }
+
+  #now(): string {
+    return new Date(this.#clock()).toISOString();
+  }
+
+  #seen(run: Run): Run {
+    return isActive(run.status) ? asSeen(run, this.#executorLives(run.run_id)) : run;
+  }
+
+  #executorLives(runId: string): boolean {
+    return this.#leases.holder(executorLease(runId)) !== null;
+  }
+
+  #opened(): RunIndex {
+    if (this.#index === null) {
+      makePrivateFolder(this.stateDir);
+      makePrivateFolder(this.#runsDir);
+      this.#index = new RunIndex(this.stateDir);
+    }
+    return this.#index;
+  }
+
+  async #runs(): Promise<OpenRuns> {
+    const { OpenRuns } = await import('./open-runs.ts');
+    this.#openRuns ??= new OpenRuns(this.#runsDir);
+    return this.#openRuns;
+  }
+
+  async #reader(): Promise<ReadRow> {
+    const { rowReader } = await import('./open-runs.ts');
+    return rowReader(this.#runsDir);
+  }
+
+  /** The folder of a run that has events. */
+  async #folder(runId: string): Promise<string> {
+    const folder = join(this.#runsDir, checkRunId(runId));
+    if (!existsSync(join(folder, logName))) (await this.#runs()).fresh(runId);
+    return folder;
+  }
+
+  async #withPrefix(prefix: string): Promise<string[]> {
+    const index = this.#opened();
+    await refreshFolder(index, this.#runsDir, () => this.#reader());
+    return index.reading(() => index.withPrefix(prefix, 6));
+  }
+
+  #guarded<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw storageError(error, this.stateDir);
+    }
+  }
+
+  async #guardedAsync<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw storageError(error, this.stateDir);
+    }
+  }
+}
+
+function ambiguous(prefix: string, found: readonly string[]): InvalidInput {
+  const shown = found.slice(0, 5).join(', ');
+  const more = found.length > 5 ? ', …' : '';
+  return new InvalidInput(
+    'run_ambiguous',
+    `${prefix} is the beginning of several runs: ${shown}${more}; give more of it`,
+  );
+}

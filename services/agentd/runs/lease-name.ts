@@ -1,0 +1,16 @@
+/** Names of the leases that more than one part of the service has to agree on. */
+
+/** Whoever plans, executes or undoes a run holds this; while nobody living does, such a run is `interrupted`. */
+export function executorLease(runId: string): string {
+  return `run ${runId}`;
+}
+
+/** One writer for each branch of a repository. */
+export function branchLease(target: {
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+  readonly branch: string;
+}): string {
+  return `branch ${target.forge}/${target.owner}/${target.repo}/${target.branch}`;
+}

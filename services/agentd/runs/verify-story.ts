@@ -1,0 +1,148 @@
+import type { Approval } from '../action.ts';
+import { actionDigest } from '../planning/digest.ts';
+import type { DataOf, PlanFacts, RunEvent } from './event.ts';
+import { logName } from './run-folder.ts';
+import type { FoundProblem } from './verify-chain.ts';
+
+interface Story {
+  readonly runId: string;
+  readonly proposed: Map<
+    string,
+    { readonly event: RunEvent; readonly action: DataOf<'action_proposed'>['action'] }
+  >;
+  plan: PlanFacts | null;
+  readonly sealed: Map<string, string>;
+  readonly decisions: Map<string, Approval>;
+  readonly started: Set<string>;
+  /** Actions whose intent waits for its result. */
+  readonly open: Set<string>;
+  rehearsal: boolean;
+}
+
+/**
+ * Whether what the events tell was allowed to happen: definitions are those that were sealed, approvals name them, and
+ * nothing was started without an approval in force.
+ */
+export function checkStory(runId: string, events: readonly RunEvent[]): FoundProblem[] {
+  const story: Story = {
+    runId,
+    proposed: new Map(),
+    plan: null,
+    sealed: new Map(),
+    decisions: new Map(),
+    started: new Set(),
+    open: new Set(),
+    rehearsal: false,
+  };
+  const problems: FoundProblem[] = [];
+  for (const event of events) {
+    for (const what of judge(story, event))
+      problems.push({ where: `${logName} line ${event.seq} (${event.type})`, what });
+  }
+  if (events[0] !== undefined && events[0].type !== 'run_created') {
+    problems.unshift({
+      where: `${logName} line 1`,
+      what: `the first event is ${events[0].type} and must be run_created`,
+    });
+  }
+  return problems;
+}
+
+function judge(story: Story, event: RunEvent): string[] {
+  switch (event.type) {
+    case 'run_created':
+      return event.seq === 1 ? [] : ['a run is created once, by its first event'];
+    case 'planning_started':
+      if (story.plan === null) story.proposed.clear();
+      return [];
+    case 'action_proposed':
+      return judgeProposal(story, event, event.data.action);
+    case 'plan_sealed':
+      return judgeSeal(story, event.data.plan);
+    case 'approval_recorded':
+      return judgeApproval(story, event.data.action_id, event.data.approval);
+    case 'execution_started':
+      story.rehearsal = event.data.dry_run;
+      story.open.clear();
+      return [];
+    case 'action_intent':
+      return judgeIntent(story, event.data.action_id, event.at);
+    case 'action_result': {
+      const { action_id, rehearsal } = event.data;
+      if (rehearsal || story.rehearsal) return [];
+      return story.started.has(action_id)
+        ? []
+        : [`${action_id} has a result, but no intent was written before`];
+    }
+    default:
+      return [];
+  }
+}
+
+function judgeProposal(story: Story, event: RunEvent, action: DataOf<'action_proposed'>['action']): string[] {
+  const { action_id, run_id, digest } = action;
+  const problems: string[] = [];
+  if (story.plan !== null) problems.push(`${action_id} was proposed after the plan was sealed`);
+  if (story.proposed.has(action_id)) problems.push(`${action_id} was proposed twice`);
+  if (run_id !== story.runId) problems.push(`${action_id} belongs to run ${run_id}`);
+  const actual = actionDigest(action);
+  if (actual !== digest) {
+    problems.push(
+      `the definition of ${action_id} was changed: it gives the digest ${actual} and says ${digest}`,
+    );
+  }
+  story.proposed.set(action_id, { event, action });
+  return problems;
+}
+
+function judgeSeal(story: Story, plan: PlanFacts): string[] {
+  if (story.plan !== null) return ['a plan is sealed once'];
+  story.plan = plan;
+  const problems: string[] = [];
+  for (const { action_id, digest } of plan.sealed) {
+    story.sealed.set(action_id, digest);
+    const proposal = story.proposed.get(action_id);
+    if (proposal === undefined) {
+      problems.push(`${action_id} is sealed, but was never proposed`);
+      continue;
+    }
+    const actual = actionDigest(proposal.action);
+    if (actual === digest) continue;
+    problems.push(
+      `${action_id} is sealed with ${digest}, but its definition in line ${proposal.event.seq} gives ${actual}`,
+    );
+  }
+  for (const action_id of story.proposed.keys()) {
+    if (!story.sealed.has(action_id)) problems.push(`${action_id} was proposed, but is not sealed`);
+  }
+  return problems;
+}
+
+function judgeApproval(story: Story, actionId: string, approval: Approval): string[] {
+  const problems: string[] = [];
+  const sealed = story.sealed.get(actionId);
+  if (sealed === undefined) problems.push(`${actionId} is not in the sealed plan`);
+  else if (sealed !== approval.digest) {
+    problems.push(`the decision about ${actionId} names the digest ${approval.digest}; sealed is ${sealed}`);
+  }
+  if (story.started.has(actionId)) problems.push(`${actionId} was decided after it had started`);
+  if (approval.decision === 'approve' && approval.expires_at === null)
+    problems.push(`the approval of ${actionId} never expires`);
+  story.decisions.set(actionId, approval);
+  return problems;
+}
+
+function judgeIntent(story: Story, actionId: string, at: string): string[] {
+  if (story.rehearsal || story.proposed.get(actionId)?.action.dry_run === true) return [];
+  story.started.add(actionId);
+  story.open.add(actionId);
+  if (!story.sealed.has(actionId)) return [`${actionId} was started, but is not in the sealed plan`];
+  const decision = story.decisions.get(actionId);
+  if (decision === undefined) return [`${actionId} was started without an approval`];
+  if (decision.decision === 'reject')
+    return [`${actionId} was started although ${decision.approver} had rejected it`];
+  if (decision.expires_at !== null && decision.expires_at <= at) {
+    return [`${actionId} was started at ${at}, after its approval had expired at ${decision.expires_at}`];
+  }
+  return [];
+}

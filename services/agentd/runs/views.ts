@@ -1,0 +1,165 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { codeOf } from '#kit/errors.ts';
+import { risks } from '../action.ts';
+import { readArtifact } from './artifact-folder.ts';
+import type { RunEvent } from './event.ts';
+import { fold } from './fold.ts';
+import { recoveryManifest } from './recovery-manifest.ts';
+import type { ActionState, Run } from './run.ts';
+import { summaryOf } from './run-summary.ts';
+import { summaryText } from './summary-text.ts';
+import { traceOf } from './trace.ts';
+
+/** JSON views; each says with `as_of_seq` up to which event it is folded. */
+export const jsonViews = [
+  'request.json',
+  'session.json',
+  'actions.json',
+  'branch-recovery.json',
+  'eval.json',
+  'summary.json',
+  'validation/index.json',
+] as const;
+
+/**
+ * Writes the views of a run folder anew, each atomically. They are for people and other programs; nothing here reads
+ * them back, and they can be deleted at any time.
+ */
+export function writeViews(runId: string, folder: string, events: readonly RunEvent[]): void {
+  const views = viewsOf(fold(runId, events), events, folder);
+  for (const [name, content] of views) {
+    const path = join(folder, name);
+    if (!existsSync(dirname(path))) {
+      mkdirSync(dirname(path), { mode: 0o700 });
+      syncFolder(folder);
+    }
+    writeFileDurably(path, content);
+  }
+  removeOthers(join(folder, 'validation'), (name) => views.has(`validation/${name}`));
+}
+
+function viewsOf(run: Run, events: readonly RunEvent[], folder: string): Map<string, string | Uint8Array> {
+  const json: Record<Exclude<(typeof jsonViews)[number], 'validation/index.json'>, object> = {
+    'request.json': { ...run.request, issue: run.issue, source: run.source },
+    'session.json': sessionOf(run, events),
+    'actions.json': { actions: run.actions.map(actionOf) },
+    'branch-recovery.json': recoveryManifest(run),
+    'eval.json': evaluationOf(run),
+    'summary.json': {
+      ...summaryOf(run),
+      head: run.head,
+      plan: run.plan?.title ?? null,
+      failure: run.failure,
+    },
+  };
+  const views = new Map<string, string | Uint8Array>();
+  const put = (name: string, value: object): void => {
+    views.set(
+      name,
+      `${JSON.stringify({ as_of_seq: run.head.seq, run_id: run.run_id, ...value }, null, 2)}\n`,
+    );
+  };
+  for (const [name, value] of Object.entries(json)) put(name, value);
+  views.set('summary.md', summaryText(run));
+  views.set(
+    'trace.jsonl',
+    traceOf(run, events)
+      .map((span) => `${JSON.stringify(span)}\n`)
+      .join(''),
+  );
+  const validation = run.actions.find(({ definition }) => definition.kind === 'run_validation');
+  const report = validation?.outcome?.facts.report;
+  if (validation === undefined || typeof report !== 'string') return views;
+  const files = validationFiles(folder, report, validation.outcome!.facts.logs);
+  for (const [name, content] of files) views.set(`validation/${name}`, content);
+  const { facts } = validation.outcome!;
+  put('validation/index.json', {
+    action_id: validation.definition.action_id,
+    state: validation.state,
+    passed: facts.passed === true,
+    report,
+    logs: facts.logs ?? {},
+  });
+  return views;
+}
+
+function sessionOf(run: Run, events: readonly RunEvent[]): object {
+  const ended = events.findLast(({ type }) => type === 'plan_sealed' || type === 'planning_failed');
+  return {
+    role: run.request.role,
+    planner: run.request.planner,
+    provider: run.usage?.provider ?? null,
+    model: run.usage?.model ?? null,
+    tier: run.usage?.tier ?? null,
+    input_tokens: run.usage?.input_tokens ?? 0,
+    output_tokens: run.usage?.output_tokens ?? 0,
+    cached_tokens: run.usage?.cached_tokens ?? 0,
+    cost: run.usage === null ? 0 : run.usage.cost,
+    turns: run.turns,
+    stop_reason: run.plan?.stop_reason ?? run.failure?.code ?? null,
+    started_at: events.find(({ type }) => type === 'planning_started')?.at ?? null,
+    ended_at: ended?.at ?? null,
+  };
+}
+
+function actionOf({ definition, ...rest }: ActionState): object {
+  return { ...definition, ...rest };
+}
+
+/** The plan's checks before execution, and afterwards what came of it. */
+function evaluationOf(run: Run): object {
+  const definitions = run.actions.map(({ definition }) => definition);
+  const patch = definitions.find(({ kind }) => kind === 'apply_patch');
+  const files = patch?.kind === 'apply_patch' ? patch.params.files : [];
+  const sum = (side: 'added' | 'removed'): number =>
+    files.reduce((total, file) => total + (file[side] ?? 0), 0);
+  const levels = definitions.map(({ risk }) => risks.indexOf(risk));
+  const validation = run.actions.find(({ definition }) => definition.kind === 'run_validation')?.outcome;
+  return {
+    checks: run.plan?.checks ?? [],
+    size: { files: files.length, added: sum('added'), removed: sum('removed') },
+    risk: {
+      highest: levels.length === 0 ? null : risks[Math.max(...levels)],
+      highest_score: Math.max(0, ...definitions.map(({ risk_score }) => risk_score)),
+    },
+    outcome: {
+      status: run.status,
+      states: Object.fromEntries(run.actions.map(({ definition, state }) => [definition.action_id, state])),
+      validation_passed: typeof validation?.facts.passed === 'boolean' ? validation.facts.passed : null,
+      pull_request: recoveryManifest(run).pull_request,
+    },
+  };
+}
+
+/** Report and logs, out of the artifacts; what was removed is left out. */
+function validationFiles(folder: string, report: string, logs: unknown): Map<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>();
+  const copy = (name: string, digest: unknown): void => {
+    const content = typeof digest === 'string' ? artifactIfThere(folder, digest) : null;
+    if (content !== null) files.set(name, content);
+  };
+  copy('report.json', report);
+  for (const [name, digest] of Object.entries(logs ?? {})) copy(`${fileNameOf(name)}.log`, digest);
+  return files;
+}
+
+function artifactIfThere(folder: string, digest: string): Uint8Array | null {
+  try {
+    return readArtifact(folder, digest);
+  } catch (error) {
+    if (['artifact_not_found', 'artifact_damaged', 'invalid_digest'].includes(codeOf(error))) return null;
+    throw error;
+  }
+}
+
+/** Names of commands may come from the repository: nothing of them may leave the folder. */
+function fileNameOf(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 80) || '_';
+}
+
+function removeOthers(folder: string, wanted: (name: string) => boolean): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) if (!wanted(name)) rmSync(join(folder, name), { recursive: true });
+}

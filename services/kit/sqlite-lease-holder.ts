@@ -1,0 +1,70 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+/**
+ * Who holds a lease. Process ids repeat, between containers and over time; together with the boot, the pid namespace and the
+ * time when the process started they do not.
+ */
+export interface LeaseHolder {
+  readonly boot_id: string;
+  readonly pid_namespace: string;
+  readonly pid: number;
+  /** Clock ticks since boot; empty where the system does not tell. */
+  readonly process_started: string;
+  readonly host: string;
+}
+
+let self: LeaseHolder | undefined;
+
+export function thisProcess(): LeaseHolder {
+  self ??= {
+    boot_id: readText('/proc/sys/kernel/random/boot_id') ?? hostname(),
+    pid_namespace: pidNamespace(),
+    pid: process.pid,
+    process_started: processStarted(process.pid) ?? '',
+    host: hostname(),
+  };
+  return self;
+}
+
+/**
+ * Whether the holder's process runs: true or false when this process can see it, null when it lives where we cannot look
+ * (another container, another machine, before a reboot).
+ */
+export function isRunning(holder: LeaseHolder): boolean | null {
+  const us = thisProcess();
+  if (holder.boot_id !== us.boot_id || holder.pid_namespace !== us.pid_namespace) return null;
+  if (holder.pid === us.pid) return holder.process_started === us.process_started;
+  if (us.process_started !== '') return processStarted(holder.pid) === holder.process_started;
+  try {
+    process.kill(holder.pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Field 22 of /proc/PID/stat (proc(5)); null when there is no such process or it has ended and waits for its parent. */
+function processStarted(pid: number): string | null {
+  const stat = readText(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (state === 'Z' || state === 'X') return null;
+  return rest[18] ?? null;
+}
+
+function pidNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return 'unknown';
+  }
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    return null;
+  }
+}
