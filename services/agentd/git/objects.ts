@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Failed } from '#kit/errors.ts';
+import { git } from './git.ts';
+import { isolatedEnvironment } from './git-environment.ts';
+import { gitFailure } from './git-failure.ts';
+
+export interface GitObject {
+  readonly id: string;
+  readonly bytes: Buffer;
+}
+
+/** Reads objects in the order of `ids`, one process for all, holding no more than one in memory. */
+export async function* readObjects(
+  gitDir: string,
+  ids: readonly string[],
+): AsyncGenerator<GitObject, void, undefined> {
+  if (ids.length === 0) return;
+  const args = ['cat-file', '--batch', '--buffer'];
+  const child = spawn('git', args, { cwd: gitDir, env: { ...isolatedEnvironment(), GIT_DIR: gitDir } });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const closed = once(child, 'close');
+  child.stdin.on('error', () => {});
+  child.stdin.end(`${ids.join('\n')}\n`);
+  try {
+    const output = new ByteReader(child.stdout);
+    for (const id of ids) {
+      const header = await output.line();
+      if (header === null) break;
+      const [, type, size] = header.split(' ');
+      if (type === 'missing') throw new Failed('object_missing', `${gitDir} has no object ${id}`);
+      const bytes = await output.take(Number(size));
+      await output.take(1);
+      yield { id, bytes };
+    }
+    const [exitCode] = await closed;
+    if (exitCode !== 0) throw gitFailure(args, exitCode, stderr, false);
+  } finally {
+    child.kill();
+  }
+}
+
+export async function readObject(gitDir: string, id: string): Promise<Buffer> {
+  return (await git(['cat-file', 'blob', id], { gitDir })).stdout;
+}
+
+/**
+ * Makes a tree and all it holds available in another repository. Whole or not at all, so that a tree that is there is
+ * complete. @param known a commit that both repositories hold
+ */
+export async function copyTree(from: string, to: string, tree: string, known: string): Promise<void> {
+  if (await hasObject(to, tree)) return;
+  const packed = await git(['pack-objects', '-q', '--revs', '--stdout'], {
+    gitDir: from,
+    input: `${tree}\n^${known}\n`,
+  });
+  await git(['index-pack', '--stdin'], { gitDir: to, input: packed.stdout });
+}
+
+export async function hasObject(gitDir: string, id: string): Promise<boolean> {
+  if (!/^[0-9a-f]{40,64}$/.test(id)) return false;
+  return (await git(['cat-file', '-e', id], { gitDir, accept: [1, 128] })).exitCode === 0;
+}
+
+class ByteReader {
+  readonly #source: AsyncIterator<Buffer>;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(source: AsyncIterable<Buffer>) {
+    this.#source = source[Symbol.asyncIterator]();
+  }
+
+  async line(): Promise<string | null> {
+    for (;;) {
+      const end = this.#held.indexOf(10);
+      if (end >= 0) {
+        const line = this.#held.toString('utf8', 0, end);
+        this.#held = this.#held.subarray(end + 1);
+        return line;
+      }
+      const next = await this.#source.next();
+      if (next.done) return null;
+      this.#held = Buffer.concat([this.#held, next.value]);
+    }
+  }
+
+  async take(size: number): Promise<Buffer> {
+    const chunks: Buffer[] = [this.#held];
+    let have = this.#held.length;
+    while (have < size) {
+      const next = await this.#source.next();
+      if (next.done) throw new Failed('object_truncated', 'git ended in the middle of an object');
+      chunks.push(next.value);
+      have += next.value.length;
+    }
+    const all = chunks.length === 1 ? this.#held : Buffer.concat(chunks);
+    this.#held = all.subarray(size);
+    return all.subarray(0, size);
+  }
+}

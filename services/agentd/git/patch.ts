@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CoreError, InvalidInput } from '#kit/errors.ts';
+import { git, gitText } from './git.ts';
+import { readObject } from './objects.ts';
+import { patchPathProblem } from './patch-paths.ts';
+import { linkProblem, pathProblem } from './paths.ts';
+import { differenceBetween, linkMode, submoduleMode } from './tree.ts';
+
+/**
+ * The tree that a patch makes of `base`, written to the repository's objects; nothing else there changes. Applied
+ * whole or not at all, at the stated lines or at an offset, without fuzz.
+ * @throws InvalidInput `patch_not_allowed` naming the path, or `patch_does_not_apply` with git's words
+ */
+export async function applyPatchToTree(gitDir: string, base: string, patch: Uint8Array): Promise<string> {
+  refuse(patchPathProblem(patch));
+  const folder = await mkdtemp(join(tmpdir(), 'core-index-'));
+  try {
+    const env = { GIT_INDEX_FILE: join(folder, 'index') };
+    await git(['read-tree', '--end-of-options', base], { gitDir, env });
+    await git(['apply', '--cached', '--whitespace=nowarn', '-'], { gitDir, env, input: patch }).catch(
+      explain,
+    );
+    const tree = await gitText(['write-tree'], { gitDir, env });
+    await checkTreeChange(gitDir, base, tree);
+    return tree;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Refuses what no change of ours may bring into a tree: git folders, submodules, links out of it. */
+export async function checkTreeChange(gitDir: string, base: string, tree: string): Promise<void> {
+  const { changed, deleted } = await differenceBetween(gitDir, base, tree);
+  for (const { path, mode, id } of changed) {
+    refuse(named(path, pathProblem(path)));
+    if (mode === submoduleMode) refuse(named(path, 'is a submodule'));
+    if (mode === linkMode) {
+      refuse(named(path, linkProblem(path, (await readObject(gitDir, id)).toString('utf8'))));
+    }
+  }
+  for (const path of deleted) refuse(named(path.toString('utf8'), pathProblem(path.toString('utf8'))));
+}
+
+function named(path: string, problem: string | null): string | null {
+  return problem === null ? null : `'${path}' ${problem}`;
+}
+
+function refuse(problem: string | null): void {
+  if (problem !== null) throw new InvalidInput('patch_not_allowed', `the patch is not allowed: ${problem}`);
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof CoreError) || error.code !== 'git_failed') throw error;
+  const words = String(error.facts.stderr);
+  const [, path] = /invalid path '(.*)'/s.exec(words) ?? [];
+  if (path !== undefined) refuse(named(path, pathProblem(path) ?? 'is not a path that git accepts'));
+  const [, beyond] = /affected file '(.*)' is beyond a symbolic link/s.exec(words) ?? [];
+  if (beyond !== undefined) refuse(named(beyond, 'would be written through a symbolic link'));
+  const told = words
+    .replace(/^(error|fatal): /gm, '')
+    .trim()
+    .split('\n')
+    .slice(0, 8)
+    .join('; ');
+  throw new InvalidInput('patch_does_not_apply', `the patch does not apply: ${told}`, {
+    facts: { git: words },
+  });
+}

@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import { environment } from '#kit/environment.ts';
+
+interface Need {
+  readonly command: readonly [string, ...string[]];
+  /** What a person types to get it. */
+  readonly provide: string;
+}
+
+const things = {
+  jj: {
+    command: ['jj', '--version'],
+    provide: 'cargo install --locked --version 0.41.0 jj-cli',
+  },
+  bubblewrap: {
+    command: ['bwrap', '--ro-bind', '/', '/', '--unshare-all', 'true'],
+    provide: 'apt-get install bubblewrap',
+  },
+  unshare: {
+    command: ['unshare', '--user', '--map-root-user', '--net', '--mount', '--pid', '--fork', 'true'],
+    provide: 'apt-get install util-linux (and allow user namespaces)',
+  },
+} satisfies Record<string, Need>;
+
+export type NeedName = keyof typeof things;
+
+const found = new Map<string, boolean>();
+
+/** Whether the machine has it, tried for real, once. */
+export function has(name: NeedName): boolean {
+  let answer = found.get(name);
+  if (answer === undefined) {
+    answer = works(things[name].command);
+    found.set(name, answer);
+  }
+  return answer;
+}
+
+/**
+ * Skips the test, or the suite from its `before` hook, when the machine lacks a thing, and says how to get it. Where
+ * `CI=true` everything is provided, so that a lack is a failure.
+ */
+export function needs(context: Mocha.Context, name: NeedName): void {
+  if (has(name)) return;
+  const message = `needs ${name}: ${things[name].provide}`;
+  if (environment.CI === 'true') throw new Error(message);
+  const runnable = context.test ?? context.currentTest;
+  if (runnable !== undefined) runnable.title += ` (${message})`;
+  context.skip();
+}
+
+function works(command: readonly string[]): boolean {
+  const [program, ...args] = command;
+  try {
+    execFileSync(program!, args, { stdio: 'ignore', timeout: 10_000 });
+    return true;
+  } catch {
+    return false;
+  }
+}
