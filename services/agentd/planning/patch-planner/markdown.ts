@@ -1,0 +1,114 @@
+/** A fenced block, or the lines between two of them. */
+export interface Segment {
+  readonly kind: 'prose' | 'block';
+  /** What stands behind the opening fence, for example `diff`; empty for prose. */
+  readonly info: string;
+  readonly lines: readonly string[];
+  /** Somebody else's words: `>` stood before every line. */
+  readonly quoted: boolean;
+  /** Number of the first line in the text, from 1. */
+  readonly line: number;
+}
+
+interface OpenFence {
+  readonly mark: string;
+  readonly length: number;
+  readonly indent: number;
+  readonly depth: number;
+}
+
+/**
+ * Splits Markdown as GitHub writes it into fenced blocks and prose. Fences may be indented, stand in lists and in quotes; one
+ * that is never closed reaches to the end. HTML comments are left out: nobody who reads the issue sees them.
+ */
+export function segmentsOf(markdown: string): Segment[] {
+  const lines = markdown.replace(/\r\n?/g, '\n').split('\n');
+  const segments: Segment[] = [];
+  let prose: string[] = [];
+  let proseLine = 1;
+  let proseQuoted = false;
+
+  function endProse(): void {
+    if (prose.some((line) => line.trim() !== '')) {
+      segments.push({ kind: 'prose', info: '', lines: prose, quoted: proseQuoted, line: proseLine });
+    }
+    prose = [];
+  }
+
+  for (let index = 0; index < lines.length; index += 1) {
+    const { depth, text } = unquoted(lines[index]!);
+    if (text.trimStart().startsWith('<!--')) {
+      endProse();
+      while (index < lines.length && !lines[index]!.includes('-->')) index += 1;
+      continue;
+    }
+    const opening = fenceOf(text, depth);
+    if (opening === null) {
+      if (prose.length === 0 || depth > 0 !== proseQuoted) {
+        endProse();
+        proseLine = index + 1;
+        proseQuoted = depth > 0;
+      }
+      prose.push(text);
+      continue;
+    }
+    endProse();
+    const start = index + 2;
+    const content: string[] = [];
+    for (index += 1; index < lines.length; index += 1) {
+      const inside = withoutQuotes(lines[index]!, opening.fence.depth);
+      if (inside === null) {
+        index -= 1;
+        break;
+      }
+      if (closes(inside, opening.fence)) break;
+      content.push(withoutIndent(inside, opening.fence.indent));
+    }
+    segments.push({ kind: 'block', info: opening.info, lines: content, quoted: depth > 0, line: start });
+  }
+  endProse();
+  return segments;
+}
+
+function fenceOf(text: string, depth: number): { fence: OpenFence; info: string } | null {
+  const match = /^(\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)*)(`{3,}|~{3,})(.*)$/.exec(text);
+  if (match === null) return null;
+  const [, before, mark, rest] = match as unknown as [string, string, string, string];
+  if (mark.startsWith('`') && rest.includes('`')) return null;
+  return {
+    fence: { mark: mark[0]!, length: mark.length, indent: before.length, depth },
+    info: rest.trim(),
+  };
+}
+
+function closes(text: string, { mark, length }: OpenFence): boolean {
+  const trimmed = text.trim();
+  return trimmed.length >= length && trimmed === mark.repeat(trimmed.length);
+}
+
+function unquoted(line: string): { depth: number; text: string } {
+  let text = line;
+  let depth = 0;
+  for (let match = /^ {0,3}> ?/.exec(text); match !== null; match = /^ {0,3}> ?/.exec(text)) {
+    text = text.slice(match[0].length);
+    depth += 1;
+  }
+  return { depth, text };
+}
+
+/** The line without `depth` quote marks; null when it has fewer, which ends a quoted block. */
+function withoutQuotes(line: string, depth: number): string | null {
+  let text = line;
+  for (let level = 0; level < depth; level += 1) {
+    const match = /^ {0,3}> ?/.exec(text);
+    if (match === null) return null;
+    text = text.slice(match[0].length);
+  }
+  return text;
+}
+
+function withoutIndent(line: string, indent: number): string {
+  let cut = 0;
+  while (cut < indent && (line[cut] === ' ' || line[cut] === '\t')) cut += 1;
+  return line.slice(cut);
+}

@@ -1,0 +1,81 @@
+import type { FilePatch } from './file-patch.ts';
+import { quoteName, stripped } from './git-path.ts';
+
+/** A file's part of the patch with the names that the repository knows, `a/` and `b/` before them. */
+export interface ResolvedPatch {
+  readonly file: FilePatch;
+  /** Repository paths; null where the side does not exist. */
+  readonly old_path: string | null;
+  readonly new_path: string | null;
+}
+
+/**
+ * Finds out how many folders at the front of the names are a prefix: git writes `a/` and `b/`, others write none, or the
+ * names of two folders that were compared.
+ */
+export function resolveNames(file: FilePatch, files: ReadonlySet<string>): ResolvedPatch {
+  const isMove = file.extended.some((line) => /^(?:rename|copy) from /.test(line));
+  if (isMove && !file.has_names) return { file, old_path: file.old_name, new_path: file.new_name };
+  const { old_name, new_name } = file;
+  const creates = file.extended.some((line) => line.startsWith('new file mode')) || startsAtNothing(file);
+  const deletes = file.extended.some((line) => line.startsWith('deleted file mode'));
+  const strip = isMove ? 0 : prefixOf(old_name, new_name, files, creates);
+  const old_path = old_name === null ? null : stripped(old_name, strip);
+  const new_path = new_name === null ? null : stripped(new_name, strip);
+  const isNew = creates && (old_path === null || !files.has(old_path));
+  return { file, old_path: isNew ? null : old_path, new_path: deletes ? null : new_path };
+}
+
+function prefixOf(
+  old_name: string | null,
+  new_name: string | null,
+  files: ReadonlySet<string>,
+  creates: boolean,
+): number {
+  if (hasGitPrefix(old_name, new_name)) return 1;
+  const known = old_name ?? new_name ?? '';
+  if (!creates) {
+    for (let count = 0; count < known.split('/').length; count += 1) {
+      if (files.has(stripped(known, count) ?? '')) return count;
+    }
+  }
+  const differ = old_name !== null && new_name !== null && old_name !== new_name;
+  return differ && stripped(old_name, 1) === stripped(new_name, 1) ? 1 : 0;
+}
+
+/** `a/` and `b/`, or what `diff.mnemonicPrefix` writes. */
+function hasGitPrefix(old_name: string | null, new_name: string | null): boolean {
+  return (
+    (old_name === null || /^[aciow1]\//.test(old_name)) && (new_name === null || /^[bciow2]\//.test(new_name))
+  );
+}
+
+/** GNU diff has no `/dev/null`: a new file's only hunk begins at line 0 with no lines. */
+function startsAtNothing(file: FilePatch): boolean {
+  return file.hunks.length === 1 && /^@@ -0,0 /.test(file.hunks[0]!.header);
+}
+
+/** The part as git reads it, each line ended as the file that it changes ends its lines. */
+export function renderPatch({ file, old_path, new_path }: ResolvedPatch, crlf: boolean): string {
+  const old = old_path ?? new_path ?? '';
+  const new_ = new_path ?? old_path ?? '';
+  const lines =
+    file.extended.length === 0
+      ? []
+      : [`diff --git ${quoteName(`a/${old}`)} ${quoteName(`b/${new_}`)}`, ...file.extended.slice(1)];
+  if (file.has_names) {
+    lines.push(`--- ${old_path === null ? '/dev/null' : nameLine(`a/${old_path}`)}`);
+    lines.push(`+++ ${new_path === null ? '/dev/null' : nameLine(`b/${new_path}`)}`);
+  }
+  const end = crlf ? '\r\n' : '\n';
+  const body = file.hunks.flatMap(({ header, lines: hunkLines }) => [
+    `${header}\n`,
+    ...hunkLines.map((line) => (line.startsWith('\\') ? `${line}\n` : `${line === '' ? ' ' : line}${end}`)),
+  ]);
+  return [...[...lines, ...file.binary].map((line) => `${line}\n`), ...body].join('');
+}
+
+function nameLine(name: string): string {
+  const quoted = quoteName(name);
+  return quoted === name && name.includes(' ') ? `${name}\t` : quoted;
+}
