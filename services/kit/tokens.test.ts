@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { CoreError } from './errors.ts';
+import { createToken, ensureTokens, openTokens, ownToken, revokeToken } from './tokens.ts';
+
+const run = promisify(execFile);
+
+describe('Tokens', () => {
+  let root: string;
+  let folders: { tokens: string };
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'core-tokens-'));
+    folders = { tokens: join(root, 'tokens') };
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  function codeThrown(work: () => unknown): string {
+    try {
+      work();
+    } catch (error) {
+      expect(error).to.be.instanceOf(CoreError);
+      return (error as CoreError).code;
+    }
+    return 'nothing';
+  }
+
+  it('exist for the person and each service after the first start, private', () => {
+    ensureTokens(folders);
+    const tokens = openTokens(folders);
+    const kinds = tokens.list().map(({ name, kind, scopes }) => [kind === 'person' ? 'me' : name, scopes]);
+    expect(kinds).to.deep.equal([
+      ['me', ['read', 'plan', 'approve', 'execute', 'admin']],
+      ['bridge', ['read', 'plan']],
+      ['worker', ['read', 'plan']],
+    ]);
+    for (const file of readdirSync(folders.tokens).filter((name) => name !== '.lock')) {
+      expect(statSync(join(folders.tokens, file)).mode & 0o777, file).to.equal(0o600);
+    }
+    expect(statSync(folders.tokens).mode & 0o777).to.equal(0o700);
+  });
+
+  it('open nothing by their hash, and the registry holds no text', () => {
+    const own = ownToken(folders);
+    const registry = readFileSync(join(folders.tokens, 'registry.json'), 'utf8');
+    expect(registry).not.to.contain(own.text);
+    const tokens = openTokens(folders);
+    expect(tokens.authenticate(own.text)).to.deep.equal({ name: own.name, scopes: own.scopes });
+    expect(tokens.authenticate(tokens.list()[0]!.sha256)).to.equal(null);
+    expect(tokens.authenticate('')).to.equal(null);
+    expect(tokens.authenticate(`${own.text} `)).to.equal(null);
+  });
+
+  it('are made once when several processes start at the same time', async () => {
+    const script = `import { ownToken } from ${JSON.stringify(new URL('./tokens.ts', import.meta.url).href)};
+      console.log(ownToken({ tokens: ${JSON.stringify(folders.tokens)} }).text);`;
+    const starts = [1, 2, 3].map(() =>
+      run(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script]),
+    );
+    const texts = (await Promise.all(starts)).map(({ stdout }) => stdout.trim());
+    expect(new Set(texts).size).to.equal(1);
+    expect(openTokens(folders).authenticate(texts[0]!)).not.to.equal(null);
+  });
+
+  it('can be made, used and revoked while a server is running', () => {
+    ensureTokens(folders);
+    const tokens = openTokens(folders);
+    const { text } = createToken(folders, { name: 'ci-bot', scopes: ['plan'] });
+    expect(text).to.match(/^core_ci-bot_[0-9a-f]{48}$/);
+    expect(tokens.authenticate(text)).to.deep.equal({ name: 'ci-bot', scopes: ['plan'] });
+    expect(codeThrown(() => createToken(folders, { name: 'ci-bot', scopes: ['plan'] }))).to.equal(
+      'token_exists',
+    );
+    revokeToken(folders, 'ci-bot');
+    expect(tokens.authenticate(text)).to.equal(null);
+    expect(readdirSync(folders.tokens)).not.to.include('ci-bot.token');
+    const again = createToken(folders, { name: 'ci-bot', scopes: ['read'] });
+    expect(tokens.authenticate(again.text)?.scopes).to.deep.equal(['read']);
+    expect(tokens.authenticate(text)).to.equal(null);
+    expect(codeThrown(() => revokeToken(folders, 'nobody'))).to.equal('token_not_found');
+  });
+
+  it('stop to open when they expire', () => {
+    ensureTokens(folders);
+    const expires = new Date(Date.now() + 60_000).toISOString();
+    const { text } = createToken(folders, { name: 'brief', scopes: ['read'], expires });
+    expect(openTokens(folders).authenticate(text)).not.to.equal(null);
+    expect(openTokens(folders, () => Date.now() + 61_000).authenticate(text)).to.equal(null);
+    expect(
+      codeThrown(() => createToken(folders, { name: 'x', scopes: ['read'], expires: '2001-01-01' })),
+    ).to.equal('token_expiry_invalid');
+  });
+
+  it('of a revoked person are not made again by themselves', () => {
+    const own = ownToken(folders);
+    revokeToken(folders, own.name);
+    ensureTokens(folders);
+    expect(codeThrown(() => ownToken(folders))).to.equal('token_missing');
+    createToken(folders, { name: own.name, scopes: ['read'] });
+    expect(ownToken(folders).scopes).to.deep.equal(['read']);
+  });
+
+  it('have names that cannot leave their folder', () => {
+    for (const name of ['../x', 'a/b', '', 'A', 'a_b', '-a', 'x'.repeat(41)]) {
+      expect(
+        codeThrown(() => createToken(folders, { name, scopes: ['read'] })),
+        name,
+      ).to.equal('token_name_invalid');
+    }
+  });
+
+  it('are refused when others can read them, or write beside them, with the fix named', () => {
+    const own = ownToken(folders);
+    const path = join(folders.tokens, `${own.name}.token`);
+    chmodSync(path, 0o640);
+    expect(() => ownToken(folders))
+      .to.throw(CoreError, /has mode 0640: must be 0600/)
+      .with.property('hint')
+      .that.contains('chmod 600');
+    chmodSync(path, 0o600);
+    chmodSync(folders.tokens, 0o777);
+    expect(codeThrown(() => openTokens(folders).authenticate(own.text))).to.equal('token_file_exposed');
+    chmodSync(folders.tokens, 0o700);
+    writeFileSync(join(folders.tokens, 'registry.json'), '{"tokens":[{"name":"x"}]}');
+    expect(codeThrown(() => openTokens(folders).authenticate(own.text))).to.equal('token_registry_invalid');
+  });
+});

@@ -1,0 +1,213 @@
+import { timingSafeEqual } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { decode } from './decode.ts';
+import { sha256 } from './digest.ts';
+import { writeFileDurably } from './durable-file.ts';
+import { Conflict, InvalidInput, NotFound } from './errors.ts';
+import { withFileLock } from './file-lock.ts';
+import { type Folders, prepareFolder } from './folders.ts';
+import {
+  inForce,
+  newTokenText,
+  type Scope,
+  scopes,
+  TokenName,
+  type TokenRecord,
+  tokenNameFor,
+} from './tokens/token.ts';
+import {
+  readRegistry,
+  readTokenFile,
+  registryVersion,
+  tokenPath,
+  writeRegistry,
+} from './tokens/token-files.ts';
+
+export { type Scope, scopes, type TokenRecord } from './tokens/token.ts';
+
+export interface Identity {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+}
+
+export interface Tokens {
+  /** Who a token belongs to; null when it is none of ours, revoked or expired. Sees changes of other processes at once. */
+  authenticate(text: string): Identity | null;
+  list(): readonly TokenRecord[];
+}
+
+const serviceTokens: readonly { name: string; scopes: readonly Scope[] }[] = [
+  { name: 'bridge', scopes: ['read', 'plan'] },
+  { name: 'worker', scopes: ['read', 'plan'] },
+];
+
+/** Named, scoped tokens of this installation: plain in `<name>.token` for clients, hashed in `registry.json` for servers. */
+export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number = Date.now): Tokens {
+  let version: string | null = null;
+  let records: readonly TokenRecord[] = [];
+
+  function current(): readonly TokenRecord[] {
+    const newest = registryVersion(folders.tokens);
+    if (newest !== null && newest === version) return records;
+    const registry = readRegistry(folders.tokens);
+    version = registry?.version ?? null;
+    records = registry?.records ?? [];
+    return records;
+  }
+
+  return {
+    authenticate(text) {
+      const given = Buffer.from(sha256(text), 'hex');
+      let found: TokenRecord | null = null;
+      for (const record of current()) {
+        const same = timingSafeEqual(given, Buffer.from(record.sha256, 'hex'));
+        if (same && inForce(record, clock())) found = record;
+      }
+      return found === null ? null : { name: found.name, scopes: found.scopes };
+    },
+    list: current,
+  };
+}
+
+/**
+ * Makes the tokens of the first start: one for the person with every scope, one for each service. Those that exist, also
+ * revoked ones, are left as they are. Two processes at once make them once.
+ */
+export function ensureTokens(folders: Pick<Folders, 'tokens'>): void {
+  const wanted = [
+    { name: personName(), kind: 'person' as const, scopes },
+    ...serviceTokens.map((token) => ({ ...token, kind: 'service' as const })),
+  ];
+  const missing = (records: readonly TokenRecord[]) =>
+    wanted.filter(({ name, kind }) =>
+      kind === 'person'
+        ? !records.some((record) => record.kind === 'person')
+        : !records.some((record) => record.name === name),
+    );
+  if (missing(readRegistry(folders.tokens)?.records ?? []).length === 0) return;
+  change(folders, (records) => {
+    const made = missing(records).map((token) => makeToken(folders, { ...token, expires: null }).record);
+    return [...records, ...made];
+  });
+}
+
+export interface NewToken {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** RFC 3339; null never expires. */
+  readonly expires?: string | null;
+}
+
+/** Makes a token; the text is also in its file. A revoked or expired one of that name is replaced. */
+export function createToken(
+  folders: Pick<Folders, 'tokens'>,
+  token: NewToken,
+): { readonly record: TokenRecord; readonly text: string; readonly path: string } {
+  const name = decode(TokenName, token.name, 'token name', 'token_name_invalid');
+  if (token.scopes.length === 0) {
+    throw new InvalidInput(
+      'token_scopes_missing',
+      `token ${name} has no scope: must have some of ${scopes.join(', ')}`,
+    );
+  }
+  const expires = token.expires ?? null;
+  if (expires !== null && !(Date.parse(expires) > Date.now())) {
+    throw new InvalidInput(
+      'token_expiry_invalid',
+      `token ${name} would expire at ${expires}: must be in the future`,
+    );
+  }
+  let made: ReturnType<typeof makeToken> | undefined;
+  change(folders, (records) => {
+    const old = records.find((record) => record.name === name);
+    if (old !== undefined && inForce(old, Date.now())) {
+      throw new Conflict('token_exists', `token ${name} exists already`, {
+        hint: `./core token revoke ${name}, then create it again.`,
+      });
+    }
+    const kind = old?.kind ?? 'named';
+    made = makeToken(folders, { name, kind, scopes: token.scopes, expires });
+    return [...records.filter((record) => record.name !== name), made.record];
+  });
+  return { ...made!, path: tokenPath(folders.tokens, name) };
+}
+
+export function revokeToken(folders: Pick<Folders, 'tokens'>, name: string): TokenRecord {
+  let revoked: TokenRecord | undefined;
+  change(folders, (records) => {
+    const found = records.find((record) => record.name === name);
+    if (found === undefined) {
+      const names = records.map((record) => record.name).join(', ') || 'none';
+      throw new NotFound('token_not_found', `there is no token ${JSON.stringify(name)}; known are ${names}`);
+    }
+    revoked = { ...found, revoked: found.revoked ?? new Date().toISOString() };
+    return records.map((record) => (record === found ? revoked! : record));
+  });
+  rmSync(tokenPath(folders.tokens, name), { force: true });
+  return revoked!;
+}
+
+/** The token that a command line of this person uses, with the name that it signs with. Made at first use. */
+export function ownToken(folders: Pick<Folders, 'tokens'>): Identity & { readonly text: string } {
+  ensureTokens(folders);
+  const records = readRegistry(folders.tokens)?.records ?? [];
+  const record = records.find(({ kind }) => kind === 'person');
+  const text = record === undefined ? null : readTokenFile(tokenPath(folders.tokens, record.name));
+  if (record === undefined || text === null || !inForce(record, Date.now())) {
+    const name = record?.name ?? personName();
+    const inUse = record !== undefined && inForce(record, Date.now());
+    throw new NotFound(
+      'token_missing',
+      `this installation has no token in force in ${tokenPath(folders.tokens, name)}`,
+      {
+        hint: `${inUse ? `./core token revoke ${name}; ` : ''}./core token create ${name} --scopes ${scopes.join(',')}`,
+      },
+    );
+  }
+  return { name: record.name, scopes: record.scopes, text };
+}
+
+function change(
+  folders: Pick<Folders, 'tokens'>,
+  next: (records: readonly TokenRecord[]) => readonly TokenRecord[],
+): void {
+  prepareFolder(folders.tokens, 'config');
+  withFileLock(join(folders.tokens, '.lock'), () => {
+    writeRegistry(folders.tokens, next(readRegistry(folders.tokens)?.records ?? []));
+  });
+}
+
+/** The file comes first: a crash before the registry leaves a text that opens nothing and is replaced. */
+function makeToken(
+  folders: Pick<Folders, 'tokens'>,
+  token: Pick<TokenRecord, 'name' | 'kind' | 'expires'> & { readonly scopes: readonly Scope[] },
+): { record: TokenRecord; text: string } {
+  const text = newTokenText(token.name);
+  writeFileDurably(tokenPath(folders.tokens, token.name), `${text}\n`);
+  const record: TokenRecord = {
+    name: token.name,
+    kind: token.kind,
+    scopes: [...token.scopes],
+    sha256: sha256(text),
+    created: new Date().toISOString(),
+    expires: token.expires,
+    revoked: null,
+  };
+  return { record, text };
+}
+
+function personName(): string {
+  const name = tokenNameFor(systemUser());
+  return serviceTokens.some((token) => token.name === name) ? `${name}-person` : name;
+}
+
+/** Users of containers may have a number and no name. */
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'person';
+  }
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import * as t from 'io-ts';
+import { nullable, oneOf, Sha256, stringThat, Timestamp } from '../decode.ts';
+
+export const scopes = ['read', 'plan', 'approve', 'execute', 'admin'] as const;
+export const Scope = oneOf(scopes);
+export type Scope = t.TypeOf<typeof Scope>;
+
+export const TokenName = stringThat(
+  'TokenName',
+  'lower-case letters, digits and hyphens, at most 40, starting with a letter or digit; for example ci-bot',
+  (text) => /^[a-z0-9][a-z0-9-]{0,39}$/.test(text),
+);
+
+/** What is known of a token without knowing it. */
+export const TokenRecord = t.strict({
+  name: TokenName,
+  /** `person` made for the one who owns the folder, `service` for a part of Core, `named` by a command. */
+  kind: oneOf(['person', 'service', 'named']),
+  scopes: t.array(Scope),
+  sha256: Sha256,
+  created: Timestamp,
+  expires: nullable(Timestamp),
+  revoked: nullable(Timestamp),
+});
+export type TokenRecord = t.TypeOf<typeof TokenRecord>;
+
+export const TokenRegistry = t.strict({ tokens: t.array(TokenRecord) });
+
+/** `core_<name>_<random>`, 192 random bits in hex. */
+export function newTokenText(name: string): string {
+  return `core_${name}_${randomBytes(24).toString('hex')}`;
+}
+
+export function inForce(record: TokenRecord, now: number): boolean {
+  return record.revoked === null && (record.expires === null || Date.parse(record.expires) > now);
+}
+
+/** A token name made of any other name, for example of a user of the operating system. */
+export function tokenNameFor(name: string): string {
+  const slug = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/^-+/, '')
+    .slice(0, 40)
+    .replace(/-+$/, '');
+  return slug === '' ? 'person' : slug;
+}
