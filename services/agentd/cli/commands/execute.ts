@@ -1,0 +1,72 @@
+import { exitCodes } from '#kit/errors.ts';
+import type { ActionState, Run } from '../../runs/run.ts';
+import { type CommandContext, watched } from '../command-context.ts';
+import { writeJson } from '../json-output.ts';
+import { actionNamed } from '../selection.ts';
+import { runView } from '../views/run-view.ts';
+
+export interface ExecuteOptions {
+  readonly repoDir?: string;
+  readonly action?: readonly string[];
+  readonly dryRun?: boolean;
+}
+
+export async function executeApproved(
+  context: CommandContext,
+  id: string,
+  options: ExecuteOptions,
+): Promise<number> {
+  const { services } = context;
+  const agent = await services.agent();
+  const before = await agent.run(id);
+  const names = options.action ?? [];
+  const selected = names.map((name) => actionNamed(before, name).definition.action_id);
+  const by = await services.person();
+  const run = await watched(context, (watch) =>
+    agent.execute(
+      {
+        run_id: before.run_id,
+        repo_dir: options.repoDir ?? null,
+        actions: selected.length === 0 ? null : selected,
+        dry_run: options.dryRun === true,
+        by,
+      },
+      watch,
+    ),
+  );
+  writeRun(context, run);
+  return executionExitCode(run, selected);
+}
+
+export async function resume(context: CommandContext, id: string): Promise<number> {
+  const { services } = context;
+  const agent = await services.agent();
+  const run_id = (await agent.run(id)).run_id;
+  const by = await services.person();
+  const run = await watched(context, (watch) => agent.resume({ run_id, by }, watch));
+  writeRun(context, run);
+  return executionExitCode(run, []);
+}
+
+/**
+ * 0 when everything that was approved (or named) succeeded, 1 when something failed or is unknown, 3 when a safeguard refused
+ * it. Actions that nobody approved and nobody named are no failure: they wait.
+ */
+export function executionExitCode(run: Run, named: readonly string[]): number {
+  const concerned = run.actions.filter(
+    (action) => action.approval === 'approved' || named.includes(action.definition.action_id),
+  );
+  if (concerned.some(({ state }) => state === 'failed' || state === 'unknown')) return exitCodes.failed;
+  if (concerned.length === 0 || concerned.some(wasRefused)) return exitCodes.refused;
+  return run.failure === null ? exitCodes.done : exitCodes.failed;
+}
+
+function wasRefused({ state }: ActionState): boolean {
+  return state === 'refused' || state === 'blocked';
+}
+
+function writeRun(context: CommandContext, run: Run): void {
+  const { terminal, suggestions } = context;
+  if (context.json) writeJson(terminal, run);
+  else terminal.out(runView(run, terminal, suggestions));
+}

@@ -1,0 +1,106 @@
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { RunStatus } from '../../runs/run.ts';
+import type { CommandContext } from '../command-context.ts';
+import { writeJson } from '../json-output.ts';
+import { actionNamed } from '../selection.ts';
+import { actionDetail, actionsView } from '../views/actions-view.ts';
+import { diffView } from '../views/diff-view.ts';
+import { recoveryView, settingsView, verificationView } from '../views/reports.ts';
+import { runView } from '../views/run-view.ts';
+import { runsView } from '../views/runs-view.ts';
+
+/** Commands that only look. */
+
+export interface RunsOptions {
+  readonly limit: number;
+  readonly cursor?: string;
+  readonly status?: RunStatus;
+  readonly owner?: string;
+  readonly repo?: string;
+  readonly forge?: string;
+  readonly number?: number;
+}
+
+export async function runs(context: CommandContext, options: RunsOptions): Promise<number> {
+  const agent = await context.services.agent();
+  const page = await agent.runs(options);
+  if (context.json) writeJson(context.terminal, page);
+  else context.terminal.out(runsView(page, context.terminal, context.suggestions));
+  return exitCodes.done;
+}
+
+export async function show(
+  context: CommandContext,
+  id: string,
+  options: { readonly recovery?: boolean },
+): Promise<number> {
+  const { terminal, suggestions } = context;
+  const agent = await context.services.agent();
+  const run = await agent.run(id);
+  if (options.recovery === true) {
+    const manifest = await agent.recovery(run.run_id);
+    if (context.json) writeJson(terminal, manifest);
+    else terminal.out(recoveryView(manifest, terminal));
+    return exitCodes.done;
+  }
+  if (context.json) writeJson(terminal, run);
+  else terminal.out(runView(run, terminal, suggestions));
+  return exitCodes.done;
+}
+
+/** All actions in a table, or the named ones in full. */
+export async function actions(
+  context: CommandContext,
+  id: string,
+  names: readonly string[],
+): Promise<number> {
+  const { terminal, suggestions } = context;
+  const agent = await context.services.agent();
+  const run = await agent.run(id);
+  const chosen = names.length === 0 ? run.actions : names.map((name) => actionNamed(run, name));
+  if (context.json) writeJson(terminal, { run_id: run.run_id, status: run.status, actions: chosen });
+  else if (names.length === 0) terminal.out(actionsView(run, terminal, suggestions));
+  else terminal.out(chosen.map((action) => actionDetail(action, terminal)).join('\n'));
+  return exitCodes.done;
+}
+
+export async function diff(
+  context: CommandContext,
+  id: string,
+  options: { readonly raw?: boolean },
+): Promise<number> {
+  const { terminal, suggestions } = context;
+  if (options.raw === true && terminal.outIsTerminal) {
+    throw new InvalidInput(
+      'raw_on_terminal',
+      '--raw writes the bytes of the patch as they are, which a terminal could obey; send them to a file or a pipe',
+    );
+  }
+  const agent = await context.services.agent();
+  const run = await agent.run(id);
+  const patch = await agent.diff(run.run_id);
+  if (context.json)
+    writeJson(terminal, {
+      run_id: run.run_id,
+      patch: Buffer.from(patch).toString('base64'),
+      encoding: 'base64',
+    });
+  else if (options.raw === true) terminal.out(patch);
+  else terminal.out(diffView(run, patch, terminal, suggestions));
+  return exitCodes.done;
+}
+
+export async function verify(context: CommandContext, id: string): Promise<number> {
+  const agent = await context.services.agent();
+  const found = await agent.verify(id);
+  if (context.json) writeJson(context.terminal, found);
+  else context.terminal.out(verificationView(found, context.terminal));
+  return found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
+export async function configShow(context: CommandContext): Promise<number> {
+  const rows = await context.services.settings();
+  if (context.json) writeJson(context.terminal, rows);
+  else context.terminal.out(settingsView(rows, context.terminal));
+  return exitCodes.done;
+}

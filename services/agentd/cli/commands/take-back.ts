@@ -1,0 +1,61 @@
+import { exitCodes } from '#kit/errors.ts';
+import { type CommandContext, watched } from '../command-context.ts';
+import { writeJson } from '../json-output.ts';
+import { pruneView, undoPlanView, undoResultView } from '../views/reports.ts';
+import { runView } from '../views/run-view.ts';
+
+/** Commands that take something back or away. */
+
+export async function undo(
+  context: CommandContext,
+  id: string,
+  options: { readonly dryRun?: boolean },
+): Promise<number> {
+  const { services, terminal } = context;
+  const agent = await services.agent();
+  const before = await agent.run(id);
+  const steps = await agent.undoPlan(before.run_id);
+  if (options.dryRun === true) {
+    if (context.json) writeJson(terminal, { run_id: before.run_id, steps });
+    else terminal.out(undoPlanView(before, steps, terminal));
+    return exitCodes.done;
+  }
+  if (!context.json) terminal.err(undoPlanView(before, steps, terminal));
+  const by = await services.person();
+  const run = await watched(context, (watch) => agent.undo({ run_id: before.run_id, by }, watch));
+  if (context.json) writeJson(terminal, run);
+  else terminal.out(undoResultView(run, terminal));
+  const failed = run.undo?.results.some(({ state }) => state === 'failed') ?? false;
+  return failed || run.status !== 'undone' ? exitCodes.failed : exitCodes.done;
+}
+
+export async function cancel(
+  context: CommandContext,
+  id: string,
+  options: { readonly reason?: string },
+): Promise<number> {
+  const { services, terminal, suggestions } = context;
+  const agent = await services.agent();
+  const run_id = (await agent.run(id)).run_id;
+  const run = await agent.cancel({ run_id, by: await services.person(), reason: options.reason ?? null });
+  if (context.json) writeJson(terminal, run);
+  else terminal.out(runView(run, terminal, suggestions));
+  return exitCodes.done;
+}
+
+export async function prune(
+  context: CommandContext,
+  options: { readonly olderThan: number; readonly runs?: boolean; readonly dryRun?: boolean },
+): Promise<number> {
+  const { terminal } = context;
+  const agent = await context.services.agent();
+  const dry_run = options.dryRun === true;
+  const result = await agent.prune({
+    before: new Date(terminal.now().getTime() - options.olderThan).toISOString(),
+    what: options.runs === true ? 'runs' : 'clones',
+    dry_run,
+  });
+  if (context.json) writeJson(terminal, result);
+  else terminal.out(pruneView(result, dry_run, terminal));
+  return exitCodes.done;
+}

@@ -1,0 +1,56 @@
+import { InvalidInput } from '#kit/errors.ts';
+
+/** Decoders of option values. Each message names the value, the rule and the choices. */
+
+export function issueNumber(text: string): number {
+  return wholeNumber('--number', text, 1, 2_147_483_647, 'the number of an issue or pull request');
+}
+
+export function listLimit(text: string): number {
+  return wholeNumber('--limit', text, 1, 100, 'how many to list');
+}
+
+export function upTo(text: string): number {
+  return wholeNumber('--up-to', text, 1, 1000, 'the number of an action');
+}
+
+function wholeNumber(option: string, text: string, min: number, max: number, meaning: string): number {
+  const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new InvalidInput(
+    'invalid_option',
+    `${option} '${text}' is not ${meaning}: it must be an integer from ${min} to ${max}`,
+  );
+}
+
+/** A word of a fixed list, as a parser for commander. */
+export function oneOfWords<const W extends readonly string[]>(option: string, words: W) {
+  return (text: string): W[number] => {
+    if (words.includes(text)) return text;
+    throw new InvalidInput('invalid_option', `${option} '${text}' must be one of ${words.join(', ')}`);
+  };
+}
+
+const units: Readonly<Record<string, number>> = {
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/** `30d`, `12h`, `2w` or `90m`, in milliseconds. */
+export function timeSpan(text: string): number {
+  const found = /^(\d{1,5})([mhdw])$/.exec(text);
+  if (found !== null) return Number(found[1]) * units[found[2]!]!;
+  throw new InvalidInput(
+    'invalid_option',
+    `--older-than '${text}' is not a time span: it must be a number and one of m, h, d, w; for example 30d`,
+  );
+}
+
+export function notEmpty(option: string) {
+  return (text: string): string => {
+    if (text.trim() !== '') return text;
+    throw new InvalidInput('invalid_option', `${option} '${text}' must be a text that is not empty`);
+  };
+}

@@ -1,0 +1,102 @@
+import type { ProgressUpdate } from '../agent.ts';
+import { cut } from './layout.ts';
+import { duration } from './moments.ts';
+import type { Paint, Terminal } from './terminal.ts';
+import { visibleLine } from './terminal-text.ts';
+
+export interface Progress {
+  readonly update: (update: ProgressUpdate) => void;
+  /** Takes the moving line away. */
+  end(): void;
+}
+
+const clearLine = '\r\x1b[2K';
+
+/**
+ * Says on standard error what is being done now and for how long: a moving line on a terminal, and one lasting line for
+ * each thing that ended.
+ */
+export function createProgress(terminal: Terminal, options: { readonly verbose: boolean }): Progress {
+  const { paintErr: paint, symbols } = terminal;
+  let current: { step: string; message: string; since: number } | null = null;
+  let frame = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function update(update: ProgressUpdate): void {
+    const step = visibleLine(update.step);
+    const message = visibleLine(update.message.trim());
+    if (update.state === 'started') {
+      start(step, message);
+      return;
+    }
+    if (update.state === 'output') {
+      if (options.verbose) print(`      ${paint.dim(message)}`);
+      else if (current !== null && message !== '') current.message = message;
+      return;
+    }
+    if (update.state === 'info') {
+      print(`   ${paint.dim(symbols.dot)}  ${message}`);
+      return;
+    }
+    const since = current?.step === step ? Date.now() - current.since : undefined;
+    if (current?.step === step) current = null;
+    const time = update.duration_ms ?? since;
+    const took = time === undefined ? '' : `  ${paint.dim(duration(time))}`;
+    print(`   ${mark(update.state, paint, symbols)}  ${step.padEnd(17)}  ${message}${took}`);
+    if (current === null) stop();
+  }
+
+  function start(step: string, message: string): void {
+    current = { step, message, since: Date.now() };
+    if (!terminal.errIsTerminal) {
+      if (options.verbose) terminal.err(`   ${symbols.dot}  ${step.padEnd(17)}  ${message}\n`);
+      return;
+    }
+    timer ??= setInterval(draw, 100).unref();
+    draw();
+  }
+
+  function draw(): void {
+    if (current === null) return;
+    const spinner = symbols.spinner[frame++ % symbols.spinner.length]!;
+    const time = duration(Math.floor((Date.now() - current.since) / 100) * 100);
+    const line = `   ${spinner}  ${current.step.padEnd(17)}  ${time.padEnd(7)}  ${current.message}`;
+    terminal.err(`${clearLine}${cut(line, terminal.errWidth - 1, symbols.ellipsis)}`);
+  }
+
+  function print(line: string): void {
+    terminal.err(`${terminal.errIsTerminal ? clearLine : ''}${line}\n`);
+    if (terminal.errIsTerminal) draw();
+  }
+
+  function stop(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  function end(): void {
+    stop();
+    if (current !== null && terminal.errIsTerminal) terminal.err(clearLine);
+    current = null;
+  }
+
+  return { update, end };
+}
+
+function mark(state: ProgressUpdate['state'], paint: Paint, symbols: Terminal['symbols']): string {
+  switch (state) {
+    case 'succeeded':
+      return paint.green(symbols.tick);
+    case 'failed':
+      return paint.red(symbols.cross);
+    case 'refused':
+    case 'blocked':
+      return paint.yellow(symbols.cross);
+    case 'unknown':
+      return paint.yellow('?');
+    case 'started':
+    case 'output':
+    case 'info':
+      return symbols.dot;
+  }
+}

@@ -1,0 +1,95 @@
+import type { Agent, Person } from '../agent.ts';
+import type { Stream } from './terminal.ts';
+
+/** What the composition root hands to the command line. Each thing is opened when it is first asked for. */
+export interface Services {
+  agent(): Promise<Agent>;
+  /** Who types: the name and scopes of the token of this account. */
+  person(): Promise<Person>;
+  /** Where every setting comes from. */
+  settings(): Promise<readonly SettingRow[]>;
+  /** Days for which an approval holds. */
+  approvalDays(): Promise<number>;
+  localForge(): Promise<LocalForgeDesk>;
+  /** Runs the daemon until `signal` is aborted. */
+  serve(signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SettingRow {
+  readonly key: string;
+  readonly value: unknown;
+  readonly source: string;
+  readonly where: string | null;
+}
+
+/** The desk of the local forge: what a person does there by hand. */
+export interface LocalForgeDesk {
+  init(request: { readonly owner: string; readonly repo: string; readonly from: string | null }): Promise<{
+    readonly clone_url: string;
+    readonly default_branch: string;
+    readonly folder: string;
+  }>;
+  newIssue(request: {
+    readonly owner: string;
+    readonly repo: string;
+    readonly title: string;
+    readonly body: string;
+    readonly author: string;
+    readonly association: string;
+  }): Promise<ForgeIssue>;
+  listIssues(ref: Ref, state: 'open' | 'closed' | 'all'): Promise<readonly ForgeIssue[]>;
+  comment(
+    request: Ref & {
+      readonly number: number;
+      readonly body: string;
+      readonly author: string;
+      readonly association: string;
+    },
+  ): Promise<{ readonly id: string }>;
+  listPullRequests(ref: Ref, state: 'open' | 'closed' | 'all'): Promise<readonly ForgePullRequest[]>;
+  pullRequest(
+    ref: Ref,
+    number: number,
+  ): Promise<{ readonly pull: ForgePullRequest; readonly patch: Uint8Array }>;
+  mergePullRequest(ref: Ref, number: number): Promise<{ readonly commit: string; readonly into: string }>;
+}
+
+export interface Ref {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+export interface ForgeIssue {
+  readonly number: number;
+  readonly title: string;
+  readonly body: string;
+  readonly state: string;
+  readonly author: { readonly login: string; readonly association: string };
+  readonly created_at: string;
+}
+
+export interface ForgePullRequest {
+  readonly number: number;
+  readonly title: string;
+  readonly body: string;
+  readonly state: string;
+  readonly head: string;
+  readonly head_commit: string | null;
+  readonly base: string;
+  readonly author: { readonly login: string };
+  readonly created_at: string;
+}
+
+/** How a command line is started: by `./core`, by `core-agentd`, or by a test. */
+export interface CommandLineOptions {
+  /** Arguments after the program's name. */
+  readonly args: readonly string[];
+  /** How people call this program, for the commands that are suggested. */
+  readonly program: string;
+  readonly version: string;
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+  /** Opens the services for a `--home`. */
+  readonly open: (options: { readonly home: string | undefined; readonly verbose: boolean }) => Services;
+}

@@ -1,0 +1,133 @@
+import type { ActionState, Run } from '../../runs/run.ts';
+import { type Cell, table } from '../layout.ts';
+import { until } from '../moments.ts';
+import type { Suggestions } from '../suggestion.ts';
+import type { Terminal } from '../terminal.ts';
+import { visibleLine } from '../terminal-text.ts';
+import { actionText, riskPaint, riskWord } from './action-text.ts';
+import { nextSteps, stepLines } from './next-steps.ts';
+import { headLines, noticeLines, quoted, underGates } from './plan-view.ts';
+
+/** Every action with the digest that an approval names. */
+export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestions): string {
+  const lines = [...headLines(run, terminal), '', ...digestLines(run, run.actions, terminal), ''];
+  lines.push(...noticeLines(run, terminal));
+  lines.push(...stepLines(nextSteps(run, suggestions), terminal));
+  return `${lines.join('\n')}\n`;
+}
+
+/** Rows of `#`, action, risk, approval, state, digest and what. */
+export function digestLines(run: Run, actions: readonly ActionState[], terminal: Terminal): string[] {
+  const { paint, symbols } = terminal;
+  const header = ['#', 'action', 'risk', '', 'approval', 'state', 'digest', 'what'].map(
+    (text): Cell => ({ text, paint: paint.dim }),
+  );
+  const rows = actions.map(({ definition, approval, state }): Cell[] => {
+    const { main, note } = actionText(definition, symbols);
+    return [
+      { text: String(definition.ordinal), align: 'right' },
+      { text: definition.kind },
+      { text: riskWord(definition.risk), paint: riskPaint(definition.risk, paint) },
+      { text: String(definition.risk_score), align: 'right' },
+      { text: approval },
+      { text: state },
+      { text: definition.digest.slice(0, 12) },
+      { text: note === '' ? main : `${main}  ${note}` },
+    ];
+  });
+  const [head, ...body] = table([header, ...rows], {
+    indent: 5,
+    gap: 2,
+    width: terminal.width,
+    ellipsis: symbols.ellipsis,
+  });
+  const selected = run.actions.filter((action) => actions.includes(action));
+  return [head!, ...underGates(selected, body, terminal)];
+}
+
+/** One action in full: what exactly would happen, why, and what led to it. */
+export function actionDetail(action: ActionState, terminal: Terminal): string {
+  const { definition, decision, outcome } = action;
+  const { paint } = terminal;
+  const lines = [
+    `${paint.bold(`${definition.ordinal} ${definition.kind}`)}  ${definition.action_id}  ${riskPaint(definition.risk, paint)(`${definition.risk} ${definition.risk_score}`)}`,
+  ];
+  const rows: [string, string][] = [
+    ['why', definition.rationale],
+    ...definition.risk_reasons.map((reason): [string, string] => ['risk', reason]),
+    ['state', action.state],
+    ...(outcome === null ? [] : [['outcome', outcome.message] as [string, string]]),
+    ['approval', approvalText(action, terminal.now())],
+    ...(decision?.reason ? [['reason', decision.reason] as [string, string]] : []),
+    ['digest', `sha256 ${definition.digest}`],
+    ...(definition.depends_on.length === 0
+      ? []
+      : [['depends on', definition.depends_on.join(', ')] as [string, string]]),
+    ...definition.influences.map(({ kind, source, author, trusted }): [string, string] => [
+      'influence',
+      `${kind} ${source}${author === null ? '' : ` by ${author}`}${trusted ? '' : ' (untrusted)'}`,
+    ]),
+    ...parameterRows(definition.params),
+  ];
+  const cells = rows.map(([label, text]): Cell[] => [
+    { text: label, paint: paint.dim },
+    { text: visibleLine(text) },
+  ]);
+  lines.push(
+    ...table(cells, {
+      indent: 2,
+      gap: 2,
+      width: Number.POSITIVE_INFINITY,
+      ellipsis: terminal.symbols.ellipsis,
+    }),
+  );
+  for (const [name, text] of longTexts(definition.params)) {
+    lines.push(`  ${paint.dim(name)}`, ...quoted(text, terminal));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function approvalText({ approval, decision }: ActionState, now: Date): string {
+  if (decision === null) return approval;
+  const end = decision.expires_at === null ? '' : `, expires ${until(decision.expires_at, now)}`;
+  const claimed = decision.claimed_approver === null ? '' : ` (as ${decision.claimed_approver})`;
+  return `${approval} by ${decision.approver}${claimed}${end}`;
+}
+
+/** Parameters that fit on a line; texts of several lines come after. */
+function parameterRows(params: object): [string, string][] {
+  return Object.entries(params).flatMap(([name, value]): [string, string][] => {
+    if (name === 'files' || (typeof value === 'string' && value.includes('\n'))) return [];
+    return [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]];
+  });
+}
+
+function longTexts(params: object): [string, string][] {
+  return Object.entries(params).flatMap(([name, value]): [string, string][] => {
+    if (name === 'files') return [[name, fileList(value)]];
+    return typeof value === 'string' && value.includes('\n') ? [[name, value]] : [];
+  });
+}
+
+function fileList(value: unknown): string {
+  const files = value as readonly {
+    path: string;
+    old_path: string | null;
+    status: string;
+    added: number | null;
+    removed: number | null;
+    old_mode: string | null;
+    new_mode: string | null;
+  }[];
+  return files
+    .map((file) => {
+      const lines = file.added === null ? 'binary' : `+${file.added} -${file.removed}`;
+      const from = file.old_path === null ? '' : ` (from ${visibleLine(file.old_path)})`;
+      const mode =
+        file.old_mode !== null && file.new_mode !== null && file.old_mode !== file.new_mode
+          ? `, mode ${file.old_mode} to ${file.new_mode}`
+          : '';
+      return `${file.status.padEnd(9)} ${visibleLine(file.path)}${from}  ${lines}${mode}`;
+    })
+    .join('\n');
+}

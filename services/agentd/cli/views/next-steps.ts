@@ -1,0 +1,109 @@
+import type { Run } from '../../runs/run.ts';
+import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
+import type { Terminal } from '../terminal.ts';
+import { visibleLine } from '../terminal-text.ts';
+
+export interface NextStep {
+  readonly label: string;
+  readonly command: string;
+}
+
+/** What a person can sensibly type now, the most likely first. */
+export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
+  const id = shortRunId(run.run_id);
+  const command = (...words: string[]) => commandLine(suggestions, ...words);
+  const show: NextStep = { label: 'look', command: command('show', id) };
+  const undo: NextStep = { label: 'undo', command: command('undo', id) };
+  const again: NextStep = {
+    label: 'plan again',
+    command: command('plan-issue', ...issueWords(run)),
+  };
+  switch (run.status) {
+    case 'planning':
+    case 'executing':
+      return [show, { label: 'stop', command: command('cancel', id) }];
+    case 'interrupted':
+      return [{ label: 'resume', command: command('resume', id) }, show];
+    case 'awaiting_approval':
+    case 'partially_completed':
+    case 'failed':
+      return run.plan === null
+        ? [again]
+        : [...decideOrExecute(run, suggestions), ...(started(run) ? [undo] : [])];
+    case 'completed':
+      return [
+        { label: 'recovery', command: command('show', id, '--recovery') },
+        { label: 'audit', command: command('verify', id) },
+        undo,
+      ];
+    case 'rejected':
+    case 'undone':
+    case 'cancelled':
+      return [again];
+  }
+}
+
+/** Labelled command lines, two on a line where there is room. */
+export function stepLines(steps: readonly NextStep[], terminal: Terminal): string[] {
+  const { paint } = terminal;
+  const labels = Math.max(...steps.map(({ label }) => label.length), 7);
+  const painted = steps.map(({ label, command }) => ({
+    text: `${label.padEnd(labels)}  ${visibleLine(command)}`,
+    painted: `${paint.dim(label.padEnd(labels))}  ${paint.cyan(visibleLine(command))}`,
+  }));
+  const lines: string[] = [];
+  for (let index = 0; index < painted.length; index += 1) {
+    const left = painted[index]!;
+    const right = painted[index + 1];
+    const pairWidth = 2 + left.text.length + 6 + (right?.text.length ?? 0);
+    if (right !== undefined && pairWidth <= Math.min(terminal.width, 100)) {
+      lines.push(`  ${left.painted}      ${right.painted}`);
+      index += 1;
+    } else {
+      lines.push(`  ${left.painted}`);
+    }
+  }
+  return lines;
+}
+
+function decideOrExecute(run: Run, suggestions: Suggestions): NextStep[] {
+  const id = shortRunId(run.run_id);
+  const command = (...words: string[]) => commandLine(suggestions, ...words);
+  const open = run.actions.filter(({ state }) => ['pending', 'refused', 'blocked'].includes(state));
+  const waiting = open.filter(({ approval }) => approval === 'required');
+  const ready = run.actions.filter(
+    ({ approval, state }) =>
+      approval === 'approved' && ['pending', 'refused', 'blocked', 'failed', 'unknown'].includes(state),
+  );
+  const needsCheckout = run.plan?.patch !== null;
+  const execute: NextStep = {
+    label: 'execute',
+    command: command(
+      'execute-approved',
+      '--run-id',
+      id,
+      ...(needsCheckout ? ['--repo-dir', run.execution?.repo_dir ?? 'DIR'] : []),
+    ),
+  };
+  const approve: NextStep[] =
+    waiting.length === 0
+      ? []
+      : [{ label: 'approve', command: command('approve', id, '--gate', waiting[0]!.definition.gate) }];
+  if (ready.length > 0) return [execute, ...approve];
+  return [
+    needsCheckout
+      ? { label: 'look', command: command('diff', id) }
+      : { label: 'look', command: command('actions', id, '1') },
+    ...approve,
+    { label: 'details', command: command('actions', id) },
+  ];
+}
+
+function started(run: Run): boolean {
+  return run.actions.some(({ state }) => ['succeeded', 'failed', 'unknown', 'running'].includes(state));
+}
+
+function issueWords(run: Run): string[] {
+  const { owner, repo, number } = run.request;
+  return ['--owner', owner, '--repo', repo, '--number', String(number)];
+}

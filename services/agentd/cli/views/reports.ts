@@ -1,0 +1,115 @@
+import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
+import type { Run } from '../../runs/run.ts';
+import { type Cell, table } from '../layout.ts';
+import type { SettingRow } from '../services.ts';
+import type { Terminal } from '../terminal.ts';
+import { visibleLine } from '../terminal-text.ts';
+import { runName } from './plan-view.ts';
+
+/** What `undo` would take back, in its order, and what it cannot. */
+export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Terminal): string {
+  const { paint } = terminal;
+  const words = {
+    undo: { text: 'undo', paint: paint.yellow },
+    keep: { text: 'stays', paint: paint.red },
+    nothing: { text: 'nothing', paint: paint.dim },
+  };
+  const rows = steps.map((step): Cell[] => [
+    words[step.effect],
+    { text: step.kind },
+    { text: visibleLine(step.message) },
+  ]);
+  const lines = [runName(run), ...table(rows, layoutFor(terminal))];
+  if (steps.length === 0) lines.push('  There is nothing to take back.');
+  return `${lines.join('\n')}\n`;
+}
+
+/** What became of each step of an undo, and what is left to a person. */
+export function undoResultView(run: Run, terminal: Terminal): string {
+  const { paint } = terminal;
+  const results = run.undo?.results ?? [];
+  const words = {
+    undone: { text: 'undone', paint: paint.green },
+    kept: { text: 'stays', paint: paint.yellow },
+    failed: { text: 'failed', paint: paint.red },
+  };
+  const rows = results.map((result): Cell[] => {
+    const action = run.actions.find(({ definition }) => definition.action_id === result.action_id);
+    return [
+      words[result.state],
+      { text: action?.definition.kind ?? result.action_id },
+      { text: visibleLine(result.message) },
+    ];
+  });
+  return `${[runName(run), ...table(rows, layoutFor(terminal)), `The run is ${run.status}.`].join('\n')}\n`;
+}
+
+export function verificationView(found: Verification, terminal: Terminal): string {
+  const { paint, symbols } = terminal;
+  const facts = `${found.events} events, ${found.artifacts} artifacts, head ${found.head.slice(0, 12)}`;
+  if (found.problems.length === 0) {
+    return `${paint.green(symbols.tick)}  ${found.run_id} holds: ${facts}\n   chain, sealed definitions, approvals and artifacts agree\n`;
+  }
+  const rows = found.problems.map(({ where, what }): Cell[] => [
+    { text: visibleLine(where), paint: paint.yellow },
+    { text: visibleLine(what) },
+  ]);
+  const count = `${found.problems.length} ${found.problems.length === 1 ? 'problem' : 'problems'}`;
+  const head = `${paint.red(symbols.cross)}  ${found.run_id} does not hold: ${count} in ${facts}`;
+  return `${[head, ...table(rows, { ...layoutFor(terminal), width: Number.POSITIVE_INFINITY })].join('\n')}\n`;
+}
+
+export function pruneView(result: PruneResult, dryRun: boolean, terminal: Terminal): string {
+  const verb = dryRun ? 'Would remove' : 'Removed';
+  const mib = (result.bytes / 1024 / 1024).toFixed(1);
+  const lines = [
+    `${verb} ${counted(result.clones.length, 'clone')} and ${counted(result.runs.length, 'run')}, ${mib} MiB.`,
+    ...result.runs.map((run) => `  run    ${visibleLine(run)}`),
+    ...result.clones.map((clone) => `  clone  ${visibleLine(clone)}`),
+    ...result.kept.map(({ run_id, reason }) => `  kept   ${visibleLine(run_id)}: ${visibleLine(reason)}`),
+  ];
+  if (result.runs.length > 0 && !dryRun)
+    lines.push(terminal.paint.dim('A tombstone keeps the head of each record.'));
+  return `${lines.join('\n')}\n`;
+}
+
+export function settingsView(rows: readonly SettingRow[], terminal: Terminal): string {
+  const { paint, symbols } = terminal;
+  const cells = rows.map((row): Cell[] => [
+    { text: visibleLine(row.key) },
+    {
+      text: visibleLine(typeof row.value === 'string' ? row.value : (JSON.stringify(row.value) ?? 'not set')),
+    },
+    {
+      text: visibleLine(row.where === null ? row.source : `${row.source}  ${row.where}`),
+      paint: row.source === 'default' ? paint.dim : paint.cyan,
+    },
+  ]);
+  const header = ['setting', 'value', 'from'].map((text): Cell => ({ text, paint: paint.dim }));
+  return `${table([header, ...cells], { indent: 0, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis }).join('\n')}\n`;
+}
+
+/** The recovery manifest; its `restore` lines last, ready to type. */
+export function recoveryView(manifest: Readonly<Record<string, unknown>>, terminal: Terminal): string {
+  const { restore, operations, ...facts } = manifest;
+  const cells = Object.entries(facts).map(([name, value]): Cell[] => [
+    { text: visibleLine(name), paint: terminal.paint.dim },
+    { text: visibleLine(typeof value === 'string' ? value : JSON.stringify(value)) },
+  ]);
+  const lines = table(cells, { ...layoutFor(terminal), indent: 0, width: Number.POSITIVE_INFINITY });
+  if (Array.isArray(operations) && operations.length > 0)
+    lines.push(`${terminal.paint.dim('operations')}  ${operations.length} recorded (--json shows them)`);
+  if (Array.isArray(restore) && restore.length > 0) {
+    lines.push('', 'To restore by hand:');
+    for (const line of restore) lines.push(`  ${terminal.paint.cyan(visibleLine(String(line)))}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function layoutFor(terminal: Terminal) {
+  return { indent: 2, gap: 2, width: terminal.width, ellipsis: terminal.symbols.ellipsis };
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,131 @@
+import type { ActionState, Run } from '../../runs/run.ts';
+import { type Cell, table } from '../layout.ts';
+import { age, duration } from '../moments.ts';
+import type { Suggestions } from '../suggestion.ts';
+import type { Paint, Terminal } from '../terminal.ts';
+import { visibleLine } from '../terminal-text.ts';
+import { actionText } from './action-text.ts';
+import { nextSteps, stepLines } from './next-steps.ts';
+import { firstExpiry, headLines, noticeLines, underGates } from './plan-view.ts';
+import { statusPaint } from './runs-view.ts';
+
+/** One run as it stands: status, what became of each action, what it made, and what to type next. */
+export function runView(run: Run, terminal: Terminal, suggestions: Suggestions): string {
+  const { paint, symbols } = terminal;
+  const when = `${age(run.updated_at, terminal.now())}`;
+  const lines = [
+    ...headLines(run, terminal),
+    `${run.run_id} ${symbols.dot} ${statusPaint(run.status, paint)(run.status)} ${symbols.dot} ${when}${run.cancelling ? ` ${symbols.dot} stopping` : ''}`,
+    '',
+  ];
+  if (run.failure !== null)
+    lines.push(
+      `${paint.red('failed')}  ${visibleLine(run.failure.message)}  ${paint.dim(`[${run.failure.code}]`)}`,
+      '',
+    );
+  if (run.actions.length > 0) lines.push(...stateLines(run, terminal), '');
+  lines.push(...resultLines(run, terminal));
+  lines.push(...noticeLines(run, terminal));
+  lines.push(...stepLines(nextSteps(run, suggestions), terminal));
+  return `${lines.join('\n')}\n`;
+}
+
+/** One line for each action: approval, state, and the outcome where there is one. */
+export function stateLines(run: Run, terminal: Terminal): string[] {
+  const { paint, symbols } = terminal;
+  const rows = run.actions.map((action): Cell[] => {
+    const { definition, outcome } = action;
+    return [
+      { text: String(definition.ordinal), align: 'right' },
+      { text: definition.kind },
+      { text: action.approval, paint: approvalPaint(action, paint) },
+      { text: action.state, paint: statePaint(action, paint) },
+      { text: took(action), align: 'right' },
+      {
+        text:
+          outcome === null ? visibleLine(actionText(definition, symbols).main) : visibleLine(outcome.message),
+      },
+    ];
+  });
+  const header = ['#', 'action', 'approval', 'state', '', 'what'].map(
+    (text): Cell => ({ text, paint: paint.dim }),
+  );
+  const [head, ...body] = table([header, ...rows], {
+    indent: 5,
+    gap: 2,
+    width: terminal.width,
+    ellipsis: symbols.ellipsis,
+  });
+  return [head!, ...underGates(run.actions, body, terminal)];
+}
+
+/** Branch, commit, pull request and comment, as far as they exist. */
+export function resultLines(run: Run, terminal: Terminal): string[] {
+  const rows: [string, string][] = [];
+  for (const { definition, state, outcome } of run.actions) {
+    if (state !== 'succeeded' || outcome === null) continue;
+    const { facts } = outcome;
+    if (definition.kind === 'commit') {
+      rows.push(['commit', `${fact(facts, 'commit').slice(0, 12)} on ${definition.target.branch ?? ''}`]);
+      const delivered = fact(facts, 'delivered_ref');
+      if (delivered !== '' && run.execution?.repo_dir)
+        rows.push(['checkout', `${run.execution.repo_dir} has ${delivered.replace('refs/heads/', '')}`]);
+    }
+    if (definition.kind === 'push_branch') rows.push(['remote', definition.params.push_url]);
+    if (definition.kind === 'open_pull_request')
+      rows.push([
+        'pull request',
+        [`#${fact(facts, 'number')}`, fact(facts, 'url')].filter(Boolean).join('  '),
+      ]);
+    if (definition.kind === 'comment_issue' && fact(facts, 'url') !== '')
+      rows.push(['comment', fact(facts, 'url')]);
+  }
+  const expiry = firstExpiry(run, terminal.now());
+  if (expiry !== null) rows.push(['approvals', `expire ${expiry}`]);
+  if (rows.length === 0) return [];
+  const cells = rows.map(([label, text]): Cell[] => [
+    { text: label, paint: terminal.paint.dim },
+    { text: visibleLine(text) },
+  ]);
+  return [
+    ...table(cells, {
+      indent: 2,
+      gap: 2,
+      width: Number.POSITIVE_INFINITY,
+      ellipsis: terminal.symbols.ellipsis,
+    }),
+    '',
+  ];
+}
+
+export function fact(facts: Readonly<Record<string, unknown>>, name: string): string {
+  const value = facts[name];
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+function approvalPaint({ approval }: ActionState, paint: Paint): (text: string) => string {
+  return { approved: paint.green, rejected: paint.red, required: paint.yellow }[approval];
+}
+
+function statePaint({ state }: ActionState, paint: Paint): (text: string) => string {
+  switch (state) {
+    case 'succeeded':
+      return paint.green;
+    case 'failed':
+    case 'unknown':
+      return paint.red;
+    case 'refused':
+    case 'blocked':
+      return paint.yellow;
+    case 'running':
+      return paint.cyan;
+    case 'pending':
+    case 'undone':
+      return paint.dim;
+  }
+}
+
+function took({ started_at, finished_at }: ActionState): string {
+  if (started_at === null || finished_at === null) return '';
+  return duration(Date.parse(finished_at) - Date.parse(started_at));
+}

@@ -1,0 +1,58 @@
+import type { RunStatus } from '../../runs/run.ts';
+import type { RunPage } from '../../runs/run-store.ts';
+import { type Cell, table } from '../layout.ts';
+import { age } from '../moments.ts';
+import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
+import type { Paint, Terminal } from '../terminal.ts';
+import { visibleLine } from '../terminal-text.ts';
+
+/** The list of runs, newest first. */
+export function runsView(page: RunPage, terminal: Terminal, suggestions: Suggestions): string {
+  const { paint, symbols } = terminal;
+  const lines: string[] = [];
+  if (page.runs.length === 0) {
+    lines.push('No runs here yet.');
+    lines.push(
+      `  plan     ${paint.cyan(commandLine(suggestions, 'plan-issue', '--owner', 'OWNER', '--repo', 'REPO', '--number', 'N'))}`,
+    );
+  } else {
+    const header = ['run', 'status', 'issue', 'when', 'waits', 'title'].map(
+      (text): Cell => ({ text, paint: paint.dim }),
+    );
+    const rows = page.runs.map((run): Cell[] => [
+      { text: shortRunId(run.run_id) },
+      { text: run.status, paint: statusPaint(run.status, paint) },
+      { text: visibleLine(`${run.owner}/${run.repo}#${run.number}`) },
+      { text: age(run.updated_at, terminal.now()) },
+      { text: run.waiting > 0 ? `${run.waiting} of ${run.actions}` : '-' },
+      { text: visibleLine(run.title ?? '') },
+    ]);
+    lines.push(
+      ...table([header, ...rows], { indent: 0, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis }),
+    );
+    if (page.next_cursor !== null)
+      lines.push('', `  more  ${paint.cyan(commandLine(suggestions, 'runs', '--cursor', page.next_cursor))}`);
+  }
+  for (const problem of page.problems) lines.push(`${paint.yellow('note')}  ${visibleLine(problem)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+export function statusPaint(status: RunStatus, paint: Paint): (text: string) => string {
+  switch (status) {
+    case 'completed':
+      return paint.green;
+    case 'awaiting_approval':
+    case 'partially_completed':
+    case 'interrupted':
+      return paint.yellow;
+    case 'failed':
+      return paint.red;
+    case 'planning':
+    case 'executing':
+      return paint.cyan;
+    case 'rejected':
+    case 'undone':
+    case 'cancelled':
+      return paint.dim;
+  }
+}
