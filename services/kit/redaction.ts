@@ -1,0 +1,62 @@
+import { secretSpans } from './redaction/find-secrets.ts';
+import { valueForms } from './redaction/value-forms.ts';
+
+export { type FoundSecret, findSecrets, fingerprintOf } from './redaction/find-secrets.ts';
+
+/** Shorter values stand in ordinary words; hiding those would hide the text. */
+const shortest = 6;
+const mask = '[redacted]';
+
+/**
+ * Hides secrets in text: those it was told, in every form in which they could appear, and those that look like one.
+ */
+export class Redactor {
+  #forms = new Set<string>();
+  #values: RegExp | null = null;
+
+  addSecret(value: string): void {
+    const trimmed = value.trim();
+    if (trimmed.length < shortest) return;
+    for (const form of valueForms(trimmed)) this.#forms.add(form);
+    this.#values = null;
+  }
+
+  redact(text: string): string {
+    return this.#redactPatterns(this.#redactValues(text));
+  }
+
+  /** The same value with every string in it redacted, member names too. */
+  redactDeep<T>(value: T, depth = 0): T {
+    if (typeof value === 'string') return this.redact(value) as T;
+    if (typeof value !== 'object' || value === null) return value;
+    if (depth > 20) return mask as T;
+    if (Array.isArray(value)) return value.map((item) => this.redactDeep(item, depth + 1)) as T;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [this.redact(key), this.redactDeep(item, depth + 1)]),
+    ) as T;
+  }
+
+  #redactValues(text: string): string {
+    if (this.#forms.size === 0) return text;
+    if (this.#values === null) {
+      // The longest first, so that a part is not hidden before the whole.
+      const longestFirst = [...this.#forms].sort((a, b) => b.length - a.length);
+      this.#values = new RegExp(longestFirst.map(literally).join('|'), 'g');
+    }
+    return text.replace(this.#values, mask);
+  }
+
+  #redactPatterns(text: string): string {
+    let redacted = '';
+    let from = 0;
+    for (const { kind, start, end } of secretSpans(text)) {
+      redacted += `${text.slice(from, start)}[redacted ${kind}]`;
+      from = end;
+    }
+    return redacted + text.slice(from);
+  }
+}
+
+function literally(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}

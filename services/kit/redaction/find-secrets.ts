@@ -1,0 +1,84 @@
+import { sha256 } from '../digest.ts';
+import { secretPatterns } from './patterns.ts';
+
+export interface FoundSecret {
+  /** For example `github_token`. */
+  readonly kind: string;
+  /** From 1. */
+  readonly line: number;
+  /** `sha256:` and the first 16 hex digits of the secret's sha256: names it without telling it. */
+  readonly fingerprint: string;
+  /** Offsets of the secret in the text, in UTF-16 units. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Secrets that a text seems to hold, in order of place, none inside another. */
+export function findSecrets(text: string): FoundSecret[] {
+  const spans = secretSpans(text);
+  const found: FoundSecret[] = [];
+  let line = 1;
+  let counted = 0;
+  for (const { kind, start, end } of spans) {
+    for (; counted < start; counted++) if (text.charCodeAt(counted) === 10) line++;
+    found.push({ kind, line, fingerprint: fingerprintOf(text.slice(start, end)), start, end });
+  }
+  return found;
+}
+
+export function fingerprintOf(secret: string): string {
+  return `sha256:${sha256(secret).slice(0, 16)}`;
+}
+
+export interface SecretSpan {
+  readonly kind: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+export function secretSpans(text: string): SecretSpan[] {
+  const spans: SecretSpan[] = [];
+  for (const { kind, hints, pattern, entropy } of secretPatterns) {
+    if (!hints.some((hint) => text.includes(hint))) continue;
+    for (const match of text.matchAll(pattern)) {
+      const [start, end] = match.indices!.groups!.secret!;
+      const secret = text.slice(start, end);
+      if (isPlaceholder(secret) || entropyOf(secret) < entropy) continue;
+      if (kind === 'generic_secret' && !isRandom(secret)) continue;
+      spans.push({ kind, start, end });
+    }
+  }
+  return withoutOverlaps(spans);
+}
+
+/** The widest span wins, and of equal ones the pattern that comes first. */
+function withoutOverlaps(spans: readonly SecretSpan[]): SecretSpan[] {
+  const kept: SecretSpan[] = [];
+  for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = kept.at(-1);
+    if (last === undefined || span.start >= last.end) kept.push(span);
+  }
+  return kept;
+}
+
+/** Shannon entropy in bits for each character. */
+export function entropyOf(text: string): number {
+  const counts = new Map<string, number>();
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
+  let bits = 0;
+  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
+  return bits;
+}
+
+function isPlaceholder(secret: string): boolean {
+  return /example|placeholder|changeme|your[_-]|xxxx|\*{4}|\.\.\.|<|redacted|0123456789|1234567890|abcdefgh/i.test(
+    secret,
+  );
+}
+
+/** Names and paths are made of words; keys mix letters of both cases with digits. */
+function isRandom(secret: string): boolean {
+  if (![/[a-z]/, /[A-Z]/, /\d/].every((characters) => characters.test(secret))) return false;
+  const withoutWords = secret.replaceAll(/[A-Z]?[a-z]{3,}/g, '');
+  return withoutWords.length >= secret.length * 0.6;
+}
