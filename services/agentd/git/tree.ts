@@ -1,7 +1,7 @@
 import { NotFound } from '#kit/errors.ts';
 import type { FileChange } from '../action.ts';
 import type { TreeReader } from '../planning/scratch-copy.ts';
-import { git, gitText } from './git.ts';
+import { git } from './git.ts';
 import { readObject } from './objects.ts';
 
 export const linkMode = '120000';
@@ -142,11 +142,6 @@ export async function branchNameProblem(name: string): Promise<string | null> {
   }
   const checked = await git(['check-ref-format', `refs/heads/${name}`], { accept: [1] });
   return checked.exitCode === 0 ? null : "breaks git's rules for names (see git help check-ref-format)";
-}
-
-/** Stores a folder's entries given as `mode type id\tname` records and answers the tree's id. */
-export async function makeTree(gitDir: string, records: readonly string[]): Promise<string> {
-  return gitText(['mktree', '-z'], { gitDir, input: records.map((record) => `${record}\0`).join('') });
 }
 
 function splitAtNul(output: Buffer): Buffer[] {

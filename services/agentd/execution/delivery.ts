@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { crashPoint } from '#kit/crash-point.ts';
+import { Conflict, CoreError, Failed, NotFound, Refused } from '#kit/errors.ts';
+import { git, parseConfigList } from '../git/git.ts';
+import { personalEnvironment } from '../git/git-environment.ts';
+import { withoutUrlSecrets } from '../git/git-failure.ts';
+import { remoteUrls, sameRemote } from '../git/remote-address.ts';
+
+/**
+ * The person's own checkout. Its configuration is theirs, or hostile: nothing in it may start a program, so nothing here
+ * touches its files, its index or its remotes. What changes is one ref, and the objects behind it.
+ */
+
+/**
+ * The folder belongs to a git repository, one of whose remotes is the approved one.
+ * @throws NotFound `checkout_not_found`, Refused `not_a_repository` or `remote_mismatch` naming the remotes found
+ */
+export async function checkCheckout(repoDir: string, pushUrl: string): Promise<void> {
+  const gitDir = await gitDirOf(repoDir);
+  const listed = await git(['config', '--list', '-z', '--includes'], { gitDir, env: personalOverrides() });
+  const remotes = remoteUrls(parseConfigList(listed.stdout));
+  const folder = await topOf(repoDir);
+  if (remotes.some(({ url }) => sameRemote(url, pushUrl, folder))) return;
+  const found = remotes.map(({ name, url }) => `${name} is ${withoutUrlSecrets(url)}`).join(', ');
+  throw new Refused(
+    'remote_mismatch',
+    `no remote of ${repoDir} is ${withoutUrlSecrets(pushUrl)}, which was approved; ${found || 'it has no remote'}`,
+    { hint: `name the checkout of that repository with --repo-dir, or add the remote to it` },
+  );
+}
+
+/**
+ * Makes `ref` in the checkout, at a commit of the clone. A ref that is there already at that commit is what was wanted.
+ * @throws Conflict `ref_exists`
+ */
+export async function deliver(repoDir: string, cloneDir: string, ref: string, commit: string): Promise<void> {
+  const gitDir = await gitDirOf(repoDir);
+  const present = await refCommit(gitDir, ref);
+  if (present === commit) return;
+  if (present !== null) throw exists(repoDir, ref, present);
+  const source = await refCarrying(join(cloneDir, '.git'), commit);
+  // fetch-pack moves objects alone: it knows no remotes, no insteadOf, no tags, no FETCH_HEAD, and runs no maintenance.
+  await git(['fetch-pack', '--quiet', '--upload-pack=git-upload-pack', join(cloneDir, '.git'), source], {
+    gitDir,
+  });
+  await checkComplete(gitDir, commit);
+  crashPoint('delivery.fetched');
+  await createRef(gitDir, repoDir, ref, commit);
+}
+
+export interface Withdrawal {
+  readonly state: 'undone' | 'kept' | 'failed';
+  readonly message: string;
+}
+
+/** Deletes the delivered ref, if it is still at `commit` and not checked out. */
+export async function withdraw(repoDir: string, ref: string, commit: string): Promise<Withdrawal> {
+  const gitDir = await gitDirOf(repoDir);
+  const present = await refCommit(gitDir, ref);
+  if (present === null) return { state: 'undone', message: `${ref} is gone from ${repoDir} already` };
+  if (present !== commit) {
+    return {
+      state: 'kept',
+      message: `${ref} in ${repoDir} is at ${present.slice(0, 12)}, not ours any more; it stays`,
+    };
+  }
+  const inUse = await checkedOutAt(gitDir, ref);
+  if (inUse !== null) return { state: 'kept', message: `${ref} is checked out in ${inUse}; it stays` };
+  const deleted = await git(['update-ref', '--no-deref', '-d', ref, commit], { gitDir, accept: [1, 128] });
+  if (deleted.exitCode === 0) return { state: 'undone', message: `${ref} deleted in ${repoDir}` };
+  return { state: 'failed', message: `${ref} cannot be deleted in ${repoDir}: ${deleted.stderr.trim()}` };
+}
+
+async function gitDirOf(repoDir: string): Promise<string> {
+  if (!existsSync(repoDir)) {
+    throw new NotFound('checkout_not_found', `there is no folder ${repoDir}`, {
+      hint: 'name a checkout of the repository with --repo-dir',
+    });
+  }
+  const found = await git(['rev-parse', '--absolute-git-dir'], { cwd: repoDir, accept: [128] });
+  if (found.exitCode === 0) return found.stdout.toString('utf8').replace(/\n$/, '');
+  throw new Refused('not_a_repository', `${repoDir} is not a git repository: ${found.stderr.trim()}`, {
+    hint: 'name a checkout of the repository with --repo-dir',
+  });
+}
+
+/** Where a remote given as a relative path starts from. */
+async function topOf(repoDir: string): Promise<string> {
+  const top = await git(['rev-parse', '--show-toplevel'], { cwd: repoDir, accept: [128] });
+  return top.exitCode === 0 ? top.stdout.toString('utf8').replace(/\n$/, '') : repoDir;
+}
+
+/** Lets `git config --list` see the person's global `insteadOf` rules too; listing runs nothing. */
+function personalOverrides(): Record<string, string> {
+  const { HOME, XDG_CONFIG_HOME } = personalEnvironment();
+  const file = join(HOME ?? '/nonexistent', '.gitconfig');
+  const xdg = join(XDG_CONFIG_HOME ?? join(HOME ?? '/nonexistent', '.config'), 'git', 'config');
+  return { GIT_CONFIG_GLOBAL: existsSync(file) ? file : existsSync(xdg) ? xdg : '/dev/null' };
+}
+
+async function refCommit(gitDir: string, ref: string): Promise<string | null> {
+  const found = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', ref], {
+    gitDir,
+    accept: [1, 128],
+  });
+  return found.exitCode === 0 ? found.stdout.toString('utf8').trim() : null;
+}
+
+/** fetch-pack asks for refs by name. */
+async function refCarrying(cloneGitDir: string, commit: string): Promise<string> {
+  const args = ['for-each-ref', '--format=%(refname)', `--points-at=${commit}`, 'refs/heads'];
+  const { stdout } = await git(args, { gitDir: cloneGitDir });
+  const ref = stdout.toString('utf8').split('\n')[0];
+  if (ref) return ref;
+  throw new Failed('commit_not_in_clone', `no branch in ${cloneGitDir} is at ${commit}`);
+}
+
+/** The history behind the commit is there, down to what the checkout had. */
+async function checkComplete(gitDir: string, commit: string): Promise<void> {
+  await git(['rev-list', '--objects', '--quiet', '--end-of-options', commit, '--not', '--all'], { gitDir });
+}
+
+async function createRef(gitDir: string, repoDir: string, ref: string, commit: string): Promise<void> {
+  try {
+    const none = '0'.repeat(commit.length);
+    await git(['update-ref', '--no-deref', ref, commit, none], { gitDir });
+  } catch (error) {
+    const present = await refCommit(gitDir, ref);
+    if (present === commit) return;
+    if (present !== null) throw exists(repoDir, ref, present);
+    const words = error instanceof CoreError ? String(error.facts.stderr ?? error.message) : String(error);
+    if (!/cannot lock ref/.test(words)) throw error;
+    throw new Conflict('ref_exists', `${ref} cannot be made in ${repoDir}: ${words.trim()}`, {
+      cause: error,
+    });
+  }
+}
+
+function exists(repoDir: string, ref: string, present: string): Conflict {
+  return new Conflict(
+    'ref_exists',
+    `${ref} exists in ${repoDir} at ${present.slice(0, 12)} and is not ours; nothing was changed there`,
+    { hint: `rename or delete that branch, then run it again` },
+  );
+}
+
+/** The work tree in which the branch is checked out; null when none has it. */
+async function checkedOutAt(gitDir: string, ref: string): Promise<string | null> {
+  const { stdout } = await git(['worktree', 'list', '--porcelain'], { gitDir });
+  let folder = '';
+  for (const line of stdout.toString('utf8').split('\n')) {
+    if (line.startsWith('worktree ')) folder = line.slice(9);
+    if (line === `branch ${ref}`) return folder;
+  }
+  return null;
+}

@@ -1,0 +1,183 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { CoreError, Failed, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import type { GitCredential } from '../planning/forge.ts';
+import { git } from './git.ts';
+import { hasObject } from './objects.ts';
+import { checkRemoteUrl } from './remote.ts';
+import { differenceBetween, resolve } from './tree.ts';
+
+/** Our bare copy of one forge repository. Can be deleted at any time: `update` makes it again. */
+export interface Mirror {
+  readonly dir: string;
+  /**
+   * Fetches all branches, and forgets those that are gone.
+   * @throws Refused `repository_empty`, Unavailable `remote_unavailable`, Unauthorized `remote_unauthorized`
+   */
+  update(url: string, credential: GitCredential | null, signal?: AbortSignal): Promise<void>;
+  branchCommit(branch: string): Promise<string | null>;
+  has(objectId: string): Promise<boolean>;
+  /** Keeps a run's base reachable. @throws NotFound `commit_not_found` */
+  pin(runId: string, commit: string): Promise<void>;
+  unpin(runId: string): Promise<void>;
+  /** Paths that differ between two commits. */
+  changedPaths(from: string, to: string): Promise<string[]>;
+}
+
+export interface MirrorName {
+  readonly stateDir: string;
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+}
+
+/** Opens the mirror, an empty one at first. Several processes may do so, and update it, at once. */
+export async function openMirror({ stateDir, forge, owner, repo }: MirrorName): Promise<Mirror> {
+  for (const [what, name] of Object.entries({ forge, owner, repo })) checkName(what, name);
+  const dir = join(stateDir, 'mirrors', forge, owner, `${repo}.git`);
+  await initialise(dir, 'sha1');
+  return {
+    dir,
+    update: (url, credential, signal) => update(dir, url, credential, signal),
+    branchCommit: (branch) => resolve(dir, `refs/heads/${branch}^{commit}`),
+    has: (objectId) => hasObject(dir, objectId),
+    async pin(runId, commit) {
+      if ((await resolve(dir, `${commit}^{commit}`)) === null) {
+        throw new NotFound('commit_not_found', `the mirror ${dir} has no commit ${commit}`);
+      }
+      await git(['update-ref', '--no-deref', pinRef(runId), commit], { gitDir: dir });
+    },
+    async unpin(runId) {
+      await git(['update-ref', '--no-deref', '-d', pinRef(runId)], { gitDir: dir });
+    },
+    async changedPaths(from, to) {
+      const { changed, deleted } = await differenceBetween(dir, from, to);
+      return [...changed.map(({ path }) => path), ...deleted.map((path) => path.toString('utf8'))].sort();
+    },
+  };
+}
+
+function pinRef(runId: string): string {
+  checkName('run', runId);
+  return `refs/core/runs/${runId}/base`;
+}
+
+function checkName(what: string, name: string): void {
+  if (
+    /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$/.test(name) &&
+    !name.includes('..') &&
+    !/\.(lock|git)$/i.test(name)
+  )
+    return;
+  throw new InvalidInput(
+    'name_not_allowed',
+    `${what} '${name}' must be letters, digits, '-', '_' and '.', at most 200, and not end in .git or .lock; for example koa`,
+  );
+}
+
+/** Made aside and renamed, so that a crash or a second process never sees half of it. */
+async function initialise(dir: string, objectFormat: string): Promise<void> {
+  if (existsSync(join(dir, 'HEAD'))) return;
+  const parent = dirname(dir);
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  const fresh = await mkdtemp(join(parent, `.${basename(dir)}-`));
+  await git(['init', '-q', '--bare', '--template=', '-b', 'main', `--object-format=${objectFormat}`, fresh]);
+  try {
+    await rename(fresh, dir);
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true });
+    if (existsSync(join(dir, 'HEAD'))) return;
+    throw new Failed('mirror_not_writable', `the mirror ${dir} cannot be made`, { cause: error });
+  }
+}
+
+async function update(
+  dir: string,
+  url: string,
+  credential: GitCredential | null,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  checkRemoteUrl(url);
+  await initialise(dir, 'sha1');
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await fetchBranches(dir, url, credential, signal);
+      break;
+    } catch (error) {
+      const words = error instanceof CoreError ? String(error.facts.stderr ?? '') : '';
+      const remedy = remedies.find(({ sign }) => sign.test(words));
+      if (remedy === undefined || attempt >= 20) throw error;
+      await remedy.apply(dir, words);
+    }
+  }
+  const branches = await git(['for-each-ref', '--count=1', 'refs/heads'], { gitDir: dir });
+  if (branches.stdout.length === 0) {
+    throw new Refused('repository_empty', `${url} has no commit yet`, {
+      hint: 'push a first commit to it, then plan again',
+    });
+  }
+}
+
+async function fetchBranches(
+  dir: string,
+  url: string,
+  credential: GitCredential | null,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const quiet = [
+    '--quiet',
+    '--no-tags',
+    '--no-write-fetch-head',
+    '--no-auto-maintenance',
+    '--update-shallow',
+  ];
+  await git(
+    ['-c', 'fetch.unpackLimit=1', 'fetch', ...quiet, '--prune', '--', url, '+refs/heads/*:refs/heads/*'],
+    {
+      gitDir: dir,
+      network: true,
+      credential,
+      url,
+      ...(signal === undefined ? {} : { signal }),
+    },
+  );
+}
+
+interface Remedy {
+  readonly sign: RegExp;
+  readonly apply: (dir: string, words: string) => Promise<void>;
+}
+
+/** What a fetch may stumble over that is nobody's fault: another process, a crash, a damaged or unlike mirror. */
+const remedies: readonly Remedy[] = [
+  {
+    sign: /\.lock': File exists|cannot lock ref|unable to lock|shallow file has changed/i,
+    apply: waitForLocks,
+  },
+  { sign: /mismatched algorithms: client sha1; server sha256/, apply: (dir) => rebuild(dir, 'sha256') },
+  { sign: /mismatched algorithms: client sha256; server sha1/, apply: (dir) => rebuild(dir, 'sha1') },
+  {
+    sign: /not a git repository: |bad object refs\/|loose object .* is corrupt|packfile .* (is corrupt|cannot be accessed)|missing blob object|missing tree object|unable to read tree|did not send all necessary objects/,
+    apply: (dir) => rebuild(dir, 'sha1'),
+  },
+];
+
+/** git holds a lock for milliseconds; one that is older than ten seconds was left by a crash. */
+async function waitForLocks(dir: string): Promise<void> {
+  for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.lock') || name.startsWith('objects')) continue;
+    const path = join(dir, name);
+    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > 10_000) await rm(path, { force: true });
+  }
+  await pause(300 + Math.random() * 700);
+}
+
+async function rebuild(dir: string, objectFormat: string): Promise<void> {
+  const aside = await mkdtemp(join(dirname(dir), `.${basename(dir)}-damaged-`));
+  await rename(dir, join(aside, 'mirror'));
+  await rm(aside, { recursive: true, force: true });
+  await initialise(dir, objectFormat);
+}

@@ -1,0 +1,84 @@
+import { isAbsolute } from 'node:path';
+import { InvalidInput } from '#kit/errors.ts';
+import type { GitCredential } from '../planning/forge.ts';
+import { type ChildWatch, git } from './git.ts';
+import { withoutUrlSecrets } from './git-failure.ts';
+
+/**
+ * The commit of a branch on a remote; null while it does not exist.
+ * @throws Unavailable `remote_unavailable`, Unauthorized `remote_unauthorized`, InvalidInput `remote_url_not_allowed`
+ */
+export async function remoteBranch(
+  url: string,
+  branch: string,
+  credential: GitCredential | null,
+  signal?: AbortSignal,
+): Promise<string | null> {
+  checkRemoteUrl(url);
+  const ref = `refs/heads/${branch}`;
+  const { stdout } = await git(['ls-remote', '--refs', '--', url, ref], {
+    network: true,
+    credential,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const lines = stdout.toString('utf8').split('\n');
+  return lines.find((line) => line.endsWith(`\t${ref}`))?.split('\t')[0] ?? null;
+}
+
+/** https, http, ssh, git and file URLs, `user@host:path`, and absolute paths; no transport that runs a program. */
+export function checkRemoteUrl(url: string): void {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
+  const known = scheme !== undefined && ['https', 'http', 'ssh', 'git', 'file'].includes(scheme);
+  const scp = /^(?:[\w.+-]+@)?[\w.-]+:(?!:)[^\s]/.test(url) && !url.startsWith('-');
+  if (!/[\0-\x1f]/.test(url) && (known || scp || isAbsolute(url))) return;
+  throw new InvalidInput(
+    'remote_url_not_allowed',
+    `remote '${withoutUrlSecrets(url)}' must be an https, http, ssh, git or file URL, host:path or an absolute path`,
+  );
+}
+
+export type PushOutcome =
+  | { readonly result: 'done' }
+  /** The lease did not hold, or history would be lost. */
+  | { readonly result: 'moved'; readonly message: string }
+  | { readonly result: 'rejected'; readonly message: string };
+
+export interface Push {
+  readonly url: string;
+  readonly branch: string;
+  /** null deletes the branch. */
+  readonly commit: string | null;
+  /** Where the remote branch must be; null = it must not exist. */
+  readonly expected: string | null;
+  readonly credential: GitCredential | null;
+}
+
+/** Pushes one branch with a lease, in one step at the remote. Errors as for `remoteBranch`. */
+export async function pushBranch(
+  gitDir: string,
+  push: Push,
+  options: { readonly signal?: AbortSignal; readonly children?: ChildWatch } = {},
+): Promise<PushOutcome> {
+  checkRemoteUrl(push.url);
+  const ref = `refs/heads/${push.branch}`;
+  const lease = `--force-with-lease=${ref}:${push.expected ?? ''}`;
+  const args = ['push', '--porcelain', '--no-verify', '--no-follow-tags', lease, '--', push.url];
+  const pushed = await git([...args, `${push.commit ?? ''}:${ref}`], {
+    gitDir,
+    network: true,
+    credential: push.credential,
+    accept: [1],
+    ...options,
+  });
+  if (pushed.exitCode === 0) return { result: 'done' };
+  return pushRefusal(pushed.stdout.toString('utf8'), pushed.stderr);
+}
+
+/** Reads why a push was refused: `!\t<refspec>\t[rejected] (stale info)` and the remote's own lines. */
+export function pushRefusal(stdout: string, stderr: string): PushOutcome {
+  const refusal = /^!\t[^\t]*\t(.*)$/m.exec(stdout)?.[1] ?? stderr;
+  const remote = [...stderr.matchAll(/^remote: *(.*\S)/gm)].map(([, line]) => line);
+  const message = withoutUrlSecrets([refusal.trim(), ...remote].join('; ')).slice(0, 1000);
+  const moved = /stale info|fetch first|non-fast-forward|already exists|cannot lock ref/.test(refusal);
+  return { result: moved ? 'moved' : 'rejected', message };
+}
