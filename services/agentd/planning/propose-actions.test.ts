@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { decode, decodeJson } from '#kit/decode.ts';
+import { ActionDefinition, actionKinds } from '../action.ts';
+import { actionDigest } from './digest.ts';
+import { Policy } from './policy.ts';
+import { type ChangePlan, proposeChange, proposeComment } from './propose-actions.ts';
+
+const policy = decodeJson(
+  Policy,
+  readFileSync(new URL('../../../config/policy.json', import.meta.url), 'utf8'),
+  'policy.json',
+);
+const commit = 'a'.repeat(40);
+const tree = 'b'.repeat(40);
+
+const plan: ChangePlan = {
+  run_id: 'run_0199f3c2-1a2b-7abc-8def-0123456789ab',
+  number: 1,
+  target: {
+    forge: 'local',
+    owner: 'demo',
+    repo: 'hello',
+    push_url: '/forge/demo/hello.git',
+    branch: 'core/1-greeting-0199f3c21a2b',
+    base_branch: 'main',
+    base_commit: commit,
+    tree,
+  },
+  influences: [],
+  dry_run: false,
+  policy,
+  may_propose: actionKinds,
+  title: 'Greet strangers when no name is given',
+  explanation: 'Because an empty name is no name. {{audit_head}}',
+  patch: 'c'.repeat(64),
+  change: { files: [], untrusted: [], validation_files: [], install_scripts: [], rejected_before: 0 },
+  validation: {
+    source: 'detected',
+    found: 'package.json',
+    prepare: [],
+    prepare_network: false,
+    prepared_paths: [],
+    lockfiles: [],
+    commands: [{ name: 'test', run: 'npm test' }],
+    limits: { seconds: 600, memory_mib: 4096, processes: 512, output_bytes: 8_388_608 },
+  },
+  sandbox: 'bubblewrap',
+  workflows: ['ci.yml'],
+};
+
+describe('the proposed actions of a change', () => {
+  it('come in execution order, in two gates, each building on those before it', () => {
+    const actions = proposeChange(plan);
+    expect(actions.map(({ kind }) => kind)).to.deep.equal([...actionKinds]);
+    expect(actions.map(({ gate }) => gate)).to.deep.equal([
+      'build',
+      'build',
+      'build',
+      'build',
+      'publish',
+      'publish',
+      'publish',
+    ]);
+    const push = actions[4]!;
+    expect(push.depends_on).to.deep.equal([actions[3]!.action_id, actions[2]!.action_id]);
+    expect(push.title).to.contain('ci.yml');
+  });
+
+  it('carry digests that can be computed again from what is stored', () => {
+    for (const action of proposeChange(plan)) {
+      const stored = decode(ActionDefinition, JSON.parse(JSON.stringify(action)), 'action');
+      expect(actionDigest(stored)).to.equal(action.digest);
+    }
+  });
+
+  it('change their digest with every part of the payload', () => {
+    const digests = (changed: Partial<ChangePlan>) =>
+      proposeChange({ ...plan, ...changed }).map(({ digest }) => digest);
+    const before = digests({});
+    expect(digests({})).to.deep.equal(before);
+    const variants: Partial<ChangePlan>[] = [
+      { dry_run: true },
+      { run_id: 'run_other' },
+      { target: { ...plan.target, push_url: '/elsewhere.git' } },
+      { target: { ...plan.target, base_commit: 'd'.repeat(40) } },
+      { target: { ...plan.target, tree: 'e'.repeat(40) } },
+      { target: { ...plan.target, branch: 'core/other' } },
+    ];
+    for (const variant of variants) {
+      for (const [index, digest] of digests(variant).entries()) expect(digest).to.not.equal(before[index]);
+    }
+  });
+
+  it('keep slots of outsiders closed in the pull request', () => {
+    const body = proposeChange(plan).find(({ kind }) => kind === 'open_pull_request')!.params as {
+      body: string;
+    };
+    expect(body.body.match(/\{\{audit_head\}\}/g)).to.have.length(1);
+    expect(body.body).to.contain('no name. { {audit_head}}');
+  });
+
+  it('end before the push where nothing was found to validate with', () => {
+    const kinds = proposeChange({ ...plan, validation: null }).map(({ kind }) => kind);
+    expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'commit']);
+  });
+
+  it('are only those that the role may propose', () => {
+    const kinds = proposeChange({
+      ...plan,
+      may_propose: ['create_branch', 'apply_patch', 'run_validation', 'commit'],
+    }).map(({ kind }) => kind);
+    expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'run_validation', 'commit']);
+    expect(proposeChange({ ...plan, may_propose: ['comment_issue', 'run_validation'] })).to.deep.equal([]);
+  });
+
+  it('are one comment with our marker where there is nothing but something to say', () => {
+    const [action, ...rest] = proposeComment({ ...plan, body: 'Which greeting do you mean?' });
+    expect(rest).to.deep.equal([]);
+    expect(action!.kind).to.equal('comment_issue');
+    expect((action!.params as { body: string }).body).to.contain(`action=${action!.action_id}`);
+  });
+});
