@@ -1,0 +1,172 @@
+import { CoreError, Failed, Interrupted, Refused } from '#kit/errors.ts';
+import type { Influence } from '../../action.ts';
+import { commentInfluence, issueInfluence } from '../influences.ts';
+import type { ChatMessage, Model, ToolCall } from '../model.ts';
+import type { Planner, PlanningInput, PlanningResult, Turn } from '../planner.ts';
+import type { PlannerBounds } from '../roles.ts';
+import { boundReached, checkBounds, usedBy } from './bounds.ts';
+import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './model-turn.ts';
+import { openingMessages } from './prompt.ts';
+import { type Outcome, type ToolResult, ToolRunner } from './tool-runner.ts';
+import { changingTools } from './tools.ts';
+
+export interface ModelPlannerOptions {
+  readonly model: Model;
+  readonly bounds: PlannerBounds;
+  /** Most tokens of one answer; 8192 without it. */
+  readonly max_output_tokens?: number | undefined;
+  readonly retry?: RetryOptions;
+}
+
+const longestAnswer = 8192;
+const reminder =
+  'That answer called no tool, so nothing happened. Go on with a tool; end with submit_plan or ask.';
+const cutOff = 'That answer was cut off at its longest. Go on in smaller pieces.';
+
+/** Plans with a language model that works in the scratch copy through tools. */
+export function createModelPlanner(options: ModelPlannerOptions): Planner {
+  const { provider, model, tier } = options.model;
+  return { name: 'model', model: { provider, model, tier }, propose: (input) => propose(input, options) };
+}
+
+async function propose(input: PlanningInput, options: ModelPlannerOptions): Promise<PlanningResult> {
+  const { bounds } = options;
+  const started = performance.now();
+  const deadline = AbortSignal.timeout(Math.min(bounds.seconds * 1000, 2 ** 31 - 1));
+  const signal = AbortSignal.any([input.signal, deadline]);
+  try {
+    return await plan(input, options, signal);
+  } catch (error) {
+    if (input.signal.aborted) throw interruption(input.signal);
+    if (deadline.aborted) throw boundReached('seconds', (performance.now() - started) / 1000, bounds);
+    throw error;
+  }
+}
+
+async function plan(
+  input: PlanningInput,
+  { model, bounds, max_output_tokens = longestAnswer, retry = defaultRetry }: ModelPlannerOptions,
+  signal: AbortSignal,
+): Promise<PlanningResult> {
+  const runner = new ToolRunner(input, signal);
+  if (!runner.tools.some(({ name }) => name === 'ask' || name === 'submit_plan')) {
+    throw new Refused(
+      'role_does_not_plan',
+      `role ${input.role.name} may propose ${input.role.may_propose.join(', ') || 'nothing'}; planning needs a role that may propose apply_patch or comment_issue`,
+    );
+  }
+  const names = runner.tools.map(({ name }) => name);
+  const messages = openingMessages(input, names);
+  const turns: Turn[] = [];
+  for (const turn of input.conversation.stored) {
+    turns.push(turn);
+    messages.push(...turn.messages);
+    const outcome = await replay(turn, runner);
+    if (outcome !== null) return resultOf(outcome, input, runner);
+  }
+  if (turns.length > 0) input.progress(`continuing after ${turns.length} stored steps`);
+
+  for (;;) {
+    signal.throwIfAborted();
+    const used = usedBy(turns);
+    checkBounds(used, bounds);
+    const max_tokens = Math.min(max_output_tokens, bounds.tokens - used.tokens);
+    const request = { messages, tools: runner.tools, max_tokens };
+    const answer = await askModel(model, request, signal, retry, input.progress);
+    const { added, outcome } = await act(answer, runner, signal);
+    const turn: Turn = { messages: added, usage: answer.end.usage, model: answer.end.model };
+    await input.conversation.store(turn);
+    turns.push(turn);
+    messages.push(...added);
+    if (outcome !== null) return resultOf(outcome, input, runner);
+  }
+}
+
+/** Does what the model asked for. After the call that ends the planning no other is done. */
+async function act(
+  answer: ModelAnswer,
+  runner: ToolRunner,
+  signal: AbortSignal,
+): Promise<{ added: ChatMessage[]; outcome: Outcome | null }> {
+  const { text, calls, end } = answer;
+  const said: ChatMessage = {
+    role: 'assistant',
+    content: text === '' && calls.length > 0 ? null : text,
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  const added: ChatMessage[] = [said];
+  let outcome: Outcome | null = null;
+  for (const call of calls) {
+    signal.throwIfAborted();
+    const result: ToolResult =
+      outcome === null
+        ? await runner.run(call)
+        : { content: 'not done: the planning has ended', outcome: null };
+    outcome ??= result.outcome;
+    added.push({ role: 'tool', tool_call_id: call.id, content: result.content });
+  }
+  if (outcome === null && end.finish_reason === 'length') added.push({ role: 'user', content: cutOff });
+  else if (calls.length === 0) added.push({ role: 'user', content: reminder });
+  return { added, outcome };
+}
+
+/**
+ * Brings a fresh scratch copy to where a stored turn left it. The validation is not run again: its result is in the turn.
+ * @throws Failed `conversation_replay_differs` when an edit does not come out as it did, so that nothing goes on from a wrong state
+ */
+async function replay(turn: Turn, runner: ToolRunner): Promise<Outcome | null> {
+  const [said] = turn.messages;
+  const calls: readonly ToolCall[] = said?.role === 'assistant' ? (said.tool_calls ?? []) : [];
+  const answers = new Map(
+    turn.messages.flatMap((message) =>
+      message.role === 'tool' ? [[message.tool_call_id, message.content] as const] : [],
+    ),
+  );
+  for (const call of calls) {
+    const { name } = call.function;
+    if (name === 'run_validation') continue;
+    const result = await runner.run(call);
+    if (changingTools.has(name) && result.content !== answers.get(call.id)) {
+      throw new Failed(
+        'conversation_replay_differs',
+        `the stored planning cannot be continued: ${name} now answers "${result.content.slice(0, 200)}"`,
+        { hint: 'plan the issue again' },
+      );
+    }
+    if (result.outcome !== null) return result.outcome;
+  }
+  return null;
+}
+
+function resultOf(outcome: Outcome, input: PlanningInput, runner: ToolRunner): PlanningResult {
+  const influences = influencesOf(input, runner.seen);
+  return { proposal: { ...outcome, influences }, stop_reason: 'submitted' };
+}
+
+/** Everything that the model was shown. Passages of memory may repeat an outsider's words; playbooks are our own. */
+function influencesOf(input: PlanningInput, seen: ReadonlySet<string>): Influence[] {
+  const { repository, issue, comments, context, rejections } = input;
+  return [
+    issueInfluence(repository, issue),
+    ...comments.map(commentInfluence),
+    ...context.map(
+      ({ source, layer }): Influence => ({
+        kind: 'memory',
+        source,
+        author: null,
+        trusted: layer === 'procedural',
+      }),
+    ),
+    ...rejections.map(
+      ({ by, action }): Influence => ({ kind: 'rejection', source: action, author: by, trusted: true }),
+    ),
+    ...[...seen]
+      .sort()
+      .map((path): Influence => ({ kind: 'file', source: path, author: null, trusted: true })),
+  ];
+}
+
+function interruption(signal: AbortSignal): CoreError {
+  if (signal.reason instanceof CoreError) return signal.reason;
+  return new Interrupted('cancelled', 'planning was cancelled');
+}
