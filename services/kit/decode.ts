@@ -71,15 +71,24 @@ function distinct(errors: FieldError[]): FieldError[] {
   });
 }
 
+/** JSON schemas of the codecs made here, whose structure io-ts does not show. */
+export const leafSchemas = new WeakMap<t.Mixed, Readonly<Record<string, unknown>>>();
+
+function withSchema<A>(codec: t.Type<A>, schema: Readonly<Record<string, unknown>>): t.Type<A> {
+  leafSchemas.set(codec, schema);
+  return codec;
+}
+
 /** A string that passes `test`; `rule` completes the sentence "must be …". */
 export function stringThat(name: string, rule: string, test: (text: string) => boolean): t.Type<string> {
-  return new t.Type(
+  const codec = new t.Type<string>(
     name,
     (u): u is string => typeof u === 'string' && test(u),
     (u, context) =>
       typeof u === 'string' && test(u) ? t.success(u) : t.failure(u, context, `must be ${rule}`),
     t.identity,
   );
+  return withSchema(codec, { type: 'string', description: `Must be ${rule}.` });
 }
 
 export const NonEmptyString = stringThat(
@@ -105,24 +114,26 @@ export const ObjectId = stringThat('ObjectId', 'a git object id', (text) =>
 export function integerBetween(min: number, max: number): t.Type<number> {
   const rule = `must be an integer from ${min} to ${max}`;
   const is = (u: unknown): u is number => Number.isInteger(u) && (u as number) >= min && (u as number) <= max;
-  return new t.Type(
+  const codec = new t.Type<number>(
     `integer ${min}..${max}`,
     is,
     (u, context) => (is(u) ? t.success(u) : t.failure(u, context, rule)),
     t.identity,
   );
+  return withSchema(codec, { type: 'integer', minimum: min, maximum: max });
 }
 
 /** One of a fixed list of words. */
 export function oneOf<const W extends readonly string[]>(words: W): t.Type<W[number]> {
   const is = (u: unknown): u is W[number] => typeof u === 'string' && words.includes(u);
   const rule = `must be one of ${words.join(', ')}`;
-  return new t.Type(
+  const codec = new t.Type<W[number]>(
     words.join(' | '),
     is,
     (u, context) => (is(u) ? t.success(u) : t.failure(u, context, rule)),
     t.identity,
   );
+  return withSchema(codec, { enum: [...words] });
 }
 
 export function optional<C extends t.Mixed>(codec: C): t.UnionC<[C, t.UndefinedC]> {

@@ -1,0 +1,17 @@
+import * as t from 'io-ts';
+import { integerBetween, NonEmptyString, oneOf, optional } from '../decode.ts';
+
+/** Body of `POST /v1/runs`. */
+export const PlanBody = t.strict({
+  owner: NonEmptyString,
+  repo: NonEmptyString,
+  number: integerBetween(1, 2_147_483_647),
+  /** Name of a role or its dashboard key; default `Depute`. */
+  role: optional(NonEmptyString),
+  /** Name of a forge in `config/forges.json`. */
+  forge: optional(NonEmptyString),
+  planner: optional(oneOf(['patch', 'model'])),
+  /** The run's actions are rehearsals. */
+  dry_run: optional(t.boolean),
+});
+export type PlanBody = t.TypeOf<typeof PlanBody>;

@@ -1,0 +1,98 @@
+import * as t from 'io-ts';
+import { NonEmptyString, nullable, oneOf, optional, Timestamp } from '../decode.ts';
+import { ProposedAction } from './action.ts';
+
+export const RunStatus = oneOf([
+  'planning',
+  'awaiting_approval',
+  'executing',
+  'completed',
+  'partially_completed',
+  'failed',
+  'interrupted',
+  'rejected',
+  'undone',
+  'cancelled',
+]);
+export type RunStatus = t.TypeOf<typeof RunStatus>;
+
+export const RunSummary = t.strict({
+  run_id: t.string,
+  status: RunStatus,
+  forge: t.string,
+  owner: t.string,
+  repo: t.string,
+  number: t.number,
+  title: nullable(t.string),
+  role: t.string,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  highest_risk: nullable(t.string),
+  /** Actions that wait for a decision. */
+  waiting: t.number,
+  actions: t.number,
+});
+export type RunSummary = t.TypeOf<typeof RunSummary>;
+
+/** `GET /v1/runs`, newest first. */
+export const RunList = t.strict({
+  runs: t.array(RunSummary),
+  /** Give it as `cursor` for the next page; null on the last. */
+  next_cursor: nullable(t.string),
+  /** What lies among the runs and is none, and runs that cannot be read. */
+  problems: t.array(t.string),
+});
+export type RunList = t.TypeOf<typeof RunList>;
+
+/** `GET /v1/runs/{run_id}`: what is known of a run, with its actions as they stand. */
+export const RunDetail = t.strict({
+  run_id: t.string,
+  status: RunStatus,
+  request: t.UnknownRecord,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  /** Newest event: its number and hash. */
+  head: t.strict({ seq: t.number, hash: t.string }),
+  source: nullable(t.UnknownRecord),
+  issue: nullable(t.UnknownRecord),
+  plan: nullable(t.UnknownRecord),
+  actions: t.array(ProposedAction),
+  usage: nullable(t.UnknownRecord),
+  failure: nullable(t.strict({ code: t.string, message: t.string })),
+  execution: nullable(t.UnknownRecord),
+  workspace: nullable(t.UnknownRecord),
+  undo: nullable(t.UnknownRecord),
+  cancelling: t.boolean,
+});
+export type RunDetail = t.TypeOf<typeof RunDetail>;
+
+/** Answer 202: the work goes on in the daemon; `…/events` tells how. */
+export const Accepted = t.strict({ run_id: t.string, status: RunStatus, events: t.string });
+export type Accepted = t.TypeOf<typeof Accepted>;
+
+/** Body of `POST /v1/runs/{run_id}/execute`. */
+export const ExecuteBody = t.strict({
+  /** Name of a working copy in the setting `agentd.checkouts`; left out for a run that only comments. */
+  checkout: optional(nullable(NonEmptyString)),
+  /** action_ids; left out for every action. */
+  actions: optional(nullable(t.array(NonEmptyString))),
+  dry_run: optional(t.boolean),
+});
+export type ExecuteBody = t.TypeOf<typeof ExecuteBody>;
+
+/** Body of `POST /v1/runs/{run_id}/cancel`. */
+export const CancelBody = t.strict({ reason: optional(nullable(NonEmptyString)) });
+
+/** `POST …/resume` and `…/undo` take no members. */
+export const EmptyBody = t.strict({});
+
+/** One line of `GET /v1/runs/{run_id}/events`; `data` depends on `type`. */
+export const RunEventLine = t.strict({
+  seq: t.number,
+  at: Timestamp,
+  type: t.string,
+  data: t.UnknownRecord,
+  prev: t.string,
+  hash: t.string,
+});
+export type RunEventLine = t.TypeOf<typeof RunEventLine>;
