@@ -5,7 +5,11 @@ import type { RunPage, RunQuery } from './runs/run-store.ts';
 
 /** The use cases of core-agentd. Command line and HTTP routes are two faces of this one interface. */
 export interface Agent {
+  /** Makes a run, or finds the one made with the same idempotency key, and plans it to its end. */
   planIssue(request: PlanRequest, watch: Watch): Promise<Run>;
+  /** The first half of `planIssue`, for callers that answer before the planning ends; `plan` is the second. */
+  createRun(request: PlanRequest, signal: AbortSignal): Promise<Run>;
+  plan(runId: string, watch: Watch): Promise<Run>;
   runs(query: RunQuery): Promise<RunPage>;
   /** Full id or unique prefix. */
   run(idOrPrefix: string): Promise<Run>;
@@ -30,7 +34,7 @@ export interface Agent {
   recovery(runId: string): Promise<Readonly<Record<string, unknown>>>;
   capabilities(): Promise<Readonly<Record<string, unknown>>>;
   /** The planner's tools with their JSON schemas. */
-  tools(): readonly { readonly name: string; readonly description: string; readonly parameters: unknown }[];
+  tools(): Promise<readonly { readonly name: string; readonly description: string; readonly parameters: unknown }[]>;
 }
 
 /** Who acts: the name of their token, and the scopes that it carries. */

@@ -11,24 +11,31 @@ import { actionOfKind } from './action-executor.ts';
 import { buildStep } from './build-step.ts';
 import type { BuildStep, PublishOutcome, Vcs, VcsState, Workspace } from './vcs.ts';
 
+interface Tool {
+  readonly vcs: Vcs;
+  readonly version: string;
+  readonly warning: string | null;
+}
+
 /**
  * The clone of one run and what it is built from. Both can be deleted at any time: the mirror is fetched again, the approved
  * tree is made again from the patch artifact, the clone is built again from the steps that succeeded.
  */
 export class RunWorkspace {
-  readonly vcs: Vcs;
+  readonly #chooseVcs: () => Promise<Vcs>;
   readonly #store: RunStore;
   readonly #run: Run;
   readonly #mirror: Mirror;
   readonly #cloneUrl: string;
   readonly #credential: () => Promise<GitCredential | null>;
   readonly #workspace: Workspace;
-  #version: string | null = null;
+  #chosen: Promise<Tool> | null = null;
   #opened: Promise<VcsState> | null = null;
   #tree: Promise<void> | null = null;
 
   constructor(options: {
-    readonly vcs: Vcs;
+    /** Asked when the clone is opened first, with the base commit in the mirror. */
+    readonly vcs: () => Promise<Vcs>;
     readonly store: RunStore;
     readonly run: Run;
     readonly mirror: Mirror;
@@ -37,7 +44,7 @@ export class RunWorkspace {
   }) {
     const { run } = options;
     const { target } = run.plan!;
-    this.vcs = options.vcs;
+    this.#chooseVcs = options.vcs;
     this.#store = options.store;
     this.#run = run;
     this.#mirror = options.mirror;
@@ -101,20 +108,43 @@ export class RunWorkspace {
 
   async #open(): Promise<VcsState> {
     await this.ensureTree();
-    const { version, warning } = await this.vcs.version();
-    this.#version = version;
-    let state = await this.vcs.open(this.#workspace);
+    const { vcs, warning } = await this.#tool();
+    let state = await vcs.open(this.#workspace);
     const run = await this.#store.read(this.#run.run_id);
     const done = this.#finishedSteps(run);
-    const fresh = state.branch_commit === null && done.length > 0;
-    if (run.workspace === null || fresh) {
-      const facts = this.#facts(state);
+    const lost = done.length > 0 && !(await this.#holds(done));
+    if (lost) {
+      await rm(this.#workspace.clone_dir, { recursive: true, force: true });
+      state = await vcs.open(this.#workspace);
+    }
+    if (run.workspace === null || lost) {
+      const facts = await this.facts(state);
       await this.#store.append(this.#run.run_id, () => [
         { type: 'workspace_opened', data: { vcs: facts, clone_dir: this.#workspace.clone_dir, warning } },
       ]);
     }
-    if (fresh) for (const step of done) state = await this.vcs.build(this.#workspace, step);
+    if (lost) for (const step of done) state = await vcs.build(this.#workspace, step);
     return state;
+  }
+
+  /** Whether the clone holds what the steps that succeeded made; a deleted or half rebuilt one does not. */
+  async #holds(done: readonly BuildStep[]): Promise<boolean> {
+    const { branch, tree } = this.#run.plan!.target;
+    const { vcs } = await this.#tool();
+    const state = await vcs.inspect(this.#workspace, branch);
+    if (state.branch_commit === null) return false;
+    return done.every(({ kind }) => kind === 'create_branch') || state.tree === tree;
+  }
+
+  /** The adapter, chosen when the base commit is there to look at. */
+  #tool(): Promise<Tool> {
+    this.#chosen ??= this.#choose();
+    return this.#chosen;
+  }
+
+  async #choose(): Promise<Tool> {
+    const vcs = await this.#chooseVcs();
+    return { vcs, ...(await vcs.version()) };
   }
 
   #finishedSteps(run: Run): BuildStep[] {
@@ -128,12 +158,14 @@ export class RunWorkspace {
 
   async state(): Promise<VcsState> {
     await this.open();
-    return this.vcs.inspect(this.#workspace, this.#run.plan!.target.branch);
+    const { vcs } = await this.#tool();
+    return vcs.inspect(this.#workspace, this.#run.plan!.target.branch);
   }
 
   async build(step: BuildStep): Promise<VcsFacts> {
     await this.open();
-    return this.#facts(await this.vcs.build(this.#workspace, step));
+    const { vcs } = await this.#tool();
+    return this.facts(await vcs.build(this.#workspace, step));
   }
 
   /**
@@ -142,8 +174,9 @@ export class RunWorkspace {
    */
   async restore(operation: string): Promise<void> {
     await this.open();
+    const { vcs } = await this.#tool();
     try {
-      await this.vcs.restore(this.#workspace, operation);
+      await vcs.restore(this.#workspace, operation);
     } catch {
       await this.discard();
       await this.open();
@@ -157,7 +190,8 @@ export class RunWorkspace {
 
   async publish(branch: string, commit: string, expected: string | null): Promise<PublishOutcome> {
     await this.open();
-    return this.vcs.publish(this.#workspace, {
+    const { vcs } = await this.#tool();
+    return vcs.publish(this.#workspace, {
       branch,
       commit,
       expected,
@@ -166,7 +200,8 @@ export class RunWorkspace {
   }
 
   async unpublish(branch: string, commit: string): Promise<PublishOutcome> {
-    return this.vcs.unpublish(this.#workspace, {
+    const { vcs } = await this.#tool();
+    return vcs.unpublish(this.#workspace, {
       branch,
       commit,
       expected: commit,
@@ -178,20 +213,10 @@ export class RunWorkspace {
     return this.#credential();
   }
 
-  #facts(state: VcsState): VcsFacts {
+  async facts(state: VcsState): Promise<VcsFacts> {
+    const { vcs, version } = await this.#tool();
     const { operation_id, change_id, commit, tree } = state;
-    return {
-      kind: this.vcs.kind,
-      version: this.#version ?? 'unknown',
-      operation_id,
-      change_id,
-      commit,
-      tree,
-    };
-  }
-
-  facts(state: VcsState): VcsFacts {
-    return this.#facts(state);
+    return { kind: vcs.kind, version, operation_id, change_id, commit, tree };
   }
 
   /** Files of the change that moved on the base branch since the plan was made. */

@@ -4,7 +4,8 @@ import { Conflict, codeOf, messageOf, Refused } from '#kit/errors.ts';
 import type { Influence, Target, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
-import { changesBetween, patchBetween } from '../git/tree.ts';
+import { copyTree } from '../git/objects.ts';
+import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { executorLease } from '../runs/lease-name.ts';
 import type { Run } from '../runs/run.ts';
@@ -17,7 +18,8 @@ import { type IssueText, maskSecrets, StoredIssue, trustedAssociations } from '.
 import type { ContextPassage, Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
 import type { Policy } from './policy.ts';
 import { type Common, proposeChange, proposeComment } from './propose-actions.ts';
-import type { ScratchCopy, TreeReader } from './scratch-copy.ts';
+import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
+import type { TreeReader } from './scratch-copy.ts';
 import { requireNoSecrets, type SecretFinder } from './secrets.ts';
 import { storedConversation } from './stored-conversation.ts';
 import { changeForAnotherRole } from './texts.ts';
@@ -29,15 +31,14 @@ export interface PlanningPorts {
   readonly context: Context | null;
   readonly forge: (name: string) => Forge;
   readonly mirror: (forge: string, repository: Repository) => Promise<Mirror>;
-  readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<ScratchCopy>;
-  readonly tree: (mirror: Mirror, commitOrTree: string) => TreeReader;
+  readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<GitScratchCopy>;
   readonly planner: (name: string, role: Role) => Planner;
   readonly role: (name: string) => Role;
   readonly findValidation: (tree: TreeReader, repository: Repository) => Promise<ValidationPlan | null>;
   /** Name of the sandbox that validations use here; null where there is none, with the reason. */
   readonly sandbox: () => Promise<{ readonly kind: string | null; readonly reason: string }>;
   readonly validate: (
-    mirror: Mirror,
+    gitDir: string,
     base: string,
     tree: string,
     plan: ValidationPlan,
@@ -115,7 +116,7 @@ export class PlanIssue {
     const sources = await this.#readSources(run, watch);
     run = await store.read(runId);
     const { mirror, base_commit, repository } = sources;
-    const base = this.#ports.tree(mirror, base_commit);
+    const base = treeReader(mirror.dir, base_commit);
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
     const validation = await this.#ports.findValidation(base, repository);
     const sandbox = await this.#ports.sandbox();
@@ -278,14 +279,14 @@ export class PlanIssue {
 
   #validator(
     sources: Sources,
-    scratch: ScratchCopy,
+    scratch: GitScratchCopy,
     plan: ValidationPlan | null,
     sandbox: string | null,
   ): PlanningInput['validate'] {
     if (plan === null || sandbox === null) return null;
     return async (signal) => {
       const { tree } = await scratch.diff();
-      return this.#ports.validate(sources.mirror, sources.base_commit, tree, plan, signal);
+      return this.#ports.validate(scratch.gitDir, sources.base_commit, tree, plan, signal);
     };
   }
 
@@ -293,7 +294,7 @@ export class PlanIssue {
     run: Run,
     common: Common,
     proposal: Proposal,
-    scratch: ScratchCopy,
+    scratch: GitScratchCopy,
     sources: Sources,
     role: Role,
     validation: ValidationPlan | null,
@@ -312,10 +313,10 @@ export class PlanIssue {
     }
     const { mirror, base_commit } = sources;
     const { tree } = await scratch.diff();
-    const files = await changesBetween(mirror.dir, base_commit, tree);
+    const files = await changesBetween(scratch.gitDir, base_commit, tree);
     if (files.length === 0)
       throw new Refused('change_empty', 'the planner proposed a change, but no file differs from the base');
-    const patch = await patchBetween(mirror.dir, base_commit, tree);
+    const patch = await patchBetween(scratch.gitDir, base_commit, tree);
     requireSmall(files.length, patch.length, policy);
     requireNoSecrets(patch, secrets);
     if (!role.may_propose.includes('apply_patch')) {
@@ -334,11 +335,12 @@ export class PlanIssue {
     }
     const branch = branchName(run.request.number, sources.issue.title, run.run_id);
     const target: Target = { ...common.target, branch, tree };
+    await copyTree(scratch.gitDir, mirror.dir, tree, base_commit);
     const digest = await store.putArtifact(run.run_id, patch);
-    const after = this.#ports.tree(mirror, tree);
+    const after = treeReader(scratch.gitDir, tree);
     const facts = await changeFacts(
       files,
-      this.#ports.tree(mirror, base_commit),
+      treeReader(mirror.dir, base_commit),
       after,
       validation,
       common.influences,

@@ -1,4 +1,5 @@
 import { Refused } from '#kit/errors.ts';
+import { findSecrets, fingerprintOf, secretSpans } from '#kit/redaction/find-secrets.ts';
 
 export interface FoundSecret {
   /** For example `GitHub token`. */
@@ -40,4 +41,22 @@ export function requireNoSecrets(patch: Uint8Array, secrets: SecretFinder): void
       hint: 'If it is harmless, add its fingerprint to released_secrets in policy.json and plan again.',
     },
   );
+}
+
+/** Finds and masks what looks like a secret, except what a person released by its fingerprint. */
+export function secretFinder(released: readonly string[]): SecretFinder {
+  const harmless = new Set(released);
+  return {
+    find: (text) => findSecrets(text).filter(({ fingerprint }) => !harmless.has(fingerprint)),
+    mask(text) {
+      let masked = '';
+      let from = 0;
+      for (const { kind, start, end } of secretSpans(text)) {
+        if (harmless.has(fingerprintOf(text.slice(start, end)))) continue;
+        masked += `${text.slice(from, start)}[redacted ${kind}]`;
+        from = end;
+      }
+      return masked + text.slice(from);
+    },
+  };
 }

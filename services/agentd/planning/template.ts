@@ -5,7 +5,7 @@ const pattern = /\{\{([a-z_]+)\}\}/g;
 
 /** Text from outside, made unable to open a slot: `{{` becomes `{ {`. */
 export function withoutSlots(text: string): string {
-  return text.replaceAll('{{', '{ {');
+  return text.replaceAll(/\{(?=\{)/g, '{ ');
 }
 
 /** Fills the slots of an approved template. Everything else stays byte for byte. */

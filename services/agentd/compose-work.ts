@@ -1,0 +1,196 @@
+import { join } from 'node:path';
+import { readConcern } from '#kit/config/concern.ts';
+import type { Settings } from '#kit/config/settings.ts';
+import { codeOf, CoreError, Failed, messageOf } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import { httpContext } from './adapters/context/http-context.ts';
+import { createForges, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
+import { openAiCompatibleModel } from './adapters/models/openai-compatible.ts';
+import { chooseSandbox } from './adapters/sandboxes/registry.ts';
+import { chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
+import { actionKinds } from './action.ts';
+import type { Work } from './core-agent.ts';
+import type { Executors } from './execution/action-executor.ts';
+import { ExecuteApproved } from './execution/execute-approved.ts';
+import { applyPatch } from './execution/kinds/apply-patch.ts';
+import { commentIssue } from './execution/kinds/comment-issue.ts';
+import { commit } from './execution/kinds/commit.ts';
+import { createBranch } from './execution/kinds/create-branch.ts';
+import { openPullRequest } from './execution/kinds/open-pull-request.ts';
+import { pushBranch } from './execution/kinds/push-branch.ts';
+import { runValidation } from './execution/kinds/run-validation.ts';
+import { RunWorkspace } from './execution/run-workspace.ts';
+import { UndoRun } from './execution/undo-run.ts';
+import { exportTree } from './git/export-tree.ts';
+import { openMirror } from './git/mirror.ts';
+import { createModelPlanner } from './planning/model-planner/model-planner.ts';
+import { tools } from './planning/model-planner/tools.ts';
+import { createPatchPlanner } from './planning/patch-planner/patch-planner.ts';
+import { PlanIssue } from './planning/plan-issue.ts';
+import type { Planner, Role } from './planning/planner.ts';
+import { Policy } from './planning/policy.ts';
+import { AgentsConfig, checkAgentsConfig, plannerFor, roleNamed } from './planning/roles.ts';
+import { createScratchCopy } from './planning/scratch/git-scratch-copy.ts';
+import { secretFinder } from './planning/secrets.ts';
+import type { Run } from './runs/run.ts';
+import type { RunStore } from './runs/run-store.ts';
+import { ValidationConfig } from './validation/configuration.ts';
+import { planValidation } from './validation/detect.ts';
+import { createValidation, type Validation } from './validation/validation.ts';
+
+export interface WorkOptions {
+  readonly folders: Folders;
+  readonly settings: Settings;
+  readonly store: RunStore;
+}
+
+/** Puts planning and execution together from the configuration. */
+export function composeWork({ folders, settings, store }: WorkOptions): Work {
+  const policy = readConcern(Policy, 'policy', folders);
+  const agents = checkAgentsConfig(readConcern(AgentsConfig, 'agents', folders));
+  const validationConfig = readConcern(ValidationConfig, 'validation', folders);
+  const forges = createForges(readConcern(ForgesConfig, 'forges', folders), {
+    stateDir: folders.state,
+    configDir: folders.config,
+    secretsDir: folders.secrets,
+  });
+  const secrets = secretFinder(policy.released_secrets);
+
+  let validation: Promise<Validation> | null = null;
+  function openValidation(): Promise<Validation> {
+    validation ??= chooseSandbox(validationConfig.sandbox, validationConfig.allow_unsandboxed, {
+      ...validationConfig,
+      hidden: [folders.state, folders.config],
+    })
+      .then((sandbox) => createValidation({ stateDir: folders.state, sandbox, exportTree }))
+      .catch((error) => {
+        validation = null;
+        throw error;
+      });
+    return validation;
+  }
+
+  function forgeNamed(name: string) {
+    const forge = forges.get(name);
+    if (forge !== undefined) return forge;
+    throw new Failed('forge_not_configured', `forge '${name}' is not in config/forges.json any more; it has ${[...forges.keys()].join(', ')}`);
+  }
+
+  async function executorsOf(run: Run): Promise<Executors> {
+    const { target } = run.plan!;
+    const forge = forgeNamed(target.forge);
+    const mirror = await openMirror({ stateDir: folders.state, ...target });
+    const workspace = new RunWorkspace({
+      vcs: () => chooseVcs({ setting: run.workspace?.vcs.kind ?? settings.vcs, mirror_dir: mirror.dir, base_commit: target.base_commit, state_dir: folders.state }),
+      store,
+      run,
+      mirror,
+      state_dir: folders.state,
+      credential: () => forge.gitCredential(),
+    });
+    return {
+      create_branch: createBranch(workspace),
+      apply_patch: applyPatch(workspace),
+      run_validation: runValidation(workspace, openValidation, store),
+      commit: commit(workspace),
+      push_branch: pushBranch(workspace, forge, policy, store),
+      open_pull_request: openPullRequest(workspace, forge, forge, policy, store),
+      comment_issue: commentIssue(forge, forge),
+    };
+  }
+
+  function plannerNamed(name: string, role: Role): Planner {
+    if (name === 'patch') return createPatchPlanner();
+    const endpoint = agents.planner.endpoint;
+    const tier = endpoint?.tiers[role.tier];
+    if (endpoint === null || tier === undefined) {
+      throw new Failed('model_not_configured', `planner '${name}' with tier '${role.tier}' is not configured in config/agents.json`);
+    }
+    const model = openAiCompatibleModel({
+      base_url: endpoint.base_url,
+      credential_file: endpoint.credential_file === null ? null : join(folders.secrets, endpoint.credential_file),
+      model: tier.model,
+      tier: role.tier,
+      price: tier.price,
+      max_tokens_field: tier.max_tokens_field,
+    });
+    return createModelPlanner({ model, bounds: agents.planner.bounds, max_output_tokens: tier.max_output_tokens });
+  }
+
+  async function sandboxKind(): Promise<{ kind: string | null; reason: string }> {
+    try {
+      return { kind: (await openValidation()).sandbox, reason: '' };
+    } catch (error) {
+      if (codeOf(error) !== 'sandbox_unavailable') throw error;
+      return { kind: null, reason: messageOf(error) };
+    }
+  }
+
+  const planIssue = new PlanIssue({
+    store,
+    policy,
+    context: settings.context.url === null ? null : httpContext(settings.context.url),
+    forge: forgeNamed,
+    mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
+    scratch: (mirror, run, base_commit) =>
+      createScratchCopy({ gitDir: mirror.dir, base_commit, folder: join(folders.state, 'scratch', run.run_id) }),
+    planner: plannerNamed,
+    role: (name) => roleNamed(agents, name),
+    findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
+    sandbox: sandboxKind,
+    async validate(gitDir, base_commit, tree, plan, signal) {
+      const report = await (await openValidation()).run({ mirror_dir: gitDir, base_commit, tree, plan, signal });
+      const output = report.steps.map(({ run, exit_code, log }) => `$ ${run}\n${Buffer.from(log).toString('utf8')}\n(exit status ${exit_code})`);
+      return { passed: report.passed, output: output.join('\n') };
+    },
+    secrets,
+  });
+
+  return {
+    planIssue,
+    executeApproved: new ExecuteApproved(store, executorsOf, policy),
+    undoRun: new UndoRun(store, executorsOf),
+    approvalDays: () => policy.approval.expires_after_days,
+    tools: () => tools,
+    async runRequest(request, signal) {
+      const forge = await forgeFor(forges, request, signal);
+      const { owner, repo } = await forge.repository(request, signal);
+      return {
+        forge: forge.name,
+        owner,
+        repo,
+        number: request.number,
+        role: roleNamed(agents, request.role ?? 'Depute').name,
+        planner: plannerFor(agents, request.planner),
+        dry_run: request.dry_run ?? false,
+        requested_by: request.by.name,
+        idempotency_key: request.idempotency_key ?? null,
+      };
+    },
+    async capabilities() {
+      return {
+        action_kinds: actionKinds,
+        forges: [...forges.values()].map((forge) => {
+          const missing = forge.missing();
+          return { name: forge.name, kind: forge.kind, works: missing === null, reason: missing };
+        }),
+        vcs: await Promise.all(vcsAdapters(folders.state).map(async (vcs) => ({ kind: vcs.kind, ...(await works(() => vcs.version())) }))),
+        sandbox: await sandboxKind().then(({ kind, reason }) => ({ kind, works: kind !== null, reason: reason || null })),
+        planners: [
+          { name: 'patch', works: true, reason: null },
+          { name: 'model', works: agents.planner.endpoint !== null, reason: agents.planner.endpoint === null ? 'planner.endpoint in config/agents.json is null' : null },
+        ],
+        roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({ name, key, purpose, may_propose })),
+      };
+    },
+  };
+}
+
+async function works<T extends object>(check: () => Promise<T>): Promise<object> {
+  try {
+    return { works: true, reason: null, ...(await check()) };
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    return { works: false, reason: error.message };
+  }
+}

@@ -1,0 +1,194 @@
+import { setTimeout } from 'node:timers/promises';
+import { codeOf, Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
+import type {
+  Agent,
+  DecisionRequest,
+  ExecutionRequest,
+  Person,
+  PlanRequest,
+  PruneRequest,
+  Watch,
+} from './agent.ts';
+import { cancelRun } from './execution/cancel-run.ts';
+import { checkScope, decideActions } from './execution/approval.ts';
+import type { ExecuteApproved } from './execution/execute-approved.ts';
+import type { UndoRun } from './execution/undo-run.ts';
+import type { PlanIssue } from './planning/plan-issue.ts';
+import type { FileRunStore } from './runs/file-run-store.ts';
+import type { RunRequest } from './runs/event.ts';
+import type { Run } from './runs/run.ts';
+import type { Lease, RunPage, RunQuery } from './runs/run-store.ts';
+
+/** The parts that do the work; loaded when they are needed first, because looking at runs needs none of them. */
+export interface Work {
+  readonly planIssue: PlanIssue;
+  readonly executeApproved: ExecuteApproved;
+  readonly undoRun: UndoRun;
+  /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
+  runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest>;
+  approvalDays(): number;
+  capabilities(): Promise<Readonly<Record<string, unknown>>>;
+  tools(): ReturnType<Agent['tools']>;
+}
+
+/** The use cases over one run store. */
+export class CoreAgent implements Agent {
+  readonly #store: FileRunStore;
+  readonly #work: () => Promise<Work>;
+
+  constructor(store: FileRunStore, work: () => Promise<Work>) {
+    this.#store = store;
+    this.#work = work;
+  }
+
+  async planIssue(request: PlanRequest, watch: Watch): Promise<Run> {
+    const run = await this.createRun(request, watch.signal);
+    return isPlanned(run) ? run : this.plan(run.run_id, watch);
+  }
+
+  async createRun(request: PlanRequest, signal: AbortSignal): Promise<Run> {
+    checkScope(request.by, 'plan');
+    const work = await this.#work();
+    const wanted = await work.runRequest(request, signal);
+    return wanted.idempotency_key === null ? this.#store.create(wanted) : this.#createOnce(wanted, signal);
+  }
+
+  /** The same key for the same issue names the same run, also when two ask at once. */
+  async #createOnce(wanted: RunRequest, signal: AbortSignal): Promise<Run> {
+    const { forge, owner, repo, number, idempotency_key } = wanted;
+    const lease = await this.#patientLease(`plan ${forge}/${owner}/${repo}#${number}`, signal);
+    try {
+      let cursor: string | null = null;
+      do {
+        const page: RunPage = await this.#store.list({ limit: 100, forge, owner, repo, number, ...(cursor === null ? {} : { cursor }) });
+        for (const { run_id } of page.runs) {
+          const run = await this.#store.read(run_id);
+          if (run.request.idempotency_key === idempotency_key) return run;
+        }
+        cursor = page.next_cursor;
+      } while (cursor !== null);
+      return await this.#store.create(wanted);
+    } finally {
+      lease.release();
+    }
+  }
+
+  async #patientLease(name: string, signal: AbortSignal): Promise<Lease> {
+    for (;;) {
+      try {
+        return await this.#store.lease(name);
+      } catch (error) {
+        if (codeOf(error) !== 'lease_held') throw error;
+        await setTimeout(50, undefined, { signal });
+      }
+    }
+  }
+
+  async plan(runId: string, watch: Watch): Promise<Run> {
+    return (await this.#work()).planIssue.plan(runId, watch);
+  }
+
+  runs(query: RunQuery) {
+    return this.#store.list(query);
+  }
+
+  async run(idOrPrefix: string): Promise<Run> {
+    return this.#store.read(await this.#store.resolve(idOrPrefix));
+  }
+
+  events(runId: string, afterSeq: number) {
+    return this.#store.events(runId, afterSeq);
+  }
+
+  async diff(runId: string): Promise<Uint8Array> {
+    const { plan } = await this.#store.read(runId);
+    if (plan?.patch == null) return new Uint8Array();
+    return this.#store.artifact(runId, plan.patch);
+  }
+
+  artifact(runId: string, digest: string): Promise<Uint8Array> {
+    return this.#store.artifact(runId, digest);
+  }
+
+  async decide(request: DecisionRequest): Promise<Run> {
+    checkScope(request.by, 'approve');
+    const days = (await this.#work()).approvalDays();
+    const run = await this.#store.append(request.run_id, (now) => decideActions(now, request, days));
+    await this.#store.writeViews(request.run_id);
+    return run;
+  }
+
+  async execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
+    checkScope(request.by, 'execute');
+    const { executeApproved } = await this.#work();
+    return executeApproved.execute({ ...request, kind: 'execute' }, watch);
+  }
+
+  /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
+  async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
+    const run = await this.#store.read(request.run_id);
+    const { planIssue, executeApproved, undoRun } = await this.#work();
+    if (run.undo !== null && run.status !== 'undone') {
+      checkScope(request.by, 'execute');
+      return undoRun.undo(request, watch);
+    }
+    if (run.plan === null && (run.status === 'planning' || run.status === 'interrupted')) {
+      checkScope(request.by, 'plan');
+      return planIssue.plan(request.run_id, watch);
+    }
+    if (run.execution === null || run.status === 'completed' || run.status === 'undone' || run.status === 'cancelled') {
+      throw new Conflict('nothing_to_resume', `run ${run.run_id} is ${run.status}; there is nothing to resume`);
+    }
+    checkScope(request.by, 'execute');
+    const { repo_dir, selected, dry_run } = run.execution;
+    const options = { run_id: run.run_id, kind: 'resume' as const, repo_dir, actions: selected, dry_run, by: request.by };
+    return executeApproved.execute(options, watch);
+  }
+
+  async undoPlan(runId: string) {
+    return (await this.#work()).undoRun.preview(runId);
+  }
+
+  async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
+    checkScope(request.by, 'execute');
+    return (await this.#work()).undoRun.undo(request, watch);
+  }
+
+  async cancel(request: { readonly run_id: string; readonly by: Person; readonly reason: string | null }): Promise<Run> {
+    checkScope(request.by, 'plan');
+    return cancelRun(this.#store, request);
+  }
+
+  verify(runId: string) {
+    return this.#store.verify(runId);
+  }
+
+  prune(request: PruneRequest) {
+    if (Number.isNaN(Date.parse(request.before))) {
+      throw new InvalidInput('invalid_input', `'${request.before}' is not a date and time`);
+    }
+    return this.#store.prune(request);
+  }
+
+  async recovery(runId: string): Promise<Readonly<Record<string, unknown>>> {
+    const run = await this.#store.read(runId);
+    if (run.workspace === null) {
+      throw new NotFound('no_recovery_manifest', `run ${runId} is ${run.status}; it has built nothing to recover yet`);
+    }
+    const { recoveryManifest } = await import('./runs/recovery-manifest.ts');
+    return { ...recoveryManifest(run) };
+  }
+
+  async capabilities() {
+    return (await this.#work()).capabilities();
+  }
+
+  async tools() {
+    return (await this.#work()).tools();
+  }
+}
+
+/** A run found by its idempotency key may be planned already, or have failed. */
+function isPlanned(run: Run): boolean {
+  return run.plan !== null || run.failure !== null || run.status === 'cancelled';
+}

@@ -1,0 +1,70 @@
+import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { readConcern } from '#kit/config/concern.ts';
+import { describeSettings, readSettings } from '#kit/config/settings.ts';
+import { environment } from '#kit/environment.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import type { Services } from './cli/services.ts';
+import { CoreAgent } from './core-agent.ts';
+import { createRunStore } from './runs/file-run-store.ts';
+
+/**
+ * The composition root of core-agentd. Nothing is opened or loaded before it is asked for: looking at runs loads neither forges
+ * nor planners.
+ */
+export function openServices({ home }: { readonly home: string | undefined; readonly verbose: boolean }): Services {
+  const folders = resolveFolders({ home }, environment);
+  const sources = { flags: {}, environment, folders };
+  const store = createRunStore({ stateDir: folders.state });
+  const agent = new CoreAgent(store, async () => {
+    work ??= import('./compose-work.ts').then(({ composeWork }) =>
+      composeWork({ folders, settings: readSettings(sources), store }),
+    );
+    return work;
+  });
+  let work: Promise<import('./core-agent.ts').Work> | undefined;
+
+  return {
+    agent: async () => agent,
+    async person() {
+      const { ensureTokens, ownToken } = await import('#kit/tokens.ts');
+      ensureTokens(folders);
+      const { name, scopes } = ownToken(folders);
+      return { name, scopes };
+    },
+    settings: async () => describeSettings(sources),
+    async approvalDays() {
+      const { Policy } = await import('./planning/policy.ts');
+      return readConcern(Policy, 'policy', folders).approval.expires_after_days;
+    },
+    async localForge() {
+      const { ForgesConfig, localForgeDesk } = await import('./adapters/forges/registry.ts');
+      return localForgeDesk(readConcern(ForgesConfig, 'forges', folders), {
+        stateDir: folders.state,
+        configDir: folders.config,
+        secretsDir: folders.secrets,
+      });
+    },
+    async serve(signal) {
+      const { serve } = await import('./serve.ts');
+      await serve({ agent, folders, settings: readSettings(sources), signal });
+    },
+    close: async () => store.close(),
+  };
+}
+
+export const version: string = JSON.parse(
+  readFileSync(fileURLToPath(new URL('../../package.json', import.meta.url)), 'utf8'),
+).version;
+
+if (import.meta.main) {
+  const { runCommandLine } = await import('./cli/command-line.ts');
+  process.exitCode = await runCommandLine({
+    args: process.argv.slice(2),
+    program: 'core-agentd',
+    version,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    open: openServices,
+  });
+}
