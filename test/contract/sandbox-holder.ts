@@ -1,0 +1,13 @@
+import { sandboxes } from '../../services/agentd/adapters/sandboxes/registry.ts';
+import { toolPaths } from '../../services/agentd/adapters/sandboxes/tool-paths.ts';
+
+/** A process for tests to kill: runs a command in a sandbox, `sandbox-holder.ts <kind> <workspace> <command>`. */
+const [kind, workspace, command] = process.argv.slice(2) as [keyof typeof sandboxes, string, string];
+await sandboxes[kind]({ tools: toolPaths([], []), networkEnvironment: {} }).run({
+  workspace,
+  mounts: [],
+  command,
+  network: false,
+  limits: { seconds: 60, memory_mib: 256, processes: 32, output_bytes: 1024 },
+  onOutput: (chunk) => process.stdout.write(chunk),
+});

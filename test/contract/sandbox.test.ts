@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { sandboxes } from '../../services/agentd/adapters/sandboxes/registry.ts';
+import { toolPaths } from '../../services/agentd/adapters/sandboxes/tool-paths.ts';
+import { needs } from '../needs.ts';
+import { isolationContract, running, sandboxContract } from './sandbox.contract.ts';
+
+const options = { tools: toolPaths([], []), networkEnvironment: {} };
+
+for (const kind of ['bubblewrap', 'unshare'] as const) {
+  describe(`The ${kind} sandbox`, () => {
+    before(function () {
+      needs(this, kind);
+    });
+    sandboxContract(() => sandboxes[kind](options));
+    isolationContract(() => sandboxes[kind](options));
+
+    it('ends with the process that started it, even by SIGKILL', async () => {
+      const workspace = mkdtempSync(join(tmpdir(), 'core-sandbox-test-'));
+      const sleep = `sleep 60.${randomInt(1e9, 1e10)}`;
+      const holder = spawn(
+        process.execPath,
+        [
+          fileURLToPath(new URL('sandbox-holder.ts', import.meta.url)),
+          kind,
+          workspace,
+          `(setsid ${sleep} &); echo up; ${sleep}`,
+        ],
+        { stdio: ['ignore', 'pipe', 'inherit'] },
+      );
+      try {
+        await once(holder.stdout, 'data');
+        for (let left = 100; left > 0 && running(sleep).length < 2; left--) await delay(20);
+        expect(running(sleep)).to.have.length(2);
+        holder.kill('SIGKILL');
+        for (let left = 100; left > 0 && running(sleep).length > 0; left--) await delay(20);
+        expect(running(sleep)).to.deep.equal([]);
+      } finally {
+        holder.kill('SIGKILL');
+        rmSync(workspace, { recursive: true, force: true });
+      }
+    });
+  });
+}
+
+describe('Running without a sandbox', () => {
+  before(function () {
+    if (process.platform !== 'linux') this.skip();
+  });
+  sandboxContract(() => sandboxes.none(options));
+});
