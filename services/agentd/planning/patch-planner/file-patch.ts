@@ -10,6 +10,8 @@ export interface Hunk {
 export interface FilePatch {
   /** `diff --git` and the extended header; empty for a plain unified diff. */
   readonly extended: readonly string[];
+  /** The names in `diff --git`, which has both even where one side does not exist; null where it cannot be read. */
+  readonly header: { readonly old: string; readonly new: string } | null;
   /** Names as written, with whatever prefix; null is `/dev/null`. */
   readonly old_name: string | null;
   readonly new_name: string | null;
@@ -110,6 +112,7 @@ class Scanner {
     }
     this.files.push({
       extended,
+      header,
       old_name,
       new_name,
       has_names,
@@ -129,6 +132,7 @@ class Scanner {
     }
     this.files.push({
       extended: [],
+      header: null,
       old_name: names.old,
       new_name: names.new,
       has_names: true,

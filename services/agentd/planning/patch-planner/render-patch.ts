@@ -16,31 +16,32 @@ export interface ResolvedPatch {
 export function resolveNames(file: FilePatch, files: ReadonlySet<string>): ResolvedPatch {
   const isMove = file.extended.some((line) => /^(?:rename|copy) from /.test(line));
   if (isMove && !file.has_names) return { file, old_path: file.old_name, new_path: file.new_name };
-  const { old_name, new_name } = file;
+  const { old_name, new_name, header } = file;
   const creates = file.extended.some((line) => line.startsWith('new file mode')) || startsAtNothing(file);
   const deletes = file.extended.some((line) => line.startsWith('deleted file mode'));
-  const strip = isMove ? 0 : prefixOf(old_name, new_name, files, creates);
+  const named = header ?? { old: old_name, new: new_name };
+  const mayBeDeeper = header === null && !creates;
+  const strip = isMove ? 0 : prefixOf(named.old, named.new, mayBeDeeper ? files : new Set());
   const old_path = old_name === null ? null : stripped(old_name, strip);
   const new_path = new_name === null ? null : stripped(new_name, strip);
   const isNew = creates && (old_path === null || !files.has(old_path));
   return { file, old_path: isNew ? null : old_path, new_path: deletes ? null : new_path };
 }
 
-function prefixOf(
-  old_name: string | null,
-  new_name: string | null,
-  files: ReadonlySet<string>,
-  creates: boolean,
-): number {
+function prefixOf(old_name: string | null, new_name: string | null, files: ReadonlySet<string>): number {
+  // With a prefix the two sides never have the same name.
+  if (old_name !== null && old_name === new_name) return nearest(old_name, files);
   if (hasGitPrefix(old_name, new_name)) return 1;
-  const known = old_name ?? new_name ?? '';
-  if (!creates) {
-    for (let count = 0; count < known.split('/').length; count += 1) {
-      if (files.has(stripped(known, count) ?? '')) return count;
-    }
-  }
-  const differ = old_name !== null && new_name !== null && old_name !== new_name;
+  const found = nearest(old_name ?? new_name ?? '', files);
+  if (found > 0) return found;
+  const differ = old_name !== null && new_name !== null;
   return differ && stripped(old_name, 1) === stripped(new_name, 1) ? 1 : 0;
+}
+
+/** The fewest folders to take away until a file of the repository is named; 0 where none is. */
+function nearest(name: string, files: ReadonlySet<string>): number {
+  const counts = name.split('/').map((_, count) => count);
+  return counts.find((count) => files.has(stripped(name, count) ?? '')) ?? 0;
 }
 
 /** `a/` and `b/`, or what `diff.mnemonicPrefix` writes. */

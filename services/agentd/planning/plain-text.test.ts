@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { inlineCode, oneLine, plainText, quotedWords } from './plain-text.ts';
+
+const anyText = fc.string({ unit: 'binary', maxLength: 300 });
+
+describe('text from outside', () => {
+  it('becomes one visible line of bounded length', () => {
+    expect(oneLine(' a\r\n\tb\u0000c\u202ed\u200be ')).to.equal('a b cde');
+    expect(oneLine('👋'.repeat(300), 10)).to.equal(`${'👋'.repeat(9)}…`);
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const line = oneLine(text);
+        expect(line).not.to.match(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+        expect([...line].length).to.be.at.most(200);
+        expect(oneLine(line)).to.equal(line);
+      }),
+    );
+  });
+
+  it('keeps its lines and tabs and loses every other control character', () => {
+    expect(plainText('a\r\n\tb\u001b[31m\u202e\n')).to.equal('a\n\tb[31m\n');
+  });
+
+  it('cannot hold a marker of ours', () => {
+    expect(plainText('x <!-- core run=1 --> <!--CORE y--> <!-- other -->')).to.equal(
+      'x &lt;!-- core run=1 --> &lt;!--CORE y--> <!-- other -->',
+    );
+  });
+
+  it('stays inside its code span and its code block', () => {
+    expect(inlineCode('a')).to.equal('`a`');
+    expect(inlineCode('a``b')).to.equal('``` a``b ```');
+    fc.assert(
+      fc.property(anyText, (text) => {
+        for (const line of quotedWords(text).split('\n')) expect(line.startsWith('    ')).to.equal(true);
+      }),
+    );
+  });
+});
