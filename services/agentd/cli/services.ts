@@ -1,3 +1,4 @@
+import type { SettingRow } from '#kit/config/settings.ts';
 import type { Agent, Person } from '../agent.ts';
 import type { Stream } from './terminal.ts';
 
@@ -14,13 +15,6 @@ export interface Services {
   /** Runs the daemon until `signal` is aborted. */
   serve(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
-}
-
-export interface SettingRow {
-  readonly key: string;
-  readonly value: unknown;
-  readonly source: string;
-  readonly where: string | null;
 }
 
 /** The desk of the local forge: what a person does there by hand. */

@@ -1,4 +1,7 @@
+import type { SettingRow } from '#kit/config/settings.ts';
+import { environment } from '#kit/environment.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
 import type { RunStatus } from '../../runs/run.ts';
 import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
@@ -99,8 +102,18 @@ export async function verify(context: CommandContext, id: string): Promise<numbe
 }
 
 export async function configShow(context: CommandContext): Promise<number> {
-  const rows = await context.services.settings();
+  const { state, config, origin } = resolveFolders({ home: context.suggestions.home }, environment);
+  const rows: SettingRow[] = [
+    folderRow('folder.state', state, origin.state),
+    folderRow('folder.config', config, origin.config),
+    ...(await context.services.settings()),
+  ];
   if (context.json) writeJson(context.terminal, rows);
   else context.terminal.out(settingsView(rows, context.terminal));
   return exitCodes.done;
+}
+
+function folderRow(key: string, value: string, origin: string): SettingRow {
+  const source = origin === 'default' ? 'default' : origin.startsWith('--') ? 'flag' : 'environment';
+  return { key, value, source, where: origin === 'default' ? 'XDG base directories' : origin };
 }

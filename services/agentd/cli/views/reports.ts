@@ -1,7 +1,7 @@
+import type { SettingRow } from '#kit/config/settings.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import type { Run } from '../../runs/run.ts';
 import { type Cell, table } from '../layout.ts';
-import type { SettingRow } from '../services.ts';
 import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 import { runName } from './plan-view.ts';
@@ -81,7 +81,7 @@ export function settingsView(rows: readonly SettingRow[], terminal: Terminal): s
       text: visibleLine(typeof row.value === 'string' ? row.value : (JSON.stringify(row.value) ?? 'not set')),
     },
     {
-      text: visibleLine(row.where === null ? row.source : `${row.source}  ${row.where}`),
+      text: visibleLine(`${row.source}  ${row.where}`),
       paint: row.source === 'default' ? paint.dim : paint.cyan,
     },
   ]);

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { overview } from './overview.ts';
+import { ownCommands } from './own-commands.ts';
+import { calledAs } from './program-name.ts';
+
+/**
+ * The dispatcher of `./core`: starts the program that a command belongs to, in this process, and loads nothing else. Compiled
+ * code is kept beside the packages, so that nothing outside the project folder is written.
+ */
+const root = fileURLToPath(new URL('../../', import.meta.url));
+enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url)));
+
+process.exitCode = await start(process.argv.slice(2));
+await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+process.exit();
+
+async function start(args: readonly string[]): Promise<number> {
+  const command = commandOf(args);
+  if (command === undefined && args.includes('--version')) {
+    process.stdout.write(`${version()}\n`);
+    return 0;
+  }
+  if (command === undefined && (args.length === 0 || args.includes('--help') || args.includes('-h'))) {
+    process.stdout.write(overview(calledAs(root)));
+    return 0;
+  }
+  if (command === 'help') {
+    const rest = args.filter((word) => word !== 'help');
+    if (commandOf(rest) === undefined) process.stdout.write(overview(calledAs(root)));
+    return commandOf(rest) === undefined ? 0 : start([...rest, '--help']);
+  }
+  const own = command === undefined ? undefined : ownCommands[command];
+  if (own !== undefined) {
+    const { runOwnCommand } = await import('./run-own-command.ts');
+    return runOwnCommand(own, args, calledAs(root));
+  }
+  return startAgentd(args);
+}
+
+/** core-agentd is another service: started by its file, never imported as a module of this one. */
+async function startAgentd(args: readonly string[]): Promise<number> {
+  const program: Program = await import(new URL('../agentd/cli/start.ts', import.meta.url).href);
+  return program.main({ args, program: calledAs(root), version: version() });
+}
+
+interface Program {
+  main(start: {
+    readonly args: readonly string[];
+    readonly program: string;
+    readonly version: string;
+  }): Promise<number>;
+}
+
+/** The first word that is neither an option nor the value of one. */
+function commandOf(args: readonly string[]): string | undefined {
+  return args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '--home');
+}
+
+function version(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}
+
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  stream.on('error', () => {});
+  return new Promise((resolve) => stream.write('', () => resolve()));
+}

@@ -1,0 +1,87 @@
+import { lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { environment } from '#kit/environment.ts';
+import { Conflict, codeOf, exitCodes, Failed } from '#kit/errors.ts';
+import type { RunOwn } from './own-commands.ts';
+
+const programs: Readonly<Record<string, string>> = {
+  core: fileURLToPath(new URL('../../core', import.meta.url)),
+  'core-agentd': fileURLToPath(new URL('../agentd/cli/core-agentd', import.meta.url)),
+};
+
+/** `core install`: links in a folder of the person's PATH; nothing else on the machine changes. */
+export function define(program: Command, run: RunOwn): void {
+  program
+    .command('install')
+    .description('put core and core-agentd on your PATH, as links to this checkout')
+    .option('--dir <dir>', 'folder for the links', join(environment.HOME ?? homedir(), '.local', 'bin'))
+    .option('--remove', 'take the links away again')
+    .action((options: { dir: string; remove?: boolean }) =>
+      run(async ({ json }) => {
+        const folder = resolve(options.dir);
+        const done = options.remove === true ? removeLinks(folder) : makeLinks(folder);
+        if (json)
+          process.stdout.write(`${JSON.stringify({ folder, links: done, on_path: isOnPath(folder) })}\n`);
+        else process.stdout.write(told(folder, done, options.remove === true));
+        return exitCodes.done;
+      }),
+    );
+}
+
+function makeLinks(folder: string): string[] {
+  for (const [name, target] of Object.entries(programs)) requireFree(join(folder, name), target);
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const [name, target] of Object.entries(programs)) {
+      const link = join(folder, name);
+      if (linkTarget(link) === null) symlinkSync(target, link);
+    }
+  } catch (cause) {
+    throw new Failed('install_failed', `the links cannot be made in ${folder}: ${codeOf(cause)}`, {
+      cause,
+      hint: 'Choose a folder that you may write to with --dir DIR.',
+    });
+  }
+  return Object.keys(programs);
+}
+
+function removeLinks(folder: string): string[] {
+  const ours = Object.entries(programs).filter(([name, target]) => linkTarget(join(folder, name)) === target);
+  for (const [name] of ours) rmSync(join(folder, name));
+  return ours.map(([name]) => name);
+}
+
+function requireFree(path: string, target: string): void {
+  const found = linkTarget(path);
+  if (found === null || found === target) return;
+  throw new Conflict('install_occupied', `${path} exists and is not ours: ${found}`, {
+    hint: 'Remove it yourself, or choose another folder with --dir DIR.',
+  });
+}
+
+/** Where a link points, `a file` for anything else, null where there is nothing. */
+function linkTarget(path: string): string | null {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : 'a file';
+  } catch {
+    return null;
+  }
+}
+
+function told(folder: string, names: readonly string[], removed: boolean): string {
+  if (removed)
+    return names.length === 0
+      ? `No links of ours in ${folder}.\n`
+      : `Removed ${names.join(', ')} from ${folder}.\n`;
+  const note = isOnPath(folder)
+    ? ''
+    : `note  ${folder} is not on your PATH yet; add it, then open a new shell\n`;
+  return `${names.join(', ')} are in ${folder}.\n${note}`;
+}
+
+function isOnPath(folder: string): boolean {
+  return (environment.PATH ?? '').split(delimiter).includes(folder);
+}

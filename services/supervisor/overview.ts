@@ -1,0 +1,76 @@
+/** What `./core --help` says: every command in the order in which a newcomer meets it. */
+const sections: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+  [
+    'Begin',
+    [
+      ['quickstart', 'see the whole loop on a small repository of its own'],
+      ['doctor', 'what works on this machine, and how to get the rest'],
+      ['up', 'start the services; Ctrl-C ends them'],
+    ],
+  ],
+  [
+    'Plan',
+    [
+      ['plan-issue', 'read an issue and propose actions; writes nothing to the repository'],
+      ['runs', 'list runs, newest first'],
+      ['show', 'one run: what became of it, and what to do next'],
+      ['actions', 'the proposed actions with their digests'],
+      ['diff', 'the change, exactly as it would be applied'],
+    ],
+  ],
+  [
+    'Decide and execute',
+    [
+      ['approve', 'approve actions by number, gate, or all'],
+      ['reject', 'reject actions, with a reason'],
+      ['execute-approved', 'run the approved actions, exactly as previewed'],
+    ],
+  ],
+  [
+    'Recover',
+    [
+      ['resume', 'continue a run that a crash interrupted'],
+      ['undo', 'take back what a run did'],
+      ['cancel', 'stop a run'],
+      ['verify', 'check the record of a run offline'],
+      ['prune', 'remove what old runs left on this disk'],
+    ],
+  ],
+  [
+    'Set up',
+    [
+      ['forge', 'the local forge: repositories, issues and pull requests in a folder'],
+      ['config show', 'every setting and where its value comes from'],
+      ['token', 'make, list and revoke tokens of the HTTP API'],
+      ['install', 'put core and core-agentd on your PATH'],
+    ],
+  ],
+];
+
+export function overview(program: string): string {
+  const lines = [
+    'Turns an issue on a code forge into a pull request that a person approved action by action.',
+    '',
+    `Usage: ${program} <command> [options]`,
+  ];
+  for (const [title, commands] of sections) {
+    lines.push('', title);
+    for (const [name, summary] of commands) lines.push(`  ${name.padEnd(16)}  ${summary}`);
+  }
+  lines.push(
+    '',
+    'Options of every command',
+    '  --home DIR        folder with state/ and config/',
+    '  --json            results as JSON',
+    '  --verbose         more of what happens, on standard error',
+    '  --no-color        no colours (also NO_COLOR)',
+    '',
+    `More about one: ${program} help <command>`,
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+/** Names of all commands, as `overview` lists them. */
+export const commandNames: readonly string[] = sections.flatMap(([, commands]) =>
+  commands.map(([name]) => name.split(' ')[0]!),
+);

@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { Unavailable } from '#kit/errors.ts';
+
+const agentd = fileURLToPath(new URL('../../agentd/main.ts', import.meta.url));
+
+export interface Daemon {
+  readonly url: string;
+  readonly port: number;
+  /** Ends it and waits until it is gone. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts core-agentd as a child and waits until it answers. It ends with this process, however that ends.
+ * @param port 0 for any free one
+ */
+export async function startDaemon(home: string, port: number, logFile: string): Promise<Daemon> {
+  const log = openSync(logFile, 'a', 0o600);
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', agentd, 'serve', '--home', home],
+    {
+      stdio: ['ignore', log, log],
+      env: { ...process.env, CORE_AGENTD_PORT: String(port), CORE_AGENTD_HOST: '127.0.0.1' },
+    },
+  );
+  closeSync(log);
+  const end = () => void child.kill('SIGKILL');
+  process.on('exit', end);
+  const ended = new Promise<void>((resolve) => {
+    child.once('close', () => {
+      process.off('exit', end);
+      resolve();
+    });
+    child.once('error', () => resolve());
+  });
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await waitForHealth(url, child);
+  } catch (error) {
+    child.kill('SIGKILL');
+    await ended;
+    const said = readFileSync(logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
+    throw new Unavailable(
+      'daemon_not_up',
+      `core-agentd does not answer on ${url}. Its last words:\n${said}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return {
+    url,
+    port,
+    async stop() {
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), 5000);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function waitForHealth(url: string, child: ChildProcess): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (Date.now() < deadline) {
+    if (child.exitCode !== null || child.signalCode !== null) break;
+    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+    if (answer?.ok === true) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Unavailable(
+    'daemon_not_up',
+    child.exitCode === null ? 'no answer in time' : `it ended with ${child.exitCode}`,
+  );
+}
+
+/** The wished port of the loopback interface, or any free one where that is taken. */
+export async function freePort(wished: number): Promise<number> {
+  return (await tryPort(wished)) ?? (await tryPort(0)) ?? wished;
+}
+
+function tryPort(port: number): Promise<number | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(null));
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : null));
+    });
+  });
+}

@@ -1,0 +1,274 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { isAbsolute, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as t from 'io-ts';
+import { createColors } from 'picocolors';
+import { decodeJson } from '#kit/decode.ts';
+import { makePrivateFolder } from '#kit/durable-file.ts';
+import { environment } from '#kit/environment.ts';
+import { exitCodes, Failed, Interrupted, InvalidInput } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import { ownToken } from '#kit/tokens.ts';
+import { approveOverHttp, waitingActions } from './approve-over-http.ts';
+import { askForGate } from './ask.ts';
+import { runOpenly, runQuietly } from './child.ts';
+import { type Daemon, freePort, startDaemon } from './daemon.ts';
+import { connect, issueBody, issueTitle, makeDemoRepository } from './demo-repository.ts';
+
+export interface QuickstartOptions {
+  /** How people call `./core`. */
+  readonly program: string;
+  readonly home: string | undefined;
+  readonly color: boolean;
+  /** Approve without asking. */
+  readonly yes: boolean;
+}
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const dispatcher = fileURLToPath(new URL('../core.ts', import.meta.url));
+const Planned = t.strict({ run_id: t.string });
+const Made = t.strict({ clone_url: t.string });
+const Issue = t.strict({ number: t.number });
+const Pulls = t.strict({ pull_requests: t.array(t.strict({ number: t.number })) });
+
+/** From an issue to a pull request and back, on a repository of its own. Writes below one folder only. */
+export async function quickstart(options: QuickstartOptions): Promise<number> {
+  if (!options.yes && !(process.stdin.isTTY && process.stdout.isTTY)) {
+    throw new InvalidInput(
+      'no_terminal',
+      'quickstart asks before each gate, and there is no terminal to ask on',
+      {
+        hint: 'npm run quickstart -- --yes   approves by itself',
+      },
+    );
+  }
+  const home = resolve(options.home ?? join(root, '.core', 'quickstart'));
+  const tour = new Tour(options, home);
+  const stop = endOnSignals(tour);
+  try {
+    return await tour.walk();
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    process.stderr.write('\nStopped. What was made so far is in the folder named above.\n');
+    return exitCodes.interrupted;
+  } finally {
+    stop();
+    await tour.end();
+  }
+}
+
+class Tour {
+  readonly #options: QuickstartOptions;
+  readonly #home: string;
+  /** `home` as a person types it from here. */
+  readonly #homeWord: string;
+  readonly #paint: ReturnType<typeof createColors>;
+  #daemon: Daemon | null = null;
+
+  constructor(options: QuickstartOptions, home: string) {
+    this.#options = options;
+    this.#home = home;
+    const near = relative(process.cwd(), home);
+    this.#homeWord = near.startsWith('..') || isAbsolute(near) ? home : near;
+    const { NO_COLOR } = environment;
+    this.#paint = createColors(process.stdout.isTTY === true && options.color && (NO_COLOR ?? '') === '');
+  }
+
+  async walk(): Promise<number> {
+    this.#say('An issue becomes a pull request, and every step of it waits for an approval.');
+    this.#say(`All that this makes is in ${this.#homeWord}; remove that folder and it is gone.`);
+    const { name, folder, number } = await this.#makeDemo();
+    await this.#startDaemon();
+    const issue = ['--owner', 'demo', '--repo', name, '--number', String(number)];
+
+    this.#step('Plan: reads the issue, writes nothing to the repository');
+    const runId = await this.#plan(issue);
+
+    this.#step('Look: the change, exactly as it would be applied');
+    await this.#show('diff', shortId(runId));
+
+    for (const gate of ['build', 'publish'] as const) {
+      this.#step(
+        gate === 'build'
+          ? 'Approve and execute the gate build: local and harmless'
+          : 'Approve and execute the gate publish: what others will see',
+      );
+      if (!(await this.#approve(runId, gate))) return this.#leave(runId);
+      const checkout = relative(process.cwd(), folder);
+      await this.#show('execute-approved', '--run-id', shortId(runId), '--repo-dir', checkout);
+    }
+    await this.#results(runId, name, folder);
+    return exitCodes.done;
+  }
+
+  async end(): Promise<void> {
+    await this.#daemon?.stop();
+    this.#daemon = null;
+  }
+
+  async #makeDemo(): Promise<{ name: string; folder: string; number: number }> {
+    this.#step('A small repository with a failing test, and an issue about it');
+    makePrivateFolder(this.#home);
+    const name = freeName(this.#home);
+    const folder = join(this.#home, 'checkouts', name);
+    mkdirSync(folder, { recursive: true });
+    this.#configure(name, folder);
+    await makeDemoRepository(folder);
+    const ref = ['--owner', 'demo', '--repo', name];
+    const made = await this.#core('forge', 'init', ...ref, '--from', folder);
+    await connect(folder, decodeJson(Made, made, 'core forge init').clone_url);
+    const written = await this.#core(
+      'forge',
+      'issue',
+      'new',
+      ...ref,
+      '--title',
+      issueTitle,
+      '--body',
+      issueBody,
+      '--author',
+      'mira',
+      '--association',
+      'contributor',
+    );
+    const { number } = decodeJson(Issue, written, 'core forge issue new');
+    const tests = await runQuietly(process.execPath, ['--test', join(folder, 'test/greet.test.js')], [1]);
+    const failing = /^\S* ?fail (\d+)$/m.exec(tests.stdout)?.[1] ?? '1';
+    this.#say(`checkout  ${relative(process.cwd(), folder)}  (node --test: ${failing} fails)`);
+    this.#say(`issue     demo/${name}#${number}  ${issueTitle}, by mira, with a patch`);
+    return { name, folder, number };
+  }
+
+  /** The demo is our own code: where no sandbox works its test may run without one. */
+  #configure(name: string, folder: string): void {
+    const config = join(this.#home, 'config');
+    makePrivateFolder(config);
+    writeFileSync(
+      join(config, 'validation.json'),
+      `${JSON.stringify({ allow_unsandboxed: true }, null, 2)}\n`,
+    );
+    const core = { agentd: { checkouts: { [name]: folder } }, context: { url: null } };
+    writeFileSync(join(config, 'core.json'), `${JSON.stringify(core, null, 2)}\n`);
+  }
+
+  async #startDaemon(): Promise<void> {
+    this.#step('The daemon');
+    const port = await freePort(7817);
+    this.#daemon = await startDaemon(this.#home, port, join(this.#home, 'core-agentd.log'));
+    const taken = port === 7817 ? '' : ' (7817 is taken by another program)';
+    this.#say(`core-agentd answers on ${this.#daemon.url}${taken}; it ends with this quickstart`);
+  }
+
+  async #plan(issue: readonly string[]): Promise<string> {
+    await this.#show('plan-issue', ...issue);
+    const list = await this.#core('runs', '--limit', '1', ...issue);
+    const run = decodeJson(t.strict({ runs: t.array(Planned) }), list, 'core runs').runs[0];
+    if (run === undefined) throw new Failed('quickstart_step_failed', 'the run is not in the list of runs');
+    return run.run_id;
+  }
+
+  async #approve(runId: string, gate: 'build' | 'publish'): Promise<boolean> {
+    const waiting = waitingActions(await this.#core('actions', runId));
+    const actions = waiting.filter((action) => action.gate === gate);
+    const kinds = actions.map(({ kind }) => kind).join(', ');
+    if (this.#options.yes) this.#say(`--yes: approves ${kinds}`);
+    else if (!(await askForGate(gate, kinds))) return false;
+    const token = ownToken(resolveFolders({ home: this.#home }, environment)).text;
+    await approveOverHttp({ url: this.#daemon!.url, token, runId, actions });
+    this.#say(`approved over ${this.#daemon!.url}, each with its digest; the same as`);
+    this.#command('approve', shortId(runId), '--gate', gate);
+    return true;
+  }
+
+  async #results(runId: string, name: string, folder: string): Promise<void> {
+    const id = shortId(runId);
+    const ref = ['--owner', 'demo', '--repo', name];
+    const pulls = await this.#core('forge', 'pr', 'list', ...ref, '--state', 'all');
+    const pull = decodeJson(Pulls, pulls, 'core forge pr list').pull_requests[0];
+    this.#step('The pull request');
+    if (pull !== undefined) await this.#show('forge', 'pr', 'show', ...ref, '--number', String(pull.number));
+    this.#step('The recovery manifest: where everything lies, and how to take it back by hand');
+    await this.#show('show', id, '--recovery');
+    await this.#show('verify', id);
+    this.#step('What next');
+    this.#say('Take it all back: pull request, remote branch, branch in the checkout');
+    this.#command('undo', id);
+    this.#say('Your own repository, with issues in a folder; patches in an issue need no model');
+    this.#say(`  ${this.#options.program} forge init --owner you --repo thing --from DIR`);
+    this.#say(
+      `  ${this.#options.program} forge issue new --owner you --repo thing --title TEXT --body-file FILE`,
+    );
+    this.#say(`  ${this.#options.program} plan-issue --owner you --repo thing --number 1`);
+    this.#say('GitHub, Gitea or Forgejo: site/forges.md. A model that writes the change: site/planners.md');
+    this.#say(`The checkout has the new branch: git -C ${relative(process.cwd(), folder)} branch`);
+  }
+
+  #leave(runId: string): number {
+    this.#say('Not approved, so nothing ran. The run waits; decide later with');
+    this.#command('approve', shortId(runId), '--gate', 'build');
+    return exitCodes.done;
+  }
+
+  /** Runs a command of ours for its result. */
+  async #core(...words: readonly string[]): Promise<string> {
+    return (await runQuietly(process.execPath, [...this.#args(words), '--json'])).stdout;
+  }
+
+  /** Runs a command of ours in sight of the person, as they would type it. */
+  async #show(...words: readonly string[]): Promise<void> {
+    this.#command(...words);
+    const exitCode = await runOpenly(process.execPath, this.#args(words));
+    if (exitCode === exitCodes.done) return;
+    throw new Failed('quickstart_step_failed', `core ${words[0]} ended with ${exitCode}`, {
+      hint: `Its output is above; the daemon's log is ${join(this.#homeWord, 'core-agentd.log')}.`,
+    });
+  }
+
+  #args(words: readonly string[]): string[] {
+    const color = this.#options.color ? [] : ['--no-color'];
+    return [
+      '--disable-warning=ExperimentalWarning',
+      dispatcher,
+      ...words,
+      '--home',
+      this.#homeWord,
+      ...color,
+    ];
+  }
+
+  #command(...words: readonly string[]): void {
+    const line = [this.#options.program, ...words, '--home', this.#homeWord].join(' ');
+    process.stdout.write(`   ${this.#paint.dim('$')} ${this.#paint.cyan(line)}\n`);
+  }
+
+  #step(title: string): void {
+    process.stdout.write(`\n${this.#paint.bold(title)}\n`);
+  }
+
+  #say(text: string): void {
+    process.stdout.write(`   ${text}\n`);
+  }
+}
+
+/** A second quickstart makes a second repository: what the first one made stays and can still be undone. */
+function freeName(home: string): string {
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? 'hello' : `hello-${n}`;
+    if (!existsSync(join(home, 'checkouts', name))) return name;
+  }
+}
+
+function shortId(runId: string): string {
+  return runId.slice(0, 'run_'.length + 13);
+}
+
+/** Ctrl-C between prompts: the children get it too, so only the daemon is left to end. */
+function endOnSignals(tour: Tour): () => void {
+  const end = () => void tour.end().then(() => process.exit(exitCodes.interrupted));
+  process.on('SIGINT', end);
+  process.on('SIGTERM', end);
+  process.on('SIGHUP', end);
+  return () => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, end);
+  };
+}
