@@ -2,20 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { createParser } from 'eventsource-parser';
 import { Agent, type Dispatcher, request as send } from 'undici';
 import { decode } from '#kit/decode.ts';
-import {
-  CoreError,
-  codeOf,
-  Failed,
-  Interrupted,
-  messageOf,
-  Refused,
-  TimedOut,
-  Unavailable,
-} from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, Interrupted, messageOf, Refused, Unavailable } from '#kit/errors.ts';
 import type { Model, ModelEvent, ModelRequest } from '../../planning/model.ts';
 import { Answer } from './answer.ts';
 import { ChatCompletion, estimatedTokens, priced, type TokenPrice } from './chat-completion.ts';
 import { endpointError } from './endpoint-error.ts';
+import { type ModelLimits, piecesOf, textOf, timedOut, within } from './time-limits.ts';
 
 export interface OpenAiCompatibleOptions {
   /** Up to and with `/v1`. */
@@ -27,16 +19,6 @@ export interface OpenAiCompatibleOptions {
   readonly price: TokenPrice | null;
   readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens' | undefined;
   readonly limits?: Partial<ModelLimits>;
-}
-
-export interface ModelLimits {
-  readonly connect_ms: number;
-  /** From the request to the first bytes of the answer's body. */
-  readonly first_token_ms: number;
-  /** Between two pieces of the answer. */
-  readonly idle_ms: number;
-  readonly total_ms: number;
-  readonly answer_bytes: number;
 }
 
 const defaultLimits: ModelLimits = {
@@ -203,45 +185,6 @@ function completionOf(text: string): ChatCompletion {
   }
 }
 
-/** The body's pieces; the time limits run only while a piece is awaited. */
-async function* piecesOf(
-  body: AsyncIterable<Uint8Array>,
-  call: AbortController,
-  limits: ModelLimits,
-): AsyncIterable<Uint8Array> {
-  const pieces = body[Symbol.asyncIterator]();
-  let first = true;
-  for (;;) {
-    const next = first
-      ? await within(limits.first_token_ms, 'first_token', call, pieces.next())
-      : await within(limits.idle_ms, 'idle', call, pieces.next());
-    if (next.done) return;
-    first = false;
-    yield next.value;
-  }
-}
-
-/** The text up to a number of bytes; the rest is left unread. */
-async function textOf(pieces: AsyncIterable<Uint8Array>, most: number): Promise<string> {
-  const read: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of pieces) {
-    read.push(piece);
-    bytes += piece.length;
-    if (bytes >= most) break;
-  }
-  return Buffer.concat(read).subarray(0, most).toString('utf8');
-}
-
-async function within<T>(ms: number, which: string, call: AbortController, work: Promise<T>): Promise<T> {
-  const timer = setTimeout(() => call.abort(timedOut(which, ms)), ms);
-  try {
-    return await work;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** @throws Refused `model_credential_missing`; the message names the file and never its content */
 async function readCredential(path: string | null): Promise<string | null> {
   if (path === null) return null;
@@ -292,16 +235,6 @@ function broken(why: string): Failed {
 
 function tooLong(limits: ModelLimits): Refused {
   return new Refused('model_refused', `the model's answer passes ${limits.answer_bytes} bytes and was ended`);
-}
-
-function timedOut(which: string, ms: number): TimedOut {
-  return new TimedOut(
-    'model_timeout',
-    `the model did not answer within the ${which} limit of ${ms / 1000} s`,
-    {
-      facts: { limit: which, ms },
-    },
-  );
 }
 
 function interruption(signal: AbortSignal): CoreError {
