@@ -1,5 +1,4 @@
-import { parseJson } from '#kit/decode.ts';
-import { NotFound } from '#kit/errors.ts';
+import { InvalidInput, NotFound } from '#kit/errors.ts';
 import type { RemoteForgeOptions } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { type HttpReply, send, sendRead } from '../http.ts';
@@ -120,7 +119,19 @@ export class GiteaClient {
       });
     }
     if (reply.text === '') return { data: null, header };
-    return { data: parseJson(reply.text, `answer of forge '${this.#options.name}' about ${what}`), header };
+    return { data: this.#parse(reply.text, what), header };
+  }
+
+  #parse(text: string, what: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw new InvalidInput(
+        'forge_reply_invalid',
+        `answer of forge '${this.#options.name}' about ${what} is not JSON`,
+        { cause },
+      );
+    }
   }
 }
 

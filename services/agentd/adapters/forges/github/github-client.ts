@@ -46,7 +46,8 @@ export class GitHubClient {
         'x-github-api-version': '2022-11-28',
         ...(token === null ? {} : { authorization: `token ${token}` }),
       },
-      request: { retries: method === 'GET' ? 2 : 0, ...(signal === undefined ? {} : { signal }) },
+      // For reads, the setting of the whole client counts: one given here would also repeat what is final.
+      request: { ...(method === 'GET' ? {} : { retries: 0 }), ...(signal === undefined ? {} : { signal }) },
     });
     try {
       const reply = await (method === 'GET' ? this.#orCancelled(answer, signal) : answer);
@@ -86,7 +87,11 @@ export class GitHubClient {
       userAgent: 'core-platform',
       request: { fetch: (url: string, init: FetchInit) => this.#fetch(url, init) },
       log: { debug() {}, info() {}, warn() {}, error() {} },
-      retry: { retryAfterBaseValue: retry_ms, doNotRetry: [400, 401, 403, 404, 410, 413, 422, 429, 451] },
+      retry: {
+        retries: 2,
+        retryAfterBaseValue: retry_ms,
+        doNotRetry: [400, 401, 403, 404, 410, 413, 422, 429, 451],
+      },
       throttle: { enabled: throttle, id: name, onRateLimit: wait, onSecondaryRateLimit: wait },
     });
   }

@@ -1,0 +1,326 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { expect } from 'chai';
+import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
+import { giteaBench, githubBench, type RemoteBench } from './forge.benches.ts';
+import { failure } from './forge.contract.ts';
+
+for (const [name, open] of [
+  ['github', githubBench],
+  ['gitea', giteaBench],
+] as const) {
+  describe(`a ${name} forge in trouble`, () => {
+    let bench: RemoteBench;
+    let number: number;
+
+    beforeEach(async () => {
+      bench = await open();
+      number = await bench.issue({ title: 'Greeting is wrong', body: 'It is.', author: 'mira' });
+    });
+
+    afterEach(async () => {
+      await bench.close();
+      expect(bench.violations()).to.deep.equal([]);
+    });
+
+    const sent = (method: string): string[] =>
+      bench.server.state.requests.filter((line) => line.startsWith(`${method} `));
+    const comments = /\/issues\/\d+\/comments$/;
+    const issue = /\/issues\/\d+$/;
+
+    it('asks again when a read fails with 5xx, and gives the answer', async () => {
+      bench.server.faults.push({ path: issue, times: 2, answer: { status: 502, body: 'bad gateway' } });
+      expect((await bench.forge.issue(bench.ref, number)).number).to.equal(number);
+      expect(sent('GET').filter((line) => line.endsWith(`/issues/${number}`))).to.have.length(3);
+    });
+
+    it('gives up on a read after three tries and says when to come back', async () => {
+      bench.server.faults.push({
+        path: issue,
+        times: 9,
+        answer: { status: 503, headers: { 'retry-after': '7' } },
+      });
+      const error = await failure(bench.forge.issue(bench.ref, number));
+      expect(error).to.include({
+        name: 'Unavailable',
+        code: 'forge_unavailable',
+        retryable: true,
+        retryAfter: 7,
+        exitCode: 5,
+      });
+      expect(sent('GET')).to.have.length(3);
+    });
+
+    it('leaves a comment that was made in spite of a 502 as unknown, and finds it later', async () => {
+      const { forge_time } = await bench.forge.repository(bench.ref);
+      bench.server.faults.push({
+        method: 'POST',
+        path: comments,
+        effect: true,
+        answer: { status: 502, body: '<html>' },
+      });
+      const error = await failure(bench.forge.comment(bench.ref, number, 'Done <!-- marker -->'));
+      expect(error).to.include({ name: 'Unavailable', code: 'forge_unavailable' });
+      expect(error.message).to.contain('not known');
+      expect(sent('POST')).to.have.length(1);
+      const self = await bench.forge.self();
+      const found = await bench.forge.comments(bench.ref, number, { since: forge_time });
+      expect(
+        found.filter(({ author, body }) => author.login === self && body.includes('marker')),
+      ).to.have.length(1);
+    });
+
+    it('sends no write twice, whatever went wrong', async () => {
+      for (const answer of [
+        { status: 500 },
+        { status: 503, headers: { 'retry-after': '1' } },
+        { status: 408 },
+        'reset',
+      ] as const) {
+        bench.server.faults.push({ method: 'POST', path: comments, answer });
+        const before = sent('POST').length;
+        const error = await failure(bench.forge.comment(bench.ref, number, 'once'));
+        expect(error).to.include({ name: 'Unavailable', code: 'forge_unavailable' });
+        expect(sent('POST').length - before).to.equal(1);
+      }
+      expect(await bench.forge.comments(bench.ref, number)).to.deep.equal([]);
+    });
+
+    it('ends a request that takes too long', async () => {
+      const hasty = bench.again({ timeout_ms: 60 });
+      bench.server.faults.push({ method: 'POST', path: comments, effect: true, answer: 'hang' });
+      const write = await failure(hasty.comment(bench.ref, number, 'slow'));
+      expect(write).to.include({ name: 'TimedOut', code: 'forge_timeout', status: 504 });
+      expect(write.message).to.contain('not known');
+      expect(await hasty.comments(bench.ref, number)).to.have.length(1);
+      bench.server.faults.push({ path: issue, times: 9, answer: 'hang' });
+      expect(await failure(hasty.issue(bench.ref, number))).to.include({
+        name: 'TimedOut',
+        code: 'forge_timeout',
+      });
+    });
+
+    it('stops waiting when it is cancelled: a read is interrupted, a write has an unknown outcome', async () => {
+      bench.server.faults.push({ path: issue, answer: 'hang' });
+      const started = Date.now();
+      const read = await failure(bench.forge.issue(bench.ref, number, AbortSignal.timeout(30)));
+      expect(read).to.include({ name: 'Interrupted', code: 'interrupted' });
+      bench.server.faults.push({ method: 'POST', path: comments, answer: 'hang' });
+      const abort = new AbortController();
+      const written = failure(bench.forge.comment(bench.ref, number, 'cancelled', abort.signal));
+      while (sent('POST').length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      abort.abort(new Error('the person pressed Ctrl-C'));
+      expect(await written).to.include({ name: 'TimedOut', code: 'forge_timeout' });
+      expect(Date.now() - started).to.be.below(2000);
+      expect(await failure(bench.forge.repository(bench.ref, AbortSignal.abort()))).to.include({
+        name: 'Interrupted',
+      });
+    });
+
+    it('tells a rate limit with the seconds until it ends, and does not knock again', async () => {
+      const reset = Math.ceil(Date.now() / 1000) + 120;
+      const limits = [
+        {
+          headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) },
+          status: 403,
+          near: 120,
+        },
+        { headers: { 'retry-after': '30' }, status: 403, near: 30 },
+        { headers: { 'retry-after': '45' }, status: 429, near: 45 },
+        { headers: {}, status: 429, near: 60 },
+      ];
+      for (const { headers, status, near } of limits) {
+        const body = { message: 'You have exceeded a secondary rate limit.', documentation_url: '' };
+        bench.server.faults.push({ path: issue, answer: { status, headers, body } });
+        const before = sent('GET').length;
+        const error = await failure(bench.forge.issue(bench.ref, number));
+        expect(error).to.include({ name: 'Unavailable', code: 'forge_rate_limited' });
+        expect(error.retryAfter).to.be.within(near - 2, near + 2);
+        expect(sent('GET').length - before).to.equal(1);
+      }
+    });
+
+    it('asks once for what is not there', async () => {
+      await failure(bench.forge.repository({ owner: 'demo', repo: 'absent' }));
+      expect(sent('GET')).to.deep.equal(['GET /repos/demo/absent']);
+    });
+
+    it('follows a renamed repository for reads, and writes under its new name', async () => {
+      Object.assign(bench.served, { repo: 'hello-world' });
+      bench.served.former_names.push('demo/hello');
+      expect(await bench.forge.repository(bench.ref)).to.include({ owner: 'demo', repo: 'hello-world' });
+      expect((await bench.forge.issue(bench.ref, number)).number).to.equal(number);
+      const made = await bench.forge.comment(bench.ref, number, 'found you');
+      expect(sent('POST')).to.deep.equal([`POST /repos/demo/hello-world/issues/${number}/comments`]);
+      expect((await bench.forge.comments(bench.ref, number)).map(({ id }) => id)).to.deep.equal([made.id]);
+      expect(await bench.forge.findPullRequests(bench.ref, 'core/1')).to.deep.equal([]);
+      expect((await bench.forge.protection(bench.ref, 'main')).protected).to.equal(true);
+    });
+
+    it('does not follow a redirect to another host, so that the token stays', async () => {
+      const elsewhere = await startGiteaServer();
+      const location = `${elsewhere.url}/api/v1/user`;
+      bench.server.faults.push({ path: issue, answer: { status: 301, headers: { location } } });
+      expect(await failure(bench.forge.issue(bench.ref, number))).to.include({
+        name: 'Refused',
+        code: 'forge_redirected',
+      });
+      expect(elsewhere.state.requests).to.deep.equal([]);
+      await elsewhere.close();
+    });
+
+    it('does not follow a redirect of a write', async () => {
+      bench.server.faults.push({
+        method: 'POST',
+        path: comments,
+        answer: { status: 307, headers: { location: '/elsewhere' } },
+      });
+      expect(await failure(bench.forge.comment(bench.ref, number, 'x'))).to.include({
+        name: 'Refused',
+        code: 'forge_redirected',
+      });
+      expect(sent('POST')).to.have.length(1);
+    });
+
+    it('refuses an answer that is not what the API promises', async () => {
+      for (const body of ['<html>login</html>', '{"number":', { number: 'one' }, [], 'null']) {
+        bench.server.faults.push({ path: issue, answer: { status: 200, body } });
+        const error = await failure(bench.forge.issue(bench.ref, number));
+        expect(error, JSON.stringify(body)).to.include({ name: 'InvalidInput', code: 'forge_reply_invalid' });
+      }
+      Object.assign(bench.served, { clone_url: 'ext::sh -c "touch /tmp/pwned"' });
+      expect(await failure(bench.forge.repository(bench.ref))).to.include({ code: 'forge_reply_invalid' });
+    });
+
+    it('stops reading an answer that does not end', async () => {
+      bench.server.faults.push({
+        path: issue,
+        times: 3,
+        answer: { status: 200, body: `"${'x'.repeat(33 * 1024 * 1024)}"` },
+      });
+      expect(await failure(bench.forge.issue(bench.ref, number))).to.include({
+        name: 'TooLarge',
+        code: 'forge_reply_too_large',
+      });
+      expect(sent('GET')).to.have.length(1);
+    });
+
+    it('says that nobody listens there', async () => {
+      const nobody = bench.again({ base_url: 'http://127.0.0.1:9' });
+      const error = await failure(nobody.repository(bench.ref));
+      expect(error).to.include({ name: 'Unavailable', code: 'forge_unavailable' });
+      expect(error.message).to.contain('http://127.0.0.1:9');
+    });
+
+    it('asks for its own account once', async () => {
+      expect(await bench.forge.self()).to.equal('core-bot');
+      expect(await bench.forge.self()).to.equal('core-bot');
+      expect(sent('GET')).to.deep.equal(['GET /user']);
+    });
+
+    it('says where a token belongs, and never shows one', async () => {
+      const folder = bench.bare;
+      const none = bench.again({ token_file: join(folder, 'no-token') });
+      expect(none.missing()).to.contain('no-token');
+      expect((await none.issue(bench.ref, number)).number).to.equal(number);
+      for (const call of [none.self(), none.comment(bench.ref, number, 'x')]) {
+        const error = await failure(call);
+        expect(error).to.include({ name: 'Unauthorized', code: 'forge_unauthorized' });
+        expect(error.hint).to.contain('no-token');
+      }
+      writeFileSync(join(folder, 'wrong'), 'sekret-wrong-token\n');
+      const wrong = await failure(bench.again({ token_file: join(folder, 'wrong') }).self());
+      expect(wrong).to.include({ name: 'Unauthorized', code: 'forge_unauthorized', exitCode: 3 });
+      expect(inspect(wrong, { depth: 10 })).to.not.contain('sekret-wrong-token');
+      writeFileSync(join(folder, 'two'), 'one\ntwo\n');
+      const two = await failure(bench.again({ token_file: join(folder, 'two') }).self());
+      expect(two).to.include({ code: 'forge_token_invalid' });
+      expect(two.message).to.not.contain('one\ntwo');
+      expect(await bench.forge.gitCredential()).to.include({ password: bench.server.state.token });
+      expect(await none.gitCredential()).to.equal(null);
+    });
+
+    it('does not take the pull request of a fork for its own', async () => {
+      const pull = { title: 'Theirs', body: '', head: 'core/1-greeting', base: 'main', author: 'stranger' };
+      bench.server.state.addPullRequest(bench.served, { ...pull, fork_owner: 'stranger' });
+      expect(await bench.forge.findPullRequests(bench.ref, 'core/1-greeting')).to.deep.equal([]);
+    });
+
+    it('finds a pull request behind several pages of others', async () => {
+      const pull = { title: 'x', body: '', base: 'main', author: 'mira' };
+      bench.server.state.addPullRequest(bench.served, { ...pull, head: 'core/old' });
+      for (let index = 0; index < 60; index++) {
+        bench.server.state.addPullRequest(bench.served, {
+          ...pull,
+          head: `topic-${index}`,
+          head_commit: 'a'.repeat(40),
+        });
+      }
+      expect(await bench.forge.findPullRequests(bench.ref, 'core/old')).to.have.length(1);
+    });
+  });
+}
+
+describe('a github forge', () => {
+  let bench: RemoteBench;
+
+  beforeEach(async () => {
+    bench = await githubBench();
+  });
+
+  afterEach(async () => {
+    await bench.close();
+    expect(bench.violations()).to.deep.equal([]);
+  });
+
+  it('waits out a short rate limit for a read, never for a write', async () => {
+    const polite = bench.again({ name: 'polite', throttle: true });
+    const number = await bench.issue({ title: 'x', body: '', author: 'mira' });
+    const body = { message: 'You have exceeded a secondary rate limit.', documentation_url: '' };
+    const answer = { status: 403, headers: { 'retry-after': '1' }, body };
+    bench.server.faults.push({ method: 'GET', path: /\/issues\/\d+$/, answer });
+    expect((await polite.issue(bench.ref, number)).number).to.equal(number);
+    bench.server.faults.push({ method: 'POST', path: /\/comments$/, answer });
+    expect(await failure(polite.comment(bench.ref, number, 'x'))).to.include({
+      code: 'forge_rate_limited',
+      retryAfter: 1,
+    });
+    expect(bench.server.state.requests.filter((line) => line.startsWith('POST'))).to.have.length(1);
+  });
+
+  it('does not read an issue that was moved to another repository', async () => {
+    const other = bench.server.state.addRepository({ owner: 'demo', repo: 'other', bare: bench.bare });
+    const moved = bench.server.state.addIssue(other, { title: 'Moved', body: '', author: 'mira' });
+    const number = await bench.issue({ title: 'x', body: '', author: 'mira' });
+    bench.served.issues[0]!.moved_to = { owner: 'demo', repo: 'other', number: moved.number };
+    const error = await failure(bench.forge.issue(bench.ref, number));
+    expect(error).to.include({ name: 'NotFound', code: 'issue_not_found' });
+    expect(error.message).to.contain('demo/other');
+  });
+
+  it('tells programs and deleted accounts from people', async () => {
+    const number = await bench.issue({ title: 'x', body: '', author: 'mira' });
+    const { forge } = bench;
+    bench.server.state.addComment(bench.served, { issue: number, body: 'beep', author: 'helper[bot]' });
+    bench.server.state.addComment(bench.served, { issue: number, body: 'boo', author: 'ghost' });
+    const authors = (await forge.comments(bench.ref, number)).map(({ author }) => author);
+    expect(authors).to.deep.equal([
+      { login: 'helper[bot]', association: 'none', bot: true },
+      { login: 'ghost', association: 'none', bot: false },
+    ]);
+  });
+});
+
+describe('a gitea forge', () => {
+  it('counts members of the owning organisation, and the owner, as insiders', async () => {
+    const bench = await giteaBench();
+    bench.served.members.push('noor');
+    const number = await bench.issue({ title: 'x', body: '', author: 'noor' });
+    expect((await bench.forge.issue(bench.ref, number)).author.association).to.equal('member');
+    const own = await bench.issue({ title: 'x', body: '', author: 'demo' });
+    expect((await bench.forge.issue(bench.ref, own)).author.association).to.equal('owner');
+    await bench.close();
+    expect(bench.violations()).to.deep.equal([]);
+  });
+});

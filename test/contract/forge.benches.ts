@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ConfiguredForge } from '../../services/agentd/adapters/forges/configured-forge.ts';
+import { GiteaForge } from '../../services/agentd/adapters/forges/gitea/gitea-forge.ts';
+import { GitHubForge } from '../../services/agentd/adapters/forges/github/github-forge.ts';
+import { ForgeFolder } from '../../services/agentd/adapters/forges/local/forge-folder.ts';
+import { LocalForge } from '../../services/agentd/adapters/forges/local/local-forge.ts';
+import { LocalForgeDesk } from '../../services/agentd/adapters/forges/local/local-forge-desk.ts';
+import type { RepositoryRef } from '../../services/agentd/planning/forge.ts';
+import { gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
+import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
+import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
+import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
+import { startGitHubServer } from '../fixtures/forges/github-server.ts';
+
+/** A forge with one repository on it, and a way to do there what other people do. */
+export interface ForgeBench {
+  readonly forge: ConfiguredForge;
+  readonly ref: RepositoryRef;
+  /** The repository's bare git repository, with a branch `main`. */
+  readonly bare: string;
+  /** `mira` is a collaborator, anybody else a stranger. */
+  issue(issue: {
+    title: string;
+    body: string;
+    author: string;
+    locked?: boolean;
+    closed?: boolean;
+  }): Promise<number>;
+  comment(number: number, comment: { body: string; author: string }): Promise<void>;
+  merge(pullNumber: number): Promise<void>;
+  protect(glob: string): Promise<void>;
+  /** Where the forge's API was not used as its description says. */
+  violations(): readonly string[];
+  close(): Promise<void>;
+}
+
+export interface RemoteBench extends ForgeBench {
+  readonly server: ForgeServer;
+  readonly served: ServedRepository;
+  /** The same forge with other settings. */
+  again(options: Partial<RemoteSettings>): ConfiguredForge;
+}
+
+interface RemoteSettings {
+  readonly name: string;
+  readonly timeout_ms: number;
+  readonly retry_ms: number;
+  readonly throttle: boolean;
+  readonly token_file: string | null;
+  readonly base_url: string;
+}
+
+const ref = { owner: 'demo', repo: 'hello' };
+
+export async function localBench(): Promise<ForgeBench> {
+  const folder = mkdtempSync(join(tmpdir(), 'core-forge-'));
+  const source = makeBareRepository(folder);
+  const files = new ForgeFolder('local', join(folder, 'forge'));
+  const desk = new LocalForgeDesk(files, 'core');
+  const made = await desk.init({ ...ref, from: source });
+  const associationOf = (author: string): string => (author === 'mira' ? 'collaborator' : 'none');
+  return {
+    forge: new LocalForge(files, 'core'),
+    ref,
+    bare: made.clone_url,
+    async issue({ title, body, author, locked = false, closed = false }) {
+      const association = associationOf(author);
+      const { number } = await desk.newIssue({ ...ref, title, body, author, association, locked });
+      if (closed) await desk.closeIssue(ref, number, author);
+      return number;
+    },
+    async comment(number, { body, author }) {
+      await desk.comment({ ...ref, number, body, author, association: associationOf(author) });
+    },
+    async merge(number) {
+      await desk.mergePullRequest(ref, number, 'mira');
+    },
+    async protect(glob) {
+      const { record } = await files.open(ref);
+      const path = join(folder, 'forge', ref.owner, ref.repo, 'repository.json');
+      writeFileSync(path, JSON.stringify({ ...record, protected_branches: [glob] }));
+    },
+    violations: () => [],
+    close: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+export async function githubBench(): Promise<RemoteBench> {
+  return remoteBench(await startGitHubServer(), (options) => new GitHubForge(options));
+}
+
+export async function giteaBench(): Promise<RemoteBench> {
+  return remoteBench(await startGiteaServer(), (options) => new GiteaForge(options));
+}
+
+function remoteBench(
+  server: ForgeServer,
+  create: (options: RemoteSettings & { account: null }) => ConfiguredForge,
+): RemoteBench {
+  const folder = mkdtempSync(join(tmpdir(), 'core-forge-'));
+  const bare = makeBareRepository(folder);
+  const { state } = server;
+  const served = state.addRepository({ ...ref, bare, collaborators: ['mira', state.account] });
+  const tokenFile = join(folder, 'token');
+  writeFileSync(tokenFile, `${state.token}\n`);
+  const again = (options: Partial<RemoteSettings>): ConfiguredForge =>
+    create({
+      name: 'remote',
+      base_url: server.url,
+      token_file: tokenFile,
+      account: null,
+      timeout_ms: 5000,
+      retry_ms: 1,
+      throttle: false,
+      ...options,
+    });
+  return {
+    server,
+    served,
+    again,
+    forge: again({}),
+    ref,
+    bare,
+    async issue({ title, body, author, locked = false, closed = false }) {
+      const issue = state.addIssue(served, {
+        title,
+        body,
+        author,
+        locked,
+        state: closed ? 'closed' : 'open',
+      });
+      return issue.number;
+    },
+    async comment(number, comment) {
+      state.addComment(served, { issue: number, ...comment });
+    },
+    async merge(number) {
+      const pull = served.pulls.find((entry) => entry.number === number)!;
+      gitIn(bare, ['update-ref', `refs/heads/${pull.base}`, pull.head_commit]);
+      pull.state = 'closed';
+      pull.merged_at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    },
+    async protect(glob) {
+      served.rules.push({ branches: glob, type: 'pull_request' });
+    },
+    violations: () => state.violations,
+    async close() {
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,322 @@
+import { expect } from 'chai';
+import { CoreError } from '#kit/errors.ts';
+import { addBranch, deleteBranch, gitIn } from '../fixtures/forges/bare-repository.ts';
+import type { ForgeBench } from './forge.benches.ts';
+
+/** What every adapter of the ports Forge and ForgeWriter must do. */
+export function forgeContract(name: string, open: () => Promise<ForgeBench>): void {
+  describe(`forge contract: ${name}`, () => {
+    let bench: ForgeBench;
+
+    before(async () => {
+      bench = await open();
+    });
+
+    afterEach(() => {
+      expect(bench.violations()).to.deep.equal([]);
+    });
+
+    after(() => bench.close());
+
+    const unknown = { owner: 'demo', repo: 'nobody-has-this' };
+    const issueBy = (author: string, body = 'It is wrong.'): Promise<number> =>
+      bench.issue({ title: 'Greeting is wrong', body, author });
+
+    it('tells where a repository is, and git can fetch from there', async () => {
+      const repository = await bench.forge.repository(bench.ref);
+      expect(repository).to.include({
+        owner: 'demo',
+        repo: 'hello',
+        default_branch: 'main',
+        archived: false,
+      });
+      expect(Math.abs(Date.parse(repository.forge_time) - Date.now())).to.be.below(60_000);
+      expect(gitIn('/', ['ls-remote', repository.clone_url, 'refs/heads/main'])).to.match(/^[0-9a-f]{40}\t/);
+    });
+
+    it('says that a repository is not there', async () => {
+      for (const asked of [
+        () => bench.forge.repository(unknown),
+        () => bench.forge.issue(unknown, 1),
+        () => bench.forge.comments(unknown, 1),
+        () => bench.forge.listIssues(unknown, { state: 'all', limit: 10 }),
+        () => bench.forge.protection(unknown, 'main'),
+        () => bench.forge.findPullRequests(unknown, 'main'),
+        () => bench.forge.comment(unknown, 1, 'hello'),
+      ]) {
+        expect(await failure(asked())).to.include({ name: 'NotFound', code: 'repository_not_found' });
+      }
+    });
+
+    it('refuses names that are none before it does anything with them', async () => {
+      for (const ref of [
+        { owner: 'a b', repo: 'hello' },
+        { owner: '..', repo: 'hello' },
+        { owner: '-rf', repo: 'hello' },
+        { owner: '', repo: 'hello' },
+      ]) {
+        expect(await failure(bench.forge.repository(ref))).to.include({
+          code: 'invalid_owner_name',
+          exitCode: 2,
+        });
+      }
+      for (const repo of ['..', '.', 'a/b', 'a b', '../../etc', 'x.git', 'a\u0000b', '%2e%2e', '']) {
+        const error = await failure(bench.forge.issue({ owner: 'demo', repo }, 1));
+        expect(error).to.include({ code: 'invalid_repository_name', exitCode: 2 });
+      }
+      for (const branch of [
+        '',
+        '-x',
+        'a..b',
+        'a b',
+        'a~1',
+        'a.lock',
+        '/a',
+        'a/',
+        'a//b',
+        '@',
+        'HEAD',
+        '.a',
+        'a\nb',
+        'a/.b',
+        'x'.repeat(300),
+      ]) {
+        expect(await failure(bench.forge.protection(bench.ref, branch))).to.include({
+          code: 'invalid_branch_name',
+        });
+      }
+    });
+
+    it('reads an issue with its author and how they stand to the repository', async () => {
+      const body = 'Grüße 🎉\r\n```diff\n-a\n+b\n```\n<script>\\u0000 "quoted"';
+      const mine = await bench.forge.issue(bench.ref, await issueBy('mira', body));
+      expect(mine).to.include({ title: 'Greeting is wrong', body, state: 'open', locked: false });
+      expect(mine.author).to.deep.equal({ login: 'mira', association: 'collaborator', bot: false });
+      const theirs = await bench.forge.issue(bench.ref, await issueBy('stranger'));
+      expect(theirs.author).to.deep.equal({ login: 'stranger', association: 'none', bot: false });
+    });
+
+    it('says that an issue is not there', async () => {
+      for (const number of [4711, 2 ** 31 - 1]) {
+        const error = await failure(bench.forge.issue(bench.ref, number));
+        expect(error).to.include({ name: 'NotFound', code: 'issue_not_found' });
+        expect(error.message).to.contain(`demo/hello#${number}`);
+        expect(await failure(bench.forge.comments(bench.ref, number))).to.include({
+          code: 'issue_not_found',
+        });
+      }
+    });
+
+    it('refuses numbers that no issue has', async () => {
+      for (const number of [0, -1, 1.5, 2 ** 31, Number.MAX_SAFE_INTEGER, Number.NaN]) {
+        expect(await failure(bench.forge.issue(bench.ref, number))).to.include({
+          code: 'invalid_issue_number',
+        });
+        expect(await failure(bench.forge.comment(bench.ref, number, 'x'))).to.include({
+          code: 'invalid_issue_number',
+        });
+      }
+    });
+
+    it('refuses to read more than 1 MiB of an issue, and still lists it', async () => {
+      const number = await issueBy('stranger', 'x'.repeat(10 * 1024 * 1024));
+      expect(await failure(bench.forge.issue(bench.ref, number))).to.include({
+        name: 'TooLarge',
+        code: 'issue_too_large',
+      });
+      const [listed] = await bench.forge.listIssues(bench.ref, { state: 'all', limit: 1 });
+      expect(listed?.number).to.equal(number);
+      expect(listed!.body.length).to.be.below(1024 * 1024 + 100);
+      expect(listed!.body).to.contain('[cut here');
+      const small = await issueBy('mira', 'x'.repeat(1024 * 1024));
+      expect((await bench.forge.issue(bench.ref, small)).body).to.have.length(1024 * 1024);
+    });
+
+    it('gives all comments, oldest first, also more than a page of them', async () => {
+      const number = await issueBy('mira');
+      for (let index = 0; index < 120; index++) {
+        await bench.comment(number, {
+          body: `comment ${index}`,
+          author: index === 119 ? 'stranger' : 'mira',
+        });
+      }
+      const comments = await bench.forge.comments(bench.ref, number);
+      expect(comments.map(({ body }) => body)).to.deep.equal(
+        Array.from({ length: 120 }, (_, index) => `comment ${index}`),
+      );
+      expect(new Set(comments.map(({ id }) => id)).size).to.equal(120);
+      expect(comments[0]!.author).to.deep.equal({ login: 'mira', association: 'collaborator', bot: false });
+      expect(comments[119]!.author.association).to.equal('none');
+    });
+
+    it('comments as itself, and finds that comment again since the time before it', async () => {
+      const number = await issueBy('mira');
+      await bench.comment(number, { body: 'before', author: 'mira' });
+      const { forge_time } = await bench.forge.repository(bench.ref);
+      const made = await bench.forge.comment(bench.ref, number, 'Planned: 1 → 2\n\n<!-- core:marker -->');
+      expect(made.body).to.equal('Planned: 1 → 2\n\n<!-- core:marker -->');
+      expect(made.author.login).to.equal(await bench.forge.self());
+      const found = await bench.forge.comments(bench.ref, number, { since: forge_time });
+      expect(found.map(({ id }) => id)).to.include(made.id);
+      const later = new Date(Date.parse(forge_time) + 3_600_000).toISOString();
+      expect(await bench.forge.comments(bench.ref, number, { since: later })).to.deep.equal([]);
+    });
+
+    it('tells its own marker from one that an outsider copied', async () => {
+      const number = await issueBy('mira');
+      const marker = '<!-- core:run_0199 act_7 -->';
+      await bench.comment(number, { body: `Fake ${marker}`, author: 'stranger' });
+      await bench.forge.comment(bench.ref, number, `Real ${marker}`);
+      const self = await bench.forge.self();
+      const marked = (await bench.forge.comments(bench.ref, number)).filter(({ body }) =>
+        body.includes(marker),
+      );
+      expect(marked).to.have.length(2);
+      expect(marked.filter(({ author }) => author.login === self).map(({ body }) => body)).to.deep.equal([
+        `Real ${marker}`,
+      ]);
+    });
+
+    it('takes its comment back, once', async () => {
+      const number = await issueBy('mira');
+      const { id } = await bench.forge.comment(bench.ref, number, 'to be removed');
+      await bench.forge.deleteComment(bench.ref, number, id);
+      expect(await bench.forge.comments(bench.ref, number)).to.deep.equal([]);
+      expect(await failure(bench.forge.deleteComment(bench.ref, number, id))).to.include({
+        code: 'comment_not_found',
+      });
+      expect(await failure(bench.forge.deleteComment(bench.ref, number, '../1'))).to.include({
+        code: 'invalid_comment_id',
+      });
+    });
+
+    it('reads a locked issue, and is refused a comment on it', async () => {
+      const number = await bench.issue({ title: 'Heated', body: 'No.', author: 'mira', locked: true });
+      expect((await bench.forge.issue(bench.ref, number)).locked).to.equal(true);
+      const error = await failure(bench.forge.comment(bench.ref, number, 'one more word'));
+      expect(error).to.include({ name: 'Refused', code: 'forge_refused' });
+      expect(error.message).to.contain('locked');
+      expect(await bench.forge.comments(bench.ref, number)).to.deep.equal([]);
+    });
+
+    it('lists issues newest first, by state, without pull requests', async () => {
+      const open = await issueBy('mira');
+      const closed = await bench.issue({ title: 'Done', body: '', author: 'mira', closed: true });
+      addBranch(bench.bare, 'core/listed', { 'listed.txt': 'x\n' });
+      const pull = await bench.forge.openPullRequest(bench.ref, {
+        title: 'Listed',
+        body: '',
+        head: 'core/listed',
+        base: 'main',
+      });
+      const numbers = async (state: 'open' | 'closed' | 'all', limit: number): Promise<number[]> =>
+        (await bench.forge.listIssues(bench.ref, { state, limit })).map(({ number }) => number);
+      expect(await numbers('all', 2)).to.deep.equal([closed, open]);
+      expect((await numbers('open', 100))[0]).to.equal(open);
+      expect(await numbers('closed', 100))
+        .to.include(closed)
+        .and.not.include(open);
+      expect(await numbers('all', 100)).to.not.include(pull.number);
+    });
+
+    it('refuses to take a pull request for an issue', async () => {
+      addBranch(bench.bare, 'core/no-issue', { 'no-issue.txt': 'x\n' });
+      const request = { title: 'No issue', body: '', head: 'core/no-issue', base: 'main' };
+      const { number } = await bench.forge.openPullRequest(bench.ref, request);
+      const error = await failure(bench.forge.issue(bench.ref, number));
+      expect(error).to.include({ name: 'Refused', code: 'issue_is_pull_request', exitCode: 3 });
+    });
+
+    it("protects the default branch always, and others by the forge's rules", async () => {
+      expect(await bench.forge.protection(bench.ref, 'main')).to.deep.equal({
+        protected: true,
+        reason: 'default branch',
+      });
+      expect(await bench.forge.protection(bench.ref, 'core/7-free')).to.deep.equal({
+        protected: false,
+        reason: '',
+      });
+      await bench.protect('release/*');
+      addBranch(bench.bare, 'release/1.0', { 'release.txt': '1\n' });
+      for (const branch of ['release/1.0', 'release/not-there-yet']) {
+        const found = await bench.forge.protection(bench.ref, branch);
+        expect(found.protected, branch).to.equal(true);
+        expect(found.reason).to.match(/rule|protected/);
+      }
+      expect((await bench.forge.protection(bench.ref, 'core/7-free')).protected).to.equal(false);
+    });
+
+    it('opens a pull request that is found by its branch, in every state', async () => {
+      const commit = addBranch(bench.bare, 'core/1-greeting', { 'greeting.txt': 'hello\n' });
+      const request = {
+        title: 'Greet (#1)',
+        body: 'Why and how.\n\nRun run_0199',
+        head: 'core/1-greeting',
+        base: 'main',
+      };
+      expect(await bench.forge.findPullRequests(bench.ref, request.head)).to.deep.equal([]);
+      const opened = await bench.forge.openPullRequest(bench.ref, request);
+      expect(opened).to.include({ ...request, state: 'open', head_commit: commit });
+      expect(opened.author.login).to.equal(await bench.forge.self());
+      expect(await bench.forge.findPullRequests(bench.ref, request.head)).to.deep.equal([opened]);
+
+      expect(await failure(bench.forge.openPullRequest(bench.ref, request))).to.include({
+        code: 'forge_refused',
+      });
+      await bench.forge.closePullRequest(bench.ref, opened.number);
+      await bench.forge.closePullRequest(bench.ref, opened.number);
+      expect(await bench.forge.findPullRequests(bench.ref, request.head)).to.deep.equal([
+        { ...opened, state: 'closed' },
+      ]);
+
+      const second = await bench.forge.openPullRequest(bench.ref, request);
+      expect(second.number).to.be.above(opened.number);
+      await bench.merge(second.number);
+      expect(await failure(bench.forge.closePullRequest(bench.ref, second.number))).to.include({
+        code: 'pull_request_merged',
+      });
+      deleteBranch(bench.bare, request.head);
+      const found = await bench.forge.findPullRequests(bench.ref, request.head);
+      expect(
+        found.map(({ state, head, head_commit }) => ({ state, head, head_commit })),
+      ).to.have.deep.members([
+        { state: 'closed', head: request.head, head_commit: commit },
+        { state: 'merged', head: request.head, head_commit: commit },
+      ]);
+    });
+
+    it('refuses a pull request between branches that are not there or do not differ', async () => {
+      addBranch(bench.bare, 'core/there', { 'there.txt': 'x\n' });
+      const open = (head: string, base: string): Promise<CoreError> =>
+        failure(bench.forge.openPullRequest(bench.ref, { title: 'x', body: '', head, base }));
+      for (const error of [
+        await open('core/absent', 'main'),
+        await open('core/there', 'absent'),
+        await open('main', 'main'),
+      ]) {
+        expect(['forge_refused', 'branch_not_found']).to.include(error.code);
+      }
+      expect(await bench.forge.findPullRequests(bench.ref, 'core/there')).to.deep.equal([]);
+    });
+
+    it('says that a pull request is not there', async () => {
+      const number = await issueBy('mira');
+      for (const absent of [number, 4711]) {
+        expect(await failure(bench.forge.closePullRequest(bench.ref, absent))).to.include({
+          code: 'pull_request_not_found',
+        });
+      }
+    });
+  });
+}
+
+/** The error of a call that must fail. */
+export async function failure(call: Promise<unknown>): Promise<CoreError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof CoreError) return error;
+    throw error;
+  }
+  throw new Error('the call succeeded, and must not');
+}
