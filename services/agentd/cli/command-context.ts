@@ -1,5 +1,4 @@
 import type { Watch } from '../agent.ts';
-import { createProgress, type Progress } from './progress.ts';
 import type { Services } from './services.ts';
 import type { Suggestions } from './suggestion.ts';
 import type { Terminal } from './terminal.ts';
@@ -17,7 +16,8 @@ export interface CommandContext {
 
 /** Runs a long use case with its progress on standard error. */
 export async function watched<T>(context: CommandContext, work: (watch: Watch) => Promise<T>): Promise<T> {
-  const progress: Progress = createProgress(context.terminal, { verbose: context.verbose });
+  const { createProgress } = await import('./progress.ts');
+  const progress = createProgress(context.terminal, { verbose: context.verbose });
   try {
     return await work({ progress: progress.update, signal: context.signal });
   } finally {

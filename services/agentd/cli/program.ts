@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { InvalidInput } from '#kit/errors.ts';
-import { gates } from '../action.ts';
+import type { Gate } from '../action.ts';
 import { runStatuses } from '../runs/run.ts';
 import type { CommandContext } from './command-context.ts';
 import type { DecideOptions } from './commands/decide.ts';
 import type { ExecuteOptions } from './commands/execute.ts';
 import type { CommentOptions, IssueNewOptions, ListState } from './commands/forge.ts';
-import type { RunsOptions } from './commands/look.ts';
 import type { PlanIssueOptions } from './commands/plan-issue.ts';
+import type { RunsOptions } from './commands/runs.ts';
 import { issueNumber, listLimit, notEmpty, oneOfWords, timeSpan, upTo } from './option-values.ts';
 import type { Ref } from './services.ts';
 
@@ -24,6 +24,8 @@ export type RunCommand = (
   command: (context: CommandContext) => Promise<number>,
 ) => Promise<void>;
 
+/** Written out, because the codec of actions is slow to load and most commands do without it. */
+const gates = ['build', 'publish'] as const satisfies readonly Gate[];
 const associations = ['owner', 'member', 'collaborator', 'contributor', 'none'] as const;
 const listStates = ['open', 'closed', 'all'] as const;
 
@@ -98,7 +100,7 @@ function addLooking(program: Command, run: RunCommand): void {
     .action((options: RunsOptions, command: Command) =>
       run(command.optsWithGlobals(), async (context) => {
         const { limit, cursor, status, owner, repo, forge, number } = options;
-        const { runs } = await import('./commands/look.ts');
+        const { runs } = await import('./commands/runs.ts');
         return runs(context, defined({ limit, cursor, status, owner, repo, forge, number }));
       }),
     );

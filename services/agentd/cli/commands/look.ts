@@ -2,7 +2,6 @@ import type { SettingRow } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import type { RunStatus } from '../../runs/run.ts';
 import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
 import { actionNamed } from '../selection.ts';
@@ -10,27 +9,8 @@ import { actionDetail, actionsView } from '../views/actions-view.ts';
 import { diffView } from '../views/diff-view.ts';
 import { recoveryView, settingsView, verificationView } from '../views/reports.ts';
 import { runView } from '../views/run-view.ts';
-import { runsView } from '../views/runs-view.ts';
 
-/** Commands that only look. */
-
-export interface RunsOptions {
-  readonly limit: number;
-  readonly cursor?: string;
-  readonly status?: RunStatus;
-  readonly owner?: string;
-  readonly repo?: string;
-  readonly forge?: string;
-  readonly number?: number;
-}
-
-export async function runs(context: CommandContext, options: RunsOptions): Promise<number> {
-  const agent = await context.services.agent();
-  const page = await agent.runs(options);
-  if (context.json) writeJson(context.terminal, page);
-  else context.terminal.out(runsView(page, context.terminal, context.suggestions));
-  return exitCodes.done;
-}
+/** Commands that look at one run, or at the settings. */
 
 export async function show(
   context: CommandContext,

@@ -7,7 +7,7 @@ import { visibleLine } from '../terminal-text.ts';
 import { actionText } from './action-text.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines, underGates } from './plan-view.ts';
-import { statusPaint } from './runs-view.ts';
+import { statusPaint } from './status-paint.ts';
 
 /** One run as it stands: status, what became of each action, what it made, and what to type next. */
 export function runView(run: Run, terminal: Terminal, suggestions: Suggestions): string {

@@ -1,10 +1,10 @@
-import type { RunStatus } from '../../runs/run.ts';
 import type { RunPage } from '../../runs/run-store.ts';
 import { type Cell, table } from '../layout.ts';
 import { age } from '../moments.ts';
 import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
-import type { Paint, Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
+import { statusPaint } from './status-paint.ts';
 
 /** The list of runs, newest first. */
 export function runsView(page: RunPage, terminal: Terminal, suggestions: Suggestions): string {
@@ -35,24 +35,4 @@ export function runsView(page: RunPage, terminal: Terminal, suggestions: Suggest
   }
   for (const problem of page.problems) lines.push(`${paint.yellow('note')}  ${visibleLine(problem)}`);
   return `${lines.join('\n')}\n`;
-}
-
-export function statusPaint(status: RunStatus, paint: Paint): (text: string) => string {
-  switch (status) {
-    case 'completed':
-      return paint.green;
-    case 'awaiting_approval':
-    case 'partially_completed':
-    case 'interrupted':
-      return paint.yellow;
-    case 'failed':
-      return paint.red;
-    case 'planning':
-    case 'executing':
-      return paint.cyan;
-    case 'rejected':
-    case 'undone':
-    case 'cancelled':
-      return paint.dim;
-  }
 }
