@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, oneOf, optional, stringThat } from '#kit/decode.ts';
-import { Conflict, InvalidInput, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
+import { Conflict, Interrupted, InvalidInput, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import type { RepositoryRef } from '../../planning/forge.ts';
 import type { ConfiguredForge } from './configured-forge.ts';
 import { GiteaForge } from './gitea/gitea-forge.ts';
@@ -146,7 +146,8 @@ export async function forgeFor(
   if (request.forge !== undefined) return namedForge(forges, request.forge);
   const ready = [...forges.values()].filter((forge) => forge.missing() === null);
   const answers = await Promise.all(ready.map((forge) => knows(forge, request, signal)));
-  signal?.throwIfAborted();
+  const interrupted = answers.find((answer) => answer instanceof Interrupted);
+  if (interrupted !== undefined) throw interrupted;
   const knowing = ready.filter((_, index) => answers[index] === true);
   const wanted = nameOf(request);
   const names = knowing.map(({ name }) => name);
@@ -168,7 +169,7 @@ export async function forgeFor(
   });
   const unasked = others.length === 0 ? '' : `; not asked: ${others.join(', ')}`;
   throw new NotFound('repository_not_found', `no forge knows ${wanted}; asked: ${asked}${unasked}`, {
-    hint: `make it with 'core forge init --owner ${request.owner} --repo ${request.repo}', or name a forge with --forge`,
+    hint: `make it with './core forge init --owner ${request.owner} --repo ${request.repo}', or name a forge with --forge`,
   });
 }
 
