@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
-import type { ActionDefinition } from '../../action.ts';
-import type { ActionState, Run } from '../../runs/run.ts';
+import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
 import { createTerminal, type Terminal } from '../terminal.ts';
 import { actionDetail, actionsView } from './actions-view.ts';
 import { diffView, paintPatch } from './diff-view.ts';
@@ -11,7 +10,6 @@ import { runView } from './run-view.ts';
 import { runsView } from './runs-view.ts';
 
 const suggestions = { program: './core', home: undefined };
-const runId = 'run_0199f3c2-71ab-7c3d-8e4f-0123456789ab';
 
 describe('what the commands show', () => {
   it('shows a plan as a table of actions by gate, with the next commands', () => {
@@ -136,170 +134,5 @@ function summary(title: string) {
     highest_risk: 'medium',
     waiting: 7,
     actions: 7,
-  };
-}
-
-interface Sample {
-  readonly title?: string;
-  readonly author?: string;
-  readonly path?: string;
-  readonly approval?: 'approved';
-  readonly gates?: readonly string[];
-}
-
-function sampleRun(sample: Sample = {}): Run {
-  const branch = 'core/1-greeting-is-wrong-0199f3c2';
-  const tree = 'b'.repeat(40);
-  const base_commit = '3f2c1a9'.padEnd(40, '0');
-  const push_url = '/forge/demo/hello/repository.git';
-  const plan = {
-    source: 'detected' as const,
-    found: 'package.json',
-    prepare: [],
-    prepare_network: false,
-    prepared_paths: [],
-    lockfiles: [],
-    commands: [{ name: 'test', run: 'npm test' }],
-    limits: { seconds: 600, memory_mib: 4096, processes: 512, output_bytes: 8_388_608 },
-  };
-  const file = { old_path: null, status: 'modified' as const, old_mode: '100644', new_mode: '100644' };
-  const definitions: [ActionDefinition['kind'], number, ActionDefinition['risk'], object][] = [
-    ['create_branch', 5, 'low', { branch, base_branch: 'main', base_commit }],
-    [
-      'apply_patch',
-      14,
-      'low',
-      {
-        patch: 'c'.repeat(64),
-        tree,
-        files: [
-          { ...file, path: sample.path ?? 'src/greet.js', added: 5, removed: 2 },
-          { ...file, path: 'test/greet.test.js', added: 1, removed: 0 },
-        ],
-      },
-    ],
-    ['run_validation', 10, 'low', { tree, sandbox: 'bubblewrap', plan }],
-    [
-      'commit',
-      8,
-      'low',
-      {
-        tree,
-        message: `${sample.title ?? 'Greet strangers when no name is given'} (#1)\n\nWhy.\n`,
-        author: { name: 'Core', email: 'core@localhost' },
-        deliver_ref: `refs/heads/${branch}`,
-      },
-    ],
-    ['push_branch', 35, 'medium', { branch, push_url, workflows: ['.github/workflows/ci.yml'] }],
-    [
-      'open_pull_request',
-      40,
-      'medium',
-      { title: 'T', body: `${sample.title ?? ''}\n{{audit_head}}`, head: branch, base: 'main' },
-    ],
-    ['comment_issue', 20, 'low', { number: 1, body: '{{pull_request}} proposes a change.' }],
-  ];
-  const actions = definitions.map(([kind, risk_score, risk, params], index): ActionState => {
-    const gate = index < 4 ? 'build' : 'publish';
-    const definition = {
-      run_id: runId,
-      action_id: `act_${index + 1}_00000000`,
-      ordinal: index + 1,
-      gate,
-      title: kind,
-      rationale: sample.title ?? 'because',
-      risk,
-      risk_score,
-      risk_reasons: [],
-      dry_run: false,
-      depends_on: [],
-      artifacts: {},
-      influences: [
-        { kind: 'issue', source: 'demo/hello#1', author: sample.author ?? 'mira', trusted: false },
-      ],
-      target: {
-        forge: 'local',
-        owner: 'demo',
-        repo: 'hello',
-        push_url,
-        branch,
-        base_branch: 'main',
-        base_commit,
-        tree,
-      },
-      digest: String(index + 1).repeat(64),
-      kind,
-      params,
-    } as unknown as ActionDefinition;
-    return {
-      definition,
-      approval: sample.approval !== undefined && sample.gates?.includes(gate) ? sample.approval : 'required',
-      decision: null,
-      state: 'pending',
-      outcome: null,
-      intent: null,
-      vcs: null,
-      started_at: null,
-      finished_at: null,
-    };
-  });
-  return {
-    run_id: runId,
-    status: 'awaiting_approval',
-    request: {
-      forge: 'local',
-      owner: 'demo',
-      repo: 'hello',
-      number: 1,
-      role: 'Depute',
-      planner: 'patch',
-      dry_run: false,
-      requested_by: 'person',
-      idempotency_key: null,
-    },
-    created_at: '2026-11-21T09:00:00.000Z',
-    updated_at: '2026-11-21T09:57:00.000Z',
-    head: { seq: 9, hash: 'd'.repeat(64) },
-    source: {
-      issue: {} as never,
-      html_url: null,
-      clone_url: push_url,
-      push_url,
-      base_branch: 'main',
-      base_commit,
-      forge_time: '2026-11-21T09:00:00.000Z',
-    },
-    issue: {
-      title: sample.title ?? 'Greeting is wrong when the name is empty',
-      author: sample.author ?? 'mira',
-      association: 'contributor',
-      state: 'open',
-      html_url: null,
-      comments: 0,
-      content: 'e'.repeat(64),
-    },
-    plan: {
-      target: actions[0]!.definition.target,
-      planner: 'patch',
-      stop_reason: 'submitted',
-      title: 'T',
-      explanation: 'e'.repeat(64),
-      influences: [],
-      patch: 'c'.repeat(64),
-      files_of_context: 7,
-      memories: 4,
-      notices: sample.title === undefined ? [] : [sample.title],
-      validation: plan,
-      checks: [],
-      sealed: [],
-    },
-    actions,
-    turns: [],
-    usage: null,
-    failure: null,
-    execution: null,
-    workspace: null,
-    undo: null,
-    cancelling: false,
   };
 }
