@@ -7,7 +7,6 @@ import type { PruneRequest, PruneResult, Verification } from '../agent.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { type ReadRow, refreshFolder } from './index-refresh.ts';
 import { executorLease } from './lease-name.ts';
-import type { OpenRuns } from './open-runs.ts';
 import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
 import { checkRunId, isRunId, runIdPrefix } from './run-id.ts';
@@ -50,7 +49,7 @@ class FolderRunStore implements FileRunStore {
   readonly #clock: () => number;
   readonly #leases: Leases;
   #index: RunIndex | null = null;
-  #openRuns: OpenRuns | null = null;
+  #loaded: Promise<Writing> | null = null;
   readonly #pages = new Map<string, { version: string; at: number; page: RunPage }>();
 
   constructor({ stateDir, clock = Date.now }: RunStoreOptions) {
@@ -61,7 +60,7 @@ class FolderRunStore implements FileRunStore {
   }
 
   async create(request: RunRequest): Promise<Run> {
-    const { createRunFolder, indexRow } = await import('./open-runs.ts');
+    const { createRunFolder, indexRow } = await this.#writing();
     return this.#guarded(() => {
       const index = this.#opened();
       const { run, size } = createRunFolder(this.#runsDir, request, this.#now());
@@ -78,20 +77,20 @@ class FolderRunStore implements FileRunStore {
         throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
       if (found.length > 1) throw ambiguous(prefix, found);
       const [runId] = found as [string];
-      if (!existsSync(join(this.#runsDir, runId, logName))) (await this.#runs()).fresh(runId);
+      if (!existsSync(join(this.#runsDir, runId, logName))) (await this.#writing()).runs.fresh(runId);
       return runId;
     });
   }
 
   async read(runId: string): Promise<Run> {
     checkRunId(runId);
-    const runs = await this.#runs();
+    const { runs } = await this.#writing();
     return this.#guarded(() => this.#seen(runs.fresh(runId).run));
   }
 
   async events(runId: string, afterSeq = 0): Promise<RunEvent[]> {
     checkRunId(runId);
-    const runs = await this.#runs();
+    const { runs } = await this.#writing();
     return this.#guarded(() => runs.fresh(runId).eventsAfter(afterSeq));
   }
 
@@ -119,11 +118,7 @@ class FolderRunStore implements FileRunStore {
 
   async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
     checkRunId(runId);
-    const [runs, { indexRow }, { putArtifact }] = await Promise.all([
-      this.#runs(),
-      import('./open-runs.ts'),
-      import('./artifact-folder.ts'),
-    ]);
+    const { runs, indexRow, putArtifact } = await this.#writing();
     return this.#guarded(() => {
       const index = this.#opened();
       return index.locked(() => {
@@ -142,13 +137,13 @@ class FolderRunStore implements FileRunStore {
   }
 
   async putArtifact(runId: string, content: string | Uint8Array): Promise<string> {
-    const { putArtifact } = await import('./artifact-folder.ts');
+    const { putArtifact } = await this.#writing();
     const folder = await this.#folder(runId);
     return this.#guarded(() => putArtifact(folder, content));
   }
 
   async artifact(runId: string, digest: string): Promise<Uint8Array> {
-    const { readArtifact } = await import('./artifact-folder.ts');
+    const { readArtifact } = await this.#writing();
     const folder = await this.#folder(runId);
     return this.#guarded(() => readArtifact(folder, digest));
   }
@@ -171,8 +166,7 @@ class FolderRunStore implements FileRunStore {
 
   async prune(request: PruneRequest): Promise<PruneResult> {
     const { prune } = await import('./prune.ts');
-    const runs = await this.#runs();
-    const reader = await this.#reader();
+    const { runs, rowReader } = await this.#writing();
     return this.#guardedAsync(async () => {
       const index = this.#opened();
       await refreshFolder(index, this.#runsDir, () => this.#reader());
@@ -184,7 +178,7 @@ class FolderRunStore implements FileRunStore {
           now: () => this.#now(),
           read: (runId) => this.#seen(runs.fresh(runId).run),
           forget: (runId) => runs.forget(runId),
-          row: reader,
+          row: rowReader(this.#runsDir),
           leaseHolder: (name) => this.#leases.holder(name),
         },
         request,
@@ -194,9 +188,11 @@ class FolderRunStore implements FileRunStore {
 
   close(): void {
     this.#leases.close();
-    this.#openRuns?.close();
+    this.#loaded?.then(
+      ({ runs }) => runs.close(),
+      () => undefined,
+    );
     this.#index?.close();
-    this.#openRuns = null;
     this.#index = null;
   }
 
@@ -221,21 +217,19 @@ class FolderRunStore implements FileRunStore {
     return this.#index;
   }
 
-  async #runs(): Promise<OpenRuns> {
-    const { OpenRuns } = await import('./open-runs.ts');
-    this.#openRuns ??= new OpenRuns(this.#runsDir);
-    return this.#openRuns;
+  #writing(): Promise<Writing> {
+    this.#loaded ??= loadWriting(this.#runsDir);
+    return this.#loaded;
   }
 
   async #reader(): Promise<ReadRow> {
-    const { rowReader } = await import('./open-runs.ts');
-    return rowReader(this.#runsDir);
+    return (await this.#writing()).rowReader(this.#runsDir);
   }
 
   /** The folder of a run that has events. */
   async #folder(runId: string): Promise<string> {
     const folder = join(this.#runsDir, checkRunId(runId));
-    if (!existsSync(join(folder, logName))) (await this.#runs()).fresh(runId);
+    if (!existsSync(join(folder, logName))) (await this.#writing()).runs.fresh(runId);
     return folder;
   }
 
@@ -261,6 +255,13 @@ class FolderRunStore implements FileRunStore {
     }
   }
 }
+
+async function loadWriting(runsDir: string) {
+  const [openRuns, artifacts] = await Promise.all([import('./open-runs.ts'), import('./artifact-folder.ts')]);
+  return { ...openRuns, ...artifacts, runs: new openRuns.OpenRuns(runsDir) };
+}
+
+type Writing = Awaited<ReturnType<typeof loadWriting>>;
 
 function ambiguous(prefix: string, found: readonly string[]): InvalidInput {
   const shown = found.slice(0, 5).join(', ');

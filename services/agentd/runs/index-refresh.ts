@@ -22,7 +22,7 @@ export async function refreshFolder(
   reader: () => Promise<ReadRow>,
 ): Promise<void> {
   const stamp = folderStamp(runsDir);
-  if (stamp.text === index.scannedFolder()) return;
+  if (stamp.text === index.reading(() => index.scannedFolder())) return;
   const { unread, gone, foreign } = compare(index, runsDir);
   if (gone.length > 0 || foreign.length > 0) {
     index.locked(() => {

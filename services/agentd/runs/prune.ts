@@ -49,6 +49,10 @@ export async function prune(access: PruneAccess, request: PruneRequest): Promise
     else pruneOne(access, run_id, limit, request, result);
   }
   const known = new Set(runIds.filter(({ status }) => status !== 'pruned').map(({ run_id }) => run_id));
+  for (const { name, what } of access.index.problems()) {
+    if (isRunId(name) && !known.has(name)) result.kept.push({ run_id: name, reason: what });
+    known.add(name);
+  }
   for (const path of leftovers(access, known, limit)) result.bytes += remove(path, request.dry_run);
   return result;
 }

@@ -28,22 +28,9 @@ export interface RowFilter {
 }
 
 const version = 1;
-const columns = [
-  'run_id',
-  'size',
-  'status',
-  'forge',
-  'owner',
-  'repo',
-  'number',
-  'title',
-  'role',
-  'created_at',
-  'updated_at',
-  'highest_risk',
-  'waiting',
-  'actions',
-] as const;
+const fixed = ['run_id', 'forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
+const changing = ['size', 'status', 'title', 'updated_at', 'highest_risk', 'waiting', 'actions'] as const;
+const columns = [...fixed, ...changing];
 
 const schema = `
   DROP TABLE IF EXISTS runs;
@@ -148,8 +135,13 @@ export class RunIndex {
   }
 
   put(row: IndexRow): void {
+    // Updated in place, only what can change: this is part of every append, and each page touched is a page written.
+    const { changes } = this.#statement(
+      `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`,
+    ).run(...changing.map((name) => row[name]), row.run_id);
+    if (changes > 0) return;
     this.#statement(
-      `INSERT OR REPLACE INTO runs (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
+      `INSERT INTO runs (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
     ).run(...columns.map((name) => row[name]));
     this.#statement('DELETE FROM problems WHERE name = ?').run(row.run_id);
   }
@@ -268,7 +260,8 @@ function versionOf(db: DatabaseSync): number {
 function retryBusy(work: () => void): void {
   for (let attempt = 1; ; attempt++) {
     try {
-      return work();
+      work();
+      return;
     } catch (error) {
       if (!isBusy(error) || attempt === 50) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);

@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+import { sha256 } from '#kit/digest.ts';
+import { codeOf } from '#kit/errors.ts';
+import { executorLease } from '../../services/agentd/runs/lease-name.ts';
+import type { RunQuery, RunStore } from '../../services/agentd/runs/run-store.ts';
+import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
+
+/** A store under test. `another` opens a second one on the same runs, as another process would. */
+export interface StoreUnderTest {
+  readonly store: RunStore;
+  another(): RunStore;
+  end(): Promise<void>;
+}
+
+export function runStoreContract(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`run store: ${name}`, () => {
+    let under: StoreUnderTest;
+    let store: RunStore;
+
+    beforeEach(async () => {
+      under = await open();
+      store = under.store;
+    });
+
+    afterEach(() => under.end());
+
+    it('makes a run that is planning and can be read again', async () => {
+      const created = await store.create(sampleRequest());
+      expect(created.run_id).to.match(/^run_[0-9a-f-]{36}$/);
+      expect(created.status).to.equal('planning');
+      expect(created.head.seq).to.equal(1);
+      const read = await under.another().read(created.run_id);
+      expect(read.request).to.deep.equal(sampleRequest());
+      expect(read.head).to.deep.equal(created.head);
+    });
+
+    it('shows what another store appended', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const other = under.another();
+      await other.append(run_id, () => planned(run_id));
+      expect((await store.read(run_id)).status).to.equal('awaiting_approval');
+      await store.append(run_id, ({ actions }) => [decided(actions[0]!.definition)]);
+      expect((await other.read(run_id)).actions[0]?.approval).to.equal('approved');
+    });
+
+    it('chains events by their hashes, and gives back those after a number', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const run = await store.append(run_id, () => planned(run_id));
+      const events = await store.events(run_id);
+      expect(events.map(({ seq }) => seq)).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
+      expect(events[0]?.prev).to.equal('0'.repeat(64));
+      for (const [index, event] of events.slice(1).entries())
+        expect(event.prev).to.equal(events[index]?.hash);
+      expect(run.head).to.deep.equal({ seq: 7, hash: events.at(-1)?.hash });
+      expect(await store.events(run_id, 5)).to.deep.equal(events.slice(5));
+      expect(await store.events(run_id, 7)).to.deep.equal([]);
+      expect(await store.events(run_id, 99)).to.deep.equal([]);
+    });
+
+    it('gives back exactly what a new store reads, so that nothing hides in memory', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const surplus = { ...turn().data, not_declared: 1 };
+      const inMemory = await store.append(run_id, () => [{ type: 'planner_turn', data: surplus } as never]);
+      expect(inMemory).to.deep.equal(await store.read(run_id));
+      expect(await under.another().events(run_id)).to.deep.equal(await store.events(run_id));
+      expect(JSON.stringify(await store.events(run_id))).not.to.contain('not_declared');
+    });
+
+    it('writes nothing when the decision refuses, is empty or is no event', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const refused = new Error('refused');
+      const decide = (): never => {
+        throw refused;
+      };
+      expect(await failure(store.append(run_id, decide))).to.equal(refused);
+      await store.append(run_id, () => []);
+      const wrong = [turn(), { type: 'planner_turn', data: {} } as never];
+      expect(codeOf(await failure(store.append(run_id, () => wrong)))).to.equal('event_invalid');
+      expect(await store.events(run_id)).to.have.length(1);
+      await store.append(run_id, () => [turn()]);
+      expect(await store.events(run_id)).to.have.length(2);
+    });
+
+    it('keeps any text from outside, half characters made whole', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const reason = 'line\nfeed \u2028 "quotes" \\ud800 \0 emoji 😀';
+      await store.append(run_id, () => [{ type: 'cancel_requested', data: { by: 'm', reason } }]);
+      await store.append(run_id, () => [
+        { type: 'cancel_requested', data: { by: 'm', reason: 'half \ud83d' } },
+      ]);
+      const [, first, second] = await under.another().events(run_id);
+      expect(first?.data).to.deep.equal({ by: 'm', reason });
+      expect(second?.data).to.deep.equal({ by: 'm', reason: 'half \ufffd' });
+    });
+
+    it('finds a run by any beginning of its id that fits no other', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      expect(await store.resolve(run_id)).to.equal(run_id);
+      expect(await store.resolve(run_id.slice(4))).to.equal(run_id);
+      expect(await store.resolve(run_id.slice(4, 12).toUpperCase())).to.equal(run_id);
+      expect(await store.resolve(run_id.slice(0, 10))).to.equal(run_id);
+      const second = await under.another().create(sampleRequest());
+      expect(await store.resolve(second.run_id)).to.equal(second.run_id);
+      const ambiguous = await failure(store.resolve('run_0'));
+      expect(codeOf(ambiguous)).to.equal('run_ambiguous');
+      expect(String(ambiguous)).to.contain(run_id).and.contain(second.run_id);
+      expect(codeOf(await failure(store.resolve('run_ffff')))).to.equal('run_not_found');
+    });
+
+    it('refuses what is no run id, before it becomes a path', async () => {
+      for (const id of ['', '..', '../../etc', 'run_', 'run_%', 'run_0/..', 'x'.repeat(5000)]) {
+        expect(codeOf(await failure(store.resolve(id))), id).to.equal('invalid_run_id');
+        expect(codeOf(await failure(store.read(id))), id).to.equal('invalid_run_id');
+        expect(codeOf(await failure(store.putArtifact(id, 'x'))), id).to.equal('invalid_run_id');
+      }
+      const absent = 'run_0199f3c2-0000-7000-8000-000000000000';
+      expect(codeOf(await failure(store.read(absent)))).to.equal('run_not_found');
+      expect(codeOf(await failure(store.append(absent, () => [turn()])))).to.equal('run_not_found');
+      expect(codeOf(await failure(store.putArtifact(absent, 'x')))).to.equal('run_not_found');
+    });
+
+    it('lists newest first, page by page, without a gap or a repetition', async () => {
+      const made: string[] = [];
+      for (let number = 1; number <= 7; number++)
+        made.push((await store.create(sampleRequest({ number }))).run_id);
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const query: RunQuery = { limit: 3, ...(cursor === undefined ? {} : { cursor }) };
+        const page = await under.another().list(query);
+        seen.push(...page.runs.map(({ run_id }) => run_id));
+        cursor = page.next_cursor ?? undefined;
+      } while (cursor !== undefined);
+      expect(seen).to.deep.equal(made.toReversed());
+    });
+
+    it('lists by status, repository, forge and issue', async () => {
+      const { run_id } = await store.create(sampleRequest({ owner: 'other', number: 5 }));
+      await store.append(run_id, () => planned(run_id));
+      await store.create(sampleRequest());
+      const found = async (query: Partial<RunQuery>): Promise<string[]> =>
+        (await store.list({ limit: 10, ...query })).runs.map(
+          (run) => `${run.owner}#${run.number} ${run.status}`,
+        );
+      expect(await found({ status: 'awaiting_approval' })).to.deep.equal(['other#5 awaiting_approval']);
+      expect(await found({ status: 'interrupted' })).to.deep.equal(['demo#1 interrupted']);
+      expect(await found({ status: 'planning' })).to.deep.equal([]);
+      expect(await found({ owner: 'other', repo: 'hello', forge: 'local', number: 5 })).to.have.length(1);
+      expect(await found({ forge: 'github' })).to.deep.equal([]);
+      for (const limit of [0, 101, 1.5, Number.NaN]) {
+        expect(codeOf(await failure(store.list({ limit })))).to.equal('invalid_limit');
+      }
+      expect(codeOf(await failure(store.list({ limit: 1, cursor: 'x' })))).to.equal('invalid_cursor');
+    });
+
+    it('keeps an artifact once, under its sha256', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const digest = await store.putArtifact(run_id, 'patch');
+      expect(digest).to.equal(sha256('patch'));
+      expect(await store.putArtifact(run_id, Buffer.from('patch'))).to.equal(digest);
+      expect(Buffer.from(await under.another().artifact(run_id, digest)).toString()).to.equal('patch');
+      expect(codeOf(await failure(store.artifact(run_id, sha256('other'))))).to.equal('artifact_not_found');
+      expect(codeOf(await failure(store.artifact(run_id, '../events.jsonl')))).to.equal('invalid_digest');
+    });
+
+    it('gives a lease to one at a time, and names who holds it', async () => {
+      const lease = await store.lease('branch x');
+      const refused = await failure(under.another().lease('branch x'));
+      expect(codeOf(refused)).to.equal('lease_held');
+      expect(String(refused)).to.contain('branch x').and.contain(`${process.pid}`);
+      lease.release();
+      lease.release();
+      (await under.another().lease('branch x')).release();
+      expect(lease.lost.aborted).to.equal(false);
+    });
+
+    it('calls a run interrupted exactly while nobody works on it', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      const lease = await store.lease(executorLease(run_id));
+      await store.append(run_id, () => [executionStarted()]);
+      expect((await under.another().read(run_id)).status).to.equal('executing');
+      lease.release();
+      expect((await under.another().read(run_id)).status).to.equal('interrupted');
+      expect((await under.another().list({ limit: 1 })).runs[0]?.status).to.equal('interrupted');
+      await store.append(run_id, (run) => {
+        expect(run.status).to.equal('interrupted');
+        return [];
+      });
+    });
+
+    it('never lets time go backwards within a run', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      for (let count = 0; count < 5; count++) await store.append(run_id, () => [turn()]);
+      const times = (await store.events(run_id)).map(({ at }) => at);
+      expect(times).to.deep.equal(times.toSorted());
+    });
+  });
+}
+
+export async function failure(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it should have failed, and did not');
+}
