@@ -1,0 +1,163 @@
+import { setTimeout } from 'node:timers/promises';
+import type * as t from 'io-ts';
+import { Agent, type Dispatcher, request } from 'undici';
+import { decode, parseJson } from '../decode.ts';
+import { CoreError, codeOf, Failed, Interrupted, messageOf, TimedOut, Unavailable } from '../errors.ts';
+import { type ReceivedEvent, readEvents } from './event-reader.ts';
+import { errorOfProblem } from './problem.ts';
+
+export interface HttpClientOptions {
+  /** For example `http://127.0.0.1:7817`. */
+  readonly baseUrl: string;
+  readonly token?: string;
+  /** Milliseconds for a whole answer; default 30 s. */
+  readonly timeoutMs?: number;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A client of Core's own HTTP interfaces. Problems come back as the errors that the service threw. Only GET is tried again:
+ * after any other failure the outcome is not known.
+ */
+export interface HttpClient {
+  get<A>(path: string, codec: t.Type<A, unknown, unknown>, options?: CallOptions): Promise<A>;
+  getBytes(path: string, options?: CallOptions): Promise<Uint8Array>;
+  post<A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, options?: CallOptions): Promise<A>;
+  /** Live events; ends when the service ends the stream. Go on later with the last `id`. */
+  events(
+    path: string,
+    options?: CallOptions & { readonly lastEventId?: string },
+  ): AsyncIterable<ReceivedEvent>;
+  close(): Promise<void>;
+}
+
+const attempts = 3;
+const answerLimit = 32 * 1024 * 1024;
+
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const { baseUrl, token, timeoutMs = 30_000 } = options;
+  const dispatcher = new Agent({
+    connect: { timeout: 5_000 },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+  });
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+
+  async function call(
+    method: 'GET' | 'POST',
+    path: string,
+    body: unknown,
+    call: CallOptions,
+  ): Promise<Buffer> {
+    const limit = AbortSignal.timeout(timeoutMs);
+    const signal = call.signal === undefined ? limit : AbortSignal.any([limit, call.signal]);
+    try {
+      const answer = await request(new URL(path, baseUrl), {
+        method,
+        dispatcher,
+        signal,
+        headers: {
+          ...authorization,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...call.headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return await readAnswer(answer);
+    } catch (error) {
+      throw explained(error, `${method} ${new URL(path, baseUrl).href}`, call.signal, limit);
+    }
+  }
+
+  async function get(path: string, options: CallOptions): Promise<Buffer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await call('GET', path, undefined, options);
+      } catch (error) {
+        if (attempt === attempts || !(error instanceof Unavailable) || error instanceof TimedOut) throw error;
+        const wait = Math.min((error.retryAfter ?? 0.1 * 2 ** attempt) * 1000, 5_000);
+        await setTimeout(wait, undefined, options.signal === undefined ? {} : { signal: options.signal });
+      }
+    }
+  }
+
+  return {
+    async get(path, codec, options = {}) {
+      const bytes = await get(path, {
+        ...options,
+        headers: { accept: 'application/json', ...options.headers },
+      });
+      return decodeAnswer(codec, bytes, `GET ${path}`);
+    },
+    getBytes: (path, options = {}) => get(path, options),
+    async post(path, body, codec, options = {}) {
+      return decodeAnswer(codec, await call('POST', path, body, options), `POST ${path}`);
+    },
+    async *events(path, options = {}) {
+      const what = `GET ${new URL(path, baseUrl).href}`;
+      try {
+        const answer = await request(new URL(path, baseUrl), {
+          dispatcher,
+          bodyTimeout: 60_000,
+          signal: options.signal ?? null,
+          headers: {
+            ...authorization,
+            accept: 'text/event-stream',
+            ...(options.lastEventId === undefined ? {} : { 'last-event-id': options.lastEventId }),
+          },
+        });
+        if (answer.statusCode !== 200) await readAnswer(answer);
+        yield* readEvents(answer.body);
+      } catch (error) {
+        throw explained(error, what, options.signal);
+      }
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > answerLimit)
+      throw new Failed('answer_too_large', `the answer has more than ${answerLimit} bytes`);
+    chunks.push(chunk);
+  }
+  const bytes = Buffer.concat(chunks);
+  if (statusCode >= 200 && statusCode < 300) return bytes;
+  const retryAfter = Number(headers['retry-after']);
+  throw errorOfProblem(statusCode, problemIn(bytes), Number.isFinite(retryAfter) ? retryAfter : undefined);
+}
+
+function problemIn(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+function decodeAnswer<A>(codec: t.Type<A, unknown, unknown>, bytes: Buffer, what: string): A {
+  return decode(
+    codec,
+    parseJson(bytes.toString('utf8'), `answer to ${what}`),
+    `answer to ${what}`,
+    'answer_invalid',
+  );
+}
+
+function explained(error: unknown, what: string, given?: AbortSignal, limit?: AbortSignal): unknown {
+  if (error instanceof CoreError) return error;
+  if (given?.aborted) return new Interrupted('interrupted', `${what} was stopped`, { cause: error });
+  const code = codeOf(error);
+  if (limit?.aborted || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') {
+    return new TimedOut('http_timeout', `${what} did not answer in time`, { cause: error });
+  }
+  return new Unavailable('http_unavailable', `${what} failed: ${messageOf(error) || code}`, { cause: error });
+}

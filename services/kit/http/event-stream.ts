@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import type { EventSink, ServerSentEvent } from './route.ts';
+
+const heartbeatMs = 15_000;
+/** A client that lets this much pile up, in bytes, waits for the rest. */
+const highWaterMark = 256 * 1024;
+
+export interface EventStream {
+  readonly output: PassThrough;
+  readonly sink: EventSink;
+  end(): void;
+}
+
+/** A `text/event-stream`: begins with the time after which to come again, and stays awake with comments. */
+export function openEventStream(signal: AbortSignal): EventStream {
+  const output = new PassThrough({ highWaterMark });
+  const gone = new AbortController();
+  const heartbeat = setInterval(() => output.write(': still here\n\n'), heartbeatMs);
+  heartbeat.unref();
+  output.once('close', () => {
+    clearInterval(heartbeat);
+    gone.abort();
+  });
+  output.on('error', () => {});
+  output.write('retry: 2000\n\n');
+  const both = AbortSignal.any([signal, gone.signal]);
+  return {
+    output,
+    sink: {
+      signal: both,
+      async send(event) {
+        if (both.aborted || output.write(lines(event))) return;
+        await once(output, 'drain', { signal: both }).catch(() => {});
+      },
+    },
+    end: () => output.end(),
+  };
+}
+
+function lines({ id, event, data }: ServerSentEvent): string {
+  const head = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}`;
+  return `${head}data: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,74 @@
+import { Problem } from '../contracts/problem.ts';
+import { type JsonSchema, jsonSchema } from './json-schema.ts';
+import { problemType } from './problem.ts';
+import type { AnswerDescription, ParameterDescription, Route } from './route.ts';
+
+/** The OpenAPI 3.1 document of a service, made of its routes. */
+export function openApiDocument(
+  info: { readonly title: string; readonly version: string },
+  routes: readonly Route[],
+) {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    paths[route.path]![route.method.toLowerCase()] = operation(route);
+  }
+  return {
+    openapi: '3.1.0',
+    info,
+    paths,
+    components: {
+      schemas: { Problem: jsonSchema(Problem) },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+function operation(route: Route): Record<string, unknown> {
+  const { body, scope } = route;
+  const bodyContent = body === null ? null : { 'application/json': { schema: jsonSchema(body) } };
+  return {
+    summary: route.summary,
+    ...(scope === null ? { security: [] } : { security: [{ token: [] }], 'x-core-scope': scope }),
+    parameters: parametersOf(route),
+    ...(bodyContent === null ? {} : { requestBody: { required: !route.bodyOptional, content: bodyContent } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(route.answers).map(([status, answer]) => [status, response(answer)]),
+      ),
+      default: {
+        description: 'What went wrong',
+        content: { [problemType]: { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
+    },
+  };
+}
+
+function parametersOf(route: Route): unknown[] {
+  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+  return [...inPath, ...optionalOnes('query', route.query), ...optionalOnes('header', route.requestHeaders)];
+}
+
+function optionalOnes(
+  place: string,
+  described: Readonly<Record<string, ParameterDescription>> = {},
+): unknown[] {
+  return Object.entries(described).map(([name, parameter]) => ({
+    name,
+    in: place,
+    required: false,
+    ...parameter,
+  }));
+}
+
+function response({ description, content }: AnswerDescription): Record<string, unknown> {
+  if (content === undefined) return { description };
+  const type = typeof content === 'string' ? content : 'application/json';
+  const schema: JsonSchema = typeof content === 'string' ? { type: 'string' } : jsonSchema(content);
+  return { description, content: { [type]: { schema } } };
+}

@@ -1,0 +1,19 @@
+import { InvalidInput } from '../errors.ts';
+import type { Route } from './route.ts';
+
+/** The query parameters that the route declares; unknown ones and ones given twice are refused. */
+export function declaredQuery(query: Record<string, unknown>, route: Route): Record<string, string> {
+  const known = Object.keys(route.query ?? {});
+  const declared: Record<string, string> = {};
+  for (const [name, value] of Object.entries(query)) {
+    const broken = (detail: string) =>
+      new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
+        errors: [{ pointer: `/${name}`, detail }],
+      });
+    if (!known.includes(name))
+      throw broken(`is not known here: must be one of ${known.join(', ') || 'none'}`);
+    if (typeof value !== 'string') throw broken('is given twice: must be given once');
+    declared[name] = value;
+  }
+  return declared;
+}

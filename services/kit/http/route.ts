@@ -1,0 +1,93 @@
+import type * as t from 'io-ts';
+import type { Logger } from '../log.ts';
+import type { Identity, Scope } from '../tokens.ts';
+
+export interface RouteRequest<B = unknown> {
+  readonly id: string;
+  readonly params: Readonly<Record<string, string>>;
+  /** Only the names that the route declares; none twice. */
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly body: B;
+  readonly header: (name: string) => string | undefined;
+  /** Who asks; null where the route is open and nobody said. */
+  readonly identity: Identity | null;
+  readonly log: Logger;
+}
+
+/** A JSON value, or text or bytes of `type`. */
+export interface Reply {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly content?: { readonly type: string; readonly bytes: string | Uint8Array };
+}
+
+export interface ServerSentEvent {
+  readonly id?: string;
+  readonly event?: string;
+  /** Sent as JSON. */
+  readonly data: unknown;
+}
+
+/** A live answer: `text/event-stream`, with a heartbeat, until `run` ends or the client or the server goes. */
+export interface StreamReply {
+  readonly stream: (sink: EventSink) => Promise<void>;
+}
+
+export interface EventSink {
+  readonly signal: AbortSignal;
+  /** Resolves when the client keeps up. */
+  send(event: ServerSentEvent): Promise<void>;
+}
+
+export interface ParameterDescription {
+  readonly description: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+export interface AnswerDescription {
+  readonly description: string;
+  /** Codec of a JSON answer, or the name of another media type. */
+  readonly content?: t.Mixed | string;
+}
+
+interface RouteFacts {
+  readonly method: 'GET' | 'POST';
+  /** As OpenAPI writes it: `/v1/runs/{run_id}`. */
+  readonly path: string;
+  /** One line for the documentation. */
+  readonly summary: string;
+  /** `read` is open where the installation leaves reading open; null is open always. */
+  readonly scope: Scope | null;
+  readonly query?: Readonly<Record<string, ParameterDescription>>;
+  readonly requestHeaders?: Readonly<Record<string, ParameterDescription>>;
+  readonly answers: Readonly<Record<number, AnswerDescription>>;
+}
+
+export interface Route extends RouteFacts {
+  readonly body: t.Mixed | null;
+  /** A request without a body counts as `{}`. */
+  readonly bodyOptional: boolean;
+  readonly handle: (request: RouteRequest) => Promise<Reply | StreamReply>;
+}
+
+/** A route without a body. */
+export function route(
+  facts: RouteFacts,
+  handle: (request: RouteRequest) => Promise<Reply | StreamReply>,
+): Route {
+  return { ...facts, body: null, bodyOptional: false, handle };
+}
+
+/** A route whose JSON body is decoded, unknown members refused, before its handler sees it. */
+export function routeWithBody<B>(
+  facts: RouteFacts & { readonly body: t.Type<B, unknown, unknown>; readonly bodyOptional?: boolean },
+  handle: (request: RouteRequest<B>) => Promise<Reply>,
+): Route {
+  return {
+    ...facts,
+    body: facts.body as t.Mixed,
+    bodyOptional: facts.bodyOptional ?? false,
+    handle: (request) => handle(request as RouteRequest<B>),
+  };
+}

@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
+import Koa from 'koa';
+import type { Health } from '../contracts/health.ts';
+import { codeOf, NotFound, Unavailable } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { Redactor } from '../redaction.ts';
+import type { Identity, Tokens } from '../tokens.ts';
+import { type Binding, createAccess } from './access.ts';
+import { readJsonBody } from './body.ts';
+import { openEventStream } from './event-stream.ts';
+import { cannotListen, listener } from './listener.ts';
+import { createHttpMetrics } from './metrics.ts';
+import { MethodNotAllowed, problemHeaders, problemOf, problemType } from './problem.ts';
+import { declaredQuery } from './query.ts';
+import type { Reply, Route, RouteRequest, StreamReply } from './route.ts';
+import { standardRoutes } from './standard-routes.ts';
+
+export interface HttpServerOptions {
+  readonly service: string;
+  readonly version: string;
+  readonly binding: Binding;
+  readonly tokens: Tokens;
+  readonly logger: Logger;
+  readonly redactor: Redactor;
+  readonly routes: readonly Route[];
+  readonly health: () => Promise<Health>;
+  /** Bytes of a request's body; default 1 MiB. */
+  readonly bodyLimit?: number;
+}
+
+export interface HttpServer {
+  /** Listens; resolves with the address. @throws Failed (`port_in_use`) */
+  start(): Promise<{ readonly url: string; readonly port: number }>;
+  /** Ends live streams, lets answers finish for five seconds, then cuts what is left. */
+  close(): Promise<void>;
+}
+
+interface State {
+  id: string;
+  identity: Identity | null;
+  /** Pattern of the matched route; `none` where nothing matched. */
+  route: string;
+}
+type Context = Koa.ParameterizedContext<State>;
+
+const maxStreams = 200;
+const finishMs = 5_000;
+
+/** A koa server with what every service of Core has: access, problems, health, metrics, its description. */
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { service, version, binding, logger, redactor, bodyLimit = 1024 * 1024 } = options;
+  const access = createAccess(binding, options.tokens);
+  const metrics = createHttpMetrics(service);
+  const ending = new AbortController();
+  const routes = [...options.routes, ...standardRoutes({ ...options, registry: metrics.registry })];
+  let streams = 0;
+
+  async function answerAndRecord(ctx: Context, next: Koa.Next): Promise<void> {
+    const started = performance.now();
+    ctx.state.id = requestId(ctx.get('x-request-id'));
+    ctx.state.identity = null;
+    ctx.state.route = 'none';
+    ctx.set(securityHeaders);
+    ctx.set('X-Request-Id', ctx.state.id);
+    try {
+      await next();
+    } catch (error) {
+      answerProblem(ctx, error);
+    }
+    const milliseconds = performance.now() - started;
+    const by = (ctx.state.identity as Identity | null)?.name;
+    metrics.observe(ctx.method, ctx.state.route, ctx.status, milliseconds / 1000);
+    const level =
+      ctx.status >= 500 ? 'warn' : ctx.method === 'GET' || ctx.method === 'HEAD' ? 'debug' : 'info';
+    logger[level](`${ctx.method} ${ctx.path} ${ctx.status}`, {
+      request_id: ctx.state.id,
+      ms: Math.round(milliseconds),
+      ...(by === undefined ? {} : { by }),
+    });
+  }
+
+  function answerProblem(ctx: Context, error: unknown): void {
+    const problem = problemOf(error, { path: ctx.path, id: ctx.state.id }, redactor);
+    if (problem.status === 500) logger.error('request failed', { request_id: ctx.state.id, error });
+    ctx.status = problem.status;
+    ctx.set(problemHeaders(error));
+    ctx.body = JSON.stringify(problem);
+    ctx.type = problemType;
+  }
+
+  async function guard(ctx: Context, next: Koa.Next): Promise<void> {
+    access.checkOrigin(ctx.req.headers.host, ctx.req.headers.origin);
+    ctx.state.identity = access.authenticate(ctx.req.headers.authorization);
+    await next();
+  }
+
+  async function answerRoute(route: Route, ctx: Context & { params: Record<string, string> }): Promise<void> {
+    ctx.state.route = route.path;
+    access.checkScope(ctx.state.identity, route.scope);
+    const query = declaredQuery(ctx.query, route);
+    const body =
+      route.body === null
+        ? null
+        : await readJsonBody(ctx.req, route.body, { limit: bodyLimit, optional: route.bodyOptional });
+    const request: RouteRequest = {
+      id: ctx.state.id,
+      params: ctx.params,
+      query,
+      body,
+      header: (name) => ctx.get(name) || undefined,
+      identity: ctx.state.identity,
+      log: logger.child({ request_id: ctx.state.id }),
+    };
+    const answer = await route.handle(request);
+    if ('stream' in answer) answerStream(ctx, answer);
+    else answerReply(ctx, answer);
+  }
+
+  function answerReply(ctx: Context, { status = 200, headers = {}, json, content }: Reply): void {
+    ctx.status = status;
+    ctx.set(headers);
+    if (content !== undefined) {
+      ctx.body = typeof content.bytes === 'string' ? content.bytes : Buffer.from(content.bytes);
+      ctx.set('Content-Type', content.type);
+    } else {
+      ctx.body = JSON.stringify(json);
+      ctx.set('Content-Type', 'application/json; charset=utf-8');
+    }
+  }
+
+  function answerStream(ctx: Context, { stream }: StreamReply): void {
+    ctx.set({ 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
+    if (ctx.method === 'HEAD') {
+      ctx.body = '';
+      return;
+    }
+    if (streams >= maxStreams) {
+      throw new Unavailable('too_many_streams', `${maxStreams} live streams are open, the limit`, {
+        retryAfter: 10,
+      });
+    }
+    streams++;
+    const { output, sink, end } = openEventStream(ending.signal);
+    output.once('close', () => {
+      streams--;
+    });
+    ctx.body = output;
+    const { id } = ctx.state;
+    stream(sink)
+      .catch((error) => logger.warn('live stream broke', { request_id: id, error }))
+      .finally(end);
+  }
+
+  function nothingHere(ctx: Context): void {
+    access.checkScope(ctx.state.identity, 'read');
+    const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
+    if (methods.size === 0) {
+      throw new NotFound(
+        'path_not_found',
+        `there is nothing at ${ctx.path}; /v1/openapi.json lists the paths`,
+      );
+    }
+    const allow = [...methods].sort().join(', ');
+    if (ctx.method !== 'OPTIONS') throw new MethodNotAllowed(ctx.method, ctx.path, allow);
+    ctx.set('Allow', allow);
+    ctx.status = 204;
+  }
+
+  const router = new Router<State>();
+  for (const route of routes) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    router.register(path, [route.method], (ctx) => answerRoute(route, ctx as never));
+  }
+
+  const app = new Koa<State>();
+  app.silent = true;
+  app.on('error', (error: unknown) => {
+    // A client that leaves is no failure of ours.
+    if (!clientLeft.has(codeOf(error))) logger.warn('answer broke off', { error });
+  });
+  app
+    .use(answerAndRecord)
+    .use(guard)
+    .use(router.routes() as never)
+    .use(nothingHere);
+
+  const server = listener(binding, app.callback());
+
+  return {
+    async start() {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', (error) => reject(cannotListen(error, binding)));
+        server.listen(binding.port, binding.host.replace(/^\[|\]$/g, ''), resolve);
+      });
+      const { port } = server.address() as AddressInfo;
+      const host =
+        binding.host.includes(':') && !binding.host.startsWith('[') ? `[${binding.host}]` : binding.host;
+      const url = `${binding.tls === null ? 'http' : 'https'}://${host}:${port}`;
+      logger.info(`${service} ${version} listens on ${url}`);
+      return { url, port };
+    },
+    async close() {
+      if (!server.listening) return;
+      ending.abort();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const cut = setTimeout(() => server.closeAllConnections(), finishMs);
+      await closed;
+      clearTimeout(cut);
+    },
+  };
+}
+
+const securityHeaders = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+const clientLeft = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE']);
+
+function requestId(given: string): string {
+  return /^[A-Za-z0-9._-]{8,64}$/.test(given) ? given : randomUUID();
+}
