@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { readConcern } from '#kit/config/concern.ts';
 import type { Settings } from '#kit/config/settings.ts';
-import { codeOf, CoreError, Failed, messageOf } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { actionKinds } from './action.ts';
 import { httpContext } from './adapters/context/http-context.ts';
 import { createForges, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
-import { openAiCompatibleModel } from './adapters/models/openai-compatible.ts';
+import { modelForTier } from './adapters/models/model-for-tier.ts';
 import { chooseSandbox } from './adapters/sandboxes/registry.ts';
 import { chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
-import { actionKinds } from './action.ts';
 import type { Work } from './core-agent.ts';
 import type { Executors } from './execution/action-executor.ts';
 import { ExecuteApproved } from './execution/execute-approved.ts';
@@ -73,7 +73,10 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   function forgeNamed(name: string) {
     const forge = forges.get(name);
     if (forge !== undefined) return forge;
-    throw new Failed('forge_not_configured', `forge '${name}' is not in config/forges.json any more; it has ${[...forges.keys()].join(', ')}`);
+    throw new Failed(
+      'forge_not_configured',
+      `forge '${name}' is not in config/forges.json any more; it has ${[...forges.keys()].join(', ')}`,
+    );
   }
 
   async function executorsOf(run: Run): Promise<Executors> {
@@ -81,7 +84,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     const forge = forgeNamed(target.forge);
     const mirror = await openMirror({ stateDir: folders.state, ...target });
     const workspace = new RunWorkspace({
-      vcs: () => chooseVcs({ setting: run.workspace?.vcs.kind ?? settings.vcs, mirror_dir: mirror.dir, base_commit: target.base_commit, state_dir: folders.state }),
+      vcs: () => chooseVcs(run.workspace?.vcs.kind ?? settings.vcs, mirror.dir, target.base_commit),
       store,
       run,
       mirror,
@@ -102,19 +105,17 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   function plannerNamed(name: string, role: Role): Planner {
     if (name === 'patch') return createPatchPlanner();
     const endpoint = agents.planner.endpoint;
-    const tier = endpoint?.tiers[role.tier];
-    if (endpoint === null || tier === undefined) {
-      throw new Failed('model_not_configured', `planner '${name}' with tier '${role.tier}' is not configured in config/agents.json`);
+    if (endpoint === null) {
+      throw new Failed(
+        'model_not_configured',
+        `planner '${name}' needs planner.endpoint in config/agents.json, which is null`,
+      );
     }
-    const model = openAiCompatibleModel({
-      base_url: endpoint.base_url,
-      credential_file: endpoint.credential_file === null ? null : join(folders.secrets, endpoint.credential_file),
-      model: tier.model,
-      tier: role.tier,
-      price: tier.price,
-      max_tokens_field: tier.max_tokens_field,
+    return createModelPlanner({
+      model: modelForTier(endpoint, role.tier, folders.secrets),
+      bounds: agents.planner.bounds,
+      max_output_tokens: endpoint.tiers[role.tier]?.max_output_tokens,
     });
-    return createModelPlanner({ model, bounds: agents.planner.bounds, max_output_tokens: tier.max_output_tokens });
   }
 
   async function sandboxKind(): Promise<{ kind: string | null; reason: string }> {
@@ -133,14 +134,27 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     forge: forgeNamed,
     mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
     scratch: (mirror, run, base_commit) =>
-      createScratchCopy({ gitDir: mirror.dir, base_commit, folder: join(folders.state, 'scratch', run.run_id) }),
+      createScratchCopy({
+        gitDir: mirror.dir,
+        base_commit,
+        folder: join(folders.state, 'scratch', run.run_id),
+      }),
     planner: plannerNamed,
     role: (name) => roleNamed(agents, name),
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
     sandbox: sandboxKind,
     async validate(gitDir, base_commit, tree, plan, signal) {
-      const report = await (await openValidation()).run({ mirror_dir: gitDir, base_commit, tree, plan, signal });
-      const output = report.steps.map(({ run, exit_code, log }) => `$ ${run}\n${Buffer.from(log).toString('utf8')}\n(exit status ${exit_code})`);
+      const report = await (await openValidation()).run({
+        mirror_dir: gitDir,
+        base_commit,
+        tree,
+        plan,
+        signal,
+      });
+      const output = report.steps.map(
+        ({ run, exit_code, log }) =>
+          `$ ${run}\n${Buffer.from(log).toString('utf8')}\n(exit status ${exit_code})`,
+      );
       return { passed: report.passed, output: output.join('\n') };
     },
     secrets,
@@ -151,7 +165,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     executeApproved: new ExecuteApproved(store, executorsOf, policy),
     undoRun: new UndoRun(store, executorsOf),
     approvalDays: () => policy.approval.expires_after_days,
-    tools: () => tools,
+    tools: async () => tools,
     async runRequest(request, signal) {
       const forge = await forgeFor(forges, request, signal);
       const { owner, repo } = await forge.repository(request, signal);
@@ -174,13 +188,32 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
           const missing = forge.missing();
           return { name: forge.name, kind: forge.kind, works: missing === null, reason: missing };
         }),
-        vcs: await Promise.all(vcsAdapters(folders.state).map(async (vcs) => ({ kind: vcs.kind, ...(await works(() => vcs.version())) }))),
-        sandbox: await sandboxKind().then(({ kind, reason }) => ({ kind, works: kind !== null, reason: reason || null })),
+        vcs: await Promise.all(
+          Object.values(vcsAdapters).map(async (open) => ({
+            kind: open().kind,
+            ...(await works(() => open().version())),
+          })),
+        ),
+        sandbox: await sandboxKind().then(({ kind, reason }) => ({
+          kind,
+          works: kind !== null,
+          reason: reason || null,
+        })),
         planners: [
           { name: 'patch', works: true, reason: null },
-          { name: 'model', works: agents.planner.endpoint !== null, reason: agents.planner.endpoint === null ? 'planner.endpoint in config/agents.json is null' : null },
+          {
+            name: 'model',
+            works: agents.planner.endpoint !== null,
+            reason:
+              agents.planner.endpoint === null ? 'planner.endpoint in config/agents.json is null' : null,
+          },
         ],
-        roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({ name, key, purpose, may_propose })),
+        roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({
+          name,
+          key,
+          purpose,
+          may_propose,
+        })),
       };
     },
   };

@@ -1,5 +1,6 @@
+import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { codeOf, Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
+import { Conflict, codeOf, InvalidInput, NotFound } from '#kit/errors.ts';
 import type {
   Agent,
   DecisionRequest,
@@ -9,13 +10,13 @@ import type {
   PruneRequest,
   Watch,
 } from './agent.ts';
-import { cancelRun } from './execution/cancel-run.ts';
 import { checkScope, decideActions } from './execution/approval.ts';
+import { cancelRun } from './execution/cancel-run.ts';
 import type { ExecuteApproved } from './execution/execute-approved.ts';
 import type { UndoRun } from './execution/undo-run.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
-import type { FileRunStore } from './runs/file-run-store.ts';
 import type { RunRequest } from './runs/event.ts';
+import type { FileRunStore } from './runs/file-run-store.ts';
 import type { Run } from './runs/run.ts';
 import type { Lease, RunPage, RunQuery } from './runs/run-store.ts';
 
@@ -60,7 +61,14 @@ export class CoreAgent implements Agent {
     try {
       let cursor: string | null = null;
       do {
-        const page: RunPage = await this.#store.list({ limit: 100, forge, owner, repo, number, ...(cursor === null ? {} : { cursor }) });
+        const page: RunPage = await this.#store.list({
+          limit: 100,
+          forge,
+          owner,
+          repo,
+          number,
+          ...(cursor === null ? {} : { cursor }),
+        });
         for (const { run_id } of page.runs) {
           const run = await this.#store.read(run_id);
           if (run.request.idempotency_key === idempotency_key) return run;
@@ -121,7 +129,8 @@ export class CoreAgent implements Agent {
   async execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
     const { executeApproved } = await this.#work();
-    return executeApproved.execute({ ...request, kind: 'execute' }, watch);
+    const repo_dir = request.repo_dir === null ? null : resolve(request.repo_dir);
+    return executeApproved.execute({ ...request, repo_dir, kind: 'execute' }, watch);
   }
 
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
@@ -136,12 +145,27 @@ export class CoreAgent implements Agent {
       checkScope(request.by, 'plan');
       return planIssue.plan(request.run_id, watch);
     }
-    if (run.execution === null || run.status === 'completed' || run.status === 'undone' || run.status === 'cancelled') {
-      throw new Conflict('nothing_to_resume', `run ${run.run_id} is ${run.status}; there is nothing to resume`);
+    if (
+      run.execution === null ||
+      run.status === 'completed' ||
+      run.status === 'undone' ||
+      run.status === 'cancelled'
+    ) {
+      throw new Conflict(
+        'nothing_to_resume',
+        `run ${run.run_id} is ${run.status}; there is nothing to resume`,
+      );
     }
     checkScope(request.by, 'execute');
     const { repo_dir, selected, dry_run } = run.execution;
-    const options = { run_id: run.run_id, kind: 'resume' as const, repo_dir, actions: selected, dry_run, by: request.by };
+    const options = {
+      run_id: run.run_id,
+      kind: 'resume' as const,
+      repo_dir,
+      actions: selected,
+      dry_run,
+      by: request.by,
+    };
     return executeApproved.execute(options, watch);
   }
 
@@ -154,7 +178,11 @@ export class CoreAgent implements Agent {
     return (await this.#work()).undoRun.undo(request, watch);
   }
 
-  async cancel(request: { readonly run_id: string; readonly by: Person; readonly reason: string | null }): Promise<Run> {
+  async cancel(request: {
+    readonly run_id: string;
+    readonly by: Person;
+    readonly reason: string | null;
+  }): Promise<Run> {
     checkScope(request.by, 'plan');
     return cancelRun(this.#store, request);
   }
@@ -173,7 +201,10 @@ export class CoreAgent implements Agent {
   async recovery(runId: string): Promise<Readonly<Record<string, unknown>>> {
     const run = await this.#store.read(runId);
     if (run.workspace === null) {
-      throw new NotFound('no_recovery_manifest', `run ${runId} is ${run.status}; it has built nothing to recover yet`);
+      throw new NotFound(
+        'no_recovery_manifest',
+        `run ${runId} is ${run.status}; it has built nothing to recover yet`,
+      );
     }
     const { recoveryManifest } = await import('./runs/recovery-manifest.ts');
     return { ...recoveryManifest(run) };

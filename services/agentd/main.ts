@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { readFileSync } from 'node:fs';
 import { readConcern } from '#kit/config/concern.ts';
 import { describeSettings, readSettings } from '#kit/config/settings.ts';
@@ -12,7 +11,12 @@ import { createRunStore } from './runs/file-run-store.ts';
  * The composition root of core-agentd. Nothing is opened or loaded before it is asked for: looking at runs loads neither forges
  * nor planners.
  */
-export function openServices({ home }: { readonly home: string | undefined; readonly verbose: boolean }): Services {
+export function openServices({
+  home,
+}: {
+  readonly home: string | undefined;
+  readonly verbose: boolean;
+}): Services {
   const folders = resolveFolders({ home }, environment);
   const sources = { flags: {}, environment, folders };
   const store = createRunStore({ stateDir: folders.state });
@@ -53,18 +57,17 @@ export function openServices({ home }: { readonly home: string | undefined; read
   };
 }
 
-export const version: string = JSON.parse(
-  readFileSync(fileURLToPath(new URL('../../package.json', import.meta.url)), 'utf8'),
-).version;
+/** Runs one command line; `./core` and `core-agentd` are two names for it. */
+export async function main(start: {
+  readonly args: readonly string[];
+  readonly program: string;
+  readonly version: string;
+}): Promise<number> {
+  const { runCommandLine } = await import('./cli/command-line.ts');
+  return runCommandLine({ ...start, stdout: process.stdout, stderr: process.stderr, open: openServices });
+}
 
 if (import.meta.main) {
-  const { runCommandLine } = await import('./cli/command-line.ts');
-  process.exitCode = await runCommandLine({
-    args: process.argv.slice(2),
-    program: 'core-agentd',
-    version,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    open: openServices,
-  });
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  process.exitCode = await main({ args: process.argv.slice(2), program: 'core-agentd', version });
 }

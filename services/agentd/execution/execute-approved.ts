@@ -6,7 +6,7 @@ import type { Person, ProgressUpdate, Watch } from '../agent.ts';
 import { actionDigest } from '../planning/digest.ts';
 import type { Policy } from '../planning/policy.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
-import { executorLease } from '../runs/lease-name.ts';
+import { branchLease, executorLease } from '../runs/lease-name.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import {
@@ -50,8 +50,13 @@ export class ExecuteApproved {
     const before = await this.#store.read(options.run_id);
     const selected = selectActions(before, options.actions);
     const lease = await this.#store.lease(executorLease(options.run_id));
-    const stop = AbortSignal.any([watch.signal, lease.lost]);
+    const leases = [lease];
     try {
+      const { target } = before.plan ?? {};
+      if (target?.branch != null) {
+        leases.push(await this.#store.lease(branchLease({ ...target, branch: target.branch })));
+      }
+      const stop = AbortSignal.any([watch.signal, ...leases.map(({ lost }) => lost)]);
       const executors = await this.#executors(before);
       const execution_id = randomUUID();
       await this.#store.append(options.run_id, (run) => {
@@ -66,7 +71,7 @@ export class ExecuteApproved {
       await this.#store.writeViews(options.run_id);
       return run;
     } finally {
-      lease.release();
+      for (const held of leases) held.release();
     }
   }
 }

@@ -128,6 +128,7 @@ function stepOf(run: Run, state: ActionState, watch: Watch): Step {
 
 function checkUndoable(run: Run): void {
   if (run.status === 'undone') throw new Conflict('run_undone', `run ${run.run_id} was undone already`);
+  if (run.undo !== null && !run.undo.finished) return;
   if (run.plan === null || run.execution === null || effects(run).length === 0) {
     throw new Conflict(
       'nothing_to_undo',

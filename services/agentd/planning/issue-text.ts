@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { nullable, optional } from '#kit/decode.ts';
+import { nullable } from '#kit/decode.ts';
 import type { Comment, Issue } from './forge.ts';
 
 const Person = t.strict({
@@ -32,16 +32,13 @@ export const StoredIssue = t.strict({
     }),
   ),
   /** How many secrets were masked in this copy. */
-  masked: optional(t.number),
+  masked: t.number,
 });
 
 export interface IssueText {
   readonly issue: Issue;
   readonly comments: readonly Comment[];
 }
-
-/** Associations whose text is trusted; everybody else is an outsider. */
-export const trustedAssociations: readonly string[] = ['owner', 'member', 'collaborator'];
 
 /** A copy without secrets, and how many there were. */
 export function maskSecrets(

@@ -17,13 +17,11 @@ const StoredTurn = t.strict({
   model: t.string,
 });
 
-/** The planner's conversation, kept turn by turn as artifacts of the run, secrets masked. */
-export async function storedConversation(
-  store: RunStore,
-  run: Run,
-  planner: Planner,
-  secrets: SecretFinder,
-): Promise<Conversation> {
+/**
+ * The planner's conversation, kept turn by turn as artifacts of the run, secrets masked. Where that hits an edit, an interrupted
+ * planning is refused and not continued with other bytes.
+ */
+export async function storedConversation(store: RunStore, run: Run, planner: Planner): Promise<Conversation> {
   const stored: Turn[] = [];
   for (const { content } of run.turns) {
     const text = Buffer.from(await store.artifact(run.run_id, content)).toString('utf8');
@@ -33,7 +31,12 @@ export async function storedConversation(
   return {
     stored,
     async store(turn) {
-      const content = await store.putArtifact(run.run_id, secrets.mask(`${JSON.stringify(turn, null, 2)}\n`));
+      const masked = JSON.stringify(
+        turn,
+        (_, value) => (typeof value === 'string' ? secrets.mask(value) : value),
+        2,
+      );
+      const content = await store.putArtifact(run.run_id, `${masked}\n`);
       const tool_calls = turn.messages.flatMap((message) =>
         message.role === 'assistant' ? (message.tool_calls ?? []).map((call) => call.function.name) : [],
       );

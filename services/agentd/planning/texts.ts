@@ -1,4 +1,4 @@
-import type { IssueFacts } from '../runs/event.ts';
+import { inlineCode, oneLine as plainLine, plainText } from './plain-text.ts';
 import { withoutSlots } from './template.ts';
 
 /** The texts that a run publishes, as templates; see `slots` for what is filled in later. */
@@ -27,7 +27,7 @@ export function pullRequestBody(options: {
   const rows = options.actions.map(
     ({ ordinal, kind, what }) => `| ${ordinal} | \`${kind}\` | ${cell(what)} |`,
   );
-  return `${withoutSlots(options.explanation.trim())}
+  return `${withoutSlots(plainText(options.explanation).trim())}
 
 Closes #${options.number}
 
@@ -62,17 +62,17 @@ ${marker(runId, actionId)}
 }
 
 export function plainComment(body: string, runId: string, actionId: string): string {
-  return `${withoutSlots(body.trim())}\n\n${marker(runId, actionId)}\n`;
+  return `${withoutSlots(plainText(body).trim())}\n\n${marker(runId, actionId)}\n`;
 }
 
 /** What a role that may not change code says about a change that it found. */
-export function changeForAnotherRole(role: string, issue: IssueFacts, files: readonly string[]): string {
-  const list = files.map((path) => `- \`${path}\``).join('\n');
-  return `A change for “${oneLine(issue.title)}” is ready to be proposed. It touches:\n\n${list}\n\nThe role ${role} may comment only. Planning again with the role Depute proposes the change itself.`;
+export function changeForAnotherRole(role: string, title: string, files: readonly string[]): string {
+  const list = files.map((path) => `- ${inlineCode(path)}`).join('\n');
+  return `A change for “${oneLine(title)}” is ready to be proposed. It touches:\n\n${list}\n\nThe role ${role} may comment only. Planning again with the role Depute proposes the change itself.`;
 }
 
 function oneLine(text: string): string {
-  return withoutSlots(text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim());
+  return withoutSlots(plainLine(text));
 }
 
 function firstParagraph(markdown: string): string {

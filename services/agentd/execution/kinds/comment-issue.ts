@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { Refused } from '#kit/errors.ts';
+import { NotFound, Refused } from '#kit/errors.ts';
 import type { Comment, Forge } from '../../planning/forge.ts';
 import { fillTemplate } from '../../planning/template.ts';
 import { marker } from '../../planning/texts.ts';
@@ -69,7 +69,11 @@ export function commentIssue(forge: Forge, writer: ForgeWriter): ActionExecutor<
     async undo(step) {
       const { target, params } = step.action;
       const found = await find(step, step.state.intent);
-      for (const { id } of found) await writer.deleteComment(target, params.number, id);
+      for (const { id } of found) {
+        await writer.deleteComment(target, params.number, id).catch((error) => {
+          if (!(error instanceof NotFound)) throw error;
+        });
+      }
       return {
         state: 'undone',
         message: found.length === 0 ? 'the comment is gone already' : `comment on #${params.number} deleted`,

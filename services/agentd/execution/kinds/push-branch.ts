@@ -71,7 +71,8 @@ export function pushBranch(
       const commit = builtCommit(step.run);
       const outcome = await workspace.publish(step.action.params.branch, commit, null);
       const actual = await remoteHead(step);
-      if (actual === commit) return { ...done(step, commit), vcs: await workspace.facts(await workspace.state()) };
+      if (actual === commit)
+        return { ...done(step, commit), vcs: await workspace.facts(await workspace.state()) };
       if (outcome.result === 'done') {
         throw new Unavailable(
           'push_not_seen',

@@ -1,0 +1,180 @@
+import { Refused } from '#kit/errors.ts';
+import type { ActionDefinition, Influence, Target, ValidationPlan } from '../action.ts';
+import { copyTree } from '../git/objects.ts';
+import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
+import type { PlanFacts } from '../runs/event.ts';
+import type { Run } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
+import { branchName } from './branch-name.ts';
+import { changeFacts } from './change-facts.ts';
+import type { Proposal, Role } from './planner.ts';
+import type { Policy } from './policy.ts';
+import { type Common, proposeChange, proposeComment } from './propose-actions.ts';
+import type { Sources } from './read-sources.ts';
+import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
+import { requireNoSecrets, type SecretFinder } from './secrets.ts';
+import { changeForAnotherRole } from './texts.ts';
+
+export interface DraftPorts {
+  readonly store: RunStore;
+  readonly policy: Policy;
+  readonly secrets: SecretFinder;
+}
+
+/** What the planner left behind, and what it is judged by. */
+export interface Proposed {
+  readonly run: Run;
+  readonly role: Role;
+  readonly sources: Sources;
+  readonly scratch: GitScratchCopy;
+  readonly influences: readonly Influence[];
+  readonly rejected_before: number;
+  readonly validation: ValidationPlan | null;
+  /** null where no sandbox works, so that nothing can be validated. */
+  readonly sandbox: string | null;
+}
+
+/** Actions ready to be sealed. */
+export interface Draft {
+  readonly actions: readonly ActionDefinition[];
+  readonly target: Target;
+  readonly title: string;
+  /** Markdown. */
+  readonly explanation: string;
+  /** sha256 of the patch artifact. */
+  readonly patch: string | null;
+  readonly notices: readonly string[];
+  readonly checks: PlanFacts['checks'];
+}
+
+/**
+ * Turns what the planner wants into actions. Nothing of a change is kept before it passed: no secrets, not too large.
+ * @throws Refused (`change_empty`, `change_too_large`, `patch_adds_secret`)
+ */
+export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal: Proposal): Promise<Draft> {
+  const { policy, secrets } = ports;
+  const { run, role, sources } = proposed;
+  const common: Common = {
+    run_id: run.run_id,
+    number: run.request.number,
+    target: targetOf(run, sources),
+    influences: proposed.influences,
+    dry_run: run.request.dry_run,
+    policy,
+    may_propose: role.may_propose,
+  };
+  if (proposal.kind === 'comment') return commentOnly(common, 'a comment', secrets.mask(proposal.body));
+  return draftChange(
+    ports,
+    proposed,
+    common,
+    secrets.mask(proposal.title),
+    secrets.mask(proposal.explanation),
+  );
+}
+
+async function draftChange(
+  { store, policy, secrets }: DraftPorts,
+  proposed: Proposed,
+  common: Common,
+  title: string,
+  explanation: string,
+): Promise<Draft> {
+  const { run, role, sources, scratch, validation, sandbox } = proposed;
+  const { mirror, base_commit, issue } = sources;
+  const { tree } = await scratch.diff();
+  const files = await changesBetween(scratch.gitDir, base_commit, tree);
+  if (files.length === 0) {
+    throw new Refused('change_empty', 'the planner proposed a change, but no file differs from the base');
+  }
+  const patch = await patchBetween(scratch.gitDir, base_commit, tree);
+  requireSmall(files.length, patch.length, policy);
+  requireNoSecrets(patch, secrets);
+  if (!role.may_propose.includes('apply_patch')) {
+    const paths = files.map(({ path }) => path);
+    return commentOnly(common, title, changeForAnotherRole(role.name, issue.title, paths));
+  }
+
+  await copyTree(scratch.gitDir, mirror.dir, tree, base_commit);
+  const target: Target = {
+    ...common.target,
+    branch: branchName(run.request.number, issue.title, run.run_id),
+    tree,
+  };
+  const digest = await store.putArtifact(run.run_id, patch);
+  const before = treeReader(mirror.dir, base_commit);
+  const after = treeReader(mirror.dir, tree);
+  const change = await changeFacts(
+    files,
+    before,
+    after,
+    validation,
+    proposed.influences,
+    proposed.rejected_before,
+  );
+  const actions = proposeChange({
+    ...common,
+    target,
+    title,
+    explanation,
+    patch: digest,
+    change,
+    validation: sandbox === null ? null : validation,
+    sandbox: sandbox ?? 'none',
+    workflows: (await after.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
+  });
+  const notices = validation === null ? [noValidation(target)] : [];
+  const checks = checksOf(files.length, patch.length, policy, validation !== null && sandbox !== null);
+  return { actions, target, title, explanation, patch: digest, notices, checks };
+}
+
+function commentOnly(common: Common, title: string, body: string): Draft {
+  const actions = proposeComment({ ...common, body });
+  return { actions, target: common.target, title, explanation: body, patch: null, notices: [], checks: [] };
+}
+
+function targetOf(run: Run, { repository, base_branch, base_commit }: Sources): Target {
+  const { forge } = run.request;
+  const { owner, repo, push_url } = repository;
+  return { forge, owner, repo, push_url, branch: null, base_branch, base_commit, tree: null };
+}
+
+function isWorkflow(path: string): boolean {
+  return /^\.(github|gitea|forgejo)\/workflows\/[^/]+\.ya?ml$|^\.gitlab-ci\.yml$/.test(path);
+}
+
+function requireSmall(files: number, bytes: number, { limits }: Policy): void {
+  if (files > limits.files) {
+    throw new Refused(
+      'change_too_large',
+      `the change touches ${files} files; config/policy.json allows ${limits.files}`,
+    );
+  }
+  if (bytes > limits.patch_bytes) {
+    throw new Refused(
+      'change_too_large',
+      `the patch has ${bytes} bytes; config/policy.json allows ${limits.patch_bytes}`,
+    );
+  }
+}
+
+function checksOf(files: number, bytes: number, { limits }: Policy, validated: boolean): Draft['checks'] {
+  return [
+    { name: 'applies', passed: true, detail: 'the patch makes the approved tree of the base commit' },
+    {
+      name: 'size',
+      passed: true,
+      detail: `${files} of at most ${limits.files} files, ${bytes} of at most ${limits.patch_bytes} bytes`,
+    },
+    { name: 'secrets', passed: true, detail: 'no secret is added' },
+    {
+      name: 'validation',
+      passed: validated,
+      detail: validated ? 'commands and a sandbox were found' : 'nothing to validate with',
+    },
+  ];
+}
+
+function noValidation({ owner, repo }: Target): string {
+  return `nothing was found to validate with, so no push and no pull request is proposed; add commands for ${owner}/${repo} to config/validation.json, or a 'validation' member to .core.json in the repository`;
+}

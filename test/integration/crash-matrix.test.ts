@@ -1,0 +1,210 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { actionKinds } from '../../services/agentd/action.ts';
+import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+import { needs } from '../needs.ts';
+
+const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
+
+const planPoints = ['plan.started', 'plan.source_read', 'plan.proposed', 'plan.before_seal', 'plan.sealed'];
+const executePoints = [
+  'execute.started',
+  ...each('execute.before_intent'),
+  ...each('execute.intent'),
+  'commit.built',
+  'commit.delivered',
+  ...each('execute.effect'),
+  ...actionKinds.map((_, index) => `execute.result:${index + 1}`),
+  'execute.before_finish',
+];
+const undoPoints = ['undo.started', ...each('undo.intent'), ...each('undo.effect'), ...each('undo.result')];
+
+describe('the crash matrix', function () {
+  this.timeout(120_000);
+
+  it('knows every crash point that the code has', () => {
+    const inCode = new Set(crashPointsIn(fileURLToPath(new URL('../../services', import.meta.url))));
+    const covered = [
+      ...planPoints,
+      ...executePoints.map((point) => point.split(':')[0]!),
+      ...undoPoints,
+      ...vcsCrashPoints.git,
+      ...vcsCrashPoints.jj,
+      ...each('execute.reconciled'),
+    ];
+    const families = [
+      'execute.before_intent',
+      'execute.intent',
+      'execute.effect',
+      'execute.reconciled',
+      'undo.intent',
+      'undo.effect',
+      'undo.result',
+    ];
+    const expected = covered.map(
+      (point) => families.find((family) => point.startsWith(`${family}.`)) ?? point,
+    );
+    expect([...inCode].sort()).to.deep.equal([...new Set(expected)].sort());
+  });
+
+  for (const vcs of ['git', 'jj'] as const) {
+    describe(`with ${vcs}`, () => {
+      let world: World;
+
+      before(async function () {
+        if (vcs === 'jj') needs(this, 'jj');
+        world = await makeWorld({ vcs });
+      });
+      after(() => world?.close());
+
+      for (const point of planPoints) {
+        it(`goes on planning after a kill at ${point}`, async () => {
+          const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
+          await killed(
+            world,
+            ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)],
+            point,
+          );
+          const [found, ...others] = (await world.agent.runs({ limit: 10, ...ref, number })).runs;
+          expect(others).to.deep.equal([]);
+          if (found!.status === 'interrupted')
+            await world.agent.resume({ run_id: found!.run_id, by: everybody }, quiet);
+          const run = await world.agent.run(found!.run_id);
+          expect(run.status).to.equal('awaiting_approval');
+          expect(run.actions).to.have.length(7);
+          await expectIntact(world, run);
+          expect(
+            world.remote.git('for-each-ref', '--format=%(refname)', `refs/heads/${run.plan!.target.branch}`),
+          ).to.equal('');
+        });
+      }
+
+      for (const point of [...executePoints, ...vcsCrashPoints[vcs].filter((name) => !undoes(name))]) {
+        it(`executes exactly once across a kill at ${point}`, async () => {
+          const run = await world.plannedAndApproved();
+          await killed(world, executing(world, run), point);
+          expect((await world.agent.run(run.run_id)).status).to.equal('interrupted');
+          await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+          await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
+        });
+      }
+
+      for (const point of [...undoPoints, ...vcsCrashPoints[vcs].filter(undoes)]) {
+        it(`undoes everything across a kill at ${point}`, async () => {
+          const run = await world.plannedAndApproved();
+          const { run_id } = run;
+          const { dir } = world.checkout;
+          await world.agent.execute(
+            { run_id, repo_dir: dir, actions: null, dry_run: false, by: everybody },
+            quiet,
+          );
+          await killed(world, ['undo', run_id, '--yes'], point);
+          await world.agent.resume({ run_id, by: everybody }, quiet);
+          await expectUndone(world, await world.agent.run(run_id), run.request.number);
+        });
+      }
+
+      it('executes exactly once when the resuming is killed as well, at every reconciliation', async () => {
+        for (const kind of actionKinds) {
+          const run = await world.plannedAndApproved();
+          await killed(world, executing(world, run), `execute.effect.${kind}`);
+          await killed(world, ['resume', run.run_id], `execute.reconciled.${kind}`);
+          await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+          await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
+        }
+      });
+
+      it('rebuilds a clone and a mirror that were deleted in the middle', async () => {
+        const run = await world.plannedAndApproved();
+        await killed(world, executing(world, run), 'execute.intent.commit');
+        const { rmSync } = await import('node:fs');
+        rmSync(join(world.home, 'state/clones'), { recursive: true });
+        rmSync(join(world.home, 'state/mirrors'), { recursive: true });
+        await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+        await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
+      });
+    });
+  }
+});
+
+/** The places of a VCS adapter that only undoing passes. */
+function undoes(point: string): boolean {
+  return /restore|unpublish/.test(point);
+}
+
+function executing(world: World, run: Run): string[] {
+  return ['execute-approved', '--repo-dir', world.checkout.dir, '--run-id', run.run_id];
+}
+
+async function killed(world: World, args: readonly string[], point: string): Promise<void> {
+  const { signal, stdout, stderr } = await world.command(args, { CORE_CRASH_AT: point });
+  expect(signal, `${point} was not reached\n${stdout}\n${stderr}`).to.equal('SIGKILL');
+}
+
+async function expectIntact(world: World, run: Run): Promise<void> {
+  const { problems } = await world.agent.verify(run.run_id);
+  expect(problems).to.deep.equal([]);
+}
+
+async function expectExecutedOnce(world: World, run: Run, planned: Run): Promise<void> {
+  expect(
+    run.actions.map(
+      ({ definition, state, outcome }) =>
+        `${definition.kind} ${state} ${state === 'succeeded' ? '' : outcome?.message}`,
+    ),
+  ).to.deep.equal(actionKinds.map((kind) => `${kind} succeeded `));
+  expect(run.status).to.equal('completed');
+  expect(run.actions.map(({ decision }) => decision)).to.deep.equal(
+    planned.actions.map(({ decision }) => decision),
+  );
+  const { branch, tree } = run.plan!.target;
+  const refname = `refs/heads/${branch}`;
+  const commit = world.remote.git('rev-parse', refname);
+  expect(world.remote.git('rev-parse', `${refname}^{tree}`)).to.equal(tree);
+  expect(world.checkout.git('rev-parse', refname)).to.equal(commit);
+  const pushes = readFileSync(join(world.remote.gitDir, 'logs', refname), 'utf8')
+    .trim()
+    .split('\n');
+  expect(pushes, 'pushes').to.have.length(1);
+  const { number } = run.request;
+  const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
+  expect(pulls, 'pull requests').to.have.length(1);
+  expect(pulls[0]!.head_commit).to.equal(commit);
+  expect(commentsOn(world, number), 'comments').to.have.length(1);
+  await expectIntact(world, run);
+}
+
+async function expectUndone(world: World, run: Run, number: number): Promise<void> {
+  expect(run.status, JSON.stringify(run.undo)).to.equal('undone');
+  const { branch } = run.plan!.target;
+  expect(world.remote.git('for-each-ref', '--format=%(refname)', `refs/heads/${branch}`)).to.equal('');
+  expect(world.checkout.git('for-each-ref', '--format=%(refname)', `refs/heads/${branch}`)).to.equal('');
+  const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
+  expect(pulls.map(({ state }) => state)).to.deep.equal(['closed']);
+  expect(commentsOn(world, number)).to.deep.equal([]);
+  await expectIntact(world, run);
+}
+
+function commentsOn(world: World, number: number): string[] {
+  const folder = join(world.remote.gitDir, '../comments', String(number));
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.json'));
+  } catch {
+    return [];
+  }
+}
+
+function crashPointsIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.endsWith('crash-point.ts'))
+    .flatMap((path) => {
+      const text = readFileSync(join(folder, path), 'utf8');
+      return [...text.matchAll(/crashPoint\(\s*[`']([a-z_.]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
+        (match) => match[1]!,
+      );
+    });
+}
