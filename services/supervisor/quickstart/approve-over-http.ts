@@ -5,17 +5,7 @@ import { Failed, Refused } from '#kit/errors.ts';
 /** The actions of a run, as `core actions --json` gives them; only what is used here. */
 const ShownActions = t.strict({
   actions: t.array(
-    t.strict({
-      approval: t.string,
-      state: t.string,
-      definition: t.strict({
-        action_id: t.string,
-        ordinal: t.number,
-        kind: t.string,
-        gate: t.string,
-        digest: t.string,
-      }),
-    }),
+    t.strict({ action_id: t.string, approval: t.string, kind: t.string, gate: t.string, digest: t.string }),
   ),
 });
 
@@ -29,7 +19,7 @@ export interface ShownAction {
 /** What still waits for a decision. */
 export function waitingActions(json: string): ShownAction[] {
   const { actions } = decodeJson(ShownActions, json, 'core actions --json');
-  return actions.filter(({ approval }) => approval === 'required').map(({ definition }) => definition);
+  return actions.filter(({ approval }) => approval === 'required');
 }
 
 /** Says yes to each action over the daemon's HTTP API, with the digest that was shown. */

@@ -4,6 +4,7 @@ import type { ActionState, Run } from '../../runs/run.ts';
 import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
 import { until } from '../moments.ts';
+import { actionJson, runJson } from '../run-json.ts';
 import { selectActions } from '../selection.ts';
 import { commandLine, shortRunId } from '../suggestion.ts';
 import { visibleLine } from '../terminal-text.ts';
@@ -45,7 +46,7 @@ export async function decide(
     by: await services.person(),
   });
   if (context.json) {
-    writeJson(terminal, run);
+    writeJson(terminal, runJson(run));
     return exitCodes.done;
   }
   const { paint } = terminal;
@@ -84,7 +85,7 @@ function explainSelection(context: CommandContext, decision: 'approve' | 'reject
   const reason = decision === 'reject' ? ['--reason', 'TEXT'] : [];
   const line = (...words: string[]) => commandLine(suggestions, decision, id, ...words, ...reason);
   if (context.json) {
-    writeJson(terminal, { run_id: run.run_id, waiting: waiting.map(({ definition }) => definition) });
+    writeJson(terminal, { run_id: run.run_id, waiting: waiting.map(actionJson) });
     return exitCodes.usage;
   }
   const lines = [runName(run)];

@@ -2,6 +2,7 @@ import { exitCodes } from '#kit/errors.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { type CommandContext, watched } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
+import { runJson } from '../run-json.ts';
 import { actionNamed } from '../selection.ts';
 import { runView } from '../views/run-view.ts';
 
@@ -67,6 +68,6 @@ function wasRefused({ state }: ActionState): boolean {
 
 function writeRun(context: CommandContext, run: Run): void {
   const { terminal, suggestions } = context;
-  if (context.json) writeJson(terminal, run);
+  if (context.json) writeJson(terminal, runJson(run));
   else terminal.out(runView(run, terminal, suggestions));
 }

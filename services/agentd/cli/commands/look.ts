@@ -4,6 +4,7 @@ import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
+import { actionJson, runJson } from '../run-json.ts';
 import { actionNamed } from '../selection.ts';
 import { actionDetail, actionsView } from '../views/actions-view.ts';
 import { diffView } from '../views/diff-view.ts';
@@ -26,7 +27,7 @@ export async function show(
     else terminal.out(recoveryView(manifest, terminal));
     return exitCodes.done;
   }
-  if (context.json) writeJson(terminal, run);
+  if (context.json) writeJson(terminal, runJson(run));
   else terminal.out(runView(run, terminal, suggestions));
   return exitCodes.done;
 }
@@ -41,7 +42,8 @@ export async function actions(
   const agent = await context.services.agent();
   const run = await agent.run(id);
   const chosen = names.length === 0 ? run.actions : names.map((name) => actionNamed(run, name));
-  if (context.json) writeJson(terminal, { run_id: run.run_id, status: run.status, actions: chosen });
+  if (context.json)
+    writeJson(terminal, { run_id: run.run_id, status: run.status, actions: chosen.map(actionJson) });
   else if (names.length === 0) terminal.out(actionsView(run, terminal, suggestions));
   else terminal.out(chosen.map((action) => actionDetail(action, terminal)).join('\n'));
   return exitCodes.done;

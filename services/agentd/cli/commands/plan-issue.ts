@@ -1,6 +1,7 @@
 import { exitCodes } from '#kit/errors.ts';
 import { type CommandContext, watched } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
+import { runJson } from '../run-json.ts';
 import { planView } from '../views/plan-view.ts';
 import { runView } from '../views/run-view.ts';
 
@@ -20,7 +21,7 @@ export async function planIssue(context: CommandContext, options: PlanIssueOptio
   const by = await services.person();
   const { dryRun = false, ...request } = options;
   const run = await watched(context, (watch) => agent.planIssue({ ...request, dry_run: dryRun, by }, watch));
-  if (context.json) writeJson(terminal, run);
+  if (context.json) writeJson(terminal, runJson(run));
   else if (run.plan === null) terminal.out(runView(run, terminal, suggestions));
   else terminal.out(planView(run, terminal, suggestions, await services.approvalDays()));
   return run.plan === null ? exitCodes.failed : exitCodes.done;

@@ -1,6 +1,7 @@
 import { exitCodes } from '#kit/errors.ts';
 import { type CommandContext, watched } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
+import { runJson } from '../run-json.ts';
 import { pruneView, undoPlanView, undoResultView } from '../views/reports.ts';
 import { runView } from '../views/run-view.ts';
 
@@ -23,7 +24,7 @@ export async function undo(
   if (!context.json) terminal.err(undoPlanView(before, steps, terminal));
   const by = await services.person();
   const run = await watched(context, (watch) => agent.undo({ run_id: before.run_id, by }, watch));
-  if (context.json) writeJson(terminal, run);
+  if (context.json) writeJson(terminal, runJson(run));
   else terminal.out(undoResultView(run, terminal));
   const failed = run.undo?.results.some(({ state }) => state === 'failed') ?? false;
   return failed || run.status !== 'undone' ? exitCodes.failed : exitCodes.done;
@@ -38,7 +39,7 @@ export async function cancel(
   const agent = await services.agent();
   const run_id = (await agent.run(id)).run_id;
   const run = await agent.cancel({ run_id, by: await services.person(), reason: options.reason ?? null });
-  if (context.json) writeJson(terminal, run);
+  if (context.json) writeJson(terminal, runJson(run));
   else terminal.out(runView(run, terminal, suggestions));
   return exitCodes.done;
 }
