@@ -195,6 +195,16 @@ describe('pruning', () => {
     expect((await store.list({ limit: 10 })).problems.join()).to.contain(runId);
   });
 
+  it('keeps a run whose tombstone stands while its log does, and buries it the next time', async () => {
+    const runId = await finished();
+    writeFileSync(join(runFolder(runId), 'tombstone.json'), 'written just before a crash');
+    expect((await store.read(runId)).status).to.equal('completed');
+    expect((await store.list({ limit: 10 })).runs).to.have.length(1);
+    now += 40 * day;
+    expect((await prune()).runs).to.deep.equal([runId]);
+    expect(codeOf(await failure(store.read(runId)))).to.equal('run_pruned');
+  });
+
   it('finishes what a crash left half done', async () => {
     const runId = await finished();
     now += 40 * day;

@@ -14,8 +14,6 @@ interface Story {
   readonly sealed: Map<string, string>;
   readonly decisions: Map<string, Approval>;
   readonly started: Set<string>;
-  /** Actions whose intent waits for its result. */
-  readonly open: Set<string>;
   rehearsal: boolean;
 }
 
@@ -31,7 +29,6 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
     sealed: new Map(),
     decisions: new Map(),
     started: new Set(),
-    open: new Set(),
     rehearsal: false,
   };
   const problems: FoundProblem[] = [];
@@ -63,7 +60,6 @@ function judge(story: Story, event: RunEvent): string[] {
       return judgeApproval(story, event.data.action_id, event.data.approval);
     case 'execution_started':
       story.rehearsal = event.data.dry_run;
-      story.open.clear();
       return [];
     case 'action_intent':
       return judgeIntent(story, event.data.action_id, event.at);
@@ -135,7 +131,6 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
 function judgeIntent(story: Story, actionId: string, at: string): string[] {
   if (story.rehearsal || story.proposed.get(actionId)?.action.dry_run === true) return [];
   story.started.add(actionId);
-  story.open.add(actionId);
   if (!story.sealed.has(actionId)) return [`${actionId} was started, but is not in the sealed plan`];
   const decision = story.decisions.get(actionId);
   if (decision === undefined) return [`${actionId} was started without an approval`];
