@@ -17,7 +17,7 @@ export interface SandboxChoice {
   /** `tool_paths` of the configuration. */
   readonly tool_paths?: readonly string[];
   /** `prepare_environment` of the configuration. */
-  readonly network_environment?: Readonly<Record<string, string>>;
+  readonly prepare_environment?: Readonly<Record<string, string>>;
   /** Folders that no tool path may contain: state and configuration. Home is always among them. */
   readonly hidden?: readonly string[];
 }
@@ -50,11 +50,11 @@ export async function chooseSandbox(
 
 function optionsOf({
   tool_paths = [],
-  network_environment = {},
+  prepare_environment = {},
   hidden = [],
 }: SandboxChoice): SandboxOptions {
   const home = environment.HOME ? [environment.HOME] : [];
-  return { tools: toolPaths(tool_paths, [...home, ...hidden]), networkEnvironment: network_environment };
+  return { tools: toolPaths(tool_paths, [...home, ...hidden]), networkEnvironment: prepare_environment };
 }
 
 function unavailable(reasons: readonly string[]): Refused {

@@ -1,0 +1,123 @@
+import * as t from 'io-ts';
+import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
+import type { ValidationPlan } from '../action.ts';
+
+const Path = stringThat(
+  'Path',
+  "a path below the repository, without '.', '..' and .git, for example node_modules",
+  (text) =>
+    text !== '' &&
+    text.split('/').every((part) => !['', '.', '..'].includes(part) && part.toLowerCase() !== '.git') &&
+    // Control characters and the separator of other systems have no place in what people approve by reading.
+    !/[\0-\x1f\x7f\\]/.test(text),
+);
+
+const Command = t.strict({
+  /** Short, for people: `test`. */
+  name: NonEmptyString,
+  /** A line for `sh -c`. */
+  run: NonEmptyString,
+});
+
+const Commands = t.refinement(
+  t.array(Command),
+  (commands) => new Set(commands.map(({ name }) => name)).size === commands.length,
+  'a list of commands with different names',
+);
+
+const SomeCommands = t.refinement(
+  Commands,
+  (commands) => commands.length > 0,
+  'a list of at least one command',
+);
+
+const Limits = {
+  /** For all commands of a phase together. */
+  seconds: integerBetween(1, 21_600),
+  memory_mib: integerBetween(16, 1_048_576),
+  processes: integerBetween(4, 65_536),
+  output_bytes: integerBetween(1024, 268_435_456),
+};
+
+/** How one repository is validated. */
+export const ValidationSettings = t.strict({
+  prepare: optional(Commands),
+  commands: SomeCommands,
+  prepared_paths: optional(t.array(Path)),
+  lockfiles: optional(t.array(Path)),
+  prepare_network: optional(t.boolean),
+  limits: optional(
+    t.strict({
+      seconds: optional(Limits.seconds),
+      memory_mib: optional(Limits.memory_mib),
+      processes: optional(Limits.processes),
+      output_bytes: optional(Limits.output_bytes),
+    }),
+  ),
+});
+export type ValidationSettings = t.TypeOf<typeof ValidationSettings>;
+
+/** `config/validation.json`. */
+export const ValidationConfig = t.strict({
+  /** For every repository that `repositories` does not name; null leaves it to the repository itself. */
+  default: nullable(ValidationSettings),
+  /** By `owner/repo`, in any case. */
+  repositories: t.record(
+    stringThat('owner/repo', 'owner/repo, for example koajs/koa', (text) => /^[^/\s]+\/[^/\s]+$/.test(text)),
+    ValidationSettings,
+  ),
+  /** For plans that set none; those of a repository's own file can lower them alone. */
+  limits: t.strict(Limits),
+  sandbox: oneOf(['auto', 'bubblewrap', 'unshare', 'none']),
+  allow_unsandboxed: t.boolean,
+  /** Whether preparing may use the network where a plan does not say. */
+  prepare_network: t.boolean,
+  /** Variables for commands with network, for example a proxy or a package registry. */
+  prepare_environment: t.record(t.string, t.string),
+  /** Folders of tools outside the system's, seen read-only at the same path; `~/` is home. */
+  tool_paths: t.array(NonEmptyString),
+});
+export type ValidationConfig = t.TypeOf<typeof ValidationConfig>;
+
+/** `.core.json` of a repository; other members are not read here. */
+export const RepositoryFile = t.type({ validation: optional(ValidationSettings) });
+
+type Limits = ValidationPlan['limits'];
+
+/** A plan from configured settings, what they leave out filled from the defaults. */
+export function planFromSettings(
+  settings: ValidationSettings,
+  from: Pick<ValidationPlan, 'source' | 'found'>,
+  config: ValidationConfig,
+): ValidationPlan {
+  const prepare = settings.prepare ?? [];
+  const trusted = from.source === 'configuration';
+  const network = settings.prepare_network ?? config.prepare_network;
+  return {
+    ...from,
+    prepare,
+    // What a repository says about itself can narrow what the configuration allows, never widen it.
+    prepare_network: prepare.length > 0 && network && (trusted || config.prepare_network),
+    prepared_paths: settings.prepared_paths ?? [],
+    lockfiles: settings.lockfiles ?? [],
+    commands: settings.commands,
+    limits: limitsOf(settings.limits ?? {}, config.limits, trusted),
+  };
+}
+
+function limitsOf(
+  own: Partial<Record<keyof Limits, number | undefined>>,
+  configured: Limits,
+  trusted: boolean,
+): Limits {
+  function limit(name: keyof Limits): number {
+    const value = own[name] ?? configured[name];
+    return trusted ? value : Math.min(value, configured[name]);
+  }
+  return {
+    seconds: limit('seconds'),
+    memory_mib: limit('memory_mib'),
+    processes: limit('processes'),
+    output_bytes: limit('output_bytes'),
+  };
+}

@@ -1,0 +1,85 @@
+import { Interrupted } from '#kit/errors.ts';
+import type { ValidationCommand, ValidationPlan } from '../action.ts';
+import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
+
+export interface ValidationStep {
+  readonly phase: 'prepare' | 'run';
+  readonly name: string;
+  readonly run: string;
+  readonly exit_code: number | null;
+  readonly ended_by: SandboxResult['ended_by'];
+  readonly duration_ms: number;
+  readonly truncated: boolean;
+  /** Standard output and standard error in one stream, with notes by Core in square brackets. */
+  readonly log: Uint8Array;
+}
+
+export interface Phase {
+  readonly name: ValidationStep['phase'];
+  readonly workspace: string;
+  readonly mounts: SandboxRun['mounts'];
+  readonly commands: readonly ValidationCommand[];
+  readonly network: boolean;
+  /** `seconds` is for all commands together. */
+  readonly limits: ValidationPlan['limits'];
+  /** Said at the beginning of the first log. */
+  readonly notes: readonly string[];
+}
+
+export interface StepWatch {
+  readonly signal: AbortSignal;
+  readonly onOutput?: (text: string) => void;
+  readonly onStep?: (text: string) => void;
+}
+
+/** Runs commands one after the other up to the first that fails. @throws Interrupted (`cancelled`) */
+export async function runSteps(sandbox: Sandbox, phase: Phase, watch: StepWatch): Promise<ValidationStep[]> {
+  const steps: ValidationStep[] = [];
+  const began = performance.now();
+  let notes = phase.notes;
+  for (const { name, run } of phase.commands) {
+    watch.onStep?.(`${phase.name === 'prepare' ? 'preparing' : 'running'}: ${run}`);
+    const spent = (performance.now() - began) / 1000;
+    const result = await sandbox.run({
+      workspace: phase.workspace,
+      mounts: phase.mounts,
+      command: run,
+      network: phase.network,
+      limits: { ...phase.limits, seconds: Math.max(1, Math.ceil(phase.limits.seconds - spent)) },
+      signal: watch.signal,
+      ...(watch.onOutput ? { onOutput: decoded(watch.onOutput) } : {}),
+    });
+    if (result.ended_by === 'cancelled') throw new Interrupted('cancelled', `'${run}' was cancelled`);
+    const { output, ...facts } = result;
+    steps.push({ phase: phase.name, name, run, ...facts, log: withNotes(output, notes, hints(result)) });
+    notes = [];
+    if (!passed(steps.at(-1)!)) break;
+  }
+  return steps;
+}
+
+export function passed({ ended_by, exit_code }: Pick<ValidationStep, 'ended_by' | 'exit_code'>): boolean {
+  return ended_by === 'exit' && exit_code === 0;
+}
+
+function hints({ exit_code }: SandboxResult): string[] {
+  if (exit_code !== 127) return [];
+  return [
+    'a program was not found; folders of tools outside the system go into tool_paths of config/validation.json',
+  ];
+}
+
+function withNotes(output: Uint8Array, before: readonly string[], after: readonly string[]): Uint8Array {
+  if (before.length + after.length === 0) return output;
+  const lines = (notes: readonly string[]) => notes.map((note) => `[core: ${note}]\n`).join('');
+  return Buffer.concat([Buffer.from(lines(before)), output, Buffer.from(lines(after))]);
+}
+
+/** Text from bytes that may be cut within a character. */
+function decoded(onOutput: (text: string) => void): (chunk: Uint8Array) => void {
+  const decoder = new TextDecoder();
+  return (chunk) => {
+    const text = decoder.decode(chunk, { stream: true });
+    if (text !== '') onOutput(text);
+  };
+}

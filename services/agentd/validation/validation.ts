@@ -1,0 +1,133 @@
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makePrivateFolder } from '#kit/durable-file.ts';
+import type { ValidationPlan } from '../action.ts';
+import type { Sandbox } from '../execution/sandbox.ts';
+import { treeReader } from '../git/tree.ts';
+import type { TreeReader } from '../planning/scratch-copy.ts';
+import { makingPrefix, type Prepared, prepare } from './prepared.ts';
+import { removeTree, sweep } from './remove-tree.ts';
+import { passed, runSteps, type ValidationStep } from './steps.ts';
+
+export type { ValidationStep } from './steps.ts';
+
+export interface ValidationReport {
+  readonly passed: boolean;
+  readonly tree: string;
+  readonly base_commit: string;
+  readonly sandbox: Sandbox['kind'];
+  readonly started_at: string;
+  readonly duration_ms: number;
+  /** `none` also where preparing failed. */
+  readonly prepared: 'none' | 'cached' | 'made';
+  readonly steps: readonly ValidationStep[];
+}
+
+export interface ValidationRequest {
+  readonly mirror_dir: string;
+  readonly base_commit: string;
+  readonly tree: string;
+  readonly plan: ValidationPlan;
+  readonly signal: AbortSignal;
+  readonly onOutput?: (text: string) => void;
+  /** What is being done now, and what is to be known about it. */
+  readonly onStep?: (text: string) => void;
+}
+
+export interface Validation {
+  readonly sandbox: Sandbox['kind'];
+  /**
+   * Runs the plan on an export of `tree`. A failing command is a report that did not pass, never an error.
+   * @throws Interrupted (`cancelled`), Refused and Failed of the sandbox
+   */
+  run(request: ValidationRequest): Promise<ValidationReport>;
+}
+
+export interface ValidationOptions {
+  readonly stateDir: string;
+  readonly sandbox: Sandbox;
+  /** Writes the files of a tree into a folder that does not exist yet, without anything of git's. */
+  readonly exportTree: (gitDir: string, treeOrCommit: string, into: string) => Promise<void>;
+}
+
+const day = 24 * 60 * 60 * 1000;
+/** Prepared folders that nobody used for so long are removed. */
+const preparedFor = 30 * day;
+
+export function createValidation({ stateDir, sandbox, exportTree }: ValidationOptions): Validation {
+  const runsFolder = join(stateDir, 'validation');
+  const preparedFolder = join(stateDir, 'prepared');
+  let swept: Promise<void> | null = null;
+
+  async function validate(request: ValidationRequest): Promise<ValidationReport> {
+    const { mirror_dir, base_commit, tree, plan } = request;
+    const started_at = new Date().toISOString();
+    const began = performance.now();
+    const base = treeReader(mirror_dir, base_commit);
+    const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
+    const prepared = await prepare(preparedFolder, sandbox, { plan, base_commit, base, exportBase }, request);
+    const notes = await changedLockfiles(plan, prepared, base, treeReader(mirror_dir, tree));
+    for (const note of notes) request.onStep?.(note);
+    const steps = prepared.result === 'failed' ? [] : await runTree(request, prepared, notes);
+    return {
+      passed: steps.length > 0 && steps.every(passed),
+      tree,
+      base_commit,
+      sandbox: sandbox.kind,
+      started_at,
+      duration_ms: Math.round(performance.now() - began),
+      prepared: prepared.result === 'failed' ? 'none' : prepared.result,
+      steps: [...prepared.steps, ...steps],
+    };
+  }
+
+  async function runTree(
+    request: ValidationRequest,
+    prepared: Prepared,
+    notes: readonly string[],
+  ): Promise<ValidationStep[]> {
+    const { plan } = request;
+    makePrivateFolder(runsFolder);
+    const folder = await mkdtemp(join(runsFolder, 'run-'));
+    try {
+      const workspace = join(folder, 'workspace');
+      await exportTree(request.mirror_dir, request.tree, workspace);
+      const phase = { name: 'run', workspace, mounts: prepared.mounts, commands: plan.commands } as const;
+      return await runSteps(sandbox, { ...phase, network: false, limits: plan.limits, notes }, request);
+    } finally {
+      await removeTree(folder);
+    }
+  }
+
+  return {
+    sandbox: sandbox.kind,
+    async run(request) {
+      swept ??= sweepLeftovers(runsFolder, preparedFolder);
+      await swept;
+      return validate(request);
+    },
+  };
+}
+
+/** What a crash left, and dependencies that nobody uses any more. */
+async function sweepLeftovers(runs: string, prepared: string): Promise<void> {
+  await sweep(runs, day, () => true);
+  await sweep(prepared, day, (name) => name.startsWith(makingPrefix));
+  await sweep(prepared, preparedFor, (name) => !name.startsWith('.'));
+}
+
+async function changedLockfiles(
+  plan: ValidationPlan,
+  prepared: Prepared,
+  base: TreeReader,
+  tree: TreeReader,
+): Promise<string[]> {
+  if (prepared.result === 'none' || prepared.result === 'failed') return [];
+  const notes: string[] = [];
+  for (const path of plan.lockfiles) {
+    const [before, now] = await Promise.all([base.read(path), tree.read(path)]);
+    if (Buffer.compare(before ?? Buffer.alloc(0), now ?? Buffer.alloc(0)) === 0) continue;
+    notes.push(`the change touches ${path}; dependencies are those of the base commit`);
+  }
+  return notes;
+}
