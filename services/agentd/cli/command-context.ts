@@ -15,9 +15,13 @@ export interface CommandContext {
 }
 
 /** Runs a long use case with its progress on standard error. */
-export async function watched<T>(context: CommandContext, work: (watch: Watch) => Promise<T>): Promise<T> {
+export async function watched<T>(
+  context: CommandContext,
+  work: (watch: Watch) => Promise<T>,
+  lasting = true,
+): Promise<T> {
   const { createProgress } = await import('./progress.ts');
-  const progress = createProgress(context.terminal, { verbose: context.verbose });
+  const progress = createProgress(context.terminal, { verbose: context.verbose, lasting });
   try {
     return await work({ progress: progress.update, signal: context.signal });
   } finally {

@@ -10,13 +10,19 @@ export interface Progress {
   end(): void;
 }
 
+export interface ProgressOptions {
+  readonly verbose: boolean;
+  /** Whether what ended leaves a line behind; without it only the moving line is shown. */
+  readonly lasting: boolean;
+}
+
 const clearLine = '\r\x1b[2K';
 
 /**
  * Says on standard error what is being done now and for how long: a moving line on a terminal, and one lasting line for
  * each thing that ended.
  */
-export function createProgress(terminal: Terminal, options: { readonly verbose: boolean }): Progress {
+export function createProgress(terminal: Terminal, options: ProgressOptions): Progress {
   const { paintErr: paint, symbols } = terminal;
   let current: { step: string; message: string; since: number } | null = null;
   let frame = 0;
@@ -35,13 +41,17 @@ export function createProgress(terminal: Terminal, options: { readonly verbose: 
       return;
     }
     if (update.state === 'info') {
-      print(`   ${paint.dim(symbols.dot)}  ${message}`);
+      if (options.lasting) print(`   ${paint.dim(symbols.dot)}  ${message}`);
       return;
     }
     const since = current?.step === step ? Date.now() - current.since : undefined;
     if (current?.step === step) current = null;
     const time = update.duration_ms ?? since;
     const took = time === undefined ? '' : `  ${paint.dim(duration(time))}`;
+    if (!options.lasting) {
+      if (current === null) end();
+      return;
+    }
     print(`   ${mark(update.state, paint, symbols)}  ${step.padEnd(17)}  ${message}${took}`);
     if (current === null) stop();
   }
@@ -91,7 +101,7 @@ function mark(state: ProgressUpdate['state'], paint: Paint, symbols: Terminal['s
       return paint.red(symbols.cross);
     case 'refused':
     case 'blocked':
-      return paint.yellow(symbols.cross);
+      return paint.yellow('-');
     case 'unknown':
       return paint.yellow('?');
     case 'started':

@@ -69,5 +69,6 @@ function wasRefused({ state }: ActionState): boolean {
 function writeRun(context: CommandContext, run: Run): void {
   const { terminal, suggestions } = context;
   if (context.json) writeJson(terminal, runJson(run));
-  else terminal.out(runView(run, terminal, suggestions));
+  // On one screen the progress has told already what became of each action.
+  else terminal.out(runView(run, terminal, suggestions, terminal.outIsTerminal && terminal.errIsTerminal));
 }

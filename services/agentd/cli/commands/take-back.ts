@@ -21,9 +21,9 @@ export async function undo(
     else terminal.out(undoPlanView(before, steps, terminal));
     return exitCodes.done;
   }
-  if (!context.json) terminal.err(undoPlanView(before, steps, terminal));
+  if (!context.json) terminal.err(`${undoPlanView(before, steps, terminal)}\n`);
   const by = await services.person();
-  const run = await watched(context, (watch) => agent.undo({ run_id: before.run_id, by }, watch));
+  const run = await watched(context, (watch) => agent.undo({ run_id: before.run_id, by }, watch), false);
   if (context.json) writeJson(terminal, runJson(run));
   else terminal.out(undoResultView(run, terminal));
   const failed = run.undo?.results.some(({ state }) => state === 'failed') ?? false;

@@ -9,12 +9,15 @@ import { nextSteps, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines, underGates } from './plan-view.ts';
 import { statusPaint } from './status-paint.ts';
 
-/** One run as it stands: status, what became of each action, what it made, and what to type next. */
-export function runView(run: Run, terminal: Terminal, suggestions: Suggestions): string {
+/**
+ * One run as it stands: status, what became of each action, what it made, and what to type next.
+ * @param brief leaves the actions out
+ */
+export function runView(run: Run, terminal: Terminal, suggestions: Suggestions, brief = false): string {
   const { paint, symbols } = terminal;
   const when = `${age(run.updated_at, terminal.now())}`;
   const lines = [
-    ...headLines(run, terminal),
+    ...(brief ? [''] : headLines(run, terminal)),
     `${run.run_id} ${symbols.dot} ${statusPaint(run.status, paint)(run.status)} ${symbols.dot} ${when}${run.cancelling ? ` ${symbols.dot} stopping` : ''}`,
     '',
   ];
@@ -23,9 +26,9 @@ export function runView(run: Run, terminal: Terminal, suggestions: Suggestions):
       `${paint.red('failed')}  ${visibleLine(run.failure.message)}  ${paint.dim(`[${run.failure.code}]`)}`,
       '',
     );
-  if (run.actions.length > 0) lines.push(...stateLines(run, terminal), '');
+  if (run.actions.length > 0 && !brief) lines.push(...stateLines(run, terminal), '');
   lines.push(...resultLines(run, terminal));
-  lines.push(...noticeLines(run, terminal));
+  if (!brief) lines.push(...noticeLines(run, terminal));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }
