@@ -118,7 +118,7 @@ async function refCarrying(cloneGitDir: string, commit: string): Promise<string>
 
 /** The history behind the commit is there, down to what the checkout had. */
 async function checkComplete(gitDir: string, commit: string): Promise<void> {
-  await git(['rev-list', '--objects', '--quiet', '--end-of-options', commit, '--not', '--all'], { gitDir });
+  await git(['rev-list', '--objects', '--quiet', commit, '--not', '--all'], { gitDir });
 }
 
 async function createRef(gitDir: string, repoDir: string, ref: string, commit: string): Promise<void> {

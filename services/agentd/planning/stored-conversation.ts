@@ -21,7 +21,12 @@ const StoredTurn = t.strict({
  * The planner's conversation, kept turn by turn as artifacts of the run, secrets masked. Where that hits an edit, an interrupted
  * planning is refused and not continued with other bytes.
  */
-export async function storedConversation(store: RunStore, run: Run, planner: Planner): Promise<Conversation> {
+export async function storedConversation(
+  store: RunStore,
+  run: Run,
+  planner: Planner,
+  secrets: SecretFinder,
+): Promise<Conversation> {
   const stored: Turn[] = [];
   for (const { content } of run.turns) {
     const text = Buffer.from(await store.artifact(run.run_id, content)).toString('utf8');
