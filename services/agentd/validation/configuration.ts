@@ -19,17 +19,17 @@ const Command = t.strict({
   run: NonEmptyString,
 });
 
-const Commands = t.refinement(
-  t.array(Command),
-  (commands) => new Set(commands.map(({ name }) => name)).size === commands.length,
-  'a list of commands with different names',
-);
+const Commands = t.refinement(t.array(Command), haveOwnNames, 'a list of commands, each with its own name');
 
 const SomeCommands = t.refinement(
-  Commands,
-  (commands) => commands.length > 0,
-  'a list of at least one command',
+  t.array(Command),
+  (commands) => commands.length > 0 && haveOwnNames(commands),
+  'a list of at least one command, each with its own name',
 );
+
+function haveOwnNames(commands: readonly { readonly name: string }[]): boolean {
+  return new Set(commands.map(({ name }) => name)).size === commands.length;
+}
 
 const Limits = {
   /** For all commands of a phase together. */

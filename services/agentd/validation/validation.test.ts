@@ -1,0 +1,293 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { codeOf } from '#kit/errors.ts';
+import { has } from '../../../test/needs.ts';
+import type { ValidationPlan } from '../action.ts';
+import { sandboxes } from '../adapters/sandboxes/registry.ts';
+import { toolPaths } from '../adapters/sandboxes/tool-paths.ts';
+import { exportTree } from '../git/export-tree.ts';
+import { createValidation, type Validation, type ValidationReport } from './validation.ts';
+
+const kind = has('bubblewrap') ? 'bubblewrap' : 'none';
+const sandbox = sandboxes[kind]({ tools: toolPaths([], []), networkEnvironment: {} });
+
+describe(`Validating a tree (sandbox: ${kind})`, () => {
+  let root = '';
+  let validation: Validation;
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'core-validation-test-'));
+    git('init', '-q', '-b', 'main');
+    validation = createValidation({ stateDir: state(), sandbox, exportTree });
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  function state(...parts: string[]): string {
+    return join(root, 'state', ...parts);
+  }
+
+  function git(...args: string[]): string {
+    const identity = [
+      '-c',
+      'user.name=mira',
+      '-c',
+      'user.email=mira@example.org',
+      '-c',
+      'core.hooksPath=/dev/null',
+    ];
+    mkdirSync(join(root, 'repo'), { recursive: true });
+    return execFileSync('git', [...identity, ...args], { cwd: join(root, 'repo'), encoding: 'utf8' }).trim();
+  }
+
+  function commit(files: Record<string, string>): string {
+    for (const [path, content] of Object.entries(files)) {
+      const file = join(root, 'repo', path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, content);
+    }
+    git('add', '-A');
+    git('commit', '-q', '--allow-empty', '-m', 'change');
+    return git('rev-parse', 'HEAD');
+  }
+
+  function run(
+    base: string,
+    changed: string,
+    plan: Partial<ValidationPlan>,
+    signal = new AbortController().signal,
+    said: string[] = [],
+  ): Promise<ValidationReport> {
+    return validation.run({
+      mirror_dir: join(root, 'repo', '.git'),
+      base_commit: base,
+      tree: git('rev-parse', `${changed}^{tree}`),
+      plan: planOf(plan),
+      signal,
+      onStep: (text) => said.push(text),
+    });
+  }
+
+  it('runs the commands on an export of the tree, without anything of git', async () => {
+    const base = commit({ 'value.txt': 'old' });
+    const changed = commit({ 'value.txt': 'new' });
+    const report = await run(base, changed, {
+      commands: [
+        { name: 'read', run: 'cat value.txt; ls -A' },
+        { name: 'warn', run: 'echo careful >&2' },
+      ],
+    });
+    expect(report).to.include({ passed: true, base_commit: base, sandbox: kind, prepared: 'none' });
+    expect(report.tree).to.equal(git('rev-parse', `${changed}^{tree}`));
+    expect(report.steps.map(logOf)).to.deep.equal(['newvalue.txt\n', 'careful\n']);
+    expect(readdirSync(state('validation'))).to.deep.equal([]);
+  });
+
+  it('reports the first failing command with its log and stops there', async () => {
+    const base = commit({});
+    const report = await run(base, base, {
+      commands: [
+        { name: 'one', run: 'true' },
+        { name: 'two', run: 'echo broken; exit 3' },
+        { name: 'three', run: 'true' },
+      ],
+    });
+    expect(report.passed).to.equal(false);
+    expect(report.steps.map(({ name, exit_code }) => [name, exit_code])).to.deep.equal([
+      ['one', 0],
+      ['two', 3],
+    ]);
+    expect(logOf(report.steps[1]!)).to.equal('broken\n');
+  });
+
+  it('says where missing tools are configured', async () => {
+    const base = commit({});
+    const report = await run(base, base, { commands: [{ name: 'test', run: 'no-such-tool' }] });
+    expect(report.steps[0]).to.include({ exit_code: 127 });
+    expect(logOf(report.steps[0]!)).to.contain('tool_paths of config/validation.json');
+  });
+
+  it('gives all commands together the time of the plan', async () => {
+    const base = commit({});
+    const limits = { ...planOf({}).limits, seconds: 1 };
+    const report = await run(base, base, { limits, commands: [{ name: 'slow', run: 'sleep 30' }] });
+    expect(report.passed).to.equal(false);
+    expect(report.steps[0]).to.include({ ended_by: 'timeout', exit_code: null });
+  });
+
+  it('prepares at the base commit once, and shows the result to the change', async () => {
+    const base = commit({ lock: '1', 'make.sh': 'mkdir -p deps/a && cp lock deps/a/version' });
+    const changed = commit({ 'make.sh': 'exit 1', extra: 'x' });
+    const plan = {
+      prepare: [{ name: 'get', run: 'sh make.sh' }],
+      prepared_paths: ['deps'],
+      lockfiles: ['lock'],
+      commands: [{ name: 'test', run: 'cat deps/a/version extra' }],
+    };
+    const first = await run(base, changed, plan);
+    expect(first).to.include({ passed: true, prepared: 'made' });
+    expect(first.steps.map(({ phase, name }) => `${phase} ${name}`)).to.deep.equal([
+      'prepare get',
+      'run test',
+    ]);
+    expect(logOf(first.steps[1]!)).to.equal('1x');
+    const second = await run(base, changed, plan);
+    expect(second).to.include({ passed: true, prepared: 'cached' });
+    expect(second.steps).to.have.length(1);
+    expect(readdirSync(state('prepared'))).to.have.length(1);
+  });
+
+  it('prepares again when a lockfile or the commands changed, and says when the change touches one', async () => {
+    const plan = {
+      prepare: [{ name: 'get', run: 'mkdir deps; cp lock deps' }],
+      prepared_paths: ['deps'],
+      lockfiles: ['lock'],
+      commands: [{ name: 'test', run: 'cat deps/lock' }],
+    };
+    const base = commit({ lock: '1' });
+    const changed = commit({ lock: '2' });
+    const said: string[] = [];
+    const report = await run(base, changed, plan, undefined, said);
+    const note = 'the change touches lock; dependencies are those of the base commit';
+    expect(said).to.include(note);
+    expect(logOf(report.steps[1]!)).to.equal(`[core: ${note}]\n1`);
+    expect(logOf((await run(changed, changed, plan)).steps[1]!)).to.equal('2');
+    const other = { ...plan, prepare: [{ name: 'get', run: 'mkdir deps; echo other >deps/lock' }] };
+    expect(logOf((await run(base, base, other)).steps[1]!)).to.equal('other\n');
+  });
+
+  it('reports a preparation that fails, runs nothing after it and keeps nothing of it', async () => {
+    const base = commit({});
+    const report = await run(base, base, {
+      prepare: [{ name: 'get', run: 'mkdir deps; echo no; exit 4' }],
+      prepared_paths: ['deps'],
+      commands: [{ name: 'test', run: 'true' }],
+    });
+    expect(report).to.include({ passed: false, prepared: 'none' });
+    expect(report.steps).to.have.length(1);
+    expect(report.steps[0]).to.include({ phase: 'prepare', exit_code: 4 });
+    expect(logOf(report.steps[0]!)).to.equal('no\n');
+    expect(readdirSync(state('prepared'))).to.deep.equal([]);
+  });
+
+  it('leaves out prepared folders that are links', async () => {
+    const base = commit({});
+    const report = await run(base, base, {
+      prepare: [{ name: 'get', run: 'ln -s /etc deps; mkdir real; ln -s /etc real/inner' }],
+      prepared_paths: ['deps', 'real/inner'],
+      commands: [{ name: 'test', run: 'ls -A' }],
+    });
+    expect(logOf(report.steps[1]!)).to.equal('');
+  });
+
+  it('refuses a change that puts a link where dependencies belong', async () => {
+    const plan = {
+      prepare: [{ name: 'get', run: 'mkdir deps && touch deps/a' }],
+      prepared_paths: ['deps'],
+      commands: [{ name: 'test', run: 'true' }],
+    };
+    const base = commit({ a: '' });
+    symlinkSync(root, join(root, 'repo', 'deps'));
+    const changed = commit({});
+    expect(await run(base, changed, plan).catch(codeOf)).to.equal('mount_point_blocked');
+    expect(readdirSync(state('validation'))).to.deep.equal([]);
+  });
+
+  it('makes the same preparation twice at a time without harm', async () => {
+    const base = commit({ lock: '1' });
+    const plan = {
+      prepare: [{ name: 'get', run: 'mkdir deps; sleep 0.2; cp lock deps' }],
+      prepared_paths: ['deps'],
+      lockfiles: ['lock'],
+      commands: [{ name: 'test', run: 'cat deps/lock' }],
+    };
+    const reports = await Promise.all([run(base, base, plan), run(base, base, plan)]);
+    expect(reports.map(({ passed }) => passed)).to.deep.equal([true, true]);
+    expect(readdirSync(state('prepared'))).to.have.length(1);
+  });
+
+  it('is cancelled while it runs and leaves nothing', async () => {
+    const base = commit({});
+    const abort = new AbortController();
+    const running = run(base, base, { commands: [{ name: 'slow', run: 'sleep 30' }] }, abort.signal);
+    setTimeout(() => abort.abort(), 200);
+    expect(await running.catch(codeOf)).to.equal('cancelled');
+    expect(readdirSync(state('validation'))).to.deep.equal([]);
+  });
+
+  it('removes what the commands tried to make irremovable', async () => {
+    const base = commit({});
+    const deep = `node -e 'for (let i = 0; i < 300; i++) { fs.mkdirSync("long-folder-name"); process.chdir("long-folder-name"); }'`;
+    const report = await run(base, base, {
+      commands: [{ name: 'mess', run: `mkdir a && touch a/b && chmod 0 a; ${deep}` }],
+    });
+    expect(report.passed, logOf(report.steps[0]!)).to.equal(true);
+    expect(readdirSync(state('validation'))).to.deep.equal([]);
+  });
+
+  it('removes old leftovers of a crash at its first run, and leaves young ones alone', async () => {
+    const old = new Date(Date.now() - 2 * 24 * 60 * 60 * 1000);
+    for (const path of [state('validation', 'run-old'), state('prepared', '.making-old')]) {
+      mkdirSync(join(path, 'workspace'), { recursive: true });
+      chmodSync(join(path, 'workspace'), 0o500);
+      utimesSync(path, old, old);
+    }
+    mkdirSync(state('validation', 'run-young'));
+    const base = commit({});
+    await run(base, base, { commands: [{ name: 'test', run: 'true' }] });
+    expect(readdirSync(state('validation'))).to.deep.equal(['run-young']);
+    expect(existsSync(state('prepared', '.making-old'))).to.equal(false);
+  });
+
+  it('runs a real npm project with an installed dependency', async function () {
+    this.timeout(60_000);
+    const base = commit({
+      'package.json': JSON.stringify({
+        name: 'hello',
+        version: '1.0.0',
+        scripts: { test: 'node --test' },
+        dependencies: { greeting: 'file:./greeting' },
+      }),
+      'greeting/package.json': JSON.stringify({ name: 'greeting', version: '1.0.0', main: 'index.js' }),
+      'greeting/index.js': 'module.exports = (name) => "Hello, " + name + "!";',
+      'hello.test.js': "require('node:assert').equal(require('greeting')('world'), 'Hello, world!');",
+    });
+    const report = await run(base, base, {
+      prepare: [{ name: 'install', run: 'npm install --offline --ignore-scripts --no-audit --no-fund' }],
+      prepared_paths: ['node_modules'],
+      lockfiles: ['package.json'],
+      commands: [{ name: 'test', run: 'npm test' }],
+    });
+    expect(report.passed, report.steps.map(logOf).join('\n')).to.equal(true);
+  });
+});
+
+function planOf(plan: Partial<ValidationPlan>): ValidationPlan {
+  return {
+    source: 'configuration',
+    found: 'config/validation.json',
+    prepare: [],
+    prepare_network: false,
+    prepared_paths: [],
+    lockfiles: [],
+    commands: [],
+    limits: { seconds: 30, memory_mib: 1024, processes: 64, output_bytes: 65536 },
+    ...plan,
+  };
+}
+
+function logOf({ log }: { log: Uint8Array }): string {
+  return Buffer.from(log).toString('utf8');
+}
