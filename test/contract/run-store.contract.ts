@@ -76,6 +76,8 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       await store.append(run_id, () => []);
       const wrong = [turn(), { type: 'planner_turn', data: {} } as never];
       expect(codeOf(await failure(store.append(run_id, () => wrong)))).to.equal('event_invalid');
+      const unwritable = [{ type: 'planning_started', data: { pid: Number.NaN } } as const];
+      expect(codeOf(await failure(store.append(run_id, () => unwritable)))).to.equal('event_invalid');
       expect(await store.events(run_id)).to.have.length(1);
       await store.append(run_id, () => [turn()]);
       expect(await store.events(run_id)).to.have.length(2);

@@ -25,8 +25,7 @@ export const closingBytes = '"}\n'.length;
 
 export function writeLine(head: Head, at: string, event: NewEvent): EventLine {
   const seq = head.seq + 1;
-  const data = wellFormed(decode(dataCodec(event.type), event.data, `event ${event.type}`, 'event_invalid'));
-  const canonical = canonicalJson(data);
+  const { data, canonical } = writableData(event);
   const hash = hashOf({ seq, at, type: event.type, prev: head.hash }, canonical);
   const envelope = { seq, at, type: event.type, prev: head.hash, hash };
   return { event: { ...envelope, data } as RunEvent, text: lineText(envelope, canonical) };
@@ -94,11 +93,24 @@ function lineText(event: Omit<RawEvent, 'data'>, canonical: string): string {
   return `{"seq":${seq},"at":${JSON.stringify(at)},"type":"${type}","data":${canonical},"prev":"${prev}","hash":"${hash}"}\n`;
 }
 
-/** Canonical JSON knows no lone surrogates; text from outside may hold some (half of an emoji cut off). */
-function wellFormed(data: unknown): unknown {
-  const json = JSON.stringify(data);
-  if (!/\\ud[89a-f]/.test(json)) return data;
-  return JSON.parse(json, (_key, value) => (typeof value === 'string' ? value.toWellFormed() : value));
+/**
+ * Data as it will be read again, and its canonical JSON. That knows no lone surrogates; text from outside may hold some (half of
+ * an emoji cut off), which become U+FFFD.
+ */
+function writableData(event: NewEvent): { readonly data: unknown; readonly canonical: string } {
+  const data = decodeNew(event.type, event.data);
+  try {
+    return { data, canonical: canonicalJson(data) };
+  } catch {
+    const wellFormed = JSON.parse(JSON.stringify(data), (_key, value) =>
+      typeof value === 'string' ? value.toWellFormed() : value,
+    );
+    return { data: decodeNew(event.type, wellFormed), canonical: canonicalJson(wellFormed) };
+  }
+}
+
+function decodeNew(type: NewEvent['type'], data: unknown): unknown {
+  return decode(dataCodec(type), data, `event ${type}`, 'event_invalid');
 }
 
 function damaged(rule: string, cause?: unknown): Failed {

@@ -243,7 +243,10 @@ function open(path: string): DatabaseSync {
 }
 
 function setUp(db: DatabaseSync): void {
+  // Small pages and rare checkpoints: an append changes one row, and should write and sync little beside its log.
+  db.exec('PRAGMA page_size = 1024');
   retryBusy(() => db.exec('PRAGMA journal_mode = WAL'));
+  db.exec('PRAGMA wal_autocheckpoint = 4000');
   db.exec('PRAGMA synchronous = NORMAL');
   createLeaseTable(db);
   if (versionOf(db) === version) return;
