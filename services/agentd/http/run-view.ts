@@ -1,0 +1,55 @@
+import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
+import type { Accepted, RunDetail, RunSummary } from '#kit/contracts/run.ts';
+import type { ActionState, Run, RunSummary as StoredSummary } from '../runs/run.ts';
+
+/** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */
+export function actionView({ definition, ...now }: ActionState): ProposedAction {
+  return {
+    ...definition,
+    approval: now.approval,
+    decision: now.decision,
+    state: now.state,
+    outcome: now.outcome,
+    started_at: now.started_at,
+    finished_at: now.finished_at,
+  };
+}
+
+export function actionsView(run: Run): ActionList {
+  return { run_id: run.run_id, status: run.status, actions: run.actions.map(actionView) };
+}
+
+/** Conversation and intents stay inside; the artifacts and events hold them. */
+export function runView(run: Run): RunDetail {
+  return {
+    run_id: run.run_id,
+    status: run.status,
+    request: run.request,
+    created_at: run.created_at,
+    updated_at: run.updated_at,
+    head: run.head,
+    source: run.source,
+    issue: run.issue,
+    plan: run.plan,
+    actions: run.actions.map(actionView),
+    usage: run.usage,
+    failure: run.failure,
+    execution: run.execution,
+    workspace: run.workspace,
+    undo: run.undo,
+    cancelling: run.cancelling,
+  };
+}
+
+/** The store's rows are the wire's rows; the compiler says when they part. */
+export function summaryView(summary: StoredSummary): RunSummary {
+  return summary;
+}
+
+export function runPath(runId: string): string {
+  return `/v1/runs/${runId}`;
+}
+
+export function acceptedView(run: Run): Accepted {
+  return { run_id: run.run_id, status: run.status, events: `${runPath(run.run_id)}/events` };
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import type { Settings } from '#kit/config/settings.ts';
+import { type Folders, prepareFolder } from '#kit/folders.ts';
+import { createLogger } from '#kit/log.ts';
+import { Redactor } from '#kit/redaction.ts';
+import { readKnownSecrets } from '#kit/secrets.ts';
+import { Shutdown } from '#kit/shutdown.ts';
+import { ensureTokens, openTokens } from '#kit/tokens.ts';
+import type { Agent } from '../agent.ts';
+import { createDaemon } from './server.ts';
+
+/** Runs the daemon until `signal` is aborted or the process that started it is gone. */
+export async function serve(options: {
+  readonly agent: Agent;
+  readonly folders: Folders;
+  readonly settings: Settings;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { agent, folders, settings, signal } = options;
+  prepareFolder(folders.state, 'state');
+  ensureTokens(folders);
+  const redactor = new Redactor();
+  for (const secret of readKnownSecrets(folders)) redactor.addSecret(secret);
+  const logger = createLogger({ service: 'core-agentd', ...settings.log, redactor });
+  const shutdown = new Shutdown({ deadlineMs: 20_000, warn: (message) => logger.warn(message) });
+  const daemon = createDaemon({
+    agent,
+    tokens: openTokens(folders),
+    settings,
+    logger,
+    redactor,
+    version: version(),
+  });
+  await daemon.start();
+  shutdown.add('the HTTP interface', () => daemon.close());
+  const reason = await endOf(signal);
+  logger.info(`ending: ${reason}`);
+  await shutdown.close(reason);
+}
+
+function endOf(signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve('stopped');
+    signal.addEventListener('abort', () => resolve('stopped'), { once: true });
+    if (process.channel == null) return;
+    process.once('disconnect', () => resolve('its supervisor is gone'));
+    process.channel.unref();
+  });
+}
+
+function version(): string {
+  return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version;
+}

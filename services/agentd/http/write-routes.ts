@@ -1,0 +1,210 @@
+import { ApprovalAnswer, ApprovalBody } from '#kit/contracts/approval.ts';
+import { PlanBody } from '#kit/contracts/plan.ts';
+import { Accepted, CancelBody, EmptyBody, ExecuteBody } from '#kit/contracts/run.ts';
+import { InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
+import type { Agent, Person, PlanRequest } from '../agent.ts';
+import type { Run } from '../runs/run.ts';
+import type { BackgroundWork } from './background-work.ts';
+import { acceptedView, actionView, runPath } from './run-view.ts';
+
+const accepted = { 202: { description: 'The work goes on; the events tell how', content: Accepted } };
+
+export interface WriteRouteOptions {
+  readonly agent: Agent;
+  readonly work: BackgroundWork;
+  /** Name to path. */
+  readonly checkouts: Readonly<Record<string, string>>;
+}
+
+/** Everything that changes something; each needs a token of the scope that it names. */
+export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Route[] {
+  return [
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/runs',
+        summary: 'Plan an issue. Writes nothing to a repository',
+        scope: 'plan',
+        body: PlanBody,
+        requestHeaders: {
+          'Idempotency-Key': {
+            description: 'The same key for the same issue names the same run',
+            schema: { type: 'string', minLength: 1, maxLength: 255 },
+          },
+        },
+        answers: accepted,
+      },
+      async (request) => {
+        work.checkRoom();
+        const run = await agent.createRun(planRequest(request), work.ending);
+        const finished = run.plan !== null || run.failure !== null || run.status !== 'planning';
+        if (!finished && !work.isAtWork(run.run_id) && run.head.seq === 1) {
+          await work.start(run.run_id, 'planning', (watch) => agent.plan(run.run_id, watch));
+        }
+        return acceptedReply(run);
+      },
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/runs/{run_id}/actions/{action_id}/approval',
+        summary: 'Approve or reject one action, naming the digest that was seen',
+        scope: 'approve',
+        body: ApprovalBody,
+        answers: { 200: { description: 'The action after the decision', content: ApprovalAnswer } },
+      },
+      async ({ params, body, identity }) => {
+        const { run_id } = await agent.run(params.run_id!);
+        const run = await agent.decide({
+          run_id,
+          decision: body.decision,
+          actions: [{ action_id: params.action_id!, digest: body.digest }],
+          reason: body.reason ?? null,
+          claimed_approver: body.approver ?? null,
+          by: person(identity),
+        });
+        work.changed(run_id);
+        const action = run.actions.find(({ definition }) => definition.action_id === params.action_id);
+        if (action === undefined)
+          throw new NotFound('action_not_found', `run ${run_id} has no action ${params.action_id}`);
+        return { json: { run_id, status: run.status, action: actionView(action) } satisfies ApprovalAnswer };
+      },
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/runs/{run_id}/execute',
+        summary: 'Execute approved actions, delivering to a configured working copy',
+        scope: 'execute',
+        body: ExecuteBody,
+        bodyOptional: true,
+        answers: accepted,
+      },
+      async ({ params, body, identity }) => {
+        const run = await agent.run(params.run_id!);
+        const repo_dir = checkoutOf(run, body.checkout ?? null, checkouts);
+        const options = {
+          run_id: run.run_id,
+          repo_dir,
+          actions: body.actions ?? null,
+          dry_run: body.dry_run ?? false,
+          by: person(identity),
+        };
+        await work.start(run.run_id, 'execution', (watch) => agent.execute(options, watch));
+        return acceptedReply(await agent.run(run.run_id));
+      },
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/runs/{run_id}/resume',
+        summary: 'Go on where a crash or a stop left the run',
+        // Resuming an execution or an undo needs `execute` besides; the use case checks it.
+        scope: 'plan',
+        body: EmptyBody,
+        bodyOptional: true,
+        answers: accepted,
+      },
+      async ({ params, identity }) => {
+        const { run_id } = await agent.run(params.run_id!);
+        await work.start(run_id, 'resuming', (watch) =>
+          agent.resume({ run_id, by: person(identity) }, watch),
+        );
+        return acceptedReply(await agent.run(run_id));
+      },
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/runs/{run_id}/undo',
+        summary: 'Take back what can be taken back',
+        scope: 'execute',
+        body: EmptyBody,
+        bodyOptional: true,
+        answers: accepted,
+      },
+      async ({ params, identity }) => {
+        const { run_id } = await agent.run(params.run_id!);
+        await work.start(run_id, 'undo', (watch) => agent.undo({ run_id, by: person(identity) }, watch));
+        return acceptedReply(await agent.run(run_id));
+      },
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/runs/{run_id}/cancel',
+        summary: 'Stop a run: model and sandbox at once, a started effect finishes',
+        scope: 'plan',
+        body: CancelBody,
+        bodyOptional: true,
+        answers: accepted,
+      },
+      async ({ params, body, identity }) => {
+        const { run_id } = await agent.run(params.run_id!);
+        const run = await agent.cancel({ run_id, by: person(identity), reason: body.reason ?? null });
+        work.stop(run_id);
+        work.changed(run_id);
+        return acceptedReply(run);
+      },
+    ),
+  ];
+}
+
+function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {
+  const { owner, repo, number, role, forge, planner, dry_run } = body;
+  const key = header('idempotency-key');
+  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new InvalidInput(
+      'invalid_idempotency_key',
+      'Idempotency-Key must be 1 to 255 visible ASCII characters without spaces',
+    );
+  }
+  return {
+    owner,
+    repo,
+    number,
+    ...(role === undefined ? {} : { role }),
+    ...(forge === undefined ? {} : { forge }),
+    ...(planner === undefined ? {} : { planner }),
+    ...(dry_run === undefined ? {} : { dry_run }),
+    ...(key === undefined ? {} : { idempotency_key: key }),
+    by: person(identity),
+  };
+}
+
+/** Paths come from the configuration of this machine, never from a request. */
+function checkoutOf(
+  run: Run,
+  name: string | null,
+  checkouts: Readonly<Record<string, string>>,
+): string | null {
+  const names = Object.keys(checkouts).join(', ') || 'none';
+  const hint = 'Configure agentd.checkouts in core.json: {"name": "/path/of/the/working/copy"}.';
+  if (name !== null) {
+    if (Object.hasOwn(checkouts, name)) return checkouts[name]!;
+    throw new Refused(
+      'checkout_unknown',
+      `checkout ${JSON.stringify(name)} is not configured: must be one of ${names}`,
+      {
+        hint,
+      },
+    );
+  }
+  if (run.plan === null || run.plan.target.branch === null) return null;
+  throw new Refused(
+    'checkout_required',
+    `run ${run.run_id} changes code: checkout must name where to deliver it, one of ${names}`,
+    { hint },
+  );
+}
+
+function acceptedReply(run: Run): Reply {
+  return { status: 202, headers: { Location: runPath(run.run_id) }, json: acceptedView(run) };
+}
+
+/** Routes with a scope always have somebody who asks. */
+function person(identity: RouteRequest['identity']): Person {
+  if (identity === null) throw new TypeError('a route that changes something was reached without a token');
+  return identity;
+}
