@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const dispatcher = fileURLToPath(new URL('../../services/supervisor/core.ts', import.meta.url));
+
+export interface Said {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A place on disk with its own state and configuration, and `core` run there as a process. */
+export interface Place {
+  readonly folder: string;
+  readonly home: string;
+  core(...args: readonly string[]): Promise<Said>;
+  git(...args: readonly string[]): Promise<string>;
+  remove(): void;
+}
+
+export function makePlace(): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'core-e2e-'));
+  const home = join(folder, 'home');
+  mkdirSync(join(home, 'config'), { recursive: true });
+  return {
+    folder,
+    home,
+    core: (...args) => run(process.execPath, [...nodeFlags, dispatcher, ...args, '--home', home], folder),
+    async git(...args) {
+      const { exitCode, stdout, stderr } = await run('git', args, folder);
+      if (exitCode !== 0) throw new Error(`git ${args.join(' ')}: ${stderr}`);
+      return stdout.trim();
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+export const nodeFlags = ['--disable-warning=ExperimentalWarning'];
+
+/** Runs a program to its end; nothing it says is lost. */
+export function run(program: string, args: readonly string[], cwd: string): Promise<Said> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    const texts = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        texts[name] += text;
+      });
+    }
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ ...texts, exitCode: code ?? -1 }));
+  });
+}
