@@ -16,7 +16,7 @@ const UndoPlan = t.strict({
 });
 
 /** Everything that only looks. */
-export function readRoutes(agent: Agent): Route[] {
+export function readRoutes(agent: Agent, version: string): Route[] {
   const pageText = createPageText();
   return [
     route(
@@ -101,7 +101,7 @@ export function readRoutes(agent: Agent): Route[] {
         scope: 'read',
         answers: { 200: { description: 'Capabilities', content: t.UnknownRecord } },
       },
-      async () => ({ json: await agent.capabilities() }),
+      async () => ({ json: { version, ...(await agent.capabilities()) } }),
     ),
     route(
       {

@@ -34,7 +34,7 @@ const service = 'core-agentd';
 
 /** core-agentd's HTTP interface over the use cases. */
 export function createDaemon(options: DaemonOptions): Daemon {
-  const { agent, tokens, settings, logger, redactor, version } = options;
+  const { tokens, settings, logger, redactor, version } = options;
   const work = new BackgroundWork(logger);
   const server = createHttpServer({
     service,
@@ -43,7 +43,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
     tokens,
     logger,
     redactor,
-    routes: daemonRoutes(agent, work, settings, redactor),
+    routes: daemonRoutes(options, work),
     health: () => checkHealth(options),
   });
   return {
@@ -55,9 +55,9 @@ export function createDaemon(options: DaemonOptions): Daemon {
   };
 }
 
-function daemonRoutes(agent: Agent, work: BackgroundWork, settings: Settings, redactor: Redactor): Route[] {
+function daemonRoutes({ agent, settings, redactor, version }: DaemonOptions, work: BackgroundWork): Route[] {
   return [
-    ...readRoutes(agent),
+    ...readRoutes(agent, version),
     ...eventRoutes(agent, work, redactor),
     ...writeRoutes({ agent, work, checkouts: settings.agentd.checkouts }),
   ];

@@ -1,3 +1,4 @@
+import * as t from 'io-ts';
 import type { Registry } from 'prom-client';
 import { Health } from '../contracts/health.ts';
 import { openApiDocument } from './openapi.ts';
@@ -56,7 +57,7 @@ export function standardRoutes(options: {
         path: '/v1/openapi.json',
         summary: 'This description',
         scope: 'read',
-        answers: { 200: { description: 'An OpenAPI 3.1 document', content: 'application/json' } },
+        answers: { 200: { description: 'An OpenAPI 3.1 document', content: t.UnknownRecord } },
       },
       async () => ({ json: document }),
     ),

@@ -1,0 +1,72 @@
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { Conflict, Refused } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Watch } from '../agent.ts';
+import { BackgroundWork } from './background-work.ts';
+
+const silent: Logger = { error() {}, warn() {}, info() {}, debug() {}, child: () => silent };
+
+/** Work that lasts until it is stopped. */
+function untilStopped(seen: { stopped: boolean }) {
+  return async ({ signal, progress }: Watch) => {
+    progress({ step: 'one', state: 'started', message: 'begun' });
+    await setTimeout(60_000, undefined, { signal }).catch(() => {});
+    seen.stopped = true;
+  };
+}
+
+describe('Background work', () => {
+  it('tells a refusal that comes before the beginning to who asked', async () => {
+    const work = new BackgroundWork(silent);
+    const refusal = await work
+      .start('run_1', 'test', () => Promise.reject(new Refused('remote_mismatch', 'another repository')))
+      .catch((error) => error);
+    expect(refusal).to.have.property('code', 'remote_mismatch');
+    await setTimeout(1);
+    expect(work.isAtWork('run_1')).to.equal(false);
+  });
+
+  it('keeps a failure after the beginning to itself, and tells watchers to look', async () => {
+    const work = new BackgroundWork(silent);
+    const told: unknown[] = [];
+    work.watch('run_1', (update) => told.push(update?.message ?? null));
+    await work.start('run_1', 'test', async ({ progress }) => {
+      progress({ step: 'one', state: 'started', message: 'begun' });
+      await setTimeout(5);
+      throw new Error('later');
+    });
+    expect(work.isAtWork('run_1')).to.equal(true);
+    await setTimeout(30);
+    expect(told).to.deep.equal(['begun', null]);
+  });
+
+  it('is one for each run, until it is stopped', async () => {
+    const work = new BackgroundWork(silent);
+    const seen = { stopped: false };
+    await work.start('run_1', 'first', untilStopped(seen));
+    const second = await work.start('run_1', 'second', untilStopped(seen)).catch((error) => error);
+    expect(second).to.be.instanceOf(Conflict).with.property('code', 'run_busy');
+    work.stop('run_2');
+    expect(seen.stopped).to.equal(false);
+    work.stop('run_1');
+    await setTimeout(5);
+    expect(seen.stopped).to.equal(true);
+    await work.start('run_1', 'third', async () => {});
+  });
+
+  it('has room for so many, and none when the daemon ends', async () => {
+    const work = new BackgroundWork(silent);
+    const seen = { stopped: false };
+    for (let index = 0; index < 16; index++) await work.start(`run_${index}`, 'test', untilStopped(seen));
+    expect(() => work.checkRoom())
+      .to.throw()
+      .with.property('code', 'too_busy');
+    await work.close();
+    expect(seen.stopped).to.equal(true);
+    expect(work.isAtWork('run_0')).to.equal(false);
+    expect(() => work.checkRoom())
+      .to.throw()
+      .with.property('code', 'ending');
+  });
+});
