@@ -17,6 +17,8 @@ export interface Place {
   readonly folder: string;
   readonly home: string;
   core(...args: readonly string[]): Promise<Said>;
+  /** With another `--home`. */
+  coreAt(home: string, ...args: readonly string[]): Promise<Said>;
   git(...args: readonly string[]): Promise<string>;
   remove(): void;
 }
@@ -25,10 +27,13 @@ export function makePlace(): Place {
   const folder = mkdtempSync(join(tmpdir(), 'core-e2e-'));
   const home = join(folder, 'home');
   mkdirSync(join(home, 'config'), { recursive: true });
+  const core = (at: string, args: readonly string[]) =>
+    run(process.execPath, [...nodeFlags, dispatcher, ...args, '--home', at], folder);
   return {
     folder,
     home,
-    core: (...args) => run(process.execPath, [...nodeFlags, dispatcher, ...args, '--home', home], folder),
+    core: (...args) => core(home, args),
+    coreAt: (other, ...args) => core(other, args),
     async git(...args) {
       const { exitCode, stdout, stderr } = await run('git', args, folder);
       if (exitCode !== 0) throw new Error(`git ${args.join(' ')}: ${stderr}`);

@@ -23,7 +23,8 @@ export async function startDaemon(home: string, port: number, logFile: string): 
     process.execPath,
     ['--disable-warning=ExperimentalWarning', agentd, 'serve', '--home', home],
     {
-      stdio: ['ignore', log, log],
+      // With a channel the daemon ends with this process, even when that is killed.
+      stdio: ['ignore', log, log, 'ipc'],
       env: { ...process.env, CORE_AGENTD_PORT: String(port), CORE_AGENTD_HOST: '127.0.0.1' },
     },
   );

@@ -1,8 +1,8 @@
 import { exitCodes } from '#kit/errors.ts';
+import { runView as runJson } from '../../http/run-view.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { type CommandContext, watched } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
-import { runJson } from '../run-json.ts';
 import { actionNamed } from '../selection.ts';
 import { runView } from '../views/run-view.ts';
 

@@ -1,7 +1,7 @@
 import { exitCodes } from '#kit/errors.ts';
+import { runView as runJson } from '../../http/run-view.ts';
 import { type CommandContext, watched } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
-import { runJson } from '../run-json.ts';
 import { planView } from '../views/plan-view.ts';
 import { runView } from '../views/run-view.ts';
 
