@@ -41,7 +41,7 @@ async function start(args: readonly string[]): Promise<number> {
 
 /** core-agentd is another service: started by its file, never imported as a module of this one. */
 async function startAgentd(args: readonly string[]): Promise<number> {
-  const program: Program = await import(new URL('../agentd/cli/start.ts', import.meta.url).href);
+  const program: Program = await import(new URL('../agentd/main.ts', import.meta.url).href);
   return program.main({ args, program: calledAs(root), version: version() });
 }
 
