@@ -50,7 +50,7 @@ export function openServices({
       });
     },
     async serve(signal) {
-      const { serve } = await import('./serve.ts');
+      const { serve } = await import('./http/serve.ts');
       await serve({ agent, folders, settings: readSettings(sources), signal });
     },
     close: async () => store.close(),

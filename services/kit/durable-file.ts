@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -18,7 +19,7 @@ import { basename, dirname, join } from 'node:path';
  */
 export function writeFileDurably(path: string, content: string | Uint8Array, mode = 0o600): void {
   const folder = dirname(path);
-  const temporary = join(folder, `.${basename(path)}.${process.pid}.${counter++}.tmp`);
+  const temporary = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
   try {
     const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
     try {
@@ -34,8 +35,6 @@ export function writeFileDurably(path: string, content: string | Uint8Array, mod
   }
   syncFolder(folder);
 }
-
-let counter = 0;
 
 /** Writes every byte; `writeSync` alone may write fewer. */
 export function writeAll(fd: number, content: string | Uint8Array): void {

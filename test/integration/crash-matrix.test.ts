@@ -16,11 +16,19 @@ const executePoints = [
   ...each('execute.before_intent'),
   ...each('execute.intent'),
   'commit.built',
+  'delivery.fetched',
   'commit.delivered',
   ...each('execute.effect'),
   ...actionKinds.map((_, index) => `execute.result:${index + 1}`),
   'execute.before_finish',
+  // Between the bytes of an event and its index row, at every other append of an execution.
+  ...[1, 3, 5, 7, 9, 11, 13, 15].flatMap((append) => [
+    `events_written:${append}`,
+    `events_durable:${append + 1}`,
+  ]),
 ];
+/** Covered where runs are pruned: services/agentd/runs/prune.test.ts. */
+const prunePoints = ['tombstone_written', 'run_buried'];
 const undoPoints = ['undo.started', ...each('undo.intent'), ...each('undo.effect'), ...each('undo.result')];
 
 describe('the crash matrix', function () {
@@ -35,6 +43,7 @@ describe('the crash matrix', function () {
       ...vcsCrashPoints.git,
       ...vcsCrashPoints.jj,
       ...each('execute.reconciled'),
+      ...prunePoints,
     ];
     const families = [
       'execute.before_intent',
@@ -102,7 +111,7 @@ describe('the crash matrix', function () {
             { run_id, repo_dir: dir, actions: null, dry_run: false, by: everybody },
             quiet,
           );
-          await killed(world, ['undo', run_id, '--yes'], point);
+          await killed(world, ['undo', run_id], point);
           await world.agent.resume({ run_id, by: everybody }, quiet);
           await expectUndone(world, await world.agent.run(run_id), run.request.number);
         });
@@ -200,11 +209,19 @@ function commentsOn(world: World, number: number): string[] {
 
 function crashPointsIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.endsWith('crash-point.ts'))
+    .filter(
+      (path) =>
+        path.endsWith('.ts') &&
+        !path.endsWith('.test.ts') &&
+        !path.endsWith('crash-point.ts') &&
+        !path.endsWith('crash-points.ts'),
+    )
     .flatMap((path) => {
       const text = readFileSync(join(folder, path), 'utf8');
-      return [...text.matchAll(/crashPoint\(\s*[`']([a-z_.]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
+      const handedOn = [...text.matchAll(/'(vcs\.(?:git|jj)\.[a-z_]+)'/g)].map((match) => match[1]!);
+      const called = [...text.matchAll(/crashPoint\(\s*[`']([a-z_.]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
         (match) => match[1]!,
       );
+      return [...called, ...handedOn];
     });
 }
