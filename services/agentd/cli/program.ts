@@ -292,10 +292,11 @@ function addForge(program: Command, run: RunCommand): void {
   withRef(pr.command('show'))
     .description('show a pull request with its change')
     .requiredOption('--number <n>', 'its number', issueNumber)
-    .action((options: Ref & { number: number }, command: Command) =>
+    .option('--no-patch', 'without the change')
+    .action((options: Ref & { number: number; patch: boolean }, command: Command) =>
       run(command.optsWithGlobals(), async (context) => {
         const { pullShow } = await import('./commands/forge.ts');
-        return pullShow(context, refOf(options), options.number);
+        return pullShow(context, refOf(options), options.number, options.patch);
       }),
     );
   withRef(pr.command('merge'))

@@ -5,7 +5,14 @@ import { Failed, Refused } from '#kit/errors.ts';
 /** The actions of a run, as `core actions --json` gives them; only what is used here. */
 const ShownActions = t.strict({
   actions: t.array(
-    t.strict({ action_id: t.string, approval: t.string, kind: t.string, gate: t.string, digest: t.string }),
+    t.strict({
+      action_id: t.string,
+      approval: t.string,
+      kind: t.string,
+      gate: t.string,
+      digest: t.string,
+      params: t.UnknownRecord,
+    }),
   ),
 });
 
@@ -14,6 +21,7 @@ export interface ShownAction {
   readonly kind: string;
   readonly gate: string;
   readonly digest: string;
+  readonly params: { readonly [name: string]: unknown };
 }
 
 /** What still waits for a decision. */

@@ -137,7 +137,12 @@ export async function pullList(context: CommandContext, ref: Ref, state: ListSta
   return exitCodes.done;
 }
 
-export async function pullShow(context: CommandContext, ref: Ref, number: number): Promise<number> {
+export async function pullShow(
+  context: CommandContext,
+  ref: Ref,
+  number: number,
+  withPatch: boolean,
+): Promise<number> {
   const { terminal, suggestions } = context;
   const desk = await context.services.localForge();
   const { pull, patch } = await desk.pullRequest(ref, number);
@@ -145,13 +150,9 @@ export async function pullShow(context: CommandContext, ref: Ref, number: number
     writeJson(terminal, { ...pull, patch: new TextDecoder().decode(patch) });
     return exitCodes.done;
   }
-  const lines = [
-    ...pullHead(context, ref, pull),
-    '',
-    ...quoted(pull.body, terminal),
-    '',
-    paintPatch(visibleLines(new TextDecoder().decode(patch)), terminal.paint).trimEnd(),
-  ];
+  const lines = [...pullHead(context, ref, pull), '', ...quoted(pull.body, terminal)];
+  if (withPatch)
+    lines.push('', paintPatch(visibleLines(new TextDecoder().decode(patch)), terminal.paint).trimEnd());
   if (pull.state === 'open') {
     const words = ['--owner', ref.owner, '--repo', ref.repo, '--number', String(number)];
     lines.push(

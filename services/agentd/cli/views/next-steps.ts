@@ -90,13 +90,10 @@ function decideOrExecute(run: Run, suggestions: Suggestions): NextStep[] {
       ? []
       : [{ label: 'approve', command: command('approve', id, '--gate', waiting[0]!.definition.gate) }];
   if (ready.length > 0) return [execute, ...approve];
-  return [
-    needsCheckout
-      ? { label: 'look', command: command('diff', id) }
-      : { label: 'look', command: command('actions', id, '1') },
-    ...approve,
-    { label: 'details', command: command('actions', id) },
-  ];
+  const details: NextStep = { label: 'details', command: command('actions', id) };
+  if (started(run)) return [...approve, details];
+  const look = needsCheckout ? command('diff', id) : command('actions', id, '1');
+  return [{ label: 'look', command: look }, ...approve, details];
 }
 
 function started(run: Run): boolean {
