@@ -7,6 +7,7 @@ import type { ValidationPlan } from '../action.ts';
 import type { Sandbox, SandboxRun } from '../execution/sandbox.ts';
 import type { TreeReader } from '../planning/scratch-copy.ts';
 import { removeTree } from './remove-tree.ts';
+import { scratchFolders } from './scratch-folders.ts';
 import { passed, runSteps, type StepWatch, type ValidationStep } from './steps.ts';
 
 export interface Preparation {
@@ -26,9 +27,6 @@ export interface Prepared {
 /** Prefix of folders that are not finished; a crash leaves them behind. */
 export const makingPrefix = '.making-';
 const doneFile = '.done';
-
-/** Folders that tools write below their dependencies; a sandbox puts memory in their place. */
-const scratchFolders = ['.cache', '.vite', '.vite-temp'];
 
 /**
  * Folders that the plan's prepare commands make of the base commit, from the cache under `folder` or made now. A name in the

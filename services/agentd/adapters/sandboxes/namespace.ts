@@ -75,7 +75,7 @@ export function resultOf(supervised: Supervised, tool: string): SandboxResult {
   const code = /"exit-code": ?(\d+)/.exec(status)?.[1];
   if (code !== undefined) return { ...result, exit_code: Number(code), ended_by: 'exit' };
   throw new Failed('sandbox_failed', `${tool} could not run the command: ${complaint || 'it said nothing'}`, {
-    hint: './core doctor tries the sandboxes of this machine.',
+    hint: 'See whether this machine or container allows user namespaces, or choose another sandbox in config/validation.json.',
   });
 }
 

@@ -1,7 +1,8 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
+import { scratchFolders as scratchNames } from '../../validation/scratch-folders.ts';
 import type { Mount } from './mount-points.ts';
-import { procHidden, procReadOnly, scratchBelowMounts } from './system-view.ts';
+import { procHidden, procReadOnly } from './system-view.ts';
 
 /**
  * Entries of /proc that belong to the whole machine. Where Core runs as root the user inside owns them, whatever it is called
@@ -25,9 +26,7 @@ export function existingProcEntries(): {
 /** Folders below read-only mounts that tools write to all the same, where preparing made them. */
 export function scratchFolders(mounts: readonly Mount[]): string[] {
   return mounts.flatMap(({ source, target }) =>
-    scratchBelowMounts
-      .filter((name) => kindOf(join(source, name)) === 'folder')
-      .map((name) => `${target}/${name}`),
+    scratchNames.filter((name) => kindOf(join(source, name)) === 'folder').map((name) => `${target}/${name}`),
   );
 }
 

@@ -41,9 +41,6 @@ export const procHidden = [
   'kmsg',
 ];
 
-/** What tools of the JavaScript world write below node_modules though it is read-only; kept in memory for the run. */
-export const scratchBelowMounts = ['.cache', '.vite', '.vite-temp'];
-
 export const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
 export function systemView(tools: readonly string[], network: boolean): SystemView {
