@@ -34,7 +34,9 @@ export interface Agent {
   recovery(runId: string): Promise<Readonly<Record<string, unknown>>>;
   capabilities(): Promise<Readonly<Record<string, unknown>>>;
   /** The planner's tools with their JSON schemas. */
-  tools(): Promise<readonly { readonly name: string; readonly description: string; readonly parameters: unknown }[]>;
+  tools(): Promise<
+    readonly { readonly name: string; readonly description: string; readonly parameters: unknown }[]
+  >;
 }
 
 /** Who acts: the name of their token, and the scopes that it carries. */

@@ -1,6 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { readConcern } from '#kit/config/concern.ts';
-import { describeSettings, readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { Services } from './cli/services.ts';
@@ -21,11 +19,15 @@ export function openServices({
   const sources = { flags: {}, environment, folders };
   const store = createRunStore({ stateDir: folders.state });
   const agent = new CoreAgent(store, async () => {
-    work ??= import('./compose-work.ts').then(({ composeWork }) =>
-      composeWork({ folders, settings: readSettings(sources), store }),
+    work ??= Promise.all([import('./compose-work.ts'), settings()]).then(([{ composeWork }, read]) =>
+      composeWork({ folders, settings: read, store }),
     );
     return work;
   });
+  async function settings() {
+    const { readSettings } = await import('#kit/config/settings.ts');
+    return readSettings(sources);
+  }
   let work: Promise<import('./core-agent.ts').Work> | undefined;
 
   return {
@@ -36,12 +38,17 @@ export function openServices({
       const { name, scopes } = ownToken(folders);
       return { name, scopes };
     },
-    settings: async () => describeSettings(sources),
+    async settings() {
+      const { describeSettings } = await import('#kit/config/settings.ts');
+      return describeSettings(sources);
+    },
     async approvalDays() {
+      const { readConcern } = await import('#kit/config/concern.ts');
       const { Policy } = await import('./planning/policy.ts');
       return readConcern(Policy, 'policy', folders).approval.expires_after_days;
     },
     async localForge() {
+      const { readConcern } = await import('#kit/config/concern.ts');
       const { ForgesConfig, localForgeDesk } = await import('./adapters/forges/registry.ts');
       return localForgeDesk(readConcern(ForgesConfig, 'forges', folders), {
         stateDir: folders.state,
@@ -51,7 +58,7 @@ export function openServices({
     },
     async serve(signal) {
       const { serve } = await import('./http/serve.ts');
-      await serve({ agent, folders, settings: readSettings(sources), signal });
+      await serve({ agent, folders, settings: await settings(), signal });
     },
     close: async () => store.close(),
   };

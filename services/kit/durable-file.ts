@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -19,7 +18,7 @@ import { basename, dirname, join } from 'node:path';
  */
 export function writeFileDurably(path: string, content: string | Uint8Array, mode = 0o600): void {
   const folder = dirname(path);
-  const temporary = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
+  const temporary = join(folder, `.${basename(path)}.${crypto.randomUUID()}.tmp`);
   try {
     const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
     try {
