@@ -57,3 +57,10 @@ export const environment: Environment = {
   HTTP_PROXY: process.env.HTTP_PROXY ?? process.env.http_proxy,
   NO_PROXY: process.env.NO_PROXY ?? process.env.no_proxy,
 };
+
+/** What a service of Core that this process starts sees: the same, with these variables changed. */
+export function childEnvironment(
+  change: Readonly<Record<string, string>>,
+): Record<string, string | undefined> {
+  return { ...process.env, ...change };
+}

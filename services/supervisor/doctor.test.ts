@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { expect } from 'chai';
+import { environment } from '#kit/environment.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import { doctor, examine, type Finding } from './doctor.ts';
+import { checkNode } from './health-checks/programs.ts';
+
+describe('core doctor', () => {
+  let home: string;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'core-doctor-'));
+    mkdirSync(join(home, 'config/secrets'), { recursive: true, mode: 0o700 });
+  });
+  afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+  async function found(name: string): Promise<Finding | undefined> {
+    const findings = await examine(resolveFolders({ home }, environment));
+    return findings.find((finding) => finding.name.startsWith(name));
+  }
+
+  async function run(json: boolean): Promise<{ code: number; text: string }> {
+    let text = '';
+    const stdout = new Writable({
+      write(chunk, _encoding, done) {
+        text += chunk;
+        done();
+      },
+    });
+    return { code: await doctor({ home, json, stdout }), text };
+  }
+
+  it('finds Node and git, which this test runs on, and every folder', async () => {
+    const { text } = await run(true);
+    const { findings } = JSON.parse(text) as { findings: Finding[] };
+    const states = Object.fromEntries(findings.map(({ name, state }) => [name, state]));
+    expect(states).to.include({
+      Node: 'works',
+      git: 'works',
+      settings: 'works',
+      'state folder': 'works',
+      tokens: 'works',
+    });
+    expect(findings.map(({ name }) => name)).to.include.members(['jj', 'sandbox', 'forge github']);
+  });
+
+  it('names a broken setting with its fix, and fails', async () => {
+    writeFileSync(join(home, 'config/core.json'), '{"agentd":{"port":"many"}}');
+    const { code, text } = await run(false);
+    expect(code).to.equal(1);
+    expect(text).to.match(/broken {3}settings .*core\.json: \/agentd\/port is "many": must be an integer/);
+    expect(text).to.contain('do  Correct ');
+  });
+
+  it('says who has the port of the daemon', async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const { port } = server.address() as { port: number };
+      writeFileSync(join(home, 'config/core.json'), JSON.stringify({ agentd: { port } }));
+      expect(await found('port')).to.include({ name: `port ${port}`, state: 'broken' });
+    } finally {
+      server.close();
+    }
+  });
+
+  it('asks forges that have a token, and only those', async () => {
+    const forges = [
+      { name: 'work', kind: 'gitea', base_url: 'http://127.0.0.1:9', token_file: 'work-token' },
+    ];
+    writeFileSync(join(home, 'config/forges.json'), JSON.stringify({ forges }));
+    expect(await found('forge work')).to.include({ state: 'missing' });
+    writeFileSync(join(home, 'config/secrets/work-token'), 'x', { mode: 0o600 });
+    expect(await found('forge work')).to.include({ state: 'warning' });
+  });
+
+  it('does not run on an old Node', () => {
+    expect(checkNode('20.11.0')).to.include({ state: 'broken' });
+    expect(checkNode('24.0.0')).to.include({ state: 'works' });
+  });
+});

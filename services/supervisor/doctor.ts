@@ -1,0 +1,69 @@
+import { environment } from '#kit/environment.ts';
+import { exitCodes } from '#kit/errors.ts';
+import { type Folders, resolveFolders } from '#kit/folders.ts';
+import type { Finding } from './health-checks/finding.ts';
+import {
+  checkDaemonPort,
+  checkFolder,
+  checkForges,
+  checkSettings,
+  checkTokens,
+} from './health-checks/installation.ts';
+import { checkGit, checkJj, checkNode, checkSandbox } from './health-checks/programs.ts';
+
+export type { Finding } from './health-checks/finding.ts';
+
+export interface DoctorOptions {
+  readonly home?: string | undefined;
+  readonly json?: boolean;
+  readonly color?: boolean;
+  readonly stdout?: NodeJS.WritableStream;
+}
+
+/** `core doctor`: what works here, what does not, and the fix. Exit code 1 when Core cannot do its work. */
+export async function doctor(options: DoctorOptions): Promise<number> {
+  const { stdout = process.stdout, json = false, color = false } = options;
+  const findings = await examine(resolveFolders({ home: options.home }, environment));
+  const ok = findings.every(({ state }) => state !== 'broken');
+  stdout.write(json ? `${JSON.stringify({ ok, findings })}\n` : await table(findings, color));
+  return ok ? exitCodes.done : exitCodes.failed;
+}
+
+export async function examine(folders: Folders): Promise<Finding[]> {
+  const { finding, settings } = checkSettings(folders);
+  const found = await Promise.all([
+    checkNode(),
+    checkGit(),
+    checkJj(),
+    checkSandbox(),
+    checkFolder('state folder', folders.state, 'state'),
+    checkFolder('configuration folder', folders.config, 'config'),
+    finding,
+    checkTokens(folders),
+    ...(settings === null ? [] : [checkDaemonPort(settings)]),
+    checkForges(folders),
+  ]);
+  return found.flat();
+}
+
+async function table(findings: readonly Finding[], color: boolean): Promise<string> {
+  const { createColors } = (await import('picocolors')).default;
+  const paint = createColors(color);
+  const words = {
+    works: paint.green('ok     '),
+    warning: paint.yellow('warning'),
+    missing: paint.dim('absent '),
+    broken: paint.red('broken '),
+  };
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  const lines = findings.flatMap(({ name, state, detail, fix }) => [
+    `${words[state]}  ${name.padEnd(width)}  ${oneLine(detail)}`,
+    ...(fix === null ? [] : [`${' '.repeat(width + 11)}${paint.dim(`do  ${oneLine(fix)}`)}`]),
+  ]);
+  return `${lines.join('\n')}\n`;
+}
+
+/** Words of other programs must not steer the terminal. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ');
+}

@@ -1,0 +1,129 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import * as t from 'io-ts';
+import { readConcernDocument } from '#kit/config/concern.ts';
+import { mergeJson } from '#kit/config/merge.ts';
+import { readSettings, type Settings } from '#kit/config/settings.ts';
+import { decode, optional } from '#kit/decode.ts';
+import { environment } from '#kit/environment.ts';
+import { CoreError, messageOf } from '#kit/errors.ts';
+import { type Folders, prepareFolder } from '#kit/folders.ts';
+import { openTokens } from '#kit/tokens.ts';
+import { describeHolder, whoAnswers } from '../port-holder.ts';
+import type { Finding } from './finding.ts';
+
+/** Makes the folder where it is missing: every later command would do the same. */
+export function checkFolder(name: string, path: string, what: 'state' | 'config'): Finding {
+  return attempt(name, () => {
+    prepareFolder(path, what);
+    const mode = statSync(path).mode & 0o777;
+    if (process.platform === 'win32' || (mode & 0o022) === 0)
+      return { state: 'works', detail: path, fix: null };
+    const detail = `${path} has mode ${mode.toString(8)}: others may write there`;
+    return { state: 'warning', detail, fix: `chmod go-w '${path}'` };
+  });
+}
+
+export function checkSettings(folders: Folders): {
+  readonly finding: Finding;
+  readonly settings: Settings | null;
+} {
+  let settings: Settings | null = null;
+  const finding = attempt('settings', () => {
+    settings = readSettings({ folders, environment });
+    return { state: 'works', detail: 'readable; ./core config show lists them', fix: null };
+  });
+  return { finding, settings };
+}
+
+export function checkTokens(folders: Folders): Finding {
+  return attempt('tokens', () => {
+    const inForce = openTokens(folders)
+      .list()
+      .filter(({ revoked }) => revoked === null);
+    if (inForce.length === 0)
+      return { state: 'works', detail: 'none yet; the first start makes them', fix: null };
+    return { state: 'works', detail: inForce.map(({ name }) => name).join(', '), fix: null };
+  });
+}
+
+export async function checkDaemonPort({ agentd: { host, port } }: Settings): Promise<Finding> {
+  const name = `port ${port}`;
+  const holder = await whoAnswers(host, port);
+  if (holder.kind === 'nobody') return { name, state: 'works', detail: `free on ${host}`, fix: null };
+  const detail = `${describeHolder(holder)} answers on ${host}`;
+  if (holder.kind === 'core' && holder.health.status !== 'failing')
+    return { name, state: 'works', detail, fix: null };
+  if (holder.kind === 'core')
+    return { name, state: 'broken', detail, fix: `Its checks: http://${host}:${port}/healthz` };
+  return { name, state: 'broken', detail, fix: 'End it, or set agentd.port in core.json.' };
+}
+
+const ConfiguredForges = t.strict({
+  forges: t.array(
+    t.strict({
+      name: t.string,
+      kind: t.string,
+      base_url: optional(t.string),
+      token_file: optional(t.string),
+    }),
+  ),
+});
+
+/** Asks each forge that has a token; the others are not in use. */
+export async function checkForges(folders: Folders): Promise<Finding[]> {
+  let forges: t.TypeOf<typeof ConfiguredForges>['forges'];
+  try {
+    const { shipped, user } = readConcernDocument('forges', folders);
+    const merged =
+      user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
+    ({ forges } = decode(ConfiguredForges, merged, user.document === undefined ? shipped.path : user.path));
+  } catch (error) {
+    return [broken('forges', error)];
+  }
+  return Promise.all(
+    forges.filter(({ kind }) => kind !== 'local').map((forge) => checkForge(forge, folders)),
+  );
+}
+
+async function checkForge(
+  {
+    name,
+    base_url,
+    token_file,
+  }: { name: string; base_url?: string | undefined; token_file?: string | undefined },
+  folders: Folders,
+): Promise<Finding> {
+  const named = `forge ${name}`;
+  if (token_file !== undefined && !existsSync(join(folders.secrets, token_file))) {
+    const fix = `To use it, put a token into ${join(folders.secrets, token_file)} (chmod 600).`;
+    return { name: named, state: 'missing', detail: 'not in use: it has no token', fix };
+  }
+  const url = base_url ?? 'https://github.com';
+  try {
+    const { status } = await fetch(url, {
+      method: 'HEAD',
+      redirect: 'manual',
+      signal: AbortSignal.timeout(5_000),
+    });
+    if (status < 500) return { name: named, state: 'works', detail: `${url} answers`, fix: null };
+    return { name: named, state: 'warning', detail: `${url} answers ${status}`, fix: 'Try again later.' };
+  } catch (error) {
+    const reason =
+      error instanceof Error && error.cause instanceof Error ? error.cause.message : messageOf(error);
+    return { name: named, state: 'warning', detail: `${url}: ${reason}`, fix: 'Check network and proxy.' };
+  }
+}
+
+function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
+  try {
+    return { name, ...check() };
+  } catch (error) {
+    return broken(name, error);
+  }
+}
+
+function broken(name: string, error: unknown): Finding {
+  const fix = error instanceof CoreError ? (error.hint ?? null) : null;
+  return { name, state: 'broken', detail: messageOf(error), fix };
+}

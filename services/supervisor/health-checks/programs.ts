@@ -1,0 +1,111 @@
+import { execa } from 'execa';
+import type { Finding } from './finding.ts';
+
+const oldestGit = [2, 38] as const;
+const testedJj = '0.41.0';
+
+export function checkNode(version = process.versions.node): Finding {
+  const major = Number(version.split('.')[0]);
+  if (major >= 24) return { name: 'Node', state: 'works', detail: version, fix: null };
+  return {
+    name: 'Node',
+    state: 'broken',
+    detail: `${version}: must be 24 or newer`,
+    fix: 'npm ci brings a Node 24 of its own; or install Node 24.',
+  };
+}
+
+export async function checkGit(): Promise<Finding> {
+  const text = await firstLine('git', ['--version']);
+  const version = /(\d+)\.(\d+)[.\d]*/.exec(text ?? '');
+  if (version === null) {
+    return {
+      name: 'git',
+      state: 'broken',
+      detail: 'not found',
+      fix: 'Install git 2.38 or newer, for example apt install git.',
+    };
+  }
+  const [whole, major, minor] = version;
+  const newEnough =
+    Number(major) > oldestGit[0] || (Number(major) === oldestGit[0] && Number(minor) >= oldestGit[1]);
+  if (newEnough) return { name: 'git', state: 'works', detail: whole, fix: null };
+  return {
+    name: 'git',
+    state: 'broken',
+    detail: `${whole}: must be 2.38 or newer`,
+    fix: 'Install a newer git.',
+  };
+}
+
+export async function checkJj(): Promise<Finding> {
+  const text = await firstLine('jj', ['--version']);
+  const version = /\d+\.\d+\.\d+/.exec(text ?? '')?.[0];
+  if (version === undefined) {
+    return {
+      name: 'jj',
+      state: 'missing',
+      detail: 'not found; git does its work, without an operation log',
+      fix: `cargo install --locked --bin jj jj-cli@${testedJj}, or a release from github.com/jj-vcs/jj`,
+    };
+  }
+  if (version === testedJj) return { name: 'jj', state: 'works', detail: version, fix: null };
+  return {
+    name: 'jj',
+    state: 'warning',
+    detail: `${version}; tested was ${testedJj}`,
+    fix: `If runs fail in jj: install ${testedJj}, or set "vcs": "git" in core.json.`,
+  };
+}
+
+/** Tries the tools for real: being installed says little, containers forbid namespaces. */
+export async function checkSandbox(): Promise<Finding> {
+  const isolated = [
+    '--unshare-all',
+    '--ro-bind',
+    '/',
+    '/',
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--die-with-parent',
+  ];
+  const bubblewrap = await problemOf('bwrap', [...isolated, 'true']);
+  if (bubblewrap === null) return { name: 'sandbox', state: 'works', detail: 'bubblewrap', fix: null };
+  const unshare = await problemOf('unshare', [
+    '--user',
+    '--map-root-user',
+    '--net',
+    '--pid',
+    '--fork',
+    '--mount',
+    'true',
+  ]);
+  if (unshare === null) {
+    return {
+      name: 'sandbox',
+      state: 'warning',
+      detail: `unshare (bubblewrap: ${bubblewrap})`,
+      fix: 'Install bubblewrap for stronger isolation, for example apt install bubblewrap.',
+    };
+  }
+  return {
+    name: 'sandbox',
+    state: 'broken',
+    detail: `bubblewrap: ${bubblewrap}; unshare: ${unshare}`,
+    fix: 'Install bubblewrap and allow user namespaces, or set "allow_unsandboxed": true in validation.json for repositories that you trust.',
+  };
+}
+
+async function firstLine(program: string, args: readonly string[]): Promise<string | null> {
+  const { failed, stdout } = await execa(program, args, { reject: false, timeout: 5_000, stdin: 'ignore' });
+  return failed ? null : stdout.split('\n')[0]!;
+}
+
+async function problemOf(program: string, args: readonly string[]): Promise<string | null> {
+  const result = await execa(program, args, { reject: false, timeout: 5_000, stdin: 'ignore' });
+  if (!result.failed) return null;
+  if (result.code === 'ENOENT') return 'not found';
+  return result.stderr.split('\n')[0] || result.shortMessage || 'fails';
+}

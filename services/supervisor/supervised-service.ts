@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { childEnvironment } from '#kit/environment.ts';
+import { exitCodes } from '#kit/errors.ts';
+
+export interface ServiceDefinition {
+  readonly name: string;
+  /** Script and arguments for Node. */
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+export interface ServiceListener {
+  /** One line of its log. */
+  line(text: string): void;
+  /** It ended by itself; `again` says in how many milliseconds it starts anew, null that it does not. */
+  ended(why: string, again: number | null): void;
+}
+
+const shortestWait = 500;
+const longestWait = 30_000;
+/** Who lived so long, in milliseconds, was well: the next wait is the shortest again. */
+const longLife = 60_000;
+const mostFailures = 5;
+
+/**
+ * A service in a process and process group of its own, started again when it ends by itself. It does not hear the
+ * terminal's Ctrl-C, so that it is ended in order, and it ends when this process is gone, because its channel breaks.
+ */
+export class SupervisedService {
+  readonly #definition: ServiceDefinition;
+  readonly #listener: ServiceListener;
+  #child: ChildProcess | null = null;
+  #stopping = false;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #gaveUp: (exitCode: number) => void = () => {};
+  /** Resolves with an exit code when it will not be started again. */
+  readonly gaveUp: Promise<number>;
+
+  constructor(definition: ServiceDefinition, listener: ServiceListener) {
+    this.#definition = definition;
+    this.#listener = listener;
+    this.gaveUp = new Promise((resolve) => {
+      this.#gaveUp = resolve;
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  start(): void {
+    const { args, environment } = this.#definition;
+    const started = performance.now();
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: childEnvironment(environment),
+    });
+    this.#child = child;
+    this.#relay(child.stdout!);
+    this.#relay(child.stderr!);
+    child.once('error', (error) => this.#listener.line(error.message));
+    child.once('close', (code, signal) => {
+      this.#child = null;
+      if (!this.#stopping) this.#endedByItself(code, signal, performance.now() - started);
+    });
+  }
+
+  /** Asks it to end; after the deadline its whole process group is ended. */
+  async stop(deadlineMs: number): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#timer);
+    const child = this.#child;
+    if (child === null) return;
+    const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => this.kill(), deadlineMs);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  /** Ends it and everything in its process group at once. */
+  kill(): void {
+    this.#stopping = true;
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      this.#child?.kill('SIGKILL');
+    }
+  }
+
+  #relay(stream: Readable): void {
+    createInterface({ input: stream }).on('line', (line) => this.#listener.line(line));
+  }
+
+  #endedByItself(code: number | null, signal: NodeJS.Signals | null, lived: number): void {
+    const why = signal === null ? `exit status ${code}` : signal;
+    this.#failures = lived > longLife ? 1 : this.#failures + 1;
+    // A wrong setting or a refusal will be the same the next time.
+    const hopeless = code === exitCodes.usage || code === exitCodes.refused;
+    if (hopeless || this.#failures >= mostFailures) {
+      this.#listener.ended(why, null);
+      this.#gaveUp(code || exitCodes.failed);
+      return;
+    }
+    const wait = Math.min(shortestWait * 2 ** (this.#failures - 1), longestWait);
+    this.#listener.ended(why, wait);
+    this.#timer = setTimeout(() => this.start(), wait);
+  }
+}

@@ -1,0 +1,99 @@
+import { environment } from '#kit/environment.ts';
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import { createToken, openTokens, revokeToken, type Scope, scopes, type TokenRecord } from '#kit/tokens.ts';
+
+interface TokenOptions {
+  readonly home?: string | undefined;
+  readonly json?: boolean;
+  readonly stdout?: NodeJS.WritableStream;
+}
+
+/** `core token create|list|revoke`. */
+export const tokenCommands = { create, list, revoke };
+
+/** The text is in its file and is not printed: what a terminal shows is kept in logs and scrollback. */
+function create(
+  options: TokenOptions & {
+    readonly name: string;
+    /** Comma-separated. */
+    readonly scopes: string;
+    /** Days until it expires; left out, it does not. */
+    readonly days?: string | undefined;
+  },
+): number {
+  const { stdout = process.stdout } = options;
+  const folders = resolveFolders({ home: options.home }, environment);
+  const expires = options.days === undefined ? null : inDays(options.days);
+  const { record, path } = createToken(folders, {
+    name: options.name,
+    scopes: parseScopes(options.scopes),
+    expires,
+  });
+  if (options.json) stdout.write(`${JSON.stringify({ ...shown(record), path })}\n`);
+  else {
+    stdout.write(
+      `token ${record.name} may ${record.scopes.join(', ')}${record.expires === null ? '' : ` until ${record.expires}`}\n`,
+    );
+    stdout.write(`its text is in ${path}, readable by you alone\n`);
+  }
+  return exitCodes.done;
+}
+
+function list(options: TokenOptions): number {
+  const { stdout = process.stdout } = options;
+  const records = openTokens(resolveFolders({ home: options.home }, environment)).list();
+  if (options.json) {
+    stdout.write(`${JSON.stringify({ tokens: records.map(shown) })}\n`);
+    return exitCodes.done;
+  }
+  if (records.length === 0) {
+    stdout.write('no tokens yet; the first command that needs one makes yours\n');
+    return exitCodes.done;
+  }
+  const width = Math.max(...records.map(({ name }) => name.length));
+  for (const record of records) {
+    const { state } = shown(record);
+    stdout.write(
+      `${record.name.padEnd(width)}  ${state.padEnd(8)}  ${record.created.slice(0, 10)}  ${record.scopes.join(', ')}\n`,
+    );
+  }
+  return exitCodes.done;
+}
+
+function revoke(options: TokenOptions & { readonly name: string }): number {
+  const { stdout = process.stdout } = options;
+  const record = revokeToken(resolveFolders({ home: options.home }, environment), options.name);
+  if (options.json) stdout.write(`${JSON.stringify(shown(record))}\n`);
+  else stdout.write(`token ${record.name} opens nothing any more; running services know at once\n`);
+  return exitCodes.done;
+}
+
+function shown({ name, kind, scopes: allowed, created, expires, revoked }: TokenRecord) {
+  const expired = expires !== null && Date.parse(expires) <= Date.now();
+  const state = revoked !== null ? 'revoked' : expired ? 'expired' : 'in force';
+  return { name, kind, scopes: allowed, created, expires, revoked, state };
+}
+
+function parseScopes(text: string): Scope[] {
+  const names = text.split(',').map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== ''))].map((name) => {
+    const scope = scopes.find((known) => known === name);
+    if (scope !== undefined) return scope;
+    throw new InvalidInput(
+      'token_scope_invalid',
+      `scope ${JSON.stringify(name)} is unknown: must be one of ${scopes.join(', ')}`,
+    );
+  });
+}
+
+function inDays(text: string): string {
+  const days = Number(text);
+  if (!/^\d{1,4}$/.test(text) || days < 1) {
+    throw new InvalidInput(
+      'token_expiry_invalid',
+      `${JSON.stringify(text)} is not a number of days from 1 to 9999`,
+    );
+  }
+  return new Date(Date.now() + days * 86_400_000).toISOString();
+}

@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+
+describe('core up', () => {
+  let home: string;
+  let started: Up[];
+
+  interface Up {
+    readonly child: ChildProcess;
+    readonly out: () => string;
+    readonly exit: Promise<unknown[]>;
+  }
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'core-up-'));
+    started = [];
+  });
+  afterEach(async () => {
+    for (const { child, exit } of started) {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      await exit;
+    }
+    await until(() => daemons().length === 0);
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  function start(port: number): Up {
+    const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
+      try { process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port} }); process.exit(); }
+      catch (error) { console.error(error.message, error.hint); process.exit(1); }`;
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    let out = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream!.on('data', (chunk) => {
+        out += chunk;
+      });
+    }
+    const up = { child, out: () => out, exit: once(child, 'close') };
+    started.push(up);
+    return up;
+  }
+
+  /** Processes of core-agentd with this home, by the environment that they were started with. */
+  function daemons(): number[] {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .filter((pid) => {
+        try {
+          const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+          return environment.includes(`CORE_STATE_DIR=${home}/`);
+        } catch {
+          return false;
+        }
+      })
+      .map(Number);
+  }
+
+  async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+    for (let round = 0; round < 200; round++) {
+      if (await condition()) return;
+      await setTimeout(50);
+    }
+    throw new Error(`it never came: ${condition} in\n${started.map(({ out }) => out()).join('\n')}`);
+  }
+
+  async function freePort(): Promise<number> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+
+  const answers = (port: number) =>
+    fetch(`http://127.0.0.1:${port}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+
+  it('shows where the daemon answers, starts it again when it dies, and leaves none behind', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const port = await freePort();
+    const up = start(port);
+    await until(() => up.out().includes(`core-agentd  http://127.0.0.1:${port}  ok`));
+    expect(up.out()).to.match(/core-agentd │ .*listens on/);
+
+    const second = start(port);
+    await second.exit;
+    expect(second.child.exitCode).to.equal(1);
+    expect(second.out()).to.match(/is used by core-agentd \d+\.\d+\.\d+ \(ok\)/);
+
+    const [first] = daemons();
+    process.kill(first!, 'SIGKILL');
+    await until(() => up.out().includes('core-agentd ended: SIGKILL; again in 0.5 s'));
+    await until(() => answers(port));
+    expect(daemons()).not.to.include(first);
+
+    up.child.kill('SIGTERM');
+    expect(await up.exit).to.deep.equal([0, null]);
+    expect(daemons()).to.deep.equal([]);
+  });
+
+  it('takes the daemon with it even when it is killed', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const port = await freePort();
+    const up = start(port);
+    await until(() => up.out().includes('  ok'));
+    up.child.kill('SIGKILL');
+    await up.exit;
+    await until(() => daemons().length === 0);
+    expect(await answers(port)).to.equal(false);
+  });
+
+  it('names the program that has its port', async () => {
+    const server = createServer((socket) => socket.end('not http')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    try {
+      const up = start(port);
+      await up.exit;
+      expect(up.child.exitCode).to.equal(1);
+      const who = process.platform === 'linux' ? `(pid ${process.pid})` : 'a program that is not Core';
+      expect(up.out()).to.contain(`port ${port} on 127.0.0.1`).and.to.contain(who).and.to.contain('--port');
+    } finally {
+      server.close();
+    }
+  });
+
+  it('does not start again what its settings forbid', async () => {
+    mkdirSync(join(home, 'config'));
+    writeFileSync(join(home, 'config/core.json'), '{"agentd":{"host":"0.0.0.0"}}');
+    const up = start(await freePort());
+    const [code] = await up.exit;
+    expect(up.out()).to.contain('tokens would travel in the clear').and.to.contain('not started again');
+    expect(code).to.equal(3);
+  });
+});
