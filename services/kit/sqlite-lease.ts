@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Conflict } from './errors.ts';
 import { isRunning, type LeaseHolder, thisProcess } from './sqlite-lease-holder.ts';
@@ -57,7 +56,7 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
 
   function acquire(name: string): HeldLease {
     const lease: Held = {
-      token: randomUUID(),
+      token: crypto.randomUUID(),
       acquired_at: now(),
       controller: new AbortController(),
       expires_at: now() + durationMs,

@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { overview } from './overview.ts';
 import { ownCommands } from './own-commands.ts';
 import { calledAs } from './program-name.ts';
 
 /**
- * The dispatcher of `./core`: starts the program that a command belongs to, in this process, and loads nothing else. Compiled
- * code is kept beside the packages, so that nothing outside the project folder is written.
+ * The dispatcher of `./core`: starts the program that a command belongs to, in this process, and loads nothing else.
  */
 const root = fileURLToPath(new URL('../../', import.meta.url));
-enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url)));
 
 process.exitCode = await start(process.argv.slice(2));
 await Promise.all([flushed(process.stdout), flushed(process.stderr)]);

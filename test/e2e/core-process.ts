@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const dispatcher = fileURLToPath(new URL('../../services/supervisor/core.ts', import.meta.url));
+const dispatcher = fileURLToPath(new URL('../../services/supervisor/start.js', import.meta.url));
 
 export interface Said {
   readonly exitCode: number;
