@@ -20,6 +20,10 @@ const things = {
     command: ['unshare', '--user', '--map-root-user', '--net', '--mount', '--pid', '--fork', 'true'],
     provide: 'apt-get install util-linux (and allow user namespaces)',
   },
+  script: {
+    command: ['script', '--version'],
+    provide: 'apt-get install bsdutils',
+  },
 } satisfies Record<string, Need>;
 
 export type NeedName = keyof typeof things;

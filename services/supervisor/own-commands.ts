@@ -7,7 +7,10 @@ export interface OwnCommandContext {
   readonly home: string | undefined;
   readonly json: boolean;
   readonly verbose: boolean;
+  /** false after `--no-color`. */
   readonly color: boolean;
+  /** Whether standard output is a terminal that may be coloured. */
+  readonly paints: boolean;
 }
 
 /** Adds one command with its options to the parser; loaded when the command is called. */
@@ -18,6 +21,9 @@ export interface OwnCommand {
 export type RunOwn = (work: (context: OwnCommandContext) => Promise<number>) => Promise<void>;
 
 export const ownCommands: Readonly<Record<string, () => Promise<OwnCommand>>> = {
+  up: () => import('./commands/up-command.ts'),
+  doctor: () => import('./commands/doctor-command.ts'),
+  token: () => import('./commands/token-command.ts'),
   quickstart: () => import('./quickstart/quickstart-command.ts'),
   install: () => import('./install.ts'),
 };

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { environment } from '#kit/environment.ts';
 import { CoreError, exitCodes, messageOf } from '#kit/errors.ts';
 import type { OwnCommand, OwnCommandContext } from './own-commands.ts';
 
@@ -18,25 +19,41 @@ export async function runOwnCommand(
   command.define(program, async (work) => {
     exitCode = await work(contextOf(program, name));
   });
-  silence(program);
+  let help = '';
+  keepQuiet(program, (text) => {
+    help = text;
+  });
   try {
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) return tell(error, args);
     if (error.exitCode === 0) return exitCodes.done;
+    if (error.code === 'commander.help') {
+      process.stderr.write(help);
+      return exitCodes.usage;
+    }
     return tell(new CoreError('usage', error.message.replace(/^error: /, '')), args, exitCodes.usage);
   }
 }
 
 function contextOf(program: Command, name: string): OwnCommandContext {
   const { home, json, verbose, color } = program.opts();
-  return { program: name, home, json: json === true, verbose: verbose === true, color: color !== false };
+  const paints = color !== false && process.stdout.isTTY === true && (environment.NO_COLOR ?? '') === '';
+  return {
+    program: name,
+    home,
+    json: json === true,
+    verbose: verbose === true,
+    color: color !== false,
+    paints,
+  };
 }
 
-function silence(command: Command): void {
-  command.exitOverride().configureOutput({ writeErr: () => undefined });
-  for (const child of command.commands) silence(child);
+/** Wrong usage is told in our own form, so the parser's words are kept from the terminal. */
+function keepQuiet(command: Command, writeErr: (text: string) => void): void {
+  command.exitOverride().configureOutput({ writeErr });
+  for (const child of command.commands) keepQuiet(child, writeErr);
 }
 
 function tell(error: unknown, args: readonly string[], exitCode?: number): number {

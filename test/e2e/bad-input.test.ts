@@ -149,7 +149,7 @@ describe('core and bad input', () => {
   });
 
   it('ends quietly when nobody reads on', async () => {
-    const dispatcher = fileURLToPath(new URL('../../services/supervisor/core.ts', import.meta.url));
+    const dispatcher = fileURLToPath(new URL('../../services/supervisor/start.js', import.meta.url));
     const child = spawn(process.execPath, [...nodeFlags, dispatcher, 'diff', planned, '--home', place.home], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });

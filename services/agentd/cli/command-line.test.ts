@@ -74,6 +74,12 @@ describe('the command line', () => {
     expect(exitCode).to.equal(2);
   });
 
+  it('shows the commands of a group that is called alone', async () => {
+    const { exitCode, stderr } = await run('forge');
+    expect(stderr).to.contain('init').and.to.contain('issue').and.to.contain('pr');
+    expect(exitCode).to.equal(2);
+  });
+
   async function run(...args: string[]) {
     const out = sink();
     const err = sink();

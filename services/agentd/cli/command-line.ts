@@ -21,9 +21,16 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
       exitCode = await runOne(options, terminal, globals, command);
     },
   });
-  const silence = { writeOut: terminal.out, writeErr: () => undefined };
-  program.configureOutput(silence);
-  forEachCommand(program, (command) => command.configureOutput(silence).exitOverride());
+  let help = '';
+  const output = {
+    writeOut: terminal.out,
+    // Wrong usage is told in our own form.
+    writeErr: (text: string) => {
+      help = text;
+    },
+  };
+  program.configureOutput(output);
+  forEachCommand(program, (command) => command.configureOutput(output).exitOverride());
   if (args.length === 0) {
     terminal.err(program.helpInformation());
     return exitCodes.usage;
@@ -34,6 +41,10 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitCodes.done;
+      if (error.code === 'commander.help') {
+        terminal.err(help);
+        return exitCodes.usage;
+      }
       return reportError(usageError(error, name, args), terminal, early.json === true, false);
     }
     return reportError(error, terminal, early.json === true, early.verbose === true);

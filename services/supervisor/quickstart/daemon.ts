@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { childEnvironment } from '#kit/environment.ts';
 import { Unavailable } from '#kit/errors.ts';
 
 const agentd = fileURLToPath(new URL('../../agentd/main.ts', import.meta.url));
@@ -25,7 +26,7 @@ export async function startDaemon(home: string, port: number, logFile: string): 
     {
       // With a channel the daemon ends with this process, even when that is killed.
       stdio: ['ignore', log, log, 'ipc'],
-      env: { ...process.env, CORE_AGENTD_PORT: String(port), CORE_AGENTD_HOST: '127.0.0.1' },
+      env: childEnvironment({ CORE_AGENTD_PORT: String(port), CORE_AGENTD_HOST: '127.0.0.1' }),
     },
   );
   closeSync(log);

@@ -7,9 +7,9 @@ export function define(program: Command, run: RunOwn): void {
     .description('see the whole loop on a small repository of its own, in .core/quickstart')
     .option('--yes', 'approve every gate without asking')
     .action((options: { yes?: boolean }) =>
-      run(async ({ program: name, home, color }) => {
+      run(async ({ program: name, home, color, paints }) => {
         const { quickstart } = await import('./quickstart.ts');
-        return quickstart({ program: name, home, color, yes: options.yes === true });
+        return quickstart({ program: name, home, color, paints, yes: options.yes === true });
       }),
     );
 }

@@ -19,13 +19,16 @@ export interface QuickstartOptions {
   /** How people call `./core`. */
   readonly program: string;
   readonly home: string | undefined;
+  /** false after `--no-color`. */
   readonly color: boolean;
+  /** Whether standard output is a terminal that may be coloured. */
+  readonly paints: boolean;
   /** Approve without asking. */
   readonly yes: boolean;
 }
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const dispatcher = fileURLToPath(new URL('../core.ts', import.meta.url));
+const dispatcher = fileURLToPath(new URL('../start.js', import.meta.url));
 const Planned = t.strict({ run_id: t.string });
 const Made = t.strict({ clone_url: t.string });
 const Issue = t.strict({ number: t.number });
@@ -70,8 +73,7 @@ class Tour {
     this.#home = home;
     const near = relative(process.cwd(), home);
     this.#homeWord = near.startsWith('..') || isAbsolute(near) ? home : near;
-    const { NO_COLOR } = environment;
-    this.#paint = createColors(process.stdout.isTTY === true && options.color && (NO_COLOR ?? '') === '');
+    this.#paint = createColors(options.paints);
   }
 
   async walk(): Promise<number> {
@@ -93,7 +95,7 @@ class Tour {
           ? 'Approve and execute the gate build: local and harmless'
           : 'Approve and execute the gate publish: what others will see',
       );
-      if (!(await this.#approve(runId, gate))) return this.#leave(runId);
+      if (!(await this.#approve(runId, gate))) return this.#leave(runId, gate);
       const checkout = relative(process.cwd(), folder);
       await this.#show('execute-approved', '--run-id', shortId(runId), '--repo-dir', checkout);
     }
@@ -155,7 +157,7 @@ class Tour {
     this.#step('The daemon');
     const port = await freePort(7817);
     this.#daemon = await startDaemon(this.#home, port, join(this.#home, 'core-agentd.log'));
-    const taken = port === 7817 ? '' : ' (7817 is taken by another program)';
+    const taken = port === 7817 ? '' : ' (7817 is taken)';
     this.#say(`core-agentd answers on ${this.#daemon.url}${taken}; it ends with this quickstart`);
   }
 
@@ -211,9 +213,9 @@ class Tour {
     this.#say(`The checkout has the new branch: git -C ${relative(process.cwd(), folder)} branch`);
   }
 
-  #leave(runId: string): number {
-    this.#say('Not approved, so nothing ran. The run waits; decide later with');
-    this.#command('approve', shortId(runId), '--gate', 'build');
+  #leave(runId: string, gate: string): number {
+    this.#say('Not approved, so nothing of this gate ran. The run waits; decide later with');
+    this.#command('approve', shortId(runId), '--gate', gate);
     return exitCodes.done;
   }
 

@@ -1,0 +1,16 @@
+import type { Command } from 'commander';
+import type { RunOwn } from '../own-commands.ts';
+
+export function define(program: Command, run: RunOwn): void {
+  program
+    .command('up')
+    .description('start the services of this machine; Ctrl-C ends them')
+    .option('--host <address>', 'where core-agentd listens')
+    .option('--port <n>', 'on which port')
+    .action((options: { host?: string; port?: string }) =>
+      run(async ({ home, program: name }) => {
+        const { up } = await import('../up.ts');
+        return up({ home, host: options.host, port: options.port, program: name });
+      }),
+    );
+}
