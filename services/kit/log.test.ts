@@ -12,9 +12,11 @@ function logTo(lines: string[], format: 'json' | 'text', level: 'info' | 'debug'
     },
   });
   const redactor = new Redactor();
-  redactor.addSecret('hunter2-hunter2');
+  redactor.addSecret(secret);
   return createLogger({ service: 'core-test', level, format, redactor, stream });
 }
+
+const secret = 'hunter2-hunter2';
 
 describe('The log', () => {
   it('writes one JSON object a line with what is bound to it', () => {
@@ -35,7 +37,7 @@ describe('The log', () => {
   it('hides secrets in messages, facts and the causes of errors', () => {
     for (const format of ['json', 'text'] as const) {
       const lines: string[] = [];
-      const cause = new Error('fetch https://x:hunter2-hunter2@host failed');
+      const cause = new Error(`fetch https://x:${secret}@host failed`);
       const error = new Failed('push_failed', 'push failed', { cause, facts: { url: 'hunter2-hunter2' } });
       logTo(lines, format).error('hunter2-hunter2', {
         error,
