@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readConcern } from '#kit/config/concern.ts';
 import type { Settings } from '#kit/config/settings.ts';
@@ -127,6 +128,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     }
   }
 
+  const scratchFolder = (runId: string) => join(folders.state, 'scratch', runId);
   const planIssue = new PlanIssue({
     store,
     policy,
@@ -134,11 +136,8 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     forge: forgeNamed,
     mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
     scratch: (mirror, run, base_commit) =>
-      createScratchCopy({
-        gitDir: mirror.dir,
-        base_commit,
-        folder: join(folders.state, 'scratch', run.run_id),
-      }),
+      createScratchCopy({ gitDir: mirror.dir, base_commit, folder: scratchFolder(run.run_id) }),
+    discardScratch: (runId) => rm(scratchFolder(runId), { recursive: true, force: true }),
     planner: plannerNamed,
     role: (name) => roleNamed(agents, name),
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),

@@ -64,11 +64,10 @@ export function findAction(run: Run, actionId: string): ActionState {
 /** Why an action may not run now, as far as its approval decides; null when it may. */
 export function approvalProblem(action: ActionState, now: string): { code: string; message: string } | null {
   const { approval, decision, definition } = action;
-  const name = `${definition.ordinal} ${definition.kind}`;
   if (approval === 'rejected')
     return {
       code: 'action_rejected',
-      message: `${name} was rejected: ${decision?.reason ?? 'no reason given'}`,
+      message: `rejected by ${decision?.approver}: ${decision?.reason ?? 'no reason given'}`,
     };
   if (approval !== 'approved' || decision === null) {
     return { code: 'approval_required', message: `${name} is not approved; approval is ${approval}` };
@@ -76,13 +75,13 @@ export function approvalProblem(action: ActionState, now: string): { code: strin
   if (decision.digest !== definition.digest) {
     return {
       code: 'digest_mismatch',
-      message: `${name}: approved was ${decision.digest.slice(0, 12)}, the action is ${definition.digest.slice(0, 12)}`,
+      message: `approved was ${decision.digest.slice(0, 12)}, the action is ${definition.digest.slice(0, 12)}`,
     };
   }
   if (decision.expires_at === null || decision.expires_at <= now) {
     return {
       code: 'approval_expired',
-      message: `${name}: the approval by ${decision.approver} expired at ${decision.expires_at}`,
+      message: `the approval by ${decision.approver} expired at ${decision.expires_at}`,
     };
   }
   return null;

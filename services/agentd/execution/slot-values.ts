@@ -1,4 +1,5 @@
 import type { ActionDefinition } from '../action.ts';
+import { inlineCode } from '../planning/plain-text.ts';
 import type { Run } from '../runs/run.ts';
 import { outcomeFact, type SlotValues } from './action-executor.ts';
 
@@ -11,7 +12,7 @@ export function slotValues(run: Run, changedSince: readonly string[]): SlotValue
     approved_by: approvedBy(run),
     validation: validationText(run),
     audit_head: `event ${run.head.seq}, sha256 \`${run.head.hash}\``,
-    changed_since: changedSince.length === 0 ? 'none' : changedSince.map((path) => `\`${path}\``).join(', '),
+    changed_since: changedSince.length === 0 ? 'none' : changedSince.map(inlineCode).join(', '),
     ...(number === undefined
       ? {}
       : { pull_request: typeof url === 'string' ? url : `Pull request #${number}` }),
@@ -35,6 +36,6 @@ function validationText(run: Run): string {
   const validation = run.actions.find(({ definition }) => definition.kind === 'run_validation');
   if (validation === undefined) return 'none was proposed';
   const report = outcomeFact(run, 'run_validation', 'report');
-  const detail = validation.outcome?.message ?? `not run (${validation.state})`;
+  const detail = inlineCode(validation.outcome?.message ?? `not run (${validation.state})`);
   return typeof report === 'string' ? `${detail} (report sha256 \`${report.slice(0, 16)}\`)` : detail;
 }

@@ -30,7 +30,7 @@ export async function gatherContext(
     return { passages: found.flat(), notices: [] };
   } catch (error) {
     signal.throwIfAborted();
-    return { passages: [], notices: [`planned without the context service: ${messageOf(error)}`] };
+    return { passages: [], notices: [`planned without the context service (${messageOf(error)})`] };
   }
 }
 

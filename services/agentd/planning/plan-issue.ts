@@ -22,6 +22,8 @@ import { storedConversation } from './stored-conversation.ts';
 export interface PlanningPorts extends SourcePorts, DraftPorts {
   readonly context: Context | null;
   readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<GitScratchCopy>;
+  /** Scratch copies are made again from what is recorded; none outlives its planning. */
+  readonly discardScratch: (runId: string) => Promise<void>;
   readonly planner: (name: string, role: Role) => Planner;
   readonly role: (name: string) => Role;
   readonly findValidation: (tree: TreeReader, repository: Repository) => Promise<ValidationPlan | null>;
@@ -66,6 +68,7 @@ export class PlanIssue {
       throw error;
     } finally {
       clearInterval(polling);
+      await this.#ports.discardScratch(runId);
       await store.writeViews(runId);
       lease.release();
     }

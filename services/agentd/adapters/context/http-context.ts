@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { request } from 'undici';
 import { decode, optional } from '#kit/decode.ts';
-import { messageOf, Unavailable } from '#kit/errors.ts';
+import { codeOf, messageOf, Unavailable } from '#kit/errors.ts';
 import type { Context } from '../../planning/context.ts';
 import type { ContextPassage } from '../../planning/planner.ts';
 
