@@ -39,7 +39,7 @@ export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
     case 'rejected':
     case 'undone':
     case 'cancelled':
-      return [again];
+      return started(run) ? [undo, again] : [again];
   }
 }
 
