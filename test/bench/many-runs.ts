@@ -1,0 +1,25 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import { beforeFirst } from '../../services/agentd/runs/event-line.ts';
+import { writeLines } from '../../services/agentd/runs/event-log.ts';
+import { artifactsName, logName } from '../../services/agentd/runs/run-folder.ts';
+import { planned, sampleRequest } from '../contract/run-store.sample.ts';
+
+/**
+ * Writes planned runs of some repositories as the store would, but without waiting for the disk, and without an index: the
+ * first list makes that.
+ */
+export function writeRuns(stateDir: string, howMany: number): void {
+  const start = Date.now() - howMany * 60_000;
+  for (let made = 0; made < howMany; made++) {
+    const msecs = start + made * 60_000;
+    const runId = `run_${uuidv7({ msecs })}`;
+    const request = sampleRequest({ repo: `repository-${made % 40}`, number: 1 + (made % 700) });
+    const events = [{ type: 'run_created' as const, data: { request } }, ...planned(runId, 5)];
+    const { text } = writeLines(beforeFirst, new Date(msecs).toISOString(), events);
+    const folder = join(stateDir, 'runs', runId);
+    mkdirSync(join(folder, artifactsName), { recursive: true, mode: 0o700 });
+    writeFileSync(join(folder, logName), text, { mode: 0o600 });
+  }
+}
