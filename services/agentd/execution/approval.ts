@@ -70,7 +70,7 @@ export function approvalProblem(action: ActionState, now: string): { code: strin
       message: `rejected by ${decision?.approver}: ${decision?.reason ?? 'no reason given'}`,
     };
   if (approval !== 'approved' || decision === null) {
-    return { code: 'approval_required', message: `${name} is not approved; approval is ${approval}` };
+    return { code: 'approval_required', message: `not approved; approval is ${approval}` };
   }
   if (decision.digest !== definition.digest) {
     return {

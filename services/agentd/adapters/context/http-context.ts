@@ -43,9 +43,8 @@ export function httpContext(baseUrl: string): Context {
       }));
     } catch (cause) {
       if (cause instanceof Unavailable) throw cause;
-      throw new Unavailable('context_unavailable', `nothing usable at ${url.origin}: ${messageOf(cause)}`, {
-        cause,
-      });
+      const reason = codeOf(cause) === 'ECONNREFUSED' ? 'nothing answers there' : messageOf(cause);
+      throw new Unavailable('context_unavailable', `${url.origin}: ${reason}`, { cause });
     }
   }
   return {
