@@ -1,8 +1,12 @@
 import type { TreeReader } from '../scratch-copy.ts';
 import type { Candidate } from './candidates.ts';
+import type { FilePatch } from './file-patch.ts';
 import { quoteName } from './git-path.ts';
-import { type ResolvedPatch, renderPatch, resolveNames } from './render-patch.ts';
+import { type LineEnds, type ResolvedPatch, renderPatch, resolveNames } from './render-patch.ts';
 import { type Suggestion, suggestionPatch } from './suggestion.ts';
+
+/** Each costs a run of git to look at. */
+const mostFiles = 500;
 
 /** One git patch of everything that a candidate proposes, in the forms worth trying; or why there is none. */
 export type Assembled =
@@ -10,25 +14,35 @@ export type Assembled =
   | { readonly problems: readonly string[] };
 
 /**
- * Forges store text with line ends of their own, so a patch does not tell whether it means CRLF. Lines take the ends of the file
- * that they change; where that does not fit, they are tried as plain line feeds.
+ * Most forges store text with line ends of their own, so a patch seldom tells whether it means CRLF. Where it does, it is taken
+ * at its word. Else lines take the ends of the file that they change; where that does not fit, plain line feeds are tried.
  */
 export async function assemble(candidate: Candidate, tree: TreeReader): Promise<Assembled> {
   if (candidate.problems.length > 0) return { problems: candidate.problems };
   if (candidate.files.length + candidate.suggestions.length === 0) {
     return { problems: ['the diff does not name a file: its `---` and `+++` lines are missing'] };
   }
+  if (candidate.files.length > mostFiles) {
+    return {
+      problems: [`it has parts for ${candidate.files.length} files; one text may change ${mostFiles}`],
+    };
+  }
   const files = new Set(await tree.list());
   const resolved = candidate.files.map((file) => resolveNames(file, files));
-  const crlf = new Set<string>();
+  const ends = new Map<string, LineEnds>();
   for (const { old_path } of resolved) {
-    if (old_path !== null && files.has(old_path) && (await hasCrlf(old_path, tree))) crlf.add(old_path);
+    if (old_path !== null && files.has(old_path) && !ends.has(old_path))
+      ends.set(old_path, await lineEnds(old_path, tree));
   }
   const suggested = await suggestionPatches(candidate.suggestions, tree);
   if ('problems' in suggested) return suggested;
-  const fitting = resolved.map((part) => renderPatch(part, crlf.has(part.old_path ?? ''))).join('');
-  const plain = resolved.map((part) => renderPatch(part, false)).join('');
-  const patches = (fitting === plain ? [fitting] : [fitting, plain]).map((text) => text + suggested.patch);
+  const forms = [
+    ...(candidate.files.some(tellsLineEnds) ? [() => 'as written' as const] : []),
+    ({ old_path }: ResolvedPatch) => ends.get(old_path ?? '') ?? [],
+    () => [],
+  ];
+  const texts = new Set(forms.map((form) => resolved.map((part) => renderPatch(part, form(part))).join('')));
+  const patches = [...texts].map((text) => text + suggested.patch);
   const paths = [...resolved.map(pathOf), ...candidate.suggestions.map(({ path }) => path)];
   return { patches, paths: [...new Set(paths)] };
 }
@@ -37,9 +51,20 @@ function pathOf({ new_path, old_path }: ResolvedPatch): string {
   return new_path ?? old_path ?? '';
 }
 
-async function hasCrlf(path: string, tree: TreeReader): Promise<boolean> {
+function tellsLineEnds({ hunks }: FilePatch): boolean {
+  return hunks.some(({ lines }) => lines.some((line) => line.endsWith('\r')));
+}
+
+/** Of each line; none for a file that uses plain line feeds alone. */
+async function lineEnds(path: string, tree: TreeReader): Promise<LineEnds> {
   const content = await tree.read(path);
-  return content !== null && Buffer.from(content).includes('\r\n');
+  if (content === null) return [];
+  const bytes = Buffer.from(content);
+  if (!bytes.includes('\r\n')) return [];
+  return bytes
+    .toString('latin1')
+    .split('\n')
+    .map((line) => (line.endsWith('\r') ? '\r\n' : '\n'));
 }
 
 async function suggestionPatches(

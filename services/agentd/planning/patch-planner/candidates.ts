@@ -2,8 +2,10 @@ import type { Influence } from '../../action.ts';
 import type { Comment, Issue, RepositoryRef } from '../forge.ts';
 import { commentInfluence, issueInfluence } from '../influences.ts';
 import { type FilePatch, scanPatches } from './file-patch.ts';
-import { type Segment, segmentsOf } from './markdown.ts';
+import { type Segment, segmentsOf, withoutReturn } from './markdown.ts';
 import { isSuggestion, locationIn, type Suggestion, widened } from './suggestion.ts';
+
+const mostSuggestions = 200;
 
 /** What one text proposes, as one change. */
 export interface Candidate {
@@ -59,7 +61,8 @@ function candidateIn(
   for (const [index, segment] of segments.entries()) {
     if (segment.quoted !== quoted) continue;
     if (isSuggestion(segment.info)) {
-      const suggestion = suggestionIn(segment, segments.slice(0, index));
+      if (suggestions.length + problems.length >= mostSuggestions) continue;
+      const suggestion = suggestionIn(segment, segments[index - 1]);
       if (typeof suggestion === 'string') problems.push(suggestion);
       else suggestions.push(suggestion);
       continue;
@@ -69,18 +72,20 @@ function candidateIn(
     problems.push(...scanned.problems);
     if (scanned.files.length + scanned.problems.length === 0 && looksLikeDiff(segment)) nameless += 1;
   }
+  if (suggestions.length + problems.length >= mostSuggestions) {
+    problems.push(`it holds more suggestions than the ${mostSuggestions} that one text may hold`);
+  }
   if (files.length + suggestions.length + problems.length + nameless === 0) return null;
   return { ...who, quoted, files, suggestions, problems, nameless };
 }
 
-function suggestionIn(segment: Segment, before: readonly Segment[]): Suggestion | string {
-  const above = before.at(-1);
+function suggestionIn(segment: Segment, above: Segment | undefined): Suggestion | string {
   const prose = above?.kind === 'prose' && above.quoted === segment.quoted ? above.lines : [];
   const location = locationIn(prose);
   if (location === null) {
     return `line ${segment.line - 1}: the suggestion does not say which file and lines it replaces`;
   }
-  return { ...widened(location, segment.info), lines: segment.lines };
+  return { ...widened(location, segment.info), lines: segment.lines.map(withoutReturn) };
 }
 
 function looksLikeDiff({ kind, info, lines }: Segment): boolean {

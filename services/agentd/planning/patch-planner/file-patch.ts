@@ -1,8 +1,12 @@
 import { namesOfGitHeader, readName } from './git-path.ts';
+import { withoutReturn } from './markdown.ts';
 
 export interface Hunk {
   readonly header: string;
-  /** With their first character; a blank line is a context line whose space an editor took. */
+  /**
+   * With their first character; a blank line is a context line whose space an editor took. A carriage return at the end is
+   * one of the file: text in which also the patch's own lines end so comes here without.
+   */
   readonly lines: readonly string[];
 }
 
@@ -31,6 +35,8 @@ export interface ScannedPatch {
 }
 
 const hunkHeader = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+/** Lines that git writes itself and ends with a line feed alone. */
+const structure = /^(?:diff --git |--- |\+\+\+ |@@ -|index )/;
 const extendedLine =
   /^(?:old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|dissimilarity index|index) /;
 
@@ -39,7 +45,8 @@ const extendedLine =
  * patch whose hunks are not as long as they say is a problem and never a guess.
  */
 export function scanPatches(lines: readonly string[], firstLine: number): ScannedPatch {
-  const scanner = new Scanner(lines, firstLine);
+  const rewritten = lines.some((line) => line.endsWith('\r') && structure.test(line));
+  const scanner = new Scanner(rewritten ? lines.map(withoutReturn) : lines, firstLine);
   while (!scanner.atEnd()) scanner.step();
   return { files: scanner.files, problems: scanner.problems };
 }
@@ -149,8 +156,8 @@ class Scanner {
   }
 
   #names(): { old: string | null; new: string | null } {
-    const old = readName(this.#take().slice(4).trimEnd());
-    const new_ = readName(this.#take().slice(4).trimEnd());
+    const old = readName(nameText(this.#take()));
+    const new_ = readName(nameText(this.#take()));
     return { old: realName(old?.name), new: realName(new_?.name) };
   }
 
@@ -195,6 +202,12 @@ class Scanner {
     }
     return lines;
   }
+}
+
+/** A tab ends a name that may itself end in spaces. */
+function nameText(line: string): string {
+  const text = line.slice(4);
+  return text.includes('\t') ? text : text.trimEnd();
 }
 
 function realName(name: string | undefined): string | null {

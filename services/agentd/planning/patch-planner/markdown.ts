@@ -19,10 +19,11 @@ interface OpenFence {
 
 /**
  * Splits Markdown as GitHub writes it into fenced blocks and prose. Fences may be indented, stand in lists and in quotes; one
- * that is never closed reaches to the end. HTML comments are left out: nobody who reads the issue sees them.
+ * that is never closed reaches to the end. HTML comments are left out: nobody who reads the issue sees them. Lines of blocks
+ * keep a carriage return at their end, which may belong to a file.
  */
 export function segmentsOf(markdown: string): Segment[] {
-  const lines = markdown.replace(/\r\n?/g, '\n').split('\n');
+  const lines = markdown.split('\n');
   const segments: Segment[] = [];
   let prose: string[] = [];
   let proseLine = 1;
@@ -36,7 +37,7 @@ export function segmentsOf(markdown: string): Segment[] {
   }
 
   for (let index = 0; index < lines.length; index += 1) {
-    const { depth, text } = unquoted(lines[index]!);
+    const { depth, text } = unquoted(withoutReturn(lines[index]!));
     if (text.trimStart().startsWith('<!--')) {
       endProse();
       while (index < lines.length && !lines[index]!.includes('-->')) index += 1;
@@ -84,6 +85,10 @@ function fenceOf(text: string, depth: number): { fence: OpenFence; info: string 
 function closes(text: string, { mark, length }: OpenFence): boolean {
   const trimmed = text.trim();
   return trimmed.length >= length && trimmed === mark.repeat(trimmed.length);
+}
+
+export function withoutReturn(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line;
 }
 
 function unquoted(line: string): { depth: number; text: string } {

@@ -1,5 +1,6 @@
-import type { FilePatch } from './file-patch.ts';
+import type { FilePatch, Hunk } from './file-patch.ts';
 import { quoteName, stripped } from './git-path.ts';
+import { withoutReturn } from './markdown.ts';
 
 /** A file's part of the patch with the names that the repository knows, `a/` and `b/` before them. */
 export interface ResolvedPatch {
@@ -56,8 +57,14 @@ function startsAtNothing(file: FilePatch): boolean {
   return file.hunks.length === 1 && /^@@ -0,0 /.test(file.hunks[0]!.header);
 }
 
-/** The part as git reads it, each line ended as the file that it changes ends its lines. */
-export function renderPatch({ file, old_path, new_path }: ResolvedPatch, crlf: boolean): string {
+/**
+ * How the lines of a hunk end: `as written` with a carriage return where the text had one, else without those of the text and
+ * with the given ends, one for each line of the file that is changed.
+ */
+export type LineEnds = 'as written' | readonly ('\n' | '\r\n')[];
+
+/** The part as git reads it. */
+export function renderPatch({ file, old_path, new_path }: ResolvedPatch, ends: LineEnds): string {
   const old = old_path ?? new_path ?? '';
   const new_ = new_path ?? old_path ?? '';
   const lines =
@@ -68,12 +75,22 @@ export function renderPatch({ file, old_path, new_path }: ResolvedPatch, crlf: b
     lines.push(`--- ${old_path === null ? '/dev/null' : nameLine(`a/${old_path}`)}`);
     lines.push(`+++ ${new_path === null ? '/dev/null' : nameLine(`b/${new_path}`)}`);
   }
-  const end = crlf ? '\r\n' : '\n';
-  const body = file.hunks.flatMap(({ header, lines: hunkLines }) => [
-    `${header}\n`,
-    ...hunkLines.map((line) => (line.startsWith('\\') ? `${line}\n` : `${line === '' ? ' ' : line}${end}`)),
-  ]);
+  const body = file.hunks.flatMap((hunk) => [`${hunk.header}\n`, ...hunkLines(hunk, ends)]);
   return [...[...lines, ...file.binary].map((line) => `${line}\n`), ...body].join('');
+}
+
+function hunkLines({ header, lines }: Hunk, ends: LineEnds): string[] {
+  let at = Number(/^@@ -(\d+)/.exec(header)?.[1] ?? 1) - 1;
+  return lines.map((line, index) => {
+    const text = line === '' ? ' ' : line;
+    if (ends === 'as written' || line.startsWith('\\')) return `${text}\n`;
+    const added = line.startsWith('+');
+    // An added line ends as the one before it, or else the one behind it.
+    const end = ends[Math.min(Math.max(0, added ? at - 1 : at), ends.length - 1)] ?? '\n';
+    if (!added) at += 1;
+    const isLastOfFile = lines[index + 1]?.startsWith('\\') ?? false;
+    return `${withoutReturn(text)}${isLastOfFile ? '\n' : end}`;
+  });
 }
 
 function nameLine(name: string): string {

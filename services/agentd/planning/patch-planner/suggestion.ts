@@ -29,7 +29,7 @@ export function locationIn(prose: readonly string[]): Location | null {
   const near = prose.filter((line) => line.trim() !== '').slice(-looksBack);
   for (const line of near.reverse()) {
     // Bounds the work of the patterns.
-    const text = line.slice(0, 500).replaceAll('**', '');
+    const text = line.slice(0, 300).replaceAll('**', '');
     for (const form of forms) {
       const groups = form.exec(text)?.groups;
       if (groups === undefined) continue;
