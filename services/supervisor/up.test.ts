@@ -123,7 +123,10 @@ describe('core up', () => {
   });
 
   it('names the program that has its port', async () => {
-    const server = createServer((socket) => socket.end('not http')).listen(0, '127.0.0.1');
+    const server = createServer((socket) => socket.on('error', () => {}).end('not http')).listen(
+      0,
+      '127.0.0.1',
+    );
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     try {
