@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { codeOf } from '#kit/errors.ts';
 import type { Workspace } from '../../execution/vcs.ts';
 import { type ChildWatch, killGroup } from '../../git/git.ts';
 
@@ -42,6 +43,11 @@ export function wasInterrupted(workspace: Workspace): boolean {
 
 export function forgetInterruption(workspace: Workspace): void {
   rmSync(join(trackFolder(workspace), 'busy'), { force: true });
+}
+
+/** Whether recovering failed because of what the clone holds; it is made anew then, which loses nothing. */
+export function isBeyondRepair(error: unknown): boolean {
+  return ['vcs_failed', 'git_failed', 'tree_differs', 'object_missing', 'ENOENT'].includes(codeOf(error));
 }
 
 /** Ends the programs that an earlier process left running in the clone, and waits until they are gone. */

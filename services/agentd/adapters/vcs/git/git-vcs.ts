@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, codeOf, Failed } from '#kit/errors.ts';
+import { Conflict, Failed } from '#kit/errors.ts';
 import type {
   BuildStep,
   Publication,
@@ -26,6 +26,7 @@ import {
   changing,
   endLeftovers,
   forgetInterruption,
+  isBeyondRepair,
   removeLocks,
   wasInterrupted,
   watchChildren,
@@ -69,7 +70,7 @@ async function settle(workspace: Workspace): Promise<void> {
   await endLeftovers(workspace);
   if (existsSync(workspace.clone_dir) && wasInterrupted(workspace)) {
     await recover(workspace).catch((error) => {
-      if (codeOf(error) !== 'vcs_failed' && codeOf(error) !== 'git_failed') throw error;
+      if (!isBeyondRepair(error)) throw error;
       rmSync(workspace.clone_dir, { recursive: true, force: true });
     });
   }
@@ -78,7 +79,7 @@ async function settle(workspace: Workspace): Promise<void> {
       crashPoint('vcs.git.clone_made');
       const made = { ...workspace, clone_dir: folder };
       const tree = await treeOf(gitDirOf(made), workspace.base_commit);
-      await checkOut(made, tree);
+      await checkOut(workspace, tree, folder);
       crashPoint('vcs.git.checked_out');
       await recordOperation(made, 'clone', tree);
     });

@@ -6,6 +6,7 @@ import { Conflict, Failed } from '#kit/errors.ts';
 import type { Workspace } from '../../../execution/vcs.ts';
 import { git, gitText } from '../../../git/git.ts';
 import { gitDirOf } from '../clone-folder.ts';
+import { watchChildren } from '../leftovers.ts';
 
 /**
  * The operation log: each operation is a commit on `refs/recovery/<run>/head` whose tree is the work tree, whose message
@@ -104,19 +105,20 @@ export async function setHead(gitDir: string, head: string): Promise<void> {
 export async function checkOut(
   workspace: Workspace,
   tree: string,
-  folder = workspace.clone_dir,
+  folder: string = workspace.clone_dir,
 ): Promise<void> {
-  await inWorkTree(folder, ['read-tree', '-u', '--reset', tree]);
+  await inWorkTree(workspace, folder, ['read-tree', '-u', '--reset', tree]);
 }
 
 /** The work tree as a git tree, ignored files too; the index knows all of it then. */
 async function presentTree(workspace: Workspace): Promise<string> {
-  await inWorkTree(workspace.clone_dir, ['add', '-A', '-f', '--', '.']);
+  await inWorkTree(workspace, workspace.clone_dir, ['add', '-A', '-f', '--', '.']);
   return gitText(['write-tree'], { gitDir: gitDirOf(workspace) });
 }
 
-async function inWorkTree(folder: string, args: readonly string[]): Promise<void> {
-  await git(args, { gitDir: join(folder, '.git'), cwd: folder, env: { GIT_WORK_TREE: folder } });
+async function inWorkTree(workspace: Workspace, folder: string, args: readonly string[]): Promise<void> {
+  const env = { GIT_WORK_TREE: folder };
+  await git(args, { gitDir: join(folder, '.git'), cwd: folder, env, children: watchChildren(workspace) });
 }
 
 async function branchCommits(gitDir: string): Promise<Record<string, string>> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, codeOf, Failed } from '#kit/errors.ts';
+import { Failed } from '#kit/errors.ts';
 import type {
   BuildStep,
   Publication,
@@ -11,9 +11,7 @@ import type {
   VcsState,
   Workspace,
 } from '../../../execution/vcs.ts';
-import { git, gitEnvironment } from '../../../git/git.ts';
 import { copyTree, hasObject } from '../../../git/objects.ts';
-import { pushRefusal, remoteBranch } from '../../../git/remote.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {
   type BranchState,
@@ -27,13 +25,24 @@ import {
   changing,
   endLeftovers,
   forgetInterruption,
+  isBeyondRepair,
   removeLocks,
   wasInterrupted,
   watchChildren,
 } from '../leftovers.ts';
 import { unpublishBranch } from '../unpublish.ts';
 import { removeForeign, writeDifference } from '../working-files.ts';
-import { type JjOptions, type JjResult, jj, jjConfig, jjFailure, jjVersion, testedVersion } from './jj.ts';
+import { jj, jjConfig, jjFailure, jjVersion, testedVersion } from './jj.ts';
+import {
+  madeBefore,
+  operationCommit,
+  operationId,
+  quoted,
+  run,
+  runAtFreeTime,
+  workingCommit,
+} from './jj-clone.ts';
+import { publish } from './jj-publish.ts';
 
 type Step<K extends BuildStep['kind']> = Extract<BuildStep, { kind: K }>;
 
@@ -61,7 +70,7 @@ async function settle(workspace: Workspace): Promise<void> {
   await endLeftovers(workspace);
   if (existsSync(workspace.clone_dir) && wasInterrupted(workspace)) {
     await recover(workspace).catch((error) => {
-      if (codeOf(error) !== 'vcs_failed' && codeOf(error) !== 'git_failed') throw error;
+      if (!isBeyondRepair(error)) throw error;
       rmSync(workspace.clone_dir, { recursive: true, force: true });
     });
   }
@@ -154,7 +163,7 @@ async function newChange(workspace: Workspace, step: Step<'create_branch'>): Pro
   const args = ['new', workspace.base_commit, `--message=${step.message}`];
   const made = await run(workspace, args, { as: step, seed: `${workspace.run_id} new`, accept: [255] });
   if (made.exitCode === 0) return;
-  const [, present] = /commit ([0-9a-f]{40}) already exists/.exec(made.stderr) ?? [];
+  const [, present] = madeBefore.exec(made.stderr) ?? [];
   if (present === undefined) throw jjFailure(args, made.exitCode, made.stderr);
   await run(workspace, ['edit', present]);
 }
@@ -171,14 +180,12 @@ async function applyPatch(workspace: Workspace, step: Step<'apply_patch'>): Prom
     crashPoint('vcs.jj.file_written'),
   );
   crashPoint('vcs.jj.files_written');
-  // At the real time: what comes between the first and the last commit need not be the same again, and must not.
-  const who = { as: { author: step.author, at: new Date().toISOString() } };
   if (added.length > 0) {
     const paths = added.length > 500 ? ['root:"."'] : added.map(({ path }) => `root-file:${quoted(path)}`);
-    await run(workspace, ['file', 'track', '--include-ignored', '--', ...paths], who);
+    await runAtFreeTime(workspace, ['file', 'track', '--include-ignored', '--', ...paths], step.author);
     crashPoint('vcs.jj.files_tracked');
   }
-  await run(workspace, ['util', 'snapshot'], who);
+  await runAtFreeTime(workspace, ['util', 'snapshot'], step.author);
   crashPoint('vcs.jj.snapshot_taken');
   checkTree((await requireBranch(gitDir, branch)).tree, tree);
 }
@@ -238,136 +245,10 @@ async function restore(workspace: Workspace, operation: string): Promise<VcsStat
   return inspect(workspace, null);
 }
 
-async function publish(
-  workspace: Workspace,
-  publication: Publication,
-  signal?: AbortSignal,
-): Promise<PublishOutcome> {
-  const { branch, commit, expected, credential } = publication;
-  const present = await requireBranch(gitDirOf(workspace), branch);
-  if (present.commit !== commit) {
-    throw new Conflict(
-      'branch_differs',
-      `branch ${branch} is at ${present.commit} in the clone, not at ${commit}`,
-    );
-  }
-  await agreeOnRemote(workspace, branch, commit, expected);
-  crashPoint('vcs.jj.before_push');
-  const environment = await gitEnvironment([], {
-    network: true,
-    credential,
-    url: workspace.push_url,
-  });
-  const args = ['--ignore-working-copy', 'git', 'push', '--remote', 'origin', '--bookmark', exact(branch)];
-  const pushed = await run(workspace, args, {
-    environment,
-    accept: [1, 255],
-    ...(signal === undefined ? {} : { signal }),
-  });
-  crashPoint('vcs.jj.pushed');
-  const actual = await remoteBranch(workspace.push_url, branch, credential, signal);
-  if (actual === commit) return { result: 'done' };
-  if (pushed.exitCode === 0) {
-    return {
-      result: 'moved',
-      actual,
-      message: `the push ended well, but the remote has ${actual ?? 'no such branch'}`,
-    };
-  }
-  const failure = jjFailure(args, pushed.exitCode, pushed.stderr);
-  if (failure.code !== 'vcs_failed') throw failure;
-  const moved = actual !== expected || /stale info|unexpectedly moved/.test(pushed.stderr);
-  if (moved)
-    return { result: 'moved', actual, message: `${branch} is at ${actual ?? 'nothing'} on the remote` };
-  return { result: 'rejected', message: refusalWords(pushed.stderr) };
-}
-
-function refusalWords(stderr: string): string {
-  const outcome = pushRefusal('', stderr);
-  return outcome.result === 'done' ? stderr : outcome.message;
-}
-
-/** jj's lease is what it last saw of the remote; that must be what the caller expects. */
-async function agreeOnRemote(
-  workspace: Workspace,
-  branch: string,
-  commit: string,
-  expected: string | null,
-): Promise<void> {
-  const gitDir = gitDirOf(workspace);
-  const tracking = `refs/remotes/origin/${branch}`;
-  const seen = await git(['rev-parse', '--verify', '--quiet', tracking], { gitDir, accept: [1] });
-  const known = seen.exitCode === 0 ? seen.stdout.toString('utf8').trim() : null;
-  if (known !== expected) {
-    await changing(workspace, async () => {
-      if (known !== null) await run(workspace, ['bookmark', 'forget', '--include-remotes', exact(branch)]);
-      if (expected !== null) await git(['update-ref', '--no-deref', tracking, expected], { gitDir });
-      await run(workspace, ['bookmark', 'set', '--allow-backwards', branch, '-r', commit]);
-    });
-  }
-  await run(workspace, ['bookmark', 'track', exact(branch), '--remote', 'origin']);
-}
-
 function unpublish(
   workspace: Workspace,
   publication: Publication,
   signal?: AbortSignal,
 ): Promise<PublishOutcome> {
   return unpublishBranch(workspace, publication, 'vcs.jj.unpublished', signal);
-}
-
-function run(workspace: Workspace, args: readonly string[], options: JjOptions = {}): Promise<JjResult> {
-  return jj(workspace.clone_dir, args, { children: watchChildren(workspace), ...options });
-}
-
-async function operationId(workspace: Workspace): Promise<string> {
-  const { stdout } = await run(workspace, ['--at-op=@', 'op', 'log', '-n1', '--no-graph', '-T', 'id']);
-  if (/^[0-9a-f]{128}$/.test(stdout.trim())) return stdout.trim();
-  throw new Failed('vcs_failed', `jj gave '${stdout.slice(0, 200)}' for an operation id`);
-}
-
-interface WorkingCommit {
-  readonly change_id: string;
-  readonly commit: string;
-  readonly parents: readonly string[];
-  readonly tree: string;
-}
-
-async function workingCommit(workspace: Workspace): Promise<WorkingCommit> {
-  const template = 'change_id ++ " " ++ commit_id ++ " " ++ parents.map(|p| p.commit_id()).join(",")';
-  const { stdout } = await run(workspace, [
-    '--ignore-working-copy',
-    'log',
-    '-r',
-    '@',
-    '--no-graph',
-    '-T',
-    template,
-  ]);
-  const [change_id, commit, parents] = stdout.trim().split(' ');
-  if (!change_id || !commit || !parents) throw new Failed('vcs_failed', `jj gave '${stdout}' for its commit`);
-  const tree = await git(['rev-parse', '--verify', `${commit}^{tree}`], { gitDir: gitDirOf(workspace) });
-  return { change_id, commit, parents: parents.split(','), tree: tree.stdout.toString('utf8').trim() };
-}
-
-/** The commit that an operation worked on. @throws Conflict `operation_unknown` */
-async function operationCommit(workspace: Workspace, operation: string): Promise<string> {
-  const known = /^[0-9a-f]{128}$/.test(operation);
-  const args = [`--at-op=${operation}`, 'log', '-r', '@', '--no-graph', '-T', 'commit_id'];
-  const found = known ? await run(workspace, args, { accept: [1] }) : null;
-  if (found?.exitCode === 0) return found.stdout.trim();
-  throw new Conflict('operation_unknown', `the clone ${workspace.clone_dir} knows no operation ${operation}`);
-}
-
-function exact(name: string): string {
-  return `exact:${quoted(name)}`;
-}
-
-function quoted(text: string): string {
-  const escaped = text
-    .replace(/[\\"]/g, '\\$&')
-    .replaceAll('\n', '\\n')
-    .replaceAll('\r', '\\r')
-    .replaceAll('\t', '\\t');
-  return `"${escaped}"`;
 }
