@@ -1,8 +1,7 @@
 import { Failed } from '#kit/errors.ts';
 import type { ActionKind } from '../action.ts';
 import type { Run } from '../runs/run.ts';
-import type { Intent, Reconciliation, Rendered } from './action-executor.ts';
-import type { RunWorkspace } from './run-workspace.ts';
+import type { Intent } from './action-executor.ts';
 import type { BuildStep } from './vcs.ts';
 
 /** The VCS step of an action in our own clone; the same input makes the same commit. */
@@ -20,19 +19,4 @@ export function buildStep(run: Run, kind: ActionKind, intent: Intent): BuildStep
     default:
       throw new Failed('not_a_build_step', `${kind} is no step of the VCS`);
   }
-}
-
-/** What a build step fixes before it acts: the operation to come back to. */
-export async function renderBuildStep(
-  workspace: RunWorkspace,
-  bytes: Rendered['bytes'] = {},
-): Promise<Rendered> {
-  const { operation_id } = await workspace.state();
-  return { bytes, forge_time: null, operation_before: operation_id };
-}
-
-/** Goes back to before the step, whatever the crash left of it. */
-export async function reconcileBuildStep(workspace: RunWorkspace, intent: Intent): Promise<Reconciliation> {
-  if (intent.operation_before !== null) await workspace.restore(intent.operation_before);
-  return { kind: 'again' };
 }

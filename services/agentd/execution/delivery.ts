@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, Failed, NotFound, Refused } from '#kit/errors.ts';
-import { git, parseConfigList } from '../git/git.ts';
+import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '../git/git.ts';
 import { personalEnvironment } from '../git/git-environment.ts';
 import { withoutUrlSecrets } from '../git/git-failure.ts';
 import { remoteUrls, sameRemote } from '../git/remote-address.ts';
@@ -11,6 +11,11 @@ import { remoteUrls, sameRemote } from '../git/remote-address.ts';
  * The person's own checkout. Its configuration is theirs, or hostile: nothing in it may start a program, so nothing here
  * touches its files, its index or its remotes. What changes is one ref, and the objects behind it.
  */
+
+/** Every git here reads the checkout's configuration, which may include a file that never ends. */
+function git(args: readonly string[], options: GitOptions): Promise<GitResult> {
+  return runGit(args, { signal: AbortSignal.timeout(120_000), ...options });
+}
 
 /**
  * The folder belongs to a git repository, one of whose remotes is the approved one.

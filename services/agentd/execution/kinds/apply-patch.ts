@@ -1,6 +1,7 @@
 import { describeFiles } from '../../planning/propose-actions.ts';
 import type { ActionExecutor } from '../action-executor.ts';
-import { buildStep, reconcileBuildStep, renderBuildStep } from '../build-step.ts';
+import { reconcileBuildStep, renderBuildStep } from '../build-effect.ts';
+import { buildStep } from '../build-step.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
 
 /** Turns the working copy of our own clone into exactly the approved tree. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { ActionExecutor } from '../action-executor.ts';
-import { buildStep, reconcileBuildStep, renderBuildStep } from '../build-step.ts';
+import { reconcileBuildStep, renderBuildStep } from '../build-effect.ts';
+import { buildStep } from '../build-step.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
 
 /** A new change on the base commit, with the branch on it, in our own clone. */
