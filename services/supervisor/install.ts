@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, exitCodes, Failed } from '#kit/errors.ts';
-import type { RunOwn } from './own-commands.ts';
+import type { RunOwn } from './own-command.ts';
 
 const programs: Readonly<Record<string, string>> = {
   core: fileURLToPath(new URL('../../core', import.meta.url)),

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { environment } from '#kit/environment.ts';
 import { CoreError, exitCodes, messageOf } from '#kit/errors.ts';
-import type { OwnCommand, OwnCommandContext } from './own-commands.ts';
+import type { OwnCommand, OwnCommandContext } from './own-command.ts';
 
 /** Parses and runs one command of the supervisor; tells what it throws, and gives the exit code. */
 export async function runOwnCommand(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RunOwn } from '../own-commands.ts';
+import type { RunOwn } from '../own-command.ts';
 
 export function define(program: Command, run: RunOwn): void {
   program

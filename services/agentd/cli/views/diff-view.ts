@@ -11,7 +11,8 @@ export function diffView(run: Run, patch: Uint8Array, terminal: Terminal, sugges
   if (patch.length === 0) lines.push('This run changes no file.', '');
   const text = visibleLines(new TextDecoder().decode(patch));
   const body = text === '' ? '' : paintPatch(text, terminal.paint);
-  const after = terminal.outIsTerminal ? ['', ...stepLines(nextSteps(run, suggestions), terminal), ''] : [];
+  const steps = nextSteps(run, suggestions).filter(({ label }) => label !== 'look');
+  const after = terminal.outIsTerminal && steps.length > 0 ? ['', ...stepLines(steps, terminal), ''] : [];
   return `${lines.map((line) => `${line}\n`).join('')}${body}${after.join('\n')}`;
 }
 
