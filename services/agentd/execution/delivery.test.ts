@@ -155,6 +155,10 @@ describe('delivery into the checkout of a person', () => {
     await deliver(checkout.dir, clone.dir, ref, commit);
     expect((await withdraw(checkout.dir, ref, commit)).state).to.equal('undone');
     expect(traps.sprung()).to.deep.equal([]);
+    try {
+      checkout.git('status');
+    } catch {}
+    expect(traps.sprung(), 'the traps are good').not.to.deep.equal([]);
   });
 });
 
