@@ -1,13 +1,9 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { readConcern } from '#kit/config/concern.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { actionKinds } from './action.ts';
-import { httpContext } from './adapters/context/http-context.ts';
 import { createForges, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
-import { modelForTier } from './adapters/models/model-for-tier.ts';
 import { chooseSandbox } from './adapters/sandboxes/registry.ts';
 import { chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
 import type { Work } from './core-agent.ts';
@@ -24,19 +20,12 @@ import { RunWorkspace } from './execution/run-workspace.ts';
 import { UndoRun } from './execution/undo-run.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
-import { createModelPlanner } from './planning/model-planner/model-planner.ts';
-import { tools } from './planning/model-planner/tools.ts';
-import { createPatchPlanner } from './planning/patch-planner/patch-planner.ts';
-import { PlanIssue } from './planning/plan-issue.ts';
-import type { Planner, Role } from './planning/planner.ts';
+import type { PlanIssue } from './planning/plan-issue.ts';
 import { Policy } from './planning/policy.ts';
 import { AgentsConfig, checkAgentsConfig, plannerFor, roleNamed } from './planning/roles.ts';
-import { createScratchCopy } from './planning/scratch/git-scratch-copy.ts';
-import { secretFinder } from './planning/secrets.ts';
 import type { Run } from './runs/run.ts';
 import type { RunStore } from './runs/run-store.ts';
 import { ValidationConfig } from './validation/configuration.ts';
-import { planValidation } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
 
 export interface WorkOptions {
@@ -55,7 +44,6 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     configDir: folders.config,
     secretsDir: folders.secrets,
   });
-  const secrets = secretFinder(policy.released_secrets);
 
   let validation: Promise<Validation> | null = null;
   function openValidation(): Promise<Validation> {
@@ -103,22 +91,6 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     };
   }
 
-  function plannerNamed(name: string, role: Role): Planner {
-    if (name === 'patch') return createPatchPlanner();
-    const endpoint = agents.planner.endpoint;
-    if (endpoint === null) {
-      throw new Failed(
-        'model_not_configured',
-        `planner '${name}' needs planner.endpoint in config/agents.json, which is null`,
-      );
-    }
-    return createModelPlanner({
-      model: modelForTier(endpoint, role.tier, folders.secrets),
-      bounds: agents.planner.bounds,
-      max_output_tokens: endpoint.tiers[role.tier]?.max_output_tokens,
-    });
-  }
-
   async function sandboxKind(): Promise<{ kind: string | null; reason: string }> {
     try {
       return { kind: (await openValidation()).sandbox, reason: '' };
@@ -128,43 +100,29 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     }
   }
 
-  const scratchFolder = (runId: string) => join(folders.state, 'scratch', runId);
-  const planIssue = new PlanIssue({
-    store,
-    policy,
-    context: settings.context.url === null ? null : httpContext(settings.context.url),
-    forge: forgeNamed,
-    mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
-    scratch: (mirror, run, base_commit) =>
-      createScratchCopy({ gitDir: mirror.dir, base_commit, folder: scratchFolder(run.run_id) }),
-    discardScratch: (runId) => rm(scratchFolder(runId), { recursive: true, force: true }),
-    planner: plannerNamed,
-    role: (name) => roleNamed(agents, name),
-    findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
-    sandbox: sandboxKind,
-    async validate(gitDir, base_commit, tree, plan, signal) {
-      const report = await (await openValidation()).run({
-        mirror_dir: gitDir,
-        base_commit,
-        tree,
-        plan,
-        signal,
-      });
-      const output = report.steps.map(
-        ({ run, exit_code, log }) =>
-          `$ ${run}\n${Buffer.from(log).toString('utf8')}\n(exit status ${exit_code})`,
-      );
-      return { passed: report.passed, output: output.join('\n') };
-    },
-    secrets,
-  });
+  let planning: Promise<PlanIssue> | null = null;
 
   return {
-    planIssue,
+    planning() {
+      planning ??= import('./compose-planning.ts').then(({ composePlanning }) =>
+        composePlanning({
+          folders,
+          settings,
+          store,
+          policy,
+          agents,
+          validationConfig,
+          forgeNamed,
+          sandboxKind,
+          openValidation,
+        }),
+      );
+      return planning;
+    },
     executeApproved: new ExecuteApproved(store, executorsOf, policy),
     undoRun: new UndoRun(store, executorsOf),
     approvalDays: () => policy.approval.expires_after_days,
-    tools: async () => tools,
+    tools: async () => (await import('./planning/model-planner/tools.ts')).tools,
     async runRequest(request, signal) {
       const forge = await forgeFor(forges, request, signal);
       const { owner, repo } = await forge.repository(request, signal);

@@ -22,7 +22,8 @@ import type { Lease, RunPage, RunQuery } from './runs/run-store.ts';
 
 /** The parts that do the work; loaded when they are needed first, because looking at runs needs none of them. */
 export interface Work {
-  readonly planIssue: PlanIssue;
+  /** Loaded when something is planned first. */
+  planning(): Promise<PlanIssue>;
   readonly executeApproved: ExecuteApproved;
   readonly undoRun: UndoRun;
   /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
@@ -93,7 +94,8 @@ export class CoreAgent implements Agent {
   }
 
   async plan(runId: string, watch: Watch): Promise<Run> {
-    return (await this.#work()).planIssue.plan(runId, watch);
+    const planIssue = await (await this.#work()).planning();
+    return planIssue.plan(runId, watch);
   }
 
   runs(query: RunQuery) {
@@ -136,14 +138,14 @@ export class CoreAgent implements Agent {
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     const run = await this.#store.read(request.run_id);
-    const { planIssue, executeApproved, undoRun } = await this.#work();
+    const { planning, executeApproved, undoRun } = await this.#work();
     if (run.undo !== null && run.status !== 'undone') {
       checkScope(request.by, 'execute');
       return undoRun.undo(request, watch);
     }
     if (run.plan === null && (run.status === 'planning' || run.status === 'interrupted')) {
       checkScope(request.by, 'plan');
-      return planIssue.plan(request.run_id, watch);
+      return (await planning()).plan(request.run_id, watch);
     }
     if (
       run.execution === null ||

@@ -1,5 +1,5 @@
-import { execa } from 'execa';
-import { Failed } from '#kit/errors.ts';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { GitCredential } from '../planning/forge.ts';
 import {
   type ConfigEntry,
@@ -82,38 +82,64 @@ export interface ProgramOptions {
   readonly children?: ChildWatch;
 }
 
-/** Runs a program with exactly this environment, in its own process group; `exitCode` is null when a signal ended it. */
+/**
+ * Runs a program with exactly this environment, in its own process group; `exitCode` is null when a signal ended it. On Node's
+ * own spawn: executing a run starts dozens of programs, and a wrapper costs more than some of them.
+ */
 export async function runProgram(
   program: string,
   args: readonly string[],
   options: ProgramOptions,
 ): Promise<{ stdout: Buffer; stderr: string; exitCode: number | null }> {
-  const { signal, children } = options;
+  const { signal, children, cwd = options.gitDir ?? '/' } = options;
   if (signal?.aborted) throw programAborted(program, args, signal);
-  const child = execa(program, args, {
-    cwd: options.cwd ?? options.gitDir ?? '/',
-    env: { ...options.env },
-    extendEnv: false,
-    encoding: 'buffer',
-    stripFinalNewline: false,
-    maxBuffer: 2 ** 31,
-    reject: false,
-    detached: process.platform !== 'win32',
-    ...(options.input === undefined ? { stdin: 'ignore' as const } : { input: options.input }),
-  });
+  const child = start(program, args, cwd, options);
   const { pid } = child;
   if (pid !== undefined) children?.started(pid);
   const stopAborting = pid === undefined ? undefined : endGroupOnAbort(pid, signal);
-  const result = await child;
-  stopAborting?.();
-  if (pid !== undefined) children?.ended(pid);
-  if (result.exitCode === undefined && result.signal === undefined)
-    throw notStarted(program, options.cwd, result);
-  return {
-    stdout: bufferOf(result.stdout),
-    stderr: bufferOf(result.stderr).toString('utf8'),
-    exitCode: result.exitCode ?? null,
-  };
+  try {
+    return await outcomeOf(child, options.input);
+  } catch (cause) {
+    throw notStarted(program, cwd, cause);
+  } finally {
+    stopAborting?.();
+    if (pid !== undefined) children?.ended(pid);
+  }
+}
+
+function start(program: string, args: readonly string[], cwd: string, options: ProgramOptions): ChildProcess {
+  try {
+    return spawn(program, args, {
+      cwd,
+      env: { ...options.env },
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    });
+  } catch (cause) {
+    throw notStarted(program, cwd, cause);
+  }
+}
+
+/** Rejects when the program could not be started. */
+function outcomeOf(
+  child: ChildProcess,
+  input: string | Uint8Array | undefined,
+): Promise<{ stdout: Buffer; stderr: string; exitCode: number | null }> {
+  const chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.on('data', (chunk: Buffer) => chunks[name].push(chunk));
+  }
+  // A program that ends before it has read everything says why with its exit code.
+  child.stdin?.on('error', () => {});
+  child.stdin?.end(input);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (exitCode) => {
+      const stderr = Buffer.concat(chunks.stderr).toString('utf8');
+      resolve({ stdout: Buffer.concat(chunks.stdout), stderr, exitCode });
+    });
+  });
 }
 
 /** SIGTERM to the whole group, SIGKILL two seconds later to what is left of it. */
@@ -141,30 +167,13 @@ export function killGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-function notStarted(
-  program: string,
-  cwd: string | undefined,
-  result: { cause?: unknown; message?: string | undefined },
-): Failed {
-  const cause = result.cause as NodeJS.ErrnoException | undefined;
-  return cause?.code === 'ENOENT'
-    ? new Failed(
-        `${program}_missing`,
-        `${program} cannot be started: not on PATH, or no folder '${cwd ?? '/'}'`,
-        {
-          cause,
-          hint: `install ${program}, then try again`,
-        },
-      )
-    : new Failed(`${program}_failed`, `${program} cannot be started: ${cause?.message ?? result.message}`, {
+function notStarted(program: string, cwd: string, cause: unknown): Failed {
+  return codeOf(cause) === 'ENOENT'
+    ? new Failed(`${program}_missing`, `${program} cannot be started: not on PATH, or no folder '${cwd}'`, {
         cause,
-      });
-}
-
-function bufferOf(bytes: Uint8Array | undefined): Buffer {
-  return bytes === undefined
-    ? Buffer.alloc(0)
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        hint: `install ${program}, then try again`,
+      })
+    : new Failed(`${program}_failed`, `${program} cannot be started: ${messageOf(cause)}`, { cause });
 }
 
 let settings: Promise<ConfigEntry[]> | undefined;

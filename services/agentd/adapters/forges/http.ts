@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BodyInit, EnvHttpProxyAgent, fetch, type Headers, type Response } from 'undici';
+import type { BodyInit, EnvHttpProxyAgent, Headers, Response } from 'undici';
 import { environment } from '#kit/environment.ts';
 import { CoreError, Interrupted, messageOf, Refused, TimedOut, TooLarge, Unavailable } from '#kit/errors.ts';
 
@@ -25,7 +25,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 
 let dispatcher: EnvHttpProxyAgent | undefined;
 
-function proxyOrDirect(): EnvHttpProxyAgent {
+function proxyOrDirect({ EnvHttpProxyAgent }: typeof import('undici')): EnvHttpProxyAgent {
   const { HTTP_PROXY = '', HTTPS_PROXY = '', NO_PROXY = '' } = environment;
   const noProxy = `localhost,127.0.0.1,::1,${NO_PROXY}`;
   return new EnvHttpProxyAgent({ httpProxy: HTTP_PROXY, httpsProxy: HTTPS_PROXY, noProxy });
@@ -88,9 +88,11 @@ export async function sendRead(
   }
 }
 
-function fetchOnce(request: HttpRequest, url: string, signal: AbortSignal): Promise<Response> {
-  dispatcher ??= proxyOrDirect();
-  return fetch(url, {
+async function fetchOnce(request: HttpRequest, url: string, signal: AbortSignal): Promise<Response> {
+  // Loaded with the first request: who works with a local forge waits for nothing.
+  const undici = await import('undici');
+  dispatcher ??= proxyOrDirect(undici);
+  return undici.fetch(url, {
     method: request.method,
     headers: request.headers,
     body: request.body ?? null,

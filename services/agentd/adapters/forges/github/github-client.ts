@@ -1,5 +1,5 @@
 import type { Octokit } from 'octokit';
-import { type BodyInit, Headers } from 'undici';
+import type { BodyInit } from 'undici';
 import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { RemoteForgeOptions } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
@@ -108,7 +108,7 @@ export class GitHubClient {
         timeout_ms: this.#options.timeout_ms,
       });
       const bodiless = reply.status === 204 || reply.status === 205 || reply.status === 304;
-      const headers = new Headers(reply.headers);
+      const headers = new Headers([...reply.headers]);
       // The text is decoded already.
       for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name);
       return new Response(bodiless ? null : reply.text, {

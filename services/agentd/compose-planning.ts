@@ -1,0 +1,85 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Settings } from '#kit/config/settings.ts';
+import { Failed } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import { httpContext } from './adapters/context/http-context.ts';
+import { modelForTier } from './adapters/models/model-for-tier.ts';
+import { openMirror } from './git/mirror.ts';
+import type { Forge } from './planning/forge.ts';
+import { createModelPlanner } from './planning/model-planner/model-planner.ts';
+import { createPatchPlanner } from './planning/patch-planner/patch-planner.ts';
+import { PlanIssue } from './planning/plan-issue.ts';
+import type { Planner, Role } from './planning/planner.ts';
+import type { Policy } from './planning/policy.ts';
+import { type AgentsConfig, roleNamed } from './planning/roles.ts';
+import { createScratchCopy } from './planning/scratch/git-scratch-copy.ts';
+import { secretFinder } from './planning/secrets.ts';
+import type { RunStore } from './runs/run-store.ts';
+import type { ValidationConfig } from './validation/configuration.ts';
+import { planValidation } from './validation/detect.ts';
+import type { Validation } from './validation/validation.ts';
+
+export interface PlanningParts {
+  readonly folders: Folders;
+  readonly settings: Settings;
+  readonly store: RunStore;
+  readonly policy: Policy;
+  readonly agents: AgentsConfig;
+  readonly validationConfig: ValidationConfig;
+  forgeNamed(name: string): Forge;
+  sandboxKind(): Promise<{ kind: string | null; reason: string }>;
+  openValidation(): Promise<Validation>;
+}
+
+/** Puts planning together; executing what was approved needs none of it. */
+export function composePlanning(parts: PlanningParts): PlanIssue {
+  const { folders, settings, store, policy, agents, validationConfig, openValidation } = parts;
+
+  function plannerNamed(name: string, role: Role): Planner {
+    if (name === 'patch') return createPatchPlanner();
+    const endpoint = agents.planner.endpoint;
+    if (endpoint === null) {
+      throw new Failed(
+        'model_not_configured',
+        `planner '${name}' needs planner.endpoint in config/agents.json, which is null`,
+      );
+    }
+    return createModelPlanner({
+      model: modelForTier(endpoint, role.tier, folders.secrets),
+      bounds: agents.planner.bounds,
+      max_output_tokens: endpoint.tiers[role.tier]?.max_output_tokens,
+    });
+  }
+
+  const scratchFolder = (runId: string) => join(folders.state, 'scratch', runId);
+  return new PlanIssue({
+    store,
+    policy,
+    context: settings.context.url === null ? null : httpContext(settings.context.url),
+    forge: parts.forgeNamed,
+    mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
+    scratch: (mirror, run, base_commit) =>
+      createScratchCopy({ gitDir: mirror.dir, base_commit, folder: scratchFolder(run.run_id) }),
+    discardScratch: (runId) => rm(scratchFolder(runId), { recursive: true, force: true }),
+    planner: plannerNamed,
+    role: (name) => roleNamed(agents, name),
+    findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
+    sandbox: parts.sandboxKind,
+    async validate(gitDir, base_commit, tree, plan, signal) {
+      const report = await (await openValidation()).run({
+        mirror_dir: gitDir,
+        base_commit,
+        tree,
+        plan,
+        signal,
+      });
+      const output = report.steps.map(
+        ({ run, exit_code, log }) =>
+          `$ ${run}\n${Buffer.from(log).toString('utf8')}\n(exit status ${exit_code})`,
+      );
+      return { passed: report.passed, output: output.join('\n') };
+    },
+    secrets: secretFinder(policy.released_secrets),
+  });
+}
