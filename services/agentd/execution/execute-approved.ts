@@ -161,9 +161,7 @@ class Execution {
       if (needed.state === 'succeeded' || this.#rehearsed.has(id)) continue;
       const { ordinal, kind } = needed.definition;
       const why =
-        needed.state === 'pending' || needed.state === 'refused'
-          ? `approval is ${needed.approval}`
-          : `it is ${needed.state}`;
+        needed.approval === 'approved' ? stateWords[needed.state] : `approval is ${needed.approval}`;
       const message = `builds on ${ordinal} ${kind}, which did not succeed: ${why}`;
       return { state: 'blocked', outcome: { code: 'blocked', message, facts: { on: id } } };
     }
@@ -371,8 +369,21 @@ class Execution {
   }
 }
 
+const stateWords = {
+  pending: 'it did not run yet',
+  running: 'it is running',
+  succeeded: 'it succeeded',
+  failed: 'it failed',
+  refused: 'it was refused',
+  blocked: 'it is blocked',
+  unknown: 'its outcome is unknown',
+  undone: 'it was undone',
+} satisfies Record<ActionState['state'], string>;
+
+/** `exit_code` tells a safeguard's refusal from a disk that is full and from a remote that does not answer. */
 function failure(error: unknown): ProblemOutcome {
-  return { code: codeOf(error), message: messageOf(error), facts: {} };
+  const facts = error instanceof CoreError ? { exit_code: error.exitCode } : {};
+  return { code: codeOf(error), message: messageOf(error), facts };
 }
 
 /** Ordinal order, whatever order they were named in. */

@@ -51,13 +51,18 @@ export async function resume(context: CommandContext, id: string): Promise<numbe
 
 /**
  * 0 when everything that was approved (or named) succeeded, 1 when something failed or is unknown, 3 when a safeguard refused
- * it. Actions that nobody approved and nobody named are no failure: they wait.
+ * it, 5 when what lies behind did not answer before anything was tried. Actions that nobody approved and nobody named are no failure: they wait.
  */
 export function executionExitCode(run: Run, named: readonly string[]): number {
   const concerned = run.actions.filter(
     (action) => action.approval === 'approved' || named.includes(action.definition.action_id),
   );
   if (concerned.some(({ state }) => state === 'failed' || state === 'unknown')) return exitCodes.failed;
+  const reasons = concerned.flatMap(({ state, outcome }) =>
+    state === 'refused' ? [outcome?.facts.exit_code] : [],
+  );
+  if (reasons.includes(exitCodes.failed)) return exitCodes.failed;
+  if (reasons.includes(exitCodes.unavailable)) return exitCodes.unavailable;
   if (concerned.length === 0 || concerned.some(wasRefused)) return exitCodes.refused;
   return run.failure === null ? exitCodes.done : exitCodes.failed;
 }

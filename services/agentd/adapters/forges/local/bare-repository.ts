@@ -53,6 +53,13 @@ export async function branchCommit(bare: string, branch: string): Promise<string
   return refCommit(bare, `refs/heads/${branch}`);
 }
 
+/** What a branch that is only another name stands for; null for a branch of its own, or none. */
+export async function branchBehind(bare: string, branch: string): Promise<string | null> {
+  const args = ['symbolic-ref', '--quiet', '--short', `refs/heads/${branch}`];
+  const { stdout, exitCode } = await git(args, { gitDir: bare, accept: [1, 128] });
+  return exitCode === 0 ? stdout.toString('utf8').trim() : null;
+}
+
 /** Where a pull request's head was when it was last looked at; stays when the branch is gone. */
 export async function rememberedHead(bare: string, number: number): Promise<string | null> {
   return refCommit(bare, `refs/pull/${number}/head`);

@@ -4,9 +4,9 @@ import { basename, dirname, join } from 'node:path';
 import type * as t from 'io-ts';
 import { decodeJson } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { CoreError, codeOf, Failed, messageOf, TooLarge } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, messageOf, TooLarge, Unavailable } from '#kit/errors.ts';
 import type { RepositoryRef } from '../../../planning/forge.ts';
-import { checkRepositoryRef } from '../names.ts';
+import { checkRepositoryRef, nameOf } from '../names.ts';
 import { noRepository } from '../not-there.ts';
 import { RepositoryRecord } from './records.ts';
 
@@ -38,12 +38,18 @@ export class ForgeFolder {
     return join(this.root, ref.owner, ref.repo);
   }
 
-  /** @throws NotFound `repository_not_found` */
+  /** @throws NotFound `repository_not_found`, Unavailable `forge_unavailable` where its git repository is gone */
   async open(ref: RepositoryRef): Promise<RepositoryFolder> {
     const path = this.pathOf(ref);
     const record = await readRecord(RepositoryRecord, join(path, 'repository.json'));
     if (record === null) throw noRepository(this.name, ref);
-    return { path, bare: join(path, 'repository.git'), record };
+    const bare = join(path, 'repository.git');
+    if (existsSync(join(bare, 'HEAD'))) return { path, bare, record };
+    throw new Unavailable(
+      'forge_unavailable',
+      `forge '${this.name}' has ${nameOf(ref)}, but there is no git repository at ${bare}`,
+      { hint: 'put it back, or make a bare repository there' },
+    );
   }
 }
 

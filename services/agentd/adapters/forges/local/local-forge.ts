@@ -15,7 +15,7 @@ import type { ConfiguredForge } from '../configured-forge.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
 import { noComment, noIssue, noPullRequest, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
 import { since } from '../times.ts';
-import { branchCommit, isAncestor, rememberHead } from './bare-repository.ts';
+import { branchBehind, branchCommit, isAncestor, rememberHead } from './bare-repository.ts';
 import {
   type ForgeFolder,
   type RepositoryFolder,
@@ -93,7 +93,9 @@ export class LocalForge implements ConfiguredForge {
 
   async protection(ref: RepositoryRef, branch: string): Promise<Protection> {
     checkBranch(branch);
-    const { record } = await this.#folder.open(ref);
+    const { bare, record } = await this.#folder.open(ref);
+    const real = await branchBehind(bare, branch);
+    if (real !== null) return { protected: true, reason: `it is another name of ${real}` };
     if (branch === record.default_branch) return { protected: true, reason: 'default branch' };
     const rule = record.protected_branches.find((glob) => matchesGlob(branch, glob));
     return rule === undefined
