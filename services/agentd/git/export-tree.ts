@@ -26,11 +26,12 @@ export function checkNames(entries: readonly TreeEntry[]): void {
   }
 }
 
-/** Writes files, then links. None of them may exist; their folders must. */
+/** Writes files, then links. None of them may exist; their folders must. `onWritten` is told how many are there. */
 export async function writeEntries(
   gitDir: string,
   entries: readonly TreeEntry[],
   intoDir: string,
+  onWritten?: (count: number) => void,
 ): Promise<void> {
   const files = entries.filter(({ mode }) => mode !== linkMode && mode !== submoduleMode);
   const links = entries.filter(({ mode }) => mode === linkMode);
@@ -44,6 +45,7 @@ export async function writeEntries(
     const path = placeOf(intoDir, entry.bytes);
     if (entry.mode === linkMode) symlinkSync(bytes, path);
     else writeNew(path, bytes, entry.mode === '100755' ? 0o755 : 0o644);
+    onWritten?.(next);
   }
 }
 

@@ -112,21 +112,26 @@ const statusNames: Readonly<Record<string, FileChange['status']>> = {
   T: 'type_changed',
 };
 
+export interface ChangedEntry extends TreeEntry {
+  /** Whether `base` has nothing of that name. */
+  readonly added: boolean;
+}
+
 /** Entries that `tree` has and `base` has not, or has otherwise; and the paths that `tree` lacks. */
 export async function differenceBetween(
   gitDir: string,
   base: string,
   tree: string,
-): Promise<{ changed: TreeEntry[]; deleted: Buffer[] }> {
+): Promise<{ changed: ChangedEntry[]; deleted: Buffer[] }> {
   const args = ['diff-tree', '-r', '-z', '--no-renames', '--raw', '--end-of-options', base, tree];
   const records = splitAtNul((await git(args, { gitDir })).stdout);
-  const changed: TreeEntry[] = [];
+  const changed: ChangedEntry[] = [];
   const deleted: Buffer[] = [];
   for (let at = 0; at < records.length; at += 2) {
     const [, mode, , id, status] = records[at]!.toString('latin1').split(' ');
     const bytes = records[at + 1]!;
     if (status === 'D') deleted.push(bytes);
-    else changed.push({ mode: mode!, id: id!, path: bytes.toString('utf8'), bytes });
+    else changed.push({ mode: mode!, id: id!, path: bytes.toString('utf8'), bytes, added: status === 'A' });
   }
   return { changed, deleted };
 }

@@ -15,23 +15,30 @@ export interface BranchState {
 
 /** The branch of that name, or, without a name, the one that the clone has; null where there is none. */
 export async function branchState(gitDir: string, branch: string | null): Promise<BranchState | null> {
-  const format = '--format=%(refname:lstrip=2)%00%(objectname)%00%(tree)';
-  const pattern = branch === null ? 'refs/heads' : `refs/heads/${branch}`;
-  const { stdout } = await git(['for-each-ref', '--count=1', format, '--', pattern], { gitDir });
-  const [name, commit, tree] = stdout.toString('utf8').trimEnd().split('\0');
-  if (!name || !commit || !tree || (branch !== null && name !== branch)) return null;
-  const text = (await git(['cat-file', 'commit', commit], { gitDir })).stdout.toString('utf8');
-  const end = text.indexOf('\n\n');
-  const headers = text.slice(0, end);
+  const name = branch ?? (await onlyBranch(gitDir));
+  if (name === null) return null;
+  const found = await git(['cat-file', '--batch'], { gitDir, input: `refs/heads/${name}\n` });
+  const output = found.stdout.toString('utf8');
+  const [, commit, object] = /^([0-9a-f]+) commit \d+\n(.*)\n$/s.exec(output) ?? [];
+  if (commit === undefined || object === undefined) return null;
+  const end = object.indexOf('\n\n');
+  const headers = object.slice(0, end);
   return {
     name,
     commit,
-    tree,
+    tree: /^tree (\S+)$/m.exec(headers)![1]!,
     change_id: /^change-id (\S+)$/m.exec(headers)?.[1] ?? null,
-    headers,
-    message: text.slice(end + 2),
     parents: [...headers.matchAll(/^parent (\S+)$/gm)].map(([, id]) => id!),
+    headers,
+    message: object.slice(end + 2),
   };
+}
+
+async function onlyBranch(gitDir: string): Promise<string | null> {
+  const { stdout } = await git(['for-each-ref', '--count=1', '--format=%(refname)', 'refs/heads'], {
+    gitDir,
+  });
+  return stdout.toString('utf8').trim().replace('refs/heads/', '') || null;
 }
 
 /** The branch that an earlier step made. */

@@ -1,29 +1,28 @@
 import { lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { checkNames, placeOf, writeEntries } from '../../git/export-tree.ts';
-import { differenceBetween, readTree, submoduleMode, type TreeEntry } from '../../git/tree.ts';
+import { differenceBetween, readTree, submoduleMode } from '../../git/tree.ts';
 
 /**
- * Turns a folder that holds tree `from` into tree `to`, byte for byte, from the objects. `onProgress` is called once, with
- * the change half made. @returns paths that `from` did not have
+ * Turns a folder that holds tree `from` into tree `to`, byte for byte, from the objects. `onHalf` is called with the change
+ * half made. @returns the paths that `from` did not have
  */
 export async function writeDifference(
   gitDir: string,
   folder: string,
   from: string,
   to: string,
-  onProgress: () => void,
-): Promise<TreeEntry[]> {
+  onHalf: () => void,
+): Promise<string[]> {
   const { changed, deleted } = await differenceBetween(gitDir, from, to);
   checkNames(changed);
   for (const name of deleted) removeFile(folder, name);
   const written = changed.filter(({ mode }) => mode !== submoduleMode);
   for (const { bytes } of written) clearPlace(folder, bytes);
   const half = Math.ceil(written.length / 2);
-  await writeEntries(gitDir, written.slice(0, half), folder);
-  onProgress();
-  await writeEntries(gitDir, written.slice(half), folder);
-  const before = new Set((await readTree(gitDir, from)).map(({ path }) => path));
-  return written.filter(({ path }) => !before.has(path));
+  await writeEntries(gitDir, written, folder, (count) => {
+    if (count === half) onHalf();
+  });
+  return written.filter(({ added }) => added).map(({ path }) => path);
 }
 
 /** Removes every file that the tree does not have, and the folders that are empty then. `.git` and `.jj` stay. */

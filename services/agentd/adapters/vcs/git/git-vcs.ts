@@ -116,17 +116,23 @@ async function inspect(workspace: Workspace, branch: string | null): Promise<Vcs
 
 async function build(workspace: Workspace, step: BuildStep): Promise<VcsState> {
   await settle(workspace);
-  await changing(workspace, () => {
-    switch (step.kind) {
-      case 'create_branch':
-        return createBranch(workspace, step);
-      case 'apply_patch':
-        return applyPatch(workspace, step);
-      case 'commit':
-        return describe(workspace, step);
-    }
+  return changing(workspace, async () => {
+    await perform(workspace, step);
+    const state = await inspect(workspace, step.branch);
+    if (step.kind !== 'create_branch') checkTree(state.tree ?? 'none', step.tree);
+    return state;
   });
-  return inspect(workspace, step.branch);
+}
+
+function perform(workspace: Workspace, step: BuildStep): Promise<void> {
+  switch (step.kind) {
+    case 'create_branch':
+      return createBranch(workspace, step);
+    case 'apply_patch':
+      return applyPatch(workspace, step);
+    case 'commit':
+      return describe(workspace, step);
+  }
 }
 
 async function createBranch(workspace: Workspace, step: Step<'create_branch'>): Promise<void> {
@@ -163,8 +169,7 @@ async function applyPatch(workspace: Workspace, step: Step<'apply_patch'>): Prom
   crashPoint('vcs.git.files_written');
   await amend(workspace, present, { ...step, message: present.message });
   crashPoint('vcs.git.tree_committed');
-  await recordOperation(workspace, step.kind);
-  checkTree((await requireBranch(gitDir, branch)).tree, tree);
+  await recordOperation(workspace, step.kind, tree);
 }
 
 async function describe(workspace: Workspace, step: Step<'commit'>): Promise<void> {

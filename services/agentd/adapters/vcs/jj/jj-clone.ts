@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { Conflict, Failed } from '#kit/errors.ts';
 import type { Author } from '../../../action.ts';
 import type { Workspace } from '../../../execution/vcs.ts';
@@ -15,38 +17,45 @@ export function run(
   return jj(workspace.clone_dir, args, { children: watchChildren(workspace), ...options });
 }
 
+/** From jj's own list of heads, where that is clear: asking takes as long as a whole step. */
 export async function operationId(workspace: Workspace): Promise<string> {
+  const heads = readdirSync(join(workspace.clone_dir, '.jj', 'repo', 'op_heads', 'heads'));
+  if (heads.length === 1 && operationPattern.test(heads[0]!)) return heads[0]!;
   const { stdout } = await run(workspace, ['--at-op=@', 'op', 'log', '-n1', '--no-graph', '-T', 'id']);
-  if (/^[0-9a-f]{128}$/.test(stdout.trim())) return stdout.trim();
+  if (operationPattern.test(stdout.trim())) return stdout.trim();
   throw new Failed('vcs_failed', `jj gave '${stdout.slice(0, 200)}' for an operation id`);
 }
+
+const operationPattern = /^[0-9a-f]{128}$/;
 
 export interface WorkingCommit {
   readonly change_id: string;
   readonly commit: string;
-  readonly parents: readonly string[];
-  readonly tree: string;
 }
 
 export async function workingCommit(workspace: Workspace): Promise<WorkingCommit> {
-  const template = 'change_id ++ " " ++ commit_id ++ " " ++ parents.map(|p| p.commit_id()).join(",")';
-  const { stdout } = await run(workspace, [
+  const args = [
     '--ignore-working-copy',
     'log',
     '-r',
     '@',
     '--no-graph',
     '-T',
-    template,
-  ]);
-  const [change_id, commit, parents] = stdout.trim().split(' ');
-  if (!change_id || !commit || !parents) throw new Failed('vcs_failed', `jj gave '${stdout}' for its commit`);
-  return { change_id, commit, parents: parents.split(','), tree: await treeOf(gitDirOf(workspace), commit) };
+    'change_id ++ " " ++ commit_id',
+  ];
+  const { stdout } = await run(workspace, args);
+  const [change_id, commit] = stdout.trim().split(' ');
+  if (change_id && commit) return { change_id, commit };
+  throw new Failed('vcs_failed', `jj gave '${stdout.slice(0, 200)}' for its commit`);
+}
+
+export async function workingTree(workspace: Workspace): Promise<string> {
+  return treeOf(gitDirOf(workspace), (await workingCommit(workspace)).commit);
 }
 
 /** The commit that an operation worked on. @throws Conflict `operation_unknown` */
 export async function operationCommit(workspace: Workspace, operation: string): Promise<string> {
-  const known = /^[0-9a-f]{128}$/.test(operation);
+  const known = operationPattern.test(operation);
   const args = [`--at-op=${operation}`, 'log', '-r', '@', '--no-graph', '-T', 'commit_id'];
   const found = known ? await run(workspace, args, { accept: [1] }) : null;
   if (found?.exitCode === 0) return found.stdout.trim();

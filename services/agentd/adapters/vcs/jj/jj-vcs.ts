@@ -41,6 +41,7 @@ import {
   run,
   runAtFreeTime,
   workingCommit,
+  workingTree,
 } from './jj-clone.ts';
 import { publish } from './jj-publish.ts';
 
@@ -98,10 +99,10 @@ async function recover(workspace: Workspace): Promise<void> {
   const snapshot = await run(workspace, ['util', 'snapshot'], { accept: [1, 255] });
   if (snapshot.exitCode !== 0) await run(workspace, ['workspace', 'update-stale']);
   await run(workspace, ['op', 'restore', '--what', 'repo', operation]);
-  const { tree } = await workingCommit(workspace);
+  const tree = await workingTree(workspace);
   await removeForeign(gitDirOf(workspace), workspace.clone_dir, tree);
   await run(workspace, ['util', 'snapshot']);
-  checkTree((await workingCommit(workspace)).tree, tree);
+  checkTree(await workingTree(workspace), tree);
 }
 
 async function inspect(workspace: Workspace, branch: string | null): Promise<VcsState> {
@@ -121,17 +122,23 @@ async function inspect(workspace: Workspace, branch: string | null): Promise<Vcs
 
 async function build(workspace: Workspace, step: BuildStep): Promise<VcsState> {
   await settle(workspace);
-  await changing(workspace, () => {
-    switch (step.kind) {
-      case 'create_branch':
-        return createBranch(workspace, step);
-      case 'apply_patch':
-        return applyPatch(workspace, step);
-      case 'commit':
-        return describe(workspace, step);
-    }
+  return changing(workspace, async () => {
+    await perform(workspace, step);
+    const state = await verified(workspace, step.branch);
+    if (step.kind !== 'create_branch') checkTree(state.tree ?? 'none', step.tree);
+    return state;
   });
-  return verified(workspace, step.branch);
+}
+
+function perform(workspace: Workspace, step: BuildStep): Promise<void> {
+  switch (step.kind) {
+    case 'create_branch':
+      return createBranch(workspace, step);
+    case 'apply_patch':
+      return applyPatch(workspace, step);
+    case 'commit':
+      return describe(workspace, step);
+  }
 }
 
 /** jj and git must agree: an export that failed ends with exit code 0 and a warning. */
@@ -180,31 +187,48 @@ async function applyPatch(workspace: Workspace, step: Step<'apply_patch'>): Prom
     crashPoint('vcs.jj.file_written'),
   );
   crashPoint('vcs.jj.files_written');
-  if (added.length > 0) {
-    const paths = added.length > 500 ? ['root:"."'] : added.map(({ path }) => `root-file:${quoted(path)}`);
-    await runAtFreeTime(workspace, ['file', 'track', '--include-ignored', '--', ...paths], step.author);
-    crashPoint('vcs.jj.files_tracked');
-  }
-  await runAtFreeTime(workspace, ['util', 'snapshot'], step.author);
+  await snapshot(workspace, step, added);
   crashPoint('vcs.jj.snapshot_taken');
-  checkTree((await requireBranch(gitDir, branch)).tree, tree);
+}
+
+/** Takes up what lies there: the new files of the change, ignored ones too, and no other. */
+async function snapshot(
+  workspace: Workspace,
+  step: Step<'apply_patch'>,
+  added: readonly string[],
+): Promise<void> {
+  const files = added.map((path) => `root-file:${quoted(path)}`);
+  const few = files.length <= 200;
+  if (few) {
+    const tracked = JSON.stringify(files.join(' | ') || 'none()');
+    await runAtFreeTime(
+      workspace,
+      ['--config', `snapshot.auto-track=${tracked}`, 'util', 'snapshot'],
+      step.author,
+    );
+    if ((await requireBranch(gitDirOf(workspace), step.branch)).tree === step.tree) return;
+  }
+  const list = few ? files : ['root:"."'];
+  await runAtFreeTime(workspace, ['file', 'track', '--include-ignored', '--', ...list], step.author);
+  crashPoint('vcs.jj.files_tracked');
+  await runAtFreeTime(workspace, ['util', 'snapshot'], step.author);
 }
 
 async function describe(workspace: Workspace, step: Step<'commit'>): Promise<void> {
   const gitDir = gitDirOf(workspace);
   const present = await requireBranch(gitDir, step.branch);
   checkTree(present.tree, step.tree);
-  if ((await workingCommit(workspace)).commit !== present.commit)
-    await run(workspace, ['edit', present.commit]);
-  if (present.message !== storedMessage(step.message)) {
+  if (present.message === storedMessage(step.message)) {
+    const { commit } = await workingCommit(workspace);
+    if (commit !== present.commit) await run(workspace, ['edit', present.commit]);
+  } else {
     const again = await describedBefore(gitDir, present, step);
     if (again !== null) await adopt(workspace, step.branch, present.commit, again);
     else await run(workspace, ['describe', '--stdin', '-r', '@'], { as: step, input: step.message });
     crashPoint('vcs.jj.described');
   }
-  await run(workspace, ['git', 'export'], { as: step });
+  await run(workspace, ['--ignore-working-copy', 'git', 'export'], { as: step });
   crashPoint('vcs.jj.exported');
-  checkTree((await requireBranch(gitDir, step.branch)).tree, step.tree);
 }
 
 /**
