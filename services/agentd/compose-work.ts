@@ -71,6 +71,8 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   async function executorsOf(run: Run): Promise<Executors> {
     const { target } = run.plan!;
     const forge = forgeNamed(target.forge);
+    // Trying the sandbox takes a while, and nothing before the validation needs the result: a failure is told there.
+    if (awaitsValidation(run)) openValidation().catch(() => undefined);
     const mirror = await openMirror({ stateDir: folders.state, ...target });
     const workspace = new RunWorkspace({
       vcs: () => chooseVcs(run.workspace?.vcs.kind ?? settings.vcs, mirror.dir, target.base_commit),
@@ -174,6 +176,12 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
       };
     },
   };
+}
+
+function awaitsValidation({ actions }: Run): boolean {
+  return actions.some(
+    ({ definition, state }) => definition.kind === 'run_validation' && state !== 'succeeded',
+  );
 }
 
 async function works<T extends object>(check: () => Promise<T>): Promise<object> {

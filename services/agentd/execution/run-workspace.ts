@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { applyPatchToTree } from '../git/patch.ts';
+import { remoteBranch } from '../git/remote.ts';
 import type { GitCredential } from '../planning/forge.ts';
 import type { VcsFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
@@ -79,22 +80,29 @@ export class RunWorkspace {
 
   async #ensureTree(): Promise<void> {
     const { target, patch } = this.#run.plan!;
-    if (!(await this.#mirror.has(target.base_commit))) {
+    let { pinned, present } = await this.#holdings();
+    if (!present.has(target.base_commit)) {
       await this.#mirror.update(this.#cloneUrl, await this.#credential());
+      ({ pinned, present } = await this.#holdings());
     }
-    if (!(await this.#mirror.has(target.base_commit))) {
+    if (!present.has(target.base_commit)) {
       throw new Conflict(
         'base_unreachable',
         `base commit ${target.base_commit} is not to be had from ${this.#cloneUrl} any more; plan the issue again`,
       );
     }
-    await this.#mirror.pin(this.#run.run_id, target.base_commit);
-    if (target.tree === null || patch === null || (await this.#mirror.has(target.tree))) return;
+    if (pinned !== target.base_commit) await this.#mirror.pin(this.#run.run_id, target.base_commit);
+    if (target.tree === null || patch === null || present.has(target.tree)) return;
     const bytes = await this.#store.artifact(this.#run.run_id, patch);
     const tree = await applyPatchToTree(this.#mirror.dir, target.base_commit, bytes);
     if (tree !== target.tree) {
       throw new Conflict('tree_differs', `the patch makes tree ${tree}; approved was ${target.tree}`);
     }
+  }
+
+  #holdings() {
+    const { base_commit, tree } = this.#run.plan!.target;
+    return this.#mirror.holdings(this.#run.run_id, tree === null ? [base_commit] : [base_commit, tree]);
   }
 
   /** Opens the clone, making it again from the steps that succeeded when it is gone. */
@@ -222,7 +230,10 @@ export class RunWorkspace {
   /** Files of the change that moved on the base branch since the plan was made. */
   async changedSince(): Promise<string[]> {
     const { target } = this.#run.plan!;
-    await this.#mirror.update(this.#cloneUrl, await this.#credential());
+    const credential = await this.#credential();
+    if ((await remoteBranch(this.#cloneUrl, target.base_branch, credential)) === target.base_commit)
+      return [];
+    await this.#mirror.update(this.#cloneUrl, credential);
     const now = await this.#mirror.branchCommit(target.base_branch);
     if (now === null || now === target.base_commit) return [];
     const moved = new Set(await this.#mirror.changedPaths(target.base_commit, now));

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { CoreError, Failed, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import type { GitCredential } from '../planning/forge.ts';
 import { git } from './git.ts';
-import { hasObject } from './objects.ts';
+import { hasObject, lookUp } from './objects.ts';
 import { checkRemoteUrl } from './remote.ts';
 import { differenceBetween, resolve } from './tree.ts';
 
@@ -19,6 +19,11 @@ export interface Mirror {
   update(url: string, credential: GitCredential | null, signal?: AbortSignal): Promise<void>;
   branchCommit(branch: string): Promise<string | null>;
   has(objectId: string): Promise<boolean>;
+  /** What is here of a run, in one question: the commit that is pinned for it, and which of these objects. */
+  holdings(
+    runId: string,
+    objectIds: readonly string[],
+  ): Promise<{ readonly pinned: string | null; readonly present: ReadonlySet<string> }>;
   /** Keeps a run's base reachable. @throws NotFound `commit_not_found` */
   pin(runId: string, commit: string): Promise<void>;
   unpin(runId: string): Promise<void>;
@@ -43,6 +48,10 @@ export async function openMirror({ stateDir, forge, owner, repo }: MirrorName): 
     update: (url, credential, signal) => update(dir, url, credential, signal),
     branchCommit: (branch) => resolve(dir, `refs/heads/${branch}^{commit}`),
     has: (objectId) => hasObject(dir, objectId),
+    async holdings(runId, objectIds) {
+      const [pinned = null, ...found] = await lookUp(dir, [pinRef(runId), ...objectIds]);
+      return { pinned, present: new Set(found.filter((id) => id !== null)) };
+    },
     async pin(runId, commit) {
       if ((await resolve(dir, `${commit}^{commit}`)) === null) {
         throw new NotFound('commit_not_found', `the mirror ${dir} has no commit ${commit}`);

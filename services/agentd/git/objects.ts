@@ -65,6 +65,14 @@ export async function hasObject(gitDir: string, id: string): Promise<boolean> {
   return (await git(['cat-file', '-e', id], { gitDir, accept: [1, 128] })).exitCode === 0;
 }
 
+/** The objects that these names stand for, one process for all; null where there is none. No name may hold a line break. */
+export async function lookUp(gitDir: string, names: readonly string[]): Promise<(string | null)[]> {
+  const input = `${names.join('\n')}\n`;
+  const { stdout } = await git(['cat-file', '--batch-check=%(objectname)'], { gitDir, input });
+  const answers = stdout.toString('utf8').split('\n');
+  return names.map((_, index) => /^[0-9a-f]{40,64}$/.exec(answers[index] ?? '')?.[0] ?? null);
+}
+
 class ByteReader {
   readonly #source: AsyncIterator<Buffer>;
   #held: Buffer = Buffer.alloc(0);

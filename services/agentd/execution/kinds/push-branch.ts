@@ -1,4 +1,4 @@
-import { Conflict, Refused, Unavailable } from '#kit/errors.ts';
+import { Conflict, Refused } from '#kit/errors.ts';
 import { remoteBranch } from '../../git/remote.ts';
 import type { Forge } from '../../planning/forge.ts';
 import type { Policy } from '../../planning/policy.ts';
@@ -70,15 +70,14 @@ export function pushBranch(
     async perform(step) {
       const commit = builtCommit(step.run);
       const outcome = await workspace.publish(step.action.params.branch, commit, null);
+      const pushed = async () => ({
+        ...done(step, commit),
+        vcs: await workspace.facts(await workspace.state()),
+      });
+      // What publishing saw on the remote afterwards; anything else is looked at once more.
+      if (outcome.result === 'done') return pushed();
       const actual = await remoteHead(step);
-      if (actual === commit)
-        return { ...done(step, commit), vcs: await workspace.facts(await workspace.state()) };
-      if (outcome.result === 'done') {
-        throw new Unavailable(
-          'push_not_seen',
-          `the push of ${step.action.params.branch} said it is done, but the remote has ${actual ?? 'no such branch'}`,
-        );
-      }
+      if (actual === commit) return pushed();
       const code = outcome.result === 'moved' ? 'branch_moved' : 'push_rejected';
       return { succeeded: false, code, message: outcome.message, facts: { actual }, vcs: null };
     },
