@@ -80,12 +80,9 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
     const operations = [first, second, third].map(({ operation_id }) => operation_id);
     expect(new Set(operations).size).to.equal(3);
     const { git: show } = clone(scene.workspace);
-    expect(show('log', '-1', '--format=%an <%ae> %at %cn %ct%n%P%n%B', branch)).to.equal(
+    expect(show('log', '-1', '--format=%an <%ae> %cn %ct%n%P%n%B', branch)).to.equal(
       [
-        'Mira Ünal <mira@example.org> 1772438400 Mira Ünal 1772438402'.replace(
-          '1772438400',
-          vcs.kind === 'jj' ? '1772438400' : '1772438402',
-        ),
+        'Mira Ünal <mira@example.org> Mira Ünal 1772438402',
         scene.workspace.base_commit,
         'Greet strangers (#1)\n\nWith "quotes" and ümlauts.',
       ].join('\n'),
@@ -137,7 +134,7 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
       const { operation_id: _, ...expected } = states[wanted]!;
       const { operation_id: __, ...got } = await vcs.restore(scene.workspace, states[wanted]!.operation_id);
       expect(got).to.deep.equal(expected);
-      if (wanted > 0 || vcs.kind === 'git') await expectOnDisk(scene, expected.tree ?? baseTree);
+      await expectOnDisk(scene, expected.tree ?? baseTree);
     }
     await vcs.restore(scene.workspace, states[0]!.operation_id);
     expect(await buildAll(scene)).to.equal(states[3]!.commit);
@@ -273,8 +270,6 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
         );
         if (!killed.startsWith('SIGKILL')) throw new Error(killed);
         await vcs.open(scene.workspace);
-        const { operation_id } = await vcs.inspect(scene.workspace, null);
-        expect(operation_id).to.be.a('string');
         for (const step of steps(scene.tree)) {
           const state = await vcs.inspect(scene.workspace, branch);
           const later = state.branch_commit !== null && step.kind === 'create_branch';

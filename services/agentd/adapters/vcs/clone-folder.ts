@@ -39,7 +39,7 @@ function writeGitDir(gitDir: string, workspace: Workspace): void {
   linkFolder(join(workspace.mirror_dir, 'objects'), join(gitDir, 'objects'));
   const shallow = join(workspace.mirror_dir, 'shallow');
   if (existsSync(shallow)) copyFileSync(shallow, join(gitDir, 'shallow'));
-  writeFileSync(join(gitDir, 'HEAD'), 'ref: refs/heads/unborn\n');
+  writeFileSync(join(gitDir, 'HEAD'), `${workspace.base_commit}\n`);
   writeFileSync(join(gitDir, 'config'), configText(workspace));
   writeFileSync(
     join(gitDir, 'packed-refs'),

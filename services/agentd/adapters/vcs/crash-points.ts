@@ -2,6 +2,7 @@
 export const vcsCrashPoints = {
   jj: [
     'vcs.jj.clone_made',
+    'vcs.jj.checked_out',
     'vcs.jj.initialised',
     'vcs.jj.change_made',
     'vcs.jj.bookmark_set',

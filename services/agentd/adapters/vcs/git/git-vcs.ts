@@ -13,6 +13,7 @@ import { git, gitText } from '../../../git/git.ts';
 import { copyTree } from '../../../git/objects.ts';
 import { pushBranch, remoteBranch } from '../../../git/remote.ts';
 import { treeOf } from '../../../git/tree.ts';
+import { checkOut } from '../check-out.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {
   type BranchState,
@@ -34,14 +35,7 @@ import {
 import { unpublishBranch } from '../unpublish.ts';
 import { removeForeign } from '../working-files.ts';
 import { changeIdOf, writeCommit } from './commit-object.ts';
-import {
-  checkOut,
-  lastOperation,
-  readOperation,
-  recordOperation,
-  restoreBranches,
-  setHead,
-} from './operations.ts';
+import { lastOperation, readOperation, recordOperation, restoreBranches, setHead } from './operations.ts';
 
 type Step<K extends BuildStep['kind']> = Extract<BuildStep, { kind: K }>;
 
@@ -78,10 +72,9 @@ async function settle(workspace: Workspace): Promise<void> {
     await makeClone(workspace, async (folder) => {
       crashPoint('vcs.git.clone_made');
       const made = { ...workspace, clone_dir: folder };
-      const tree = await treeOf(gitDirOf(made), workspace.base_commit);
-      await checkOut(workspace, tree, folder);
+      await checkOut(workspace, workspace.base_commit, folder);
       crashPoint('vcs.git.checked_out');
-      await recordOperation(made, 'clone', tree);
+      await recordOperation(made, 'clone', `${workspace.base_commit}^{tree}`);
     });
   }
   forgetInterruption(workspace);

@@ -5,8 +5,8 @@ import { decodeJson, ObjectId } from '#kit/decode.ts';
 import { Conflict, Failed } from '#kit/errors.ts';
 import type { Workspace } from '../../../execution/vcs.ts';
 import { git, gitText } from '../../../git/git.ts';
+import { inWorkTree } from '../check-out.ts';
 import { gitDirOf } from '../clone-folder.ts';
-import { watchChildren } from '../leftovers.ts';
 
 /**
  * The operation log: each operation is a commit on `refs/recovery/<run>/head` whose tree is the work tree, whose message
@@ -101,24 +101,10 @@ export async function setHead(gitDir: string, head: string): Promise<void> {
   else await git(['update-ref', '--no-deref', 'HEAD', head], { gitDir });
 }
 
-/** Makes the work tree and the index exactly `tree`, removing what the index knows and the tree has not. */
-export async function checkOut(
-  workspace: Workspace,
-  tree: string,
-  folder: string = workspace.clone_dir,
-): Promise<void> {
-  await inWorkTree(workspace, folder, ['read-tree', '-u', '--reset', tree]);
-}
-
 /** The work tree as a git tree, ignored files too; the index knows all of it then. */
 async function presentTree(workspace: Workspace): Promise<string> {
   await inWorkTree(workspace, workspace.clone_dir, ['add', '-A', '-f', '--', '.']);
   return gitText(['write-tree'], { gitDir: gitDirOf(workspace) });
-}
-
-async function inWorkTree(workspace: Workspace, folder: string, args: readonly string[]): Promise<void> {
-  const env = { GIT_WORK_TREE: folder };
-  await git(args, { gitDir: join(folder, '.git'), cwd: folder, env, children: watchChildren(workspace) });
 }
 
 async function branchCommits(gitDir: string): Promise<Record<string, string>> {

@@ -12,6 +12,7 @@ import type {
   Workspace,
 } from '../../../execution/vcs.ts';
 import { copyTree, hasObject } from '../../../git/objects.ts';
+import { checkOut } from '../check-out.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {
   type BranchState,
@@ -82,6 +83,9 @@ async function settle(workspace: Workspace): Promise<void> {
 async function initialise(workspace: Workspace, folder: string): Promise<void> {
   writeFileSync(join(folder, '.git', 'core', 'jj.toml'), jjConfig);
   crashPoint('vcs.jj.clone_made');
+  // git writes the files, in half the time: jj finds them as they should be, and never makes a large checkout itself.
+  await checkOut(workspace, workspace.base_commit, folder);
+  crashPoint('vcs.jj.checked_out');
   await jj(folder, ['git', 'init', '--colocate', '.'], {
     seed: `${workspace.run_id} init`,
     children: watchChildren(workspace),
