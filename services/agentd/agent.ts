@@ -29,7 +29,8 @@ export interface Agent {
     readonly by: Person;
     readonly reason: string | null;
   }): Promise<Run>;
-  verify(runId: string): Promise<Verification>;
+  /** Full id or unique prefix; needs no readable record. */
+  verify(idOrPrefix: string): Promise<Verification>;
   prune(request: PruneRequest): Promise<PruneResult>;
   recovery(runId: string): Promise<Readonly<Record<string, unknown>>>;
   capabilities(): Promise<Readonly<Record<string, unknown>>>;

@@ -189,8 +189,9 @@ export class CoreAgent implements Agent {
     return cancelRun(this.#store, request);
   }
 
-  verify(runId: string) {
-    return this.#store.verify(runId);
+  /** Needs no readable record: a damaged one is what it is for. */
+  async verify(idOrPrefix: string) {
+    return this.#store.verify(await this.#store.resolve(idOrPrefix));
   }
 
   prune(request: PruneRequest) {

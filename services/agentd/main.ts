@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { SettingFlags, Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { Services } from './cli/services.ts';
@@ -16,7 +17,7 @@ export function openServices({
   readonly verbose: boolean;
 }): Services {
   const folders = resolveFolders({ home }, environment);
-  const sources = { flags: {}, environment, folders };
+  const sources = { environment, folders };
   const store = createRunStore({ stateDir: folders.state });
   const agent = new CoreAgent(store, async () => {
     work ??= Promise.all([import('./compose-work.ts'), settings()]).then(([{ composeWork }, read]) =>
@@ -24,9 +25,9 @@ export function openServices({
     );
     return work;
   });
-  async function settings() {
+  async function settings(flags: SettingFlags = {}): Promise<Settings> {
     const { readSettings } = await import('#kit/config/settings.ts');
-    return readSettings(sources);
+    return readSettings({ ...sources, flags });
   }
   let work: Promise<import('./core-agent.ts').Work> | undefined;
 
@@ -56,9 +57,9 @@ export function openServices({
         secretsDir: folders.secrets,
       });
     },
-    async serve(signal) {
+    async serve(signal, flags) {
       const { serve } = await import('./http/serve.ts');
-      await serve({ agent, folders, settings: await settings(), signal });
+      await serve({ agent, folders, settings: await settings(flags), signal });
     },
     close: async () => store.close(),
   };

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { SettingFlags } from '#kit/config/settings.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Gate } from '../action.ts';
 import { runStatuses } from '../runs/run.ts';
@@ -57,9 +58,13 @@ export function createProgram(options: {
   program
     .command('serve')
     .description('run the daemon in this terminal')
-    .action((_: unknown, command: Command) =>
+    .option('--host <address>', 'listen there (default: agentd.host)')
+    .option('--port <number>', 'listen on this port (default: agentd.port)')
+    .option('--log-level <level>', 'error, warn, info or debug')
+    .option('--log-format <format>', 'json or text')
+    .action((flags: SettingFlags, command: Command) =>
       options.run(command.optsWithGlobals(), async ({ services, signal }) => {
-        await services.serve(signal);
+        await services.serve(signal, flags);
         return 0;
       }),
     );

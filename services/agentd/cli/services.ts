@@ -1,4 +1,4 @@
-import type { SettingRow } from '#kit/config/settings.ts';
+import type { SettingFlags, SettingRow } from '#kit/config/settings.ts';
 import type { Agent, Person } from '../agent.ts';
 import type { Stream } from './terminal.ts';
 
@@ -13,7 +13,7 @@ export interface Services {
   approvalDays(): Promise<number>;
   localForge(): Promise<LocalForgeDesk>;
   /** Runs the daemon until `signal` is aborted. */
-  serve(signal: AbortSignal): Promise<void>;
+  serve(signal: AbortSignal, flags: SettingFlags): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -77,9 +77,7 @@ export async function diff(
 
 export async function verify(context: CommandContext, id: string): Promise<number> {
   const agent = await context.services.agent();
-  // A record that is damaged cannot be read as a run; its full identifier still leads to the check.
-  const run_id = /^run_[0-9a-f-]{36}$/.test(id) ? id : (await agent.run(id)).run_id;
-  const found = await agent.verify(run_id);
+  const found = await agent.verify(id);
   if (context.json) writeJson(context.terminal, found);
   else context.terminal.out(verificationView(found, context.terminal));
   return found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
