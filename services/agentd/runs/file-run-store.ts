@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { codeOf, InvalidInput, NotFound } from '#kit/errors.ts';
 import { createLeases, type Leases } from '#kit/sqlite-lease.ts';
 import type { PruneRequest, PruneResult, Verification } from '../agent.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
@@ -60,7 +60,10 @@ class FolderRunStore implements FileRunStore {
   }
 
   async create(request: RunRequest): Promise<Run> {
-    const { createRunFolder, indexRow } = await this.#writing();
+    const [{ indexRow }, { createRunFolder }] = await Promise.all([
+      this.#writing(),
+      import('./create-run.ts'),
+    ]);
     return this.#guarded(() => {
       const index = this.#opened();
       const { run, size } = createRunFolder(this.#runsDir, request, this.#now());
@@ -155,7 +158,12 @@ class FolderRunStore implements FileRunStore {
   async writeViews(runId: string): Promise<void> {
     const { writeViews } = await import('./views.ts');
     const events = await this.events(runId);
-    this.#guarded(() => writeViews(runId, join(this.#runsDir, runId), events));
+    try {
+      this.#guarded(() => writeViews(runId, join(this.#runsDir, runId), events));
+    } catch (error) {
+      // What was to be done is done and in the log. The next writing brings the views up to it.
+      if (!['disk_full', 'state_not_writable'].includes(codeOf(error))) throw error;
+    }
   }
 
   async verify(runId: string): Promise<Verification> {

@@ -1,15 +1,9 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { v7 as uuidv7 } from 'uuid';
-import { makePrivateFolder, syncFolder, writeAll } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
-import type { RunRequest } from './event.ts';
-import { beforeFirst } from './event-line.ts';
-import { EventLog, writeLines } from './event-log.ts';
-import { fold } from './fold.ts';
+import { EventLog } from './event-log.ts';
 import type { ReadRow } from './index-refresh.ts';
 import type { Run } from './run.ts';
-import { artifactsName, logName } from './run-folder.ts';
+import { logName } from './run-folder.ts';
 import type { IndexRow } from './run-index.ts';
 import { logStamp } from './run-list.ts';
 import { summaryOf } from './run-summary.ts';
@@ -71,42 +65,6 @@ export class OpenRuns {
     if (codeOf(error) !== 'run_not_found') return error;
     const tombstone = readTombstone(join(this.#runsDir, runId));
     return tombstone === null ? error : wasPruned(tombstone);
-  }
-}
-
-/**
- * Makes the folder of a new run with its first event. It gets its name only when it is complete, so that no crash
- * leaves a run without events.
- */
-export function createRunFolder(
-  runsDir: string,
-  request: RunRequest,
-  at: string,
-): { run: Run; size: number } {
-  const runId = `run_${uuidv7()}`;
-  const folder = join(runsDir, `.${runId}.new`);
-  const { lines, text } = writeLines(beforeFirst, at, [{ type: 'run_created', data: { request } }]);
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-    makePrivateFolder(join(folder, artifactsName));
-    writeNewFile(join(folder, logName), text);
-    syncFolder(folder);
-    renameSync(folder, join(runsDir, runId));
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
-  }
-  syncFolder(runsDir);
-  return { run: fold(runId, lines), size: Buffer.byteLength(text) };
-}
-
-function writeNewFile(path: string, text: string): void {
-  const fd = openSync(path, 'wx', 0o600);
-  try {
-    writeAll(fd, text);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 
