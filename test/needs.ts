@@ -24,6 +24,10 @@ const things = {
     command: ['script', '--version'],
     provide: 'apt-get install bsdutils',
   },
+  mounts: {
+    command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
+    provide: 'apt-get install util-linux (and allow user namespaces)',
+  },
 } satisfies Record<string, Need>;
 
 export type NeedName = keyof typeof things;
