@@ -49,12 +49,15 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
   const durationMs = options.durationMs ?? 30_000;
   const now = options.now ?? Date.now;
   const held = new Map<string, Held>();
+  /** Tokens and names of leases that were released, but whose rows the database would not let go: its disk was full. */
+  const leaving = new Map<string, string>();
   const prepared = new WeakMap<DatabaseSync, Statements>();
   let timer: NodeJS.Timeout | undefined;
 
   return { acquire, holder, close };
 
   function acquire(name: string): HeldLease {
+    removeLeaving();
     const lease: Held = {
       token: crypto.randomUUID(),
       acquired_at: now(),
@@ -69,7 +72,8 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
       put.run(...columns(name, lease));
       commit.run();
     } catch (error) {
-      rollback.run();
+      // A full disk ends a transaction by itself.
+      if (database().isTransaction) rollback.run();
       throw error;
     }
     held.set(name, lease);
@@ -78,6 +82,7 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
   }
 
   function holder(name: string): LeaseHolder | null {
+    removeLeaving();
     const row = statements().find.get(name) as unknown as Row | undefined;
     return row !== undefined && isHeld(row) ? row : null;
   }
@@ -87,6 +92,8 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
   }
 
   function renewAll(): void {
+    removeLeaving();
+    stopWhenIdle();
     for (const [name, lease] of held) {
       try {
         renew(name, lease);
@@ -116,16 +123,30 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
   function release(name: string, lease: Held): void {
     if (held.get(name) !== lease) return;
     held.delete(name);
+    leaving.set(lease.token, name);
+    removeLeaving();
     stopWhenIdle();
-    statements().remove.run(name, lease.token);
+  }
+
+  function removeLeaving(): void {
+    for (const [token, name] of leaving) {
+      try {
+        statements().remove.run(name, token);
+        leaving.delete(token);
+      } catch {
+        // Tried again at every turn. A process that ends lets go of everything anyway.
+      }
+    }
   }
 
   function close(): void {
     for (const [name, lease] of [...held]) release(name, lease);
+    leaving.clear();
+    stopWhenIdle();
   }
 
   function stopWhenIdle(): void {
-    if (held.size > 0) return;
+    if (held.size + leaving.size > 0) return;
     clearInterval(timer);
     timer = undefined;
   }

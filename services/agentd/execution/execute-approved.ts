@@ -9,6 +9,7 @@ import type { DataOf, NewEvent } from '../runs/event.ts';
 import { branchLease, executorLease } from '../runs/lease-name.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import { diskError } from '../runs/storage-error.ts';
 import {
   type ActionExecutor,
   type Effect,
@@ -226,7 +227,8 @@ class Execution {
     let effect: Effect;
     try {
       effect = await executor.perform(this.#step(run, state), intent);
-    } catch (error) {
+    } catch (thrown) {
+      const error = diskError(thrown);
       if (error instanceof Unavailable) {
         await this.#record(intent.action_id, 'unknown', failure(error), false);
         return this.#settle(executor, intent, intent.action_id);
@@ -358,7 +360,8 @@ class Execution {
   }
 
   /** A safeguard or something behind it said no before anything was tried. */
-  async #notStarted(action: ActionDefinition, error: unknown) {
+  async #notStarted(action: ActionDefinition, thrown: unknown) {
+    const error = diskError(thrown);
     if (!(error instanceof CoreError)) throw error;
     return this.#refuse(action, 'refused', failure(error));
   }

@@ -5,17 +5,22 @@ const unauthorized =
 const unavailable =
   /could not resolve host|could not read from remote repository|connection (refused|timed out|reset|closed)|network is unreachable|no route to host|unable to access|does not appear to be a git repository|repository .* (not found|does not exist)|hung up unexpectedly|early eof|unexpected disconnect|returned error: \d\d\d/i;
 
+/** git gives no reason when it cannot write what it could open; a full disk is nearly always it. */
+const diskFull =
+  /no space left on device|disk quota exceeded|file too large|unable to write (new.index )?file|couldn't write '|failed to write new configuration file|short write|write error/i;
+
 /** What a failed git means, in git's own words without the secrets of a URL. */
 export function gitFailure(
   args: readonly string[],
   exitCode: number | null,
   stderr: string,
   network: boolean,
+  program = 'git',
 ): CoreError {
   const words = withoutUrlSecrets(stderr).trim();
-  const command = withoutUrlSecrets(`git ${args[0] ?? ''}`);
+  const command = withoutUrlSecrets(`${program} ${args[0] ?? ''}`);
   const facts = { args: args.map(withoutUrlSecrets), exit_code: exitCode, stderr: words.slice(0, 4000) };
-  if (/no space left on device|disk quota exceeded/i.test(words)) {
+  if (diskFull.test(words)) {
     return new Failed('disk_full', `${command} failed: the disk is full: ${brief(words)}`, { facts });
   }
   if (network && unauthorized.test(words)) {

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { GitCredential } from '../planning/forge.ts';
 import {
@@ -95,7 +96,7 @@ export async function runProgram(
   if (signal?.aborted) throw programAborted(program, args, signal);
   const child = start(program, args, cwd, options);
   const { pid } = child;
-  if (pid !== undefined) children?.started(pid);
+  if (pid !== undefined) await keepTrack(child, pid, children);
   const stopAborting = pid === undefined ? undefined : endGroupOnAbort(pid, signal);
   try {
     return await outcomeOf(child, options.input);
@@ -104,6 +105,18 @@ export async function runProgram(
   } finally {
     stopAborting?.();
     if (pid !== undefined) children?.ended(pid);
+  }
+}
+
+/** A program that nobody keeps track of must not run: after a crash nobody could end it. */
+async function keepTrack(child: ChildProcess, pid: number, children: ChildWatch | undefined): Promise<void> {
+  try {
+    children?.started(pid);
+  } catch (error) {
+    const ended = once(child, 'exit');
+    killGroup(pid, 'SIGKILL');
+    await ended;
+    throw error;
   }
 }
 

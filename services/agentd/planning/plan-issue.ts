@@ -7,6 +7,7 @@ import { treeReader } from '../git/tree.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { executorLease } from '../runs/lease-name.ts';
 import type { Run } from '../runs/run.ts';
+import { diskError } from '../runs/storage-error.ts';
 import type { Context } from './context.ts';
 import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
 import { earlierRejections, type GatheredContext, gatherContext } from './earlier-knowledge.ts';
@@ -63,14 +64,18 @@ export class PlanIssue {
       });
       crashPoint('plan.started');
       return await this.#work(runId, { ...watch, signal });
-    } catch (error) {
+    } catch (thrown) {
+      const error = diskError(thrown);
       await this.#recordFailure(runId, error, signal);
       throw error;
     } finally {
       clearInterval(polling);
-      await this.#ports.discardScratch(runId);
-      await store.writeViews(runId);
-      lease.release();
+      try {
+        await this.#ports.discardScratch(runId);
+        await store.writeViews(runId);
+      } finally {
+        lease.release();
+      }
     }
   }
 

@@ -79,7 +79,8 @@ export class RunIndex {
     try {
       result = work();
     } catch (error) {
-      this.#statement('ROLLBACK').run();
+      // A full disk ends a transaction by itself.
+      if (this.#db.isTransaction) this.#statement('ROLLBACK').run();
       throw error;
     }
     try {

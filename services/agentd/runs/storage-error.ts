@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
 
 /** Result codes of SQLite (https://www.sqlite.org/rescode.html), as `errcode` of what node:sqlite throws. */
@@ -15,18 +16,37 @@ const sqlite = {
 const full = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
 
+/** What the system says about any file that could not be written, as an error that says what to do; all else unchanged. */
+export function diskError(error: unknown): unknown {
+  if (error instanceof CoreError) return error;
+  const code = codeOf(error);
+  if (full.includes(code)) {
+    return new Failed('disk_full', `the disk is full (${messageOf(error)})`, {
+      cause: error,
+      hint: 'Free some space and try again.',
+    });
+  }
+  if (notWritable.includes(code)) {
+    return new Failed('not_writable', `a file or folder is not writable (${messageOf(error)})`, {
+      cause: error,
+      hint: 'Make it writable for this user and try again.',
+    });
+  }
+  return error;
+}
+
 /** What the system says about the state folder, as an error that says what to do. Errors of our own pass unchanged. */
 export function storageError(error: unknown, stateDir: string): unknown {
   if (error instanceof CoreError) return error;
   const code = codeOf(error);
   const errcode = sqliteCode(error);
-  if (full.includes(code) || errcode === sqlite.full) {
+  if (full.includes(code) || errcode === sqlite.full || (errcode === sqlite.ioerr && isFull(stateDir))) {
     return new Failed(
       'disk_full',
       `no room left for the state folder ${stateDir}; nothing was written (${messageOf(error)})`,
       {
         cause: error,
-        hint: 'Free some space, for example with ./core prune --older-than 30d, and try again.',
+        hint: 'Free some space and try again. Later ./core prune --older-than 30d frees more.',
       },
     );
   }
@@ -44,7 +64,25 @@ export function storageError(error: unknown, stateDir: string): unknown {
       { cause: error, retryAfter: 1 },
     );
   }
+  if (errcode === sqlite.ioerr) {
+    return new Failed('disk_failed', `the disk of the state folder ${stateDir} fails (${messageOf(error)})`, {
+      cause: error,
+      hint: 'Look at the messages of the system about that disk.',
+    });
+  }
   return error;
+}
+
+/** SQLite needs this much for its shared memory before it can even read, and calls the lack of it an I/O error. */
+const leastRoom = 64 * 1024;
+
+function isFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < leastRoom;
+  } catch {
+    return false;
+  }
 }
 
 /** Whether the file is no usable database any more, so that an index has to be made anew. */

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { replaceFile, syncFolder } from '#kit/durable-file.ts';
 import { codeOf } from '#kit/errors.ts';
 import { risks } from '../action.ts';
 import { readArtifact } from './artifact-folder.ts';
@@ -35,8 +35,10 @@ export function writeViews(runId: string, folder: string, events: readonly RunEv
       mkdirSync(dirname(path), { mode: 0o700 });
       syncFolder(folder);
     }
-    writeFileDurably(path, content);
+    replaceFile(path, content);
   }
+  for (const changed of new Set([...views.keys()].map((name) => dirname(join(folder, name)))))
+    syncFolder(changed);
   removeOthers(join(folder, 'validation'), (name) => views.has(`validation/${name}`));
 }
 

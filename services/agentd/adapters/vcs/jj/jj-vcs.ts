@@ -11,6 +11,7 @@ import type {
   VcsState,
   Workspace,
 } from '../../../execution/vcs.ts';
+import { git } from '../../../git/git.ts';
 import { copyTree, hasObject } from '../../../git/objects.ts';
 import { checkOut } from '../check-out.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
@@ -253,7 +254,10 @@ async function describedBefore(
 
 /** Goes on with a commit that an earlier attempt made, in place of the present one of the same change. */
 async function adopt(workspace: Workspace, branch: string, present: string, commit: string): Promise<void> {
-  await run(workspace, ['bookmark', 'set', '--allow-backwards', branch, '-r', commit]);
+  // By way of git: cut off at the wrong time, jj has written a commit that it knows nothing of.
+  const gitDir = gitDirOf(workspace);
+  await git(['update-ref', '--no-deref', `refs/heads/${branch}`, commit, present], { gitDir });
+  await run(workspace, ['git', 'import']);
   await run(workspace, ['edit', commit]);
   await run(workspace, ['abandon', present]);
 }

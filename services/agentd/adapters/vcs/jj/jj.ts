@@ -73,13 +73,13 @@ export async function jj(
 }
 
 export function jjFailure(args: readonly string[], exitCode: number | null, stderr: string): CoreError {
-  const known = gitFailure(['push'], exitCode, stderr, args.includes('push'));
-  if (known.code !== 'git_failed') return known;
-  const words = withoutUrlSecrets(stderr).trim().slice(0, 2000);
   const name = args
     .filter((arg) => !arg.startsWith('-'))
     .slice(0, 2)
     .join(' ');
+  const known = gitFailure([name], exitCode, stderr, args.includes('push'), 'jj');
+  if (known.code !== 'git_failed') return known;
+  const words = withoutUrlSecrets(stderr).trim().slice(0, 2000);
   return new Failed('vcs_failed', `jj ${name} ended with ${exitCode ?? 'a signal'}: ${words}`, {
     facts: { args: args.map(withoutUrlSecrets), exit_code: exitCode },
   });
