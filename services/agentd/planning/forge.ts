@@ -87,6 +87,8 @@ export interface Forge {
   /** Name in config/forges.json. */
   readonly name: string;
   readonly kind: 'local' | 'github' | 'gitea';
+  /** Milliseconds after which a request without an answer is not under way any more; 0 where none can be. */
+  readonly deadline_ms: number;
   repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository>;
   issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue>;
   /** All comments, oldest first, every page; `since` (RFC 3339) by the forge's clock. */

@@ -8,9 +8,6 @@ import type { ForgeWriter } from '../forge-writer.ts';
 import { slotValues } from '../slot-values.ts';
 
 export function commentIssue(forge: Forge, writer: ForgeWriter): ActionExecutor<'comment_issue'> {
-  /** After this long a request that got no answer is not under way any more. The local forge has no way to be under way. */
-  const deadlineMs = forge.kind === 'local' ? 0 : 30_000;
-
   /** Ours by author and marker: an outsider may copy the marker, not the author. */
   async function find(step: Step<'comment_issue'>, intent: Intent | null): Promise<Comment[]> {
     const { target, params, action_id, run_id } = step.action;
@@ -47,7 +44,7 @@ export function commentIssue(forge: Forge, writer: ForgeWriter): ActionExecutor<
             kind: 'ask',
             message: `${found.length} comments carry our marker; delete all but one, then resume`,
           };
-        const wait = Date.parse(intent.effect_at) + deadlineMs - Date.now();
+        const wait = Date.parse(intent.effect_at) + forge.deadline_ms - Date.now();
         if (wait <= 0) break;
         step.progress(`the comment may still be on its way; asking again for ${Math.ceil(wait / 1000)} s`);
         await setTimeout(Math.min(wait, 3000));

@@ -59,12 +59,11 @@ export function pushBranch(
       }
     },
     async render(step) {
-      const { operation_id } = await workspace.state();
       const commit = builtCommit(step.run);
       return {
         bytes: { branch: step.action.params.branch, commit, expected: null },
         forge_time: null,
-        operation_before: operation_id,
+        operation_before: await workspace.operation(),
       };
     },
     async perform(step) {

@@ -43,6 +43,7 @@ import {
 /** Gitea and Forgejo by their REST API v1. */
 export class GiteaForge implements ConfiguredForge {
   readonly kind = 'gitea';
+  readonly deadline_ms: number;
   readonly name: string;
   readonly #options: RemoteForgeOptions;
   readonly #token: TokenFile;
@@ -52,6 +53,7 @@ export class GiteaForge implements ConfiguredForge {
 
   constructor(options: RemoteForgeOptions) {
     this.name = options.name;
+    this.deadline_ms = options.timeout_ms;
     this.#options = options;
     this.#token = new TokenFile(options.token_file);
     this.#client = new GiteaClient(options, this.#token);

@@ -44,6 +44,7 @@ const closingRules = new Set(['creation', 'update', 'pull_request', 'merge_queue
 /** GitHub and GitHub Enterprise by their REST API. */
 export class GitHubForge implements ConfiguredForge {
   readonly kind = 'github';
+  readonly deadline_ms: number;
   readonly name: string;
   readonly #options: RemoteForgeOptions;
   readonly #token: TokenFile;
@@ -52,6 +53,7 @@ export class GitHubForge implements ConfiguredForge {
 
   constructor(options: RemoteForgeOptions) {
     this.name = options.name;
+    this.deadline_ms = options.timeout_ms;
     this.#options = options;
     this.#token = new TokenFile(options.token_file);
     this.#client = new GitHubClient(options, this.#token);

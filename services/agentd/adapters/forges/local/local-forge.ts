@@ -41,6 +41,7 @@ import { CommentRecord, type EndRecord, type PullRequestRecord } from './records
 /** A forge in a folder: the embedded default, and a way to work without an account anywhere. */
 export class LocalForge implements ConfiguredForge {
   readonly kind = 'local';
+  readonly deadline_ms = 0;
   readonly name: string;
   readonly #folder: ForgeFolder;
   readonly #account: string;

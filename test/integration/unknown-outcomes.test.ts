@@ -1,0 +1,193 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import type { Fault, ForgeServer } from '../fixtures/forges/forge-server.ts';
+import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
+import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
+import { startGitHubServer } from '../fixtures/forges/github-server.ts';
+import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+
+const comments = /\/issues\/\d+\/comments$/;
+const pulls = /\/pulls$/;
+const badGateway = { status: 502, body: '<html>' };
+
+/** The reconcile table of the design, against forges that answer wrongly, late or not at all. */
+for (const [kind, start] of [
+  ['github', startGitHubServer],
+  ['gitea', startGiteaServer],
+] as const) {
+  describe(`unknown outcomes on ${kind}`, function () {
+    this.timeout(60_000);
+    let server: ForgeServer;
+    let world: World;
+    let served: ServedRepository;
+
+    beforeEach(async () => {
+      server = await start();
+      world = await makeWorld({ vcs: 'git' });
+      const secrets = join(world.home, 'config/secrets');
+      mkdirSync(secrets, { recursive: true });
+      writeFileSync(join(secrets, 'forge-token'), `${server.state.token}\n`, { mode: 0o600 });
+      const settings = {
+        name: 'remote',
+        kind,
+        base_url: server.url,
+        token_file: 'forge-token',
+        timeout_s: 1,
+      };
+      const forges = [kind === 'github' ? { ...settings, throttle: false } : settings];
+      writeFileSync(join(world.home, 'config/forges.json'), JSON.stringify({ forges }));
+      const { state } = server;
+      served = state.addRepository({
+        ...ref,
+        bare: world.remote.dir,
+        collaborators: ['mira', state.account],
+      });
+    });
+
+    afterEach(async () => {
+      await world.close();
+      await server.close();
+      expect(server.state.violations).to.deep.equal([]);
+    });
+
+    async function plannedAndApproved(): Promise<Run> {
+      const body = `Please:\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
+      const issue = server.state.addIssue(served, { title: 'Greeting is wrong', body, author: 'mira' });
+      return world.approve(
+        await world.agent.planIssue({ ...ref, number: issue.number, by: everybody }, quiet),
+      );
+    }
+
+    async function executed(...faults: Fault[]): Promise<Run> {
+      const { run_id } = await plannedAndApproved();
+      server.faults.push(...faults);
+      return world.agent.execute(
+        { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+        quiet,
+      );
+    }
+
+    async function expectOnce(run: Run): Promise<void> {
+      expect(run.actions.map(({ state, outcome }) => `${state} ${outcome?.message}`).join('\n')).to.not.match(
+        /failed|unknown/,
+      );
+      expect(run.status).to.equal('completed');
+      expect(served.pulls).to.have.length(1);
+      expect(served.comments).to.have.length(1);
+      expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+    }
+
+    it('go through without any, and can be undone', async () => {
+      const run = await executed();
+      await expectOnce(run);
+      const undone = await world.agent.undo({ run_id: run.run_id, by: everybody }, quiet);
+      expect(undone.status).to.equal('undone');
+      expect(served.pulls[0]!.state).to.equal('closed');
+      expect(served.comments).to.deep.equal([]);
+    });
+
+    it('find the comment that was made although the answer was 502', async () => {
+      const run = await executed({ method: 'POST', path: comments, effect: true, answer: badGateway });
+      await expectOnce(run);
+    });
+
+    it('comment once more when the comment is absent after the deadline', async () => {
+      const run = await executed({ method: 'POST', path: comments, answer: badGateway });
+      await expectOnce(run);
+      expect(run.actions[6]!.intent!.attempt).to.equal(2);
+    });
+
+    it('stay unknown after two comments that got lost, and ask the person', async () => {
+      const run = await executed({ method: 'POST', path: comments, times: 2, answer: 'reset' });
+      expect(run.actions[6]!.state).to.equal('unknown');
+      expect(run.actions[6]!.outcome!.message).to.contain('two tries');
+      expect(served.comments).to.deep.equal([]);
+    });
+
+    it('stay unknown when two comments carry our marker', async () => {
+      const { run_id } = await plannedAndApproved();
+      const run = await world.agent.execute(
+        { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+        {
+          ...quiet,
+          progress: ({ step, state }) => {
+            if (step !== 'comment_issue' || state !== 'started') return;
+            server.faults.push({ method: 'POST', path: comments, effect: true, answer: 'reset' });
+          },
+        },
+      );
+      await expectOnce(run);
+      const [comment] = served.comments;
+      server.state.addComment(served, { issue: comment!.issue, body: comment!.body, author: 'mallory' });
+      const undone = await world.agent.undo({ run_id, by: everybody }, quiet);
+      expect(undone.status).to.equal('undone');
+      expect(
+        served.comments.map(({ author }) => author),
+        "an outsider's copy of the marker stays",
+      ).to.deep.equal(['mallory']);
+    });
+
+    it('find the pull request that was opened although nothing was answered', async () => {
+      const run = await executed({ method: 'POST', path: pulls, effect: true, answer: 'hang' });
+      await expectOnce(run);
+    });
+
+    it('open the pull request again when it is not there', async () => {
+      const run = await executed({ method: 'POST', path: pulls, answer: 'reset' });
+      await expectOnce(run);
+    });
+
+    it('leave the rest blocked while the forge is gone, and go on when it is back', async () => {
+      const gone: Fault = { path: /./, times: 1000, answer: { status: 503, body: {} } };
+      const { run_id } = await plannedAndApproved();
+      server.faults.push(gone);
+      const options = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };
+      const first = await world.agent.execute(options, quiet);
+      expect(first.status).to.equal('partially_completed');
+      expect(first.actions.map(({ state }) => state).slice(0, 4)).to.deep.equal(Array(4).fill('succeeded'));
+      expect(served.pulls).to.deep.equal([]);
+      server.faults.length = 0;
+      await expectOnce(await world.agent.execute(options, quiet));
+    });
+
+    it('refuse to comment on an issue that was locked in the meantime', async () => {
+      const { run_id } = await plannedAndApproved();
+      served.issues[0]!.locked = true;
+      const run = await world.agent.execute(
+        { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+        quiet,
+      );
+      expect(run.actions[6]).to.include({ state: 'refused' });
+      expect(run.actions[6]!.outcome!.code).to.equal('issue_locked');
+      expect(run.status).to.equal('partially_completed');
+    });
+
+    it('refuse to undo when others pushed on top', async () => {
+      const run = await executed();
+      const { branch } = run.plan!.target;
+      const commit = world.remote.git('commit-tree', `${branch}^{tree}`, '-p', branch!, '-m', 'On top');
+      world.remote.git('update-ref', `refs/heads/${branch}`, commit);
+      const refusal = await world.agent
+        .undo({ run_id: run.run_id, by: everybody }, quiet)
+        .catch((error) => error);
+      expect(refusal).to.include({ code: 'branch_moved', exitCode: 3 });
+      expect(served.pulls[0]!.state).to.equal('open');
+      expect(served.comments).to.have.length(1);
+      expect(world.remote.git('rev-parse', branch!)).to.equal(commit);
+    });
+
+    it('keep what was merged when undoing, and say so', async () => {
+      const run = await executed();
+      const { branch } = run.plan!.target;
+      served.pulls[0]!.state = 'closed';
+      served.pulls[0]!.merged_at = new Date().toISOString();
+      const undone = await world.agent.undo({ run_id: run.run_id, by: everybody }, quiet);
+      expect(undone.status).to.equal('undone');
+      const kept = undone.undo!.results.filter(({ state }) => state === 'kept');
+      expect(kept.map(({ message }) => message).join('; ')).to.contain('merged');
+      expect(world.remote.git('rev-parse', branch!)).to.match(/^[0-9a-f]{40}$/);
+    });
+  });
+}
