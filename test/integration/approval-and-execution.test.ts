@@ -1,0 +1,348 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { CoreError } from '#kit/errors.ts';
+import type { DecisionRequest } from '../../services/agentd/agent.ts';
+import { approvalProblem } from '../../services/agentd/execution/approval.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import {
+  everybody,
+  greetPatch,
+  helloFiles,
+  makeWorld,
+  quiet,
+  ref,
+  type World,
+} from '../fixtures/world/world.ts';
+
+const withPatch = `Please:\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
+
+async function failure(promise: Promise<unknown>): Promise<CoreError> {
+  return promise.then(
+    () => expect.fail('it went through'),
+    (error) => error,
+  );
+}
+
+describe('approval and execution', function () {
+  this.timeout(30_000);
+  let world: World;
+
+  before(async () => {
+    world = await makeWorld({ vcs: 'git' });
+  });
+  after(() => world.close());
+
+  async function planned(): Promise<Run> {
+    const number = await world.newIssue(withPatch);
+    return world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
+  }
+
+  function execute(
+    run: Run,
+    options: { actions?: readonly string[]; dry_run?: boolean; in?: World } = {},
+  ): Promise<Run> {
+    const { run_id } = run;
+    const { actions = null, dry_run = false, in: there = world } = options;
+    return there.agent.execute(
+      { run_id, repo_dir: there.checkout.dir, actions, dry_run, by: everybody },
+      quiet,
+    );
+  }
+
+  function decide(run: Run, ordinals: readonly number[], more: Partial<DecisionRequest> = {}): Promise<Run> {
+    const actions = ordinals.map((ordinal) => {
+      const { action_id, digest } = run.actions[ordinal - 1]!.definition;
+      return { action_id, digest };
+    });
+    const request = {
+      run_id: run.run_id,
+      decision: 'approve',
+      actions,
+      reason: null,
+      claimed_approver: null,
+      by: everybody,
+    } as const;
+    return world.agent.decide({ ...request, ...more });
+  }
+
+  const states = (run: Run) => run.actions.map(({ state }) => state);
+  const branches = () => world.remote.git('for-each-ref', '--format=%(refname:short)', 'refs/heads');
+
+  describe('a decision', () => {
+    it('names the digest that was seen; one that does not fit decides nothing at all', async () => {
+      const run = await planned();
+      const [first, second] = run.actions.map(({ definition }) => definition);
+      const actions = [
+        { action_id: first!.action_id, digest: first!.digest },
+        { action_id: second!.action_id, digest: first!.digest },
+      ];
+      const error = await failure(decide(run, [], { actions }));
+      expect(error).to.include({ code: 'digest_mismatch', status: 409 });
+      expect((await world.agent.run(run.run_id)).actions.map(({ approval }) => approval)).to.deep.equal(
+        Array(7).fill('required'),
+      );
+    });
+
+    it('can be changed until the action starts, and not afterwards', async () => {
+      const run = await planned();
+      await decide(run, [1], { decision: 'reject', reason: 'not yet' });
+      const again = await decide(run, [1, 2]);
+      expect(again.actions.map(({ approval }) => approval).slice(0, 3)).to.deep.equal([
+        'approved',
+        'approved',
+        'required',
+      ]);
+      await execute(run);
+      const error = await failure(decide(run, [1], { decision: 'reject', reason: 'too late' }));
+      expect(error).to.include({ code: 'action_started', status: 409 });
+      expect((await decide(run, [3])).actions[2]!.approval).to.equal('approved');
+    });
+
+    it('needs a reason to reject, a token that may approve, and an action that exists', async () => {
+      const run = await planned();
+      expect(await failure(decide(run, [1], { decision: 'reject', reason: ' ' }))).to.include({
+        code: 'reason_required',
+        status: 400,
+      });
+      const reader = { name: 'reader', scopes: ['read', 'plan', 'execute'] };
+      expect(await failure(decide(run, [1], { by: reader }))).to.include({ code: 'scope_missing' });
+      const stranger = [{ action_id: 'act_9_00000000', digest: '0'.repeat(64) }];
+      const unknown = await failure(decide(run, [], { actions: stranger }));
+      expect(unknown).to.include({ code: 'action_not_found', status: 404 });
+      expect(unknown.message).to.contain(run.actions[0]!.definition.action_id);
+    });
+
+    it('records who signed, a name that was claimed beside it, and when it ends', async () => {
+      const run = await decide(await planned(), [1], { claimed_approver: 'Mira' });
+      const { decision } = run.actions[0]!;
+      expect(decision).to.include({ approver: 'tester', claimed_approver: 'Mira', decision: 'approve' });
+      expect(Date.parse(decision!.expires_at!) - Date.parse(decision!.at)).to.equal(7 * 86_400_000);
+    });
+
+    it('is void after its time, whatever the action', async () => {
+      const run = await decide(await planned(), [1]);
+      const [action] = run.actions;
+      const { expires_at } = action!.decision!;
+      expect(approvalProblem(action!, expires_at!)).to.include({ code: 'approval_expired' });
+      expect(approvalProblem(action!, new Date(Date.parse(expires_at!) - 1).toISOString())).to.equal(null);
+    });
+  });
+
+  describe('execute-approved', () => {
+    it('refuses what is required or rejected, and blocks what builds on it, naming on what', async () => {
+      const run = await planned();
+      await decide(run, [1, 2, 4]);
+      await decide(run, [3], { decision: 'reject', reason: 'validates nothing' });
+      const done = await execute(run);
+      expect(states(done)).to.deep.equal([
+        'succeeded',
+        'succeeded',
+        'refused',
+        'blocked',
+        'refused',
+        'refused',
+        'refused',
+      ]);
+      expect(done.actions[2]!.outcome).to.include({ code: 'action_rejected' });
+      expect(done.actions[2]!.outcome!.message).to.contain('validates nothing');
+      expect(done.actions[3]!.outcome!.message).to.contain('3 run_validation').and.to.contain('rejected');
+      expect(done.actions[4]!.outcome).to.include({ code: 'approval_required' });
+      expect(branches()).to.equal('main');
+    });
+
+    it('runs only the actions that were named', async () => {
+      const run = await world.approve(await planned());
+      const done = await execute(run, { actions: [run.actions[0]!.definition.action_id] });
+      expect(states(done)).to.deep.equal(['succeeded', ...Array(6).fill('pending')]);
+      const error = await failure(execute(run, { actions: ['act_99'] }));
+      expect(error).to.include({ code: 'action_not_found', exitCode: 4 });
+    });
+
+    it('rehearses without any effect, and runs for real afterwards', async () => {
+      const run = await world.approve(await planned());
+      const before = [branches(), world.checkout.git('for-each-ref')];
+      const rehearsed = await execute(run, { dry_run: true });
+      expect(states(rehearsed)).to.deep.equal(Array(7).fill('pending'));
+      expect(
+        rehearsed.actions.every(({ outcome }) => outcome?.message.includes('nothing was done')),
+      ).to.equal(true);
+      expect([branches(), world.checkout.git('for-each-ref')]).to.deep.equal(before);
+      const done = await execute(run);
+      expect(done.status).to.equal('completed');
+    });
+
+    it('never does anything for a plan that is a rehearsal', async () => {
+      const number = await world.newIssue(withPatch);
+      const run = await world.approve(
+        await world.agent.planIssue({ ...ref, number, dry_run: true, by: everybody }, quiet),
+      );
+      const before = branches();
+      await execute(run);
+      expect(branches()).to.equal(before);
+      expect(run.actions.every(({ definition }) => definition.dry_run)).to.equal(true);
+    });
+
+    it('lets one at a time at a run, and names who is at it', async () => {
+      const run = await world.approve(await planned());
+      const [one, two] = await Promise.allSettled([execute(run), execute(run)]);
+      const refused = [one, two].find(({ status }) => status === 'rejected') as PromiseRejectedResult;
+      expect(refused.reason).to.include({ code: 'lease_held', status: 409 });
+      expect((await world.agent.run(run.run_id)).status).to.equal('completed');
+    });
+
+    it('opens no pull request when the validation artifacts are gone', async () => {
+      const run = await world.approve(await planned());
+      const built = await execute(run, {
+        actions: run.actions.slice(0, 5).map(({ definition }) => definition.action_id),
+      });
+      const { report } = built.actions[2]!.outcome!.facts as { report: string };
+      rmSync(join(world.home, 'state/runs', run.run_id, 'artifacts', report));
+      const done = await execute(run);
+      expect(done.actions[5]!).to.include({ state: 'refused' });
+      expect(done.actions[5]!.outcome).to.include({ code: 'validation_missing' });
+      expect(done.actions[6]!).to.include({ state: 'blocked' });
+    });
+
+    it('rejects, runs and undoes nothing of a run that was cancelled', async () => {
+      const run = await world.approve(await planned());
+      const cancelled = await world.agent.cancel({
+        run_id: run.run_id,
+        by: everybody,
+        reason: 'changed my mind',
+      });
+      expect(cancelled.status).to.equal('cancelled');
+      expect(await failure(execute(run))).to.include({ code: 'run_cancelled', exitCode: 3 });
+      expect(await failure(world.agent.undo({ run_id: run.run_id, by: everybody }, quiet))).to.include({
+        code: 'nothing_to_undo',
+      });
+      expect(await failure(decide(run, [1]))).to.include({ code: 'run_closed' });
+    });
+  });
+
+  describe('planning', () => {
+    it('makes one run for one idempotency key, also when two ask at once', async () => {
+      const number = await world.newIssue(withPatch);
+      const request = { ...ref, number, idempotency_key: 'event-1', by: everybody };
+      const runs = await Promise.all([1, 2, 3].map(() => world.agent.createRun(request, quiet.signal)));
+      expect(new Set(runs.map(({ run_id }) => run_id)).size).to.equal(1);
+      const other = await world.agent.createRun({ ...request, idempotency_key: 'event-2' }, quiet.signal);
+      expect(other.run_id).to.not.equal(runs[0]!.run_id);
+    });
+
+    it('proposes nothing but a comment for a role that may only comment', async () => {
+      const number = await world.newIssue(withPatch);
+      const run = await world.agent.planIssue({ ...ref, number, role: 'Avisour', by: everybody }, quiet);
+      expect(run.actions.map(({ definition }) => definition.kind)).to.deep.equal(['comment_issue']);
+      const done = await world.agent.execute(
+        {
+          run_id: (await world.approve(run)).run_id,
+          repo_dir: null,
+          actions: null,
+          dry_run: false,
+          by: everybody,
+        },
+        quiet,
+      );
+      expect(done.status).to.equal('completed');
+    });
+
+    it('writes nothing to the repository, the forge and the checkout', async () => {
+      const refs = [
+        world.remote.git('for-each-ref'),
+        world.checkout.git('for-each-ref'),
+        world.checkout.git('status', '--porcelain'),
+      ];
+      const pulls = await world.desk.listPullRequests(ref, 'all');
+      await planned();
+      expect([
+        world.remote.git('for-each-ref'),
+        world.checkout.git('for-each-ref'),
+        world.checkout.git('status', '--porcelain'),
+      ]).to.deep.equal(refs);
+      expect(await world.desk.listPullRequests(ref, 'all')).to.deep.equal(pulls);
+    });
+  });
+
+  describe('a validation', () => {
+    let other: World;
+    afterEach(() => other?.close());
+
+    async function plannedWith(command: string): Promise<Run> {
+      const validation = { validation: { commands: [{ name: 'check', run: command }] } };
+      other = await makeWorld({
+        vcs: 'git',
+        files: { ...helloFiles, '.core.json': JSON.stringify(validation) },
+      });
+      const number = await other.newIssue(withPatch);
+      return other.approve(await other.agent.planIssue({ ...ref, number, by: everybody }, quiet));
+    }
+
+    it('that fails lets nothing be committed, delivered or published, and keeps its log', async () => {
+      const run = await plannedWith('echo it is broken; exit 3');
+      const done = await execute(run, { in: other });
+      expect(states(done)).to.deep.equal([
+        'succeeded',
+        'succeeded',
+        'failed',
+        'blocked',
+        'blocked',
+        'blocked',
+        'blocked',
+      ]);
+      const { code, message, facts } = done.actions[2]!.outcome!;
+      expect(code).to.equal('validation_failed');
+      expect(message).to.contain('exit status 3');
+      const [log] = Object.values(facts.logs as Record<string, string>);
+      expect(Buffer.from(await other.agent.artifact(run.run_id, log!)).toString()).to.contain('it is broken');
+      expect(other.remote.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).to.equal('main');
+      expect(other.checkout.git('branch', '--list', 'core/*')).to.equal('');
+    });
+
+    it('is ended by a cancel, and the run with it', async () => {
+      const run = await plannedWith('sleep 60');
+      const started = performance.now();
+      const executing = other.agent.execute(
+        { run_id: run.run_id, repo_dir: other.checkout.dir, actions: null, dry_run: false, by: everybody },
+        {
+          ...quiet,
+          progress: ({ step, state }) => {
+            if (step !== 'run_validation' || state !== 'started') return;
+            void other.agent.cancel({ run_id: run.run_id, by: everybody, reason: null });
+          },
+        },
+      );
+      const done = await executing;
+      expect(done.status).to.equal('cancelled');
+      expect(performance.now() - started).to.be.below(20_000);
+      expect((await other.agent.verify(run.run_id)).problems).to.deep.equal([]);
+    });
+
+    it('that is not to be found leaves out push and pull request, and says what is missing', async () => {
+      const { '.core.json': _, ...files } = helloFiles;
+      other = await makeWorld({ vcs: 'git', files });
+      const number = await other.newIssue(withPatch);
+      const run = await other.agent.planIssue({ ...ref, number, by: everybody }, quiet);
+      expect(run.actions.map(({ definition }) => definition.kind)).to.deep.equal([
+        'create_branch',
+        'apply_patch',
+        'commit',
+      ]);
+      expect(run.plan!.notices.join()).to.contain('config/validation.json');
+    });
+
+    it('is critical to change, when the patch touches what decides it', async () => {
+      const makefile =
+        'diff --git a/.core.json b/.core.json\nnew file mode 100644\n--- /dev/null\n+++ b/.core.json\n@@ -0,0 +1 @@\n+{}\n';
+      const { '.core.json': _, ...files } = helloFiles;
+      other = await makeWorld({ vcs: 'git', files });
+      writeFileSync(
+        join(other.home, 'config/validation.json'),
+        JSON.stringify({ repositories: { 'demo/hello': { commands: [{ name: 'x', run: 'true' }] } } }),
+      );
+      const number = await other.newIssue(`\`\`\`diff\n${makefile}\`\`\``);
+      const run = await other.agent.planIssue({ ...ref, number, by: everybody }, quiet);
+      expect(run.actions[1]!.definition).to.include({ kind: 'apply_patch', risk: 'critical' });
+    });
+  });
+});
