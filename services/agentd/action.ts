@@ -1,21 +1,15 @@
 import * as t from 'io-ts';
-import { nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
+import { Approval } from '#kit/contracts/action.ts';
+import { actionKinds, actionStates, approvals, gates, risks } from '#kit/contracts/vocabulary.ts';
+import { nullable, oneOf, optional, Sha256 } from '#kit/decode.ts';
 
 /** What a proposed action is: the vocabulary that planning, approval and execution share. */
 
-export const actionKinds = [
-  'create_branch',
-  'apply_patch',
-  'run_validation',
-  'commit',
-  'push_branch',
-  'open_pull_request',
-  'comment_issue',
-] as const;
+export { Approval, actionKinds, actionStates, approvals, gates, risks };
+
 export const ActionKind = oneOf(actionKinds);
 export type ActionKind = t.TypeOf<typeof ActionKind>;
 
-export const gates = ['build', 'publish'] as const;
 export const Gate = oneOf(gates);
 export type Gate = t.TypeOf<typeof Gate>;
 
@@ -26,24 +20,12 @@ export function gateOf(kind: ActionKind): Gate {
     : 'build';
 }
 
-export const risks = ['low', 'medium', 'high', 'critical'] as const;
 export const Risk = oneOf(risks);
 export type Risk = t.TypeOf<typeof Risk>;
 
-export const approvals = ['required', 'approved', 'rejected'] as const;
 export const ApprovalState = oneOf(approvals);
 export type ApprovalState = t.TypeOf<typeof ApprovalState>;
 
-export const actionStates = [
-  'pending',
-  'running',
-  'succeeded',
-  'failed',
-  'refused',
-  'blocked',
-  'unknown',
-  'undone',
-] as const;
 export const ActionStateName = oneOf(actionStates);
 export type ActionStateName = t.TypeOf<typeof ActionStateName>;
 
@@ -197,21 +179,6 @@ export const ActionDefinition = t.union([
 export type ActionDefinition = t.TypeOf<typeof ActionDefinition>;
 export type ActionOf<K extends ActionKind> = Extract<ActionDefinition, { kind: K }>;
 export type ParamsOf<K extends ActionKind> = ActionOf<K>['params'];
-
-/** One decision by a person about one action. */
-export const Approval = t.strict({
-  decision: oneOf(['approve', 'reject']),
-  /** Name of the token that signed it. */
-  approver: t.string,
-  /** A name given in the request, not verified. */
-  claimed_approver: nullable(t.string),
-  reason: nullable(t.string),
-  digest: Sha256,
-  at: Timestamp,
-  /** null for rejections, which do not expire. */
-  expires_at: nullable(Timestamp),
-});
-export type Approval = t.TypeOf<typeof Approval>;
 
 export const ActionOutcome = t.strict({
   /** Stable code when it did not succeed. */

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import type { SettingFlags } from '#kit/config/settings.ts';
+import { gates, runStatuses } from '#kit/contracts/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
-import type { Gate } from '../action.ts';
-import { runStatuses } from '../runs/run.ts';
 import type { CommandContext } from './command-context.ts';
 import type { DecideOptions } from './commands/decide.ts';
 import type { ExecuteOptions } from './commands/execute.ts';
@@ -25,8 +24,6 @@ export type RunCommand = (
   command: (context: CommandContext) => Promise<number>,
 ) => Promise<void>;
 
-/** Written out, because the codec of actions is slow to load and most commands do without it. */
-const gates = ['build', 'publish'] as const satisfies readonly Gate[];
 const associations = ['owner', 'member', 'collaborator', 'contributor', 'none'] as const;
 const listStates = ['open', 'closed', 'all'] as const;
 

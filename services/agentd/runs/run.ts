@@ -1,18 +1,8 @@
+import { runStatuses } from '#kit/contracts/vocabulary.ts';
 import type { ActionDefinition, ActionOutcome, ActionStateName, Approval, ApprovalState } from '../action.ts';
 import type { DataOf, IssueFacts, PlanFacts, RunRequest, Usage, VcsFacts } from './event.ts';
 
-export const runStatuses = [
-  'planning',
-  'awaiting_approval',
-  'executing',
-  'completed',
-  'partially_completed',
-  'failed',
-  'interrupted',
-  'rejected',
-  'undone',
-  'cancelled',
-] as const;
+export { runStatuses };
 export type RunStatus = (typeof runStatuses)[number];
 
 /** One proposed action as it stands: the sealed definition and what happened to it. */

@@ -1,39 +1,37 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional, Sha256, Timestamp } from '../decode.ts';
+import { actionKinds, actionStates, approvals, gates, risks } from './vocabulary.ts';
 
-export const Decision = t.strict({
+/** One decision by a person about one action. */
+export const Approval = t.strict({
   decision: oneOf(['approve', 'reject']),
+  /** Name of the token that signed it. */
   approver: t.string,
+  /** A name given in the request, not verified. */
   claimed_approver: nullable(t.string),
   reason: nullable(t.string),
   digest: Sha256,
   at: Timestamp,
+  /** null for rejections, which do not expire. */
   expires_at: nullable(Timestamp),
 });
+export type Approval = t.TypeOf<typeof Approval>;
 
 /** A proposed action as it stands, as every service shows and reads it. */
 export const ProposedAction = t.strict({
   run_id: t.string,
   action_id: t.string,
-  kind: oneOf([
-    'create_branch',
-    'apply_patch',
-    'run_validation',
-    'commit',
-    'push_branch',
-    'open_pull_request',
-    'comment_issue',
-  ]),
+  kind: oneOf(actionKinds),
   ordinal: t.number,
-  gate: oneOf(['build', 'publish']),
+  gate: oneOf(gates),
   title: t.string,
   rationale: t.string,
-  risk: oneOf(['low', 'medium', 'high', 'critical']),
+  risk: oneOf(risks),
   risk_score: t.number,
   risk_reasons: t.array(t.string),
-  approval: oneOf(['required', 'approved', 'rejected']),
+  approval: oneOf(approvals),
   /** The decision in force, with its reason and expiry. */
-  decision: nullable(Decision),
+  decision: nullable(Approval),
   dry_run: t.boolean,
   depends_on: t.array(t.string),
   params: t.UnknownRecord,
@@ -43,7 +41,7 @@ export const ProposedAction = t.strict({
   ),
   target: t.UnknownRecord,
   digest: Sha256,
-  state: oneOf(['pending', 'running', 'succeeded', 'failed', 'refused', 'blocked', 'unknown', 'undone']),
+  state: oneOf(actionStates),
   outcome: nullable(t.strict({ code: optional(t.string), message: t.string, facts: t.UnknownRecord })),
   started_at: nullable(Timestamp),
   finished_at: nullable(Timestamp),

@@ -1,19 +1,9 @@
 import * as t from 'io-ts';
 import { NonEmptyString, nullable, oneOf, optional, Timestamp } from '../decode.ts';
 import { ProposedAction } from './action.ts';
+import { runStatuses } from './vocabulary.ts';
 
-export const RunStatus = oneOf([
-  'planning',
-  'awaiting_approval',
-  'executing',
-  'completed',
-  'partially_completed',
-  'failed',
-  'interrupted',
-  'rejected',
-  'undone',
-  'cancelled',
-]);
+export const RunStatus = oneOf(runStatuses);
 export type RunStatus = t.TypeOf<typeof RunStatus>;
 
 export const RunSummary = t.strict({

@@ -1,0 +1,340 @@
+import { crashPoint } from '#kit/crash-point.ts';
+import { CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import type { ActionDefinition, ActionKind, ActionOf } from '../action.ts';
+import type { ProgressUpdate, Watch } from '../agent.ts';
+import { actionDigest } from '../planning/digest.ts';
+import type { DataOf } from '../runs/event.ts';
+import type { ActionState, Run } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
+import { diskError } from '../runs/storage-error.ts';
+import {
+  type ActionExecutor,
+  type Effect,
+  type Executors,
+  executorFor,
+  type Intent,
+  type Step,
+} from './action-executor.ts';
+import { approvalProblem, findAction, nowFor } from './approval.ts';
+
+type ProblemOutcome = DataOf<'action_refused'>['outcome'];
+
+/** What an execution runs under. */
+export interface ExecutionScope {
+  readonly run_id: string;
+  readonly repo_dir: string | null;
+  readonly dry_run: boolean;
+}
+
+/** One execution: gives each selected action its turn. The caller holds the run's lease. */
+export class Execution {
+  readonly #store: RunStore;
+  readonly #executors: Executors;
+  readonly #options: ExecutionScope;
+  readonly #watch: Watch;
+  readonly #rehearsed = new Set<string>();
+  /** Cancel aborts what can stop cleanly; a started effect on a forge finishes. */
+  readonly #cancel = new AbortController();
+
+  constructor(store: RunStore, executors: Executors, options: ExecutionScope, watch: Watch) {
+    this.#store = store;
+    this.#executors = executors;
+    this.#options = options;
+    this.#watch = watch;
+  }
+
+  /** @returns why it ended early; null when every selected action had its turn */
+  async runAll(selected: readonly string[]): Promise<'cancelled' | null> {
+    const polling = setInterval(() => void this.#lookForCancel(), 250);
+    const abort = () => this.#cancel.abort();
+    this.#watch.signal.addEventListener('abort', abort, { once: true });
+    if (this.#watch.signal.aborted) abort();
+    try {
+      for (const id of selected) {
+        await this.#lookForCancel();
+        if (this.#cancel.signal.aborted) return 'cancelled';
+        await this.#turn(id);
+      }
+      return this.#cancel.signal.aborted ? 'cancelled' : null;
+    } finally {
+      clearInterval(polling);
+      this.#watch.signal.removeEventListener('abort', abort);
+    }
+  }
+
+  async #lookForCancel(): Promise<void> {
+    const run = await this.#store.read(this.#options.run_id);
+    if (run.cancelling) this.#cancel.abort();
+  }
+
+  async #turn(actionId: string): Promise<void> {
+    const run = await this.#store.read(this.#options.run_id);
+    const state = findAction(run, actionId);
+    const { definition } = state;
+    if (state.state === 'succeeded' || state.state === 'undone') return;
+    const clock = performance.now();
+    this.#tell(definition, 'started', definition.title);
+    const outcome = await this.#attempt(run, state);
+    this.#tell(definition, outcome.state, outcome.message, performance.now() - clock);
+  }
+
+  async #attempt(run: Run, state: ActionState): Promise<{ state: ProgressUpdate['state']; message: string }> {
+    const action = state.definition;
+    const executor = executorFor(this.#executors, action);
+    if (state.intent !== null && (state.state === 'running' || state.state === 'unknown')) {
+      return this.#settle(executor, state.intent, action.action_id);
+    }
+    const problem = this.#problem(run, state);
+    if (problem !== null) return this.#refuse(action, problem.state, problem.outcome);
+    const step = this.#step(run, state);
+    try {
+      await executor.check(step);
+    } catch (error) {
+      return this.#notStarted(action, error);
+    }
+    if (step.rehearsal) return this.#recordRehearsal(action);
+    return this.#start(executor, step);
+  }
+
+  /** Why the action may not start: its digest, its approval, or an action that it builds on. */
+  #problem(run: Run, state: ActionState): { state: 'refused' | 'blocked'; outcome: ProblemOutcome } | null {
+    const { definition } = state;
+    const sealed = run.plan?.sealed.find(({ action_id }) => action_id === definition.action_id)?.digest;
+    const digest = actionDigest(definition);
+    if (digest !== definition.digest || digest !== sealed) {
+      const message = `the action's digest is ${digest.slice(0, 12)}, sealed was ${String(sealed).slice(0, 12)}; run 'verify'`;
+      return { state: 'refused', outcome: { code: 'digest_mismatch', message, facts: {} } };
+    }
+    const approval = approvalProblem(state, nowFor(run));
+    if (approval !== null) return { state: 'refused', outcome: { ...approval, facts: {} } };
+    for (const id of definition.depends_on) {
+      const needed = findAction(run, id);
+      if (needed.state === 'succeeded' || this.#rehearsed.has(id)) continue;
+      const { ordinal, kind } = needed.definition;
+      const why =
+        needed.approval === 'approved' ? stateWords[needed.state] : `approval is ${needed.approval}`;
+      const message = `builds on ${ordinal} ${kind}, which did not succeed: ${why}`;
+      return { state: 'blocked', outcome: { code: 'blocked', message, facts: { on: id } } };
+    }
+    return null;
+  }
+
+  async #start(
+    executor: ActionExecutor,
+    step: Step,
+  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+    let rendered: Awaited<ReturnType<ActionExecutor['render']>>;
+    try {
+      rendered = await executor.render(step);
+    } catch (error) {
+      return this.#notStarted(step.action, error);
+    }
+    crashPoint(`execute.before_intent.${step.action.kind}`);
+    const previous = step.state.intent;
+    const started = await this.#intend(step.action.action_id, (run) => ({
+      action_id: step.action.action_id,
+      attempt: (previous?.attempt ?? 0) + 1,
+      effect_at: nowFor(run),
+      forge_time: rendered.forge_time,
+      operation_before: rendered.operation_before,
+      rendered: { ...rendered.bytes },
+    }));
+    if (started.refused !== null) return { state: 'refused', message: started.refused };
+    return this.#perform(executor, started.intent);
+  }
+
+  /** Approval and expiry are read again under the append lock, in the same breath as the intent is written. */
+  async #intend(
+    actionId: string,
+    make: (run: Run) => Intent,
+  ): Promise<{ refused: null; intent: Intent } | { refused: string; intent: null }> {
+    let refused: string | null = null;
+    let intent: Intent | null = null;
+    await this.#store.append(this.#options.run_id, (run) => {
+      const problem = approvalProblem(findAction(run, actionId), nowFor(run));
+      if (problem !== null || run.cancelling) {
+        const outcome = {
+          ...(problem ?? { code: 'cancelled', message: 'the run was cancelled' }),
+          facts: {},
+        };
+        refused = outcome.message;
+        return [{ type: 'action_refused', data: { action_id: actionId, state: 'refused', outcome } }];
+      }
+      intent = make(run);
+      return [{ type: 'action_intent', data: intent }];
+    });
+    return intent === null ? { refused: refused ?? 'refused', intent: null } : { refused: null, intent };
+  }
+
+  async #perform(
+    executor: ActionExecutor,
+    intent: Intent,
+  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+    const run = await this.#store.read(this.#options.run_id);
+    const state = findAction(run, intent.action_id);
+    const { kind } = state.definition;
+    crashPoint(`execute.intent.${kind}`);
+    let effect: Effect;
+    try {
+      effect = await executor.perform(this.#step(run, state), intent);
+    } catch (thrown) {
+      const error = diskError(thrown);
+      if (error instanceof Unavailable) {
+        await this.#record(intent.action_id, 'unknown', failure(error), false);
+        return this.#settle(executor, intent, intent.action_id);
+      }
+      await this.#record(intent.action_id, 'failed', failure(error), false);
+      return { state: 'failed', message: messageOf(error) };
+    }
+    crashPoint(`execute.effect.${kind}`);
+    return this.#recordEffect(intent.action_id, effect, false);
+  }
+
+  /** Finds out what became of an intent without a result, and goes on from there. */
+  async #settle(
+    executor: ActionExecutor,
+    intent: Intent,
+    actionId: string,
+  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+    const run = await this.#store.read(this.#options.run_id);
+    const state = findAction(run, actionId);
+    const step = this.#step(run, state);
+    let found: Awaited<ReturnType<ActionExecutor['reconcile']>>;
+    try {
+      found = await executor.reconcile(step, intent);
+    } catch (error) {
+      const message = `outcome unknown, and asking failed: ${messageOf(error)}`;
+      await this.#record(actionId, 'unknown', { code: 'outcome_unknown', message, facts: {} }, true);
+      return { state: 'unknown', message };
+    }
+    crashPoint(`execute.reconciled.${state.definition.kind}`);
+    switch (found.kind) {
+      case 'done':
+        return this.#recordEffect(actionId, found.effect, true);
+      case 'conflict':
+        await this.#record(actionId, 'failed', { code: 'conflict', message: found.message, facts: {} }, true);
+        return { state: 'failed', message: found.message };
+      case 'ask':
+        await this.#record(
+          actionId,
+          'unknown',
+          { code: 'outcome_unknown', message: found.message, facts: {} },
+          true,
+        );
+        return { state: 'unknown', message: found.message };
+      case 'again':
+        return this.#again(executor, step, intent);
+    }
+  }
+
+  /** The same bytes once more, after the same safeguards. */
+  async #again(
+    executor: ActionExecutor,
+    step: Step,
+    intent: Intent,
+  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+    try {
+      await executor.check(step);
+    } catch (error) {
+      await this.#record(intent.action_id, 'failed', failure(error), true);
+      return { state: 'failed', message: messageOf(error) };
+    }
+    const next = await this.#intend(intent.action_id, () => ({ ...intent, attempt: intent.attempt + 1 }));
+    if (next.refused === null) return this.#perform(executor, next.intent);
+    return { state: 'refused', message: next.refused };
+  }
+
+  #step(run: Run, state: ActionState): Step {
+    return {
+      run,
+      action: state.definition as ActionOf<ActionKind>,
+      state,
+      repo_dir: this.#options.repo_dir,
+      rehearsal: this.#options.dry_run || state.definition.dry_run,
+      signal: this.#cancel.signal,
+      progress: (message) => this.#tell(state.definition, 'output', message),
+    };
+  }
+
+  async #recordRehearsal(action: ActionDefinition) {
+    this.#rehearsed.add(action.action_id);
+    const outcome = { code: undefined, message: 'every check passed; nothing was done', facts: {} };
+    await this.#store.append(this.#options.run_id, () => [
+      {
+        type: 'action_result',
+        data: {
+          action_id: action.action_id,
+          state: 'succeeded',
+          rehearsal: true,
+          reconciled: false,
+          outcome,
+          vcs: null,
+        },
+      },
+    ]);
+    return { state: 'succeeded' as const, message: `rehearsed: ${outcome.message}` };
+  }
+
+  async #recordEffect(actionId: string, effect: Effect, reconciled: boolean) {
+    const state = effect.succeeded ? ('succeeded' as const) : ('failed' as const);
+    const outcome = { code: effect.code, message: effect.message, facts: { ...effect.facts } };
+    await this.#store.append(this.#options.run_id, () => [
+      {
+        type: 'action_result',
+        data: { action_id: actionId, state, rehearsal: false, reconciled, outcome, vcs: effect.vcs },
+      },
+    ]);
+    crashPoint('execute.result');
+    return { state, message: effect.message };
+  }
+
+  async #record(
+    actionId: string,
+    state: 'failed' | 'unknown',
+    outcome: ProblemOutcome,
+    reconciled: boolean,
+  ): Promise<void> {
+    await this.#store.append(this.#options.run_id, () => [
+      {
+        type: 'action_result',
+        data: { action_id: actionId, state, rehearsal: false, reconciled, outcome, vcs: null },
+      },
+    ]);
+  }
+
+  async #refuse(action: ActionDefinition, state: 'refused' | 'blocked', outcome: ProblemOutcome) {
+    await this.#store.append(this.#options.run_id, () => [
+      { type: 'action_refused', data: { action_id: action.action_id, state, outcome } },
+    ]);
+    return { state, message: outcome.message };
+  }
+
+  /** A safeguard or something behind it said no before anything was tried. */
+  async #notStarted(action: ActionDefinition, thrown: unknown) {
+    const error = diskError(thrown);
+    if (!(error instanceof CoreError)) throw error;
+    return this.#refuse(action, 'refused', failure(error));
+  }
+
+  #tell(action: ActionDefinition, state: ProgressUpdate['state'], message: string, duration?: number): void {
+    const update = { step: action.kind, state, message, action_id: action.action_id };
+    this.#watch.progress(duration === undefined ? update : { ...update, duration_ms: duration });
+  }
+}
+
+const stateWords = {
+  pending: 'it did not run yet',
+  running: 'it is running',
+  succeeded: 'it succeeded',
+  failed: 'it failed',
+  refused: 'it was refused',
+  blocked: 'it is blocked',
+  unknown: 'its outcome is unknown',
+  undone: 'it was undone',
+} satisfies Record<ActionState['state'], string>;
+
+/** `exit_code` tells a safeguard's refusal from a disk that is full and from a remote that does not answer. */
+function failure(error: unknown): ProblemOutcome {
+  const facts = error instanceof CoreError ? { exit_code: error.exitCode } : {};
+  return { code: codeOf(error), message: messageOf(error), facts };
+}

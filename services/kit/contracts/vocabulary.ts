@@ -1,0 +1,41 @@
+/** The words of the wire, plain lists without a decoder, so that a command line can name them without loading one. */
+
+export const actionKinds = [
+  'create_branch',
+  'apply_patch',
+  'run_validation',
+  'commit',
+  'push_branch',
+  'open_pull_request',
+  'comment_issue',
+] as const;
+
+export const gates = ['build', 'publish'] as const;
+
+export const risks = ['low', 'medium', 'high', 'critical'] as const;
+
+export const approvals = ['required', 'approved', 'rejected'] as const;
+
+export const actionStates = [
+  'pending',
+  'running',
+  'succeeded',
+  'failed',
+  'refused',
+  'blocked',
+  'unknown',
+  'undone',
+] as const;
+
+export const runStatuses = [
+  'planning',
+  'awaiting_approval',
+  'executing',
+  'completed',
+  'partially_completed',
+  'failed',
+  'interrupted',
+  'rejected',
+  'undone',
+  'cancelled',
+] as const;
