@@ -15,7 +15,7 @@ import type { NewEvent, RunEvent } from './event.ts';
 import { beforeFirst, closingBytes, type Head, hashBytes, readLine, writeLine } from './event-line.ts';
 import { fold, foldMore } from './fold.ts';
 import type { Run } from './run.ts';
-import { logName } from './run-folder.ts';
+import { logName, requireLogFile } from './run-folder.ts';
 
 /**
  * The open event log of one run and what it folds to. The file is the authority: `refresh` compares size, inode and the hash
@@ -38,6 +38,7 @@ export class EventLog {
   constructor(runId: string, folder: string) {
     this.#runId = runId;
     this.#path = join(folder, logName);
+    requireLogFile(runId, folder);
     const { fd, writable } = this.#open();
     this.#fd = fd;
     this.#writable = writable;

@@ -5,7 +5,7 @@ import type { Verification } from '../agent.ts';
 import { readArtifact } from './artifact-folder.ts';
 import { artifactReferences } from './artifact-references.ts';
 import type { RunEvent } from './event.ts';
-import { artifactsName, logName } from './run-folder.ts';
+import { artifactsName, logName, requireLogFile } from './run-folder.ts';
 import { checkChain, type FoundProblem } from './verify-chain.ts';
 import { checkStory } from './verify-story.ts';
 import { jsonViews } from './views.ts';
@@ -16,6 +16,7 @@ import { jsonViews } from './views.ts';
  * pull request.
  */
 export function verifyRun(runId: string, folder: string): Verification {
+  requireLogFile(runId, folder);
   const { events, lines, head, problems } = checkChain(readFileSync(join(folder, logName)));
   const artifacts = checkArtifacts(folder, events);
   return {
