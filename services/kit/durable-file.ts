@@ -17,8 +17,13 @@ import { basename, dirname, join } from 'node:path';
  * A crash leaves the old content or the new, never a mixture. Files are 0600 unless `mode` says otherwise.
  */
 export function writeFileDurably(path: string, content: string | Uint8Array, mode = 0o600): void {
-  const folder = dirname(path);
-  const temporary = join(folder, `.${basename(path)}.${crypto.randomUUID()}.tmp`);
+  replaceFile(path, content, mode);
+  syncFolder(dirname(path));
+}
+
+/** The same without the fsync of the folder, which the caller does once for several files. */
+export function replaceFile(path: string, content: string | Uint8Array, mode = 0o600): void {
+  const temporary = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}.tmp`);
   try {
     const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
     try {
@@ -32,7 +37,6 @@ export function writeFileDurably(path: string, content: string | Uint8Array, mod
     rmSync(temporary, { force: true });
     throw error;
   }
-  syncFolder(folder);
 }
 
 /** Writes every byte; `writeSync` alone may write fewer. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   everybody,
@@ -84,9 +84,8 @@ function shellTurn(world: World, folder: string): Turn {
   writeFileSync(patch, greetPatch);
   return async (round) => {
     const clone = join(folder, `clone-${round}`);
-    const took = await timed('sh', ['-c', script, 'sh', world.remote.dir, clone, `script-${round}`, patch]);
-    rmSync(clone, { recursive: true });
-    return took;
+    // Not removed until the end: file systems are slow to make files where many were removed just before.
+    return timed('sh', ['-c', script, 'sh', world.remote.dir, clone, `script-${round}`, patch]);
   };
 }
 

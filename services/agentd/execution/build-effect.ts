@@ -6,8 +6,7 @@ export async function renderBuildStep(
   workspace: RunWorkspace,
   bytes: Rendered['bytes'] = {},
 ): Promise<Rendered> {
-  const { operation_id } = await workspace.state();
-  return { bytes, forge_time: null, operation_before: operation_id };
+  return { bytes, forge_time: null, operation_before: await workspace.operation() };
 }
 
 /** Goes back to before the step, whatever the crash left of it. */

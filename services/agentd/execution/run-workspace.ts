@@ -32,6 +32,8 @@ export class RunWorkspace {
   readonly #workspace: Workspace;
   #chosen: Promise<Tool> | null = null;
   #opened: Promise<VcsState> | null = null;
+  /** The clone as this process left it; null when it must be looked at. */
+  #latest: VcsState | null = null;
   #tree: Promise<void> | null = null;
 
   constructor(options: {
@@ -132,6 +134,7 @@ export class RunWorkspace {
       ]);
     }
     if (lost) for (const step of done) state = await vcs.build(this.#workspace, step);
+    this.#latest = state;
     return state;
   }
 
@@ -167,13 +170,22 @@ export class RunWorkspace {
   async state(): Promise<VcsState> {
     await this.open();
     const { vcs } = await this.#tool();
-    return vcs.inspect(this.#workspace, this.#run.plan!.target.branch);
+    this.#latest = await vcs.inspect(this.#workspace, this.#run.plan!.target.branch);
+    return this.#latest;
+  }
+
+  /** The operation that the clone is at. Nobody else changes it while the executor's lease is held. */
+  async operation(): Promise<string> {
+    await this.open();
+    return (this.#latest ?? (await this.state())).operation_id;
   }
 
   async build(step: BuildStep): Promise<VcsFacts> {
     await this.open();
     const { vcs } = await this.#tool();
-    return this.facts(await vcs.build(this.#workspace, step));
+    this.#latest = null;
+    this.#latest = await vcs.build(this.#workspace, step);
+    return this.facts(this.#latest);
   }
 
   /**
@@ -183,6 +195,7 @@ export class RunWorkspace {
   async restore(operation: string): Promise<void> {
     await this.open();
     const { vcs } = await this.#tool();
+    this.#latest = null;
     try {
       await vcs.restore(this.#workspace, operation);
     } catch {
@@ -193,12 +206,14 @@ export class RunWorkspace {
 
   async discard(): Promise<void> {
     this.#opened = null;
+    this.#latest = null;
     await rm(this.#workspace.clone_dir, { recursive: true, force: true });
   }
 
   async publish(branch: string, commit: string, expected: string | null): Promise<PublishOutcome> {
     await this.open();
     const { vcs } = await this.#tool();
+    this.#latest = null;
     return vcs.publish(this.#workspace, {
       branch,
       commit,
