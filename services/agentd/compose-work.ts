@@ -3,6 +3,7 @@ import type { Settings } from '#kit/config/settings.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { actionKinds } from './action.ts';
+import { checkNumber } from './adapters/forges/names.ts';
 import { createForges, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
 import { chooseSandbox } from './adapters/sandboxes/registry.ts';
 import { chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
@@ -126,6 +127,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     approvalDays: () => policy.approval.expires_after_days,
     tools: async () => (await import('./planning/model-planner/tools.ts')).tools,
     async runRequest(request, signal) {
+      checkNumber(request.number);
       const forge = await forgeFor(forges, request, signal);
       const { owner, repo } = await forge.repository(request, signal);
       return {

@@ -85,5 +85,5 @@ function firstParagraph(markdown: string): string {
 }
 
 function cell(text: string): string {
-  return oneLine(text).replaceAll('|', '\\|');
+  return plainText(oneLine(text)).replaceAll('|', '\\|');
 }
