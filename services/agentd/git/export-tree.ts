@@ -1,21 +1,55 @@
-import { chmodSync, closeSync, constants, mkdirSync, openSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { writeAll } from '#kit/durable-file.ts';
 import { Refused } from '#kit/errors.ts';
+import { git } from './git.ts';
 import { readObjects } from './objects.ts';
 import { pathProblem } from './paths.ts';
-import { linkMode, readTree, submoduleMode, type TreeEntry } from './tree.ts';
+import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from './tree.ts';
 
 /**
- * Writes a tree's files into an empty or missing folder, byte for byte: no filters, line endings or export rules. Links
- * come last, so that nothing is written through one; they are recorded text and may point anywhere. Submodules become
- * empty folders. @throws Refused `tree_not_allowed` naming the path, before anything is written
+ * Writes a tree's files into an empty or missing folder, byte for byte: no filters, line endings or export rules. Git itself
+ * writes them, on every core, from a repository that lives only as long and holds no settings but ours. Links are recorded text
+ * and may point anywhere; nothing is written through one. Submodules become empty folders.
+ * @throws Refused `tree_not_allowed` naming the path, before anything is written
  */
 export async function exportTree(gitDir: string, tree: string, intoDir: string): Promise<void> {
-  const entries = await readTree(gitDir, tree);
-  checkNames(entries);
+  checkNames(await readTree(gitDir, tree));
+  const id = await treeOf(gitDir, tree);
   mkdirSync(intoDir, { recursive: true, mode: 0o700 });
-  makeFolders(entries, intoDir);
-  await writeEntries(gitDir, entries, intoDir);
+  const aside = `${intoDir}.git`;
+  try {
+    writeGitDir(aside, id);
+    await git(['read-tree', '-u', '--reset', id], {
+      gitDir: aside,
+      cwd: intoDir,
+      env: { GIT_WORK_TREE: intoDir, GIT_OBJECT_DIRECTORY: join(gitDir, 'objects') },
+    });
+  } finally {
+    rmSync(aside, { recursive: true, force: true });
+  }
+}
+
+/** Just enough for git to take it for a repository with a work tree. */
+function writeGitDir(gitDir: string, objectId: string): void {
+  const sha256 = objectId.length === 64;
+  for (const part of ['refs', 'objects', 'info'])
+    mkdirSync(join(gitDir, part), { recursive: true, mode: 0o700 });
+  writeFileSync(join(gitDir, 'HEAD'), 'ref: refs/heads/unborn\n');
+  writeFileSync(
+    join(gitDir, 'config'),
+    `[core]\n\trepositoryformatversion = ${sha256 ? 1 : 0}\n${sha256 ? '[extensions]\n\tobjectformat = sha256\n' : ''}`,
+  );
+  writeFileSync(join(gitDir, 'info', 'attributes'), '* -text -filter -ident -working-tree-encoding\n');
 }
 
 export function checkNames(entries: readonly TreeEntry[]): void {
@@ -63,17 +97,4 @@ function writeNew(path: Buffer, bytes: Buffer, mode: number): void {
     closeSync(fd);
   }
   if (mode === 0o755) chmodSync(path, mode);
-}
-
-function makeFolders(entries: readonly TreeEntry[], intoDir: string): void {
-  const made = new Set<string>();
-  for (const { bytes, mode } of entries) {
-    const end = mode === submoduleMode ? bytes.length : bytes.lastIndexOf(47);
-    if (end <= 0) continue;
-    const folder = bytes.subarray(0, end);
-    const key = folder.toString('latin1');
-    if (made.has(key)) continue;
-    made.add(key);
-    mkdirSync(placeOf(intoDir, folder), { recursive: true });
-  }
 }

@@ -22,6 +22,8 @@ const hardening: readonly ConfigEntry[] = [
   ['core.protectNTFS', 'true'],
   ['core.protectHFS', 'true'],
   ['core.logAllRefUpdates', 'false'],
+  // Files of large trees are written by one process for each core.
+  ['checkout.workers', '0'],
   ['gc.auto', '0'],
   ['maintenance.auto', 'false'],
   ['submodule.recurse', 'false'],
