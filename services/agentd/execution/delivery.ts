@@ -25,6 +25,7 @@ export async function checkCheckout(repoDir: string, pushUrl: string): Promise<v
   const gitDir = await gitDirOf(repoDir);
   const listed = await git(['config', '--list', '-z', '--includes'], { gitDir, env: personalOverrides() });
   const remotes = remoteUrls(parseConfigList(listed.stdout));
+  if (remotes.some(({ url }) => url === pushUrl)) return;
   const folder = await topOf(repoDir);
   if (remotes.some(({ url }) => sameRemote(url, pushUrl, folder))) return;
   const found = remotes.map(({ name, url }) => `${name} is ${withoutUrlSecrets(url)}`).join(', ');

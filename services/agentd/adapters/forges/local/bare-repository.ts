@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { Conflict, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { git, gitText } from '../../../git/git.ts';
+import { isPlainRef } from '../../../git/refs.ts';
 import { checkBranch } from '../names.ts';
 
 /** A bare git repository of the local forge, changed by plumbing alone: no working copy, no hooks. */
@@ -55,7 +56,9 @@ export async function branchCommit(bare: string, branch: string): Promise<string
 
 /** What a branch that is only another name stands for; null for a branch of its own, or none. */
 export async function branchBehind(bare: string, branch: string): Promise<string | null> {
-  const args = ['symbolic-ref', '--quiet', '--short', `refs/heads/${branch}`];
+  const ref = `refs/heads/${branch}`;
+  if (isPlainRef(bare, ref)) return null;
+  const args = ['symbolic-ref', '--quiet', '--short', ref];
   const { stdout, exitCode } = await git(args, { gitDir: bare, accept: [1, 128] });
   return exitCode === 0 ? stdout.toString('utf8').trim() : null;
 }

@@ -5,6 +5,7 @@ import { decodeJson, ObjectId } from '#kit/decode.ts';
 import { Conflict, Failed } from '#kit/errors.ts';
 import type { Workspace } from '../../../execution/vcs.ts';
 import { git, gitText } from '../../../git/git.ts';
+import { refObject } from '../../../git/refs.ts';
 import { inWorkTree } from '../check-out.ts';
 import { gitDirOf } from '../clone-folder.ts';
 
@@ -50,10 +51,8 @@ export async function recordOperation(
   return commit;
 }
 
-export async function lastOperation(workspace: Workspace): Promise<string | null> {
-  const args = ['rev-parse', '--verify', '--quiet', operationsRef(workspace)];
-  const found = await git(args, { gitDir: gitDirOf(workspace), accept: [1] });
-  return found.exitCode === 0 ? found.stdout.toString('utf8').trim() : null;
+export function lastOperation(workspace: Workspace): Promise<string | null> {
+  return refObject(gitDirOf(workspace), operationsRef(workspace));
 }
 
 /** @throws Conflict `operation_unknown` when this clone did not record it */
