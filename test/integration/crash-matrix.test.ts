@@ -5,7 +5,15 @@ import { expect } from 'chai';
 import { actionKinds } from '../../services/agentd/action.ts';
 import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
-import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+import {
+  everybody,
+  greetPatch,
+  makeWorld,
+  quiet,
+  ref,
+  type World,
+  widePatch,
+} from '../fixtures/world/world.ts';
 import { needs } from '../needs.ts';
 
 const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
@@ -94,7 +102,9 @@ describe('the crash matrix', function () {
 
       for (const point of [...executePoints, ...vcsCrashPoints[vcs].filter((name) => !undoes(name))]) {
         it(`executes exactly once across a kill at ${point}`, async () => {
-          const run = await world.plannedAndApproved();
+          const run = await world.plannedAndApproved(
+            point === 'vcs.jj.files_tracked' ? widePatch : greetPatch,
+          );
           await killed(world, executing(world, run), point);
           expect((await world.agent.run(run.run_id)).status).to.equal('interrupted');
           await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);

@@ -85,6 +85,8 @@ function view(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions
   const bytes = String(run.limits.memory_mib * 1024 * 1024);
   const memory = (path: string) => [...(known.includes('--size') ? ['--size', bytes] : []), '--tmpfs', path];
   return [
+    // First, because tools may lie below it: this very installation, for one.
+    ...memory('/tmp'),
     ...system.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
     ...system.links.flatMap(({ path, target }) => ['--symlink', target, path]),
     ...['--proc', '/proc'],
@@ -92,7 +94,6 @@ function view(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions
     ...hiddenFolders.flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
     ...hiddenFiles.flatMap((path) => ['--ro-bind', '/dev/null', path]),
     ...['--dev', '/dev', ...memory('/dev/shm'), '--remount-ro', '/dev'],
-    ...memory('/tmp'),
     ...['--bind', run.workspace, '/workspace'],
     ...mounts.flatMap(({ source, target }) => ['--ro-bind', source, `/workspace/${target}`]),
     ...scratchFolders(mounts).flatMap((path) => memory(`/workspace/${path}`)),

@@ -101,6 +101,8 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
     tmpfs(root, 'mode=755,nosuid,nodev,size=16m'),
     `cd ${root}`,
     'mkdir proc dev tmp workspace .host',
+    // Before the rest is shown, because tools may lie below it: this very installation, for one.
+    tmpfs(`${root}/tmp`),
     words(
       'mkdir -p',
       shown.filter(({ kind }) => kind === 'folder').map(({ target }) => target),
@@ -119,7 +121,6 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
     ...readOnly.flatMap((path) => [mount('--bind', root + path, root + path), seal(root + path)]),
     ...hiddenFolders.map((path) => tmpfs(root + path, 'mode=755,ro,size=4k')),
     ...hiddenFiles.map((path) => mount('--bind', '/dev/null', root + path)),
-    tmpfs(`${root}/tmp`),
     mount('--bind', realpathSync(run.workspace), `${root}/workspace`),
     mount('-o', 'remount,bind,nosuid,nodev', 'none', `${root}/workspace`),
     ...readOnlyBinds(
