@@ -1,9 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import canonicalize from 'canonicalize';
 
 /** sha256 in lower-case hex. */
 export function sha256(bytes: string | Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
+  return hash('sha256', bytes, 'hex');
 }
 
 /** Canonical JSON as RFC 8785 defines it. `undefined` members are left out. */

@@ -1,42 +1,62 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NewEvent } from '../../services/agentd/runs/event.ts';
-import { createRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 
+/** More than the events of most runs. */
 const appends = 200;
 const events: readonly NewEvent[] = [turn()];
 
-/** Both write lines of the same length, one at a time, each durable before the next. */
+/** Both write lines of the same length to a file of their own, one at a time, each durable before the next. */
 export const append: Benchmark = {
   summary: 'durable appends to the event log of a run',
   async run(folder) {
     const store = createRunStore({ stateDir: join(folder, 'state') });
-    const { run_id } = await store.create(sampleRequest());
-    await store.append(run_id, () => planned(run_id));
-    const before = await store.events(run_id);
-    await store.append(run_id, () => events);
-    const [last] = await store.events(run_id, before.length);
-    const line = Buffer.from(`${JSON.stringify(last)}\n`);
-    const fd = openSync(join(folder, 'yardstick.jsonl'), 'ax', 0o600);
+    const line = await lineOf(store);
     try {
-      const samples = await takeTurns(12, {
-        bare: () => perSecond(() => writeLine(fd, line)),
-        store: () => perSecond(() => store.append(run_id, () => events)),
+      const samples = await takeTurns(40, {
+        bare: (round) => bareRate(join(folder, `yardstick-${round}.jsonl`), line),
+        store: () => storeRate(store),
       });
       const what = { subject: 'durable event append', yardstick: 'write and fdatasync' };
       return [compare({ ...what, measure: 'rate', bar: 0.5 }, samples.store, samples.bare)];
     } finally {
-      closeSync(fd);
       store.close();
     }
   },
 };
 
-function writeLine(fd: number, line: Uint8Array): void {
-  writeSync(fd, line);
-  fdatasyncSync(fd);
+async function newRun(store: FileRunStore): Promise<string> {
+  const { run_id } = await store.create(sampleRequest());
+  await store.append(run_id, () => planned(run_id));
+  return run_id;
+}
+
+async function lineOf(store: FileRunStore): Promise<Uint8Array> {
+  const runId = await newRun(store);
+  const { head } = await store.read(runId);
+  await store.append(runId, () => events);
+  const [last] = await store.events(runId, head.seq);
+  return Buffer.from(`${JSON.stringify(last)}\n`);
+}
+
+async function storeRate(store: FileRunStore): Promise<number> {
+  const runId = await newRun(store);
+  return perSecond(() => store.append(runId, () => events));
+}
+
+async function bareRate(path: string, line: Uint8Array): Promise<number> {
+  const fd = openSync(path, 'ax', 0o600);
+  try {
+    return await perSecond(() => {
+      writeSync(fd, line);
+      fdatasyncSync(fd);
+    });
+  } finally {
+    closeSync(fd);
+  }
 }
 
 async function perSecond(once: () => unknown): Promise<number> {

@@ -31,6 +31,8 @@ const version = 1;
 const fixed = ['run_id', 'forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
 const changing = ['size', 'status', 'title', 'updated_at', 'highest_risk', 'waiting', 'actions'] as const;
 const columns = [...fixed, ...changing];
+const updateRow = `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`;
+const insertRow = `INSERT INTO runs (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
 
 const schema = `
   DROP TABLE IF EXISTS runs;
@@ -137,13 +139,9 @@ export class RunIndex {
 
   put(row: IndexRow): void {
     // Updated in place, only what can change: this is part of every append, and each page touched is a page written.
-    const { changes } = this.#statement(
-      `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`,
-    ).run(...changing.map((name) => row[name]), row.run_id);
+    const { changes } = this.#statement(updateRow).run(...changing.map((name) => row[name]), row.run_id);
     if (changes > 0) return;
-    this.#statement(
-      `INSERT INTO runs (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
-    ).run(...columns.map((name) => row[name]));
+    this.#statement(insertRow).run(...columns.map((name) => row[name]));
     this.#statement('DELETE FROM problems WHERE name = ?').run(row.run_id);
   }
 
