@@ -23,7 +23,7 @@ import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import { Policy } from './planning/policy.ts';
-import { AgentsConfig, checkAgentsConfig, plannerFor, roleNamed } from './planning/roles.ts';
+import { AgentsConfig, checkAgentsConfig, plannerFor, planningRole } from './planning/roles.ts';
 import type { Run } from './runs/run.ts';
 import type { RunStore } from './runs/run-store.ts';
 import { ValidationConfig } from './validation/configuration.ts';
@@ -128,6 +128,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     tools: async () => (await import('./planning/model-planner/tools.ts')).tools,
     async runRequest(request, signal) {
       checkNumber(request.number);
+      const role = planningRole(agents, request.role ?? 'Depute');
       const forge = await forgeFor(forges, request, signal);
       const { owner, repo } = await forge.repository(request, signal);
       return {
@@ -135,7 +136,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         owner,
         repo,
         number: request.number,
-        role: roleNamed(agents, request.role ?? 'Depute').name,
+        role: role.name,
         planner: plannerFor(agents, request.planner),
         dry_run: request.dry_run ?? false,
         requested_by: request.by.name,

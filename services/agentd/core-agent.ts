@@ -1,6 +1,9 @@
-import { resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { Conflict, codeOf, InvalidInput, NotFound } from '#kit/errors.ts';
+import { sha256 } from '#kit/digest.ts';
+import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { Conflict, codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import type {
   Agent,
   DecisionRequest,
@@ -55,31 +58,43 @@ export class CoreAgent implements Agent {
     return wanted.idempotency_key === null ? this.#store.create(wanted) : this.#createOnce(wanted, signal);
   }
 
-  /** The same key for the same issue names the same run, also when two ask at once. */
+  /**
+   * The same key names the same run, also when two ask at once. The note of which run a key named is written after the run, so
+   * that a crash between the two is found by looking through the issue's runs.
+   * @throws Refused (`idempotency_key_reused`) when the key came with another request before
+   */
   async #createOnce(wanted: RunRequest, signal: AbortSignal): Promise<Run> {
-    const { forge, owner, repo, number, idempotency_key } = wanted;
-    const lease = await this.#patientLease(`plan ${forge}/${owner}/${repo}#${number}`, signal);
+    const key = sha256(wanted.idempotency_key!);
+    const lease = await this.#patientLease(`idempotency ${key}`, signal);
     try {
-      let cursor: string | null = null;
-      do {
-        const page: RunPage = await this.#store.list({
-          limit: 100,
-          forge,
-          owner,
-          repo,
-          number,
-          ...(cursor === null ? {} : { cursor }),
-        });
-        for (const { run_id } of page.runs) {
-          const run = await this.#store.read(run_id);
-          if (run.request.idempotency_key === idempotency_key) return run;
-        }
-        cursor = page.next_cursor;
-      } while (cursor !== null);
-      return await this.#store.create(wanted);
+      const note = join(this.#store.stateDir, 'idempotency', key);
+      const known = existsSync(note)
+        ? await this.#store.read(readFileSync(note, 'utf8'))
+        : await this.#runWithKey(wanted);
+      if (known !== null) requireSameRequest(known.request, wanted);
+      const run = known ?? (await this.#store.create(wanted));
+      if (!existsSync(note)) {
+        makePrivateFolder(dirname(note));
+        writeFileDurably(note, run.run_id);
+      }
+      return run;
     } finally {
       lease.release();
     }
+  }
+
+  async #runWithKey({ forge, owner, repo, number, idempotency_key }: RunRequest): Promise<Run | null> {
+    let cursor: string | null = null;
+    do {
+      const query = { limit: 100, forge, owner, repo, number };
+      const page: RunPage = await this.#store.list(cursor === null ? query : { ...query, cursor });
+      for (const { run_id } of page.runs) {
+        const run = await this.#store.read(run_id);
+        if (run.request.idempotency_key === idempotency_key) return run;
+      }
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    return null;
   }
 
   async #patientLease(name: string, signal: AbortSignal): Promise<Lease> {
@@ -225,4 +240,14 @@ export class CoreAgent implements Agent {
 /** A run found by its idempotency key may be planned already, or have failed. */
 function isPlanned(run: Run): boolean {
   return run.plan !== null || run.failure !== null || run.status === 'cancelled';
+}
+
+function requireSameRequest(known: RunRequest, wanted: RunRequest): void {
+  for (const field of ['forge', 'owner', 'repo', 'number', 'role', 'planner', 'dry_run'] as const) {
+    if (known[field] === wanted[field]) continue;
+    throw new Refused(
+      'idempotency_key_reused',
+      `the key '${wanted.idempotency_key}' came with ${field} '${known[field]}' before, now with '${wanted[field]}'; use a new key`,
+    );
+  }
 }

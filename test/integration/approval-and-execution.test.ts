@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import type { CoreError } from '#kit/errors.ts';
 import type { DecisionRequest } from '../../services/agentd/agent.ts';
 import { approvalProblem } from '../../services/agentd/execution/approval.ts';
+import { openServices } from '../../services/agentd/main.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import {
   everybody,
@@ -191,6 +192,57 @@ describe('approval and execution', function () {
       expect((await world.agent.run(run.run_id)).status).to.equal('completed');
     });
 
+    it('refuses a wrong checkout, and none at all, before anything runs', async () => {
+      const run = await world.approve(await planned());
+      const options = { run_id: run.run_id, actions: null, dry_run: false, by: everybody };
+      const wrong = await failure(world.agent.execute({ ...options, repo_dir: world.home }, quiet));
+      expect(wrong).to.include({ exitCode: 3 });
+      const none = await failure(world.agent.execute({ ...options, repo_dir: null }, quiet));
+      expect(none).to.include({ code: 'repo_dir_required', exitCode: 3 });
+      expect((await world.agent.run(run.run_id)).execution).to.equal(null);
+    });
+
+    it('goes on with the approvals it has after a person stopped it in the middle', async () => {
+      const run = await world.approve(await planned());
+      const stop = new AbortController();
+      const progress = ({ step, state }: { step: string; state: string }) => {
+        if (step === 'apply_patch' && state === 'succeeded') stop.abort();
+      };
+      const { run_id } = run;
+      const options = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };
+      const stopped = await world.agent.execute(options, { progress, signal: stop.signal });
+      expect(stopped.status).to.equal('partially_completed');
+      const done = await world.agent.resume({ run_id, by: everybody }, quiet);
+      expect(done.status).to.equal('completed');
+    });
+
+    it('writes nothing more once another execution of the run has begun', async () => {
+      const run = await world.approve(await planned());
+      const { run_id } = run;
+      const options = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };
+      let second: Promise<Run> | undefined;
+      const progress = ({ step, state }: { step: string; state: string }) => {
+        if (step !== 'run_validation' || state !== 'started' || second !== undefined) return;
+        // What disposable means: the index and its leases are gone, and nobody knows who is at work.
+        for (const suffix of ['', '-wal', '-shm'])
+          rmSync(join(world.home, `state/index.sqlite${suffix}`), { force: true });
+        const other = openServices({ home: world.home, verbose: false });
+        second = other
+          .agent()
+          .then((agent) => agent.execute(options, quiet))
+          .finally(() => other.close());
+      };
+      const first = await world.agent.execute(options, { ...quiet, progress }).catch((error) => error);
+      await second;
+      expect(first).to.include({ code: 'execution_superseded' });
+      const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(
+        ({ head }) => head === run.plan!.target.branch,
+      );
+      expect(pulls).to.have.length(1);
+      await world.close();
+      world = await makeWorld({ vcs: 'git' });
+    });
+
     it('opens no pull request when the validation artifacts are gone', async () => {
       const run = await world.approve(await planned());
       const built = await execute(run, {
@@ -228,6 +280,18 @@ describe('approval and execution', function () {
       expect(new Set(runs.map(({ run_id }) => run_id)).size).to.equal(1);
       const other = await world.agent.createRun({ ...request, idempotency_key: 'event-2' }, quiet.signal);
       expect(other.run_id).to.not.equal(runs[0]!.run_id);
+      const elsewhere = await world.newIssue(withPatch);
+      const reused = await failure(world.agent.createRun({ ...request, number: elsewhere }, quiet.signal));
+      expect(reused).to.include({ code: 'idempotency_key_reused', status: 422 });
+    });
+
+    it('refuses a role that may propose nothing, before it makes a run', async () => {
+      const number = await world.newIssue(withPatch);
+      const refused = await failure(
+        world.agent.planIssue({ ...ref, number, role: 'executor', by: everybody }, quiet),
+      );
+      expect(refused).to.include({ code: 'role_does_not_plan', exitCode: 2 });
+      expect((await world.agent.runs({ limit: 1, ...ref, number })).runs).to.deep.equal([]);
     });
 
     it('proposes nothing but a comment for a role that may only comment', async () => {

@@ -9,6 +9,8 @@ import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { Executors } from './action-executor.ts';
 import { findAction } from './approval.ts';
+import { checkCheckout } from './delivery.ts';
+import { repoDirRequired } from './kinds/commit.ts';
 import { Execution } from './run-actions.ts';
 
 export interface ExecuteOptions {
@@ -46,6 +48,7 @@ export class ExecuteApproved {
       if (target?.branch != null) {
         leases.push(await this.#store.lease(branchLease({ ...target, branch: target.branch })));
       }
+      await this.#checkCheckout(before, selected, options.repo_dir);
       const stop = AbortSignal.any([watch.signal, ...leases.map(({ lost }) => lost)]);
       const executors = await this.#executors(before);
       const execution_id = randomUUID();
@@ -54,15 +57,35 @@ export class ExecuteApproved {
         return [started(run, execution_id, selected, options, this.#policy)];
       });
       crashPoint('execute.started');
-      const execution = new Execution(this.#store, executors, options, { ...watch, signal: stop });
-      const stopped = await execution.runAll(selected);
+      const execution = new Execution(
+        this.#store,
+        executors,
+        { ...options, execution_id },
+        { ...watch, signal: stop },
+      );
+      await execution.runAll(selected);
       crashPoint('execute.before_finish');
-      const run = await this.#store.append(options.run_id, (now) => finished(now, execution_id, stopped));
+      const run = await this.#store.append(options.run_id, (now) => finished(now, execution_id));
       await this.#store.writeViews(options.run_id);
       return run;
     } finally {
       for (const held of leases) held.release();
     }
+  }
+
+  /** Before the first action, so that nobody waits for a validation to learn that a folder was mistyped. */
+  async #checkCheckout(run: Run, selected: readonly string[], repoDir: string | null): Promise<void> {
+    const { target } = run.plan ?? {};
+    if (target?.branch == null) return;
+    if (repoDir !== null) return checkCheckout(repoDir, target.push_url);
+    const delivers = run.actions.some(
+      ({ definition, approval, state }) =>
+        definition.kind === 'commit' &&
+        approval === 'approved' &&
+        state !== 'succeeded' &&
+        selected.includes(definition.action_id),
+    );
+    if (delivers) throw repoDirRequired();
   }
 }
 
@@ -109,9 +132,11 @@ function started(
   };
 }
 
-function finished(run: Run, execution_id: string, stopped: 'cancelled' | null): NewEvent[] {
+function finished(run: Run, execution_id: string): NewEvent[] {
+  if (run.execution?.execution_id !== execution_id) return [];
   const succeeded = run.actions.filter(({ state }) => state === 'succeeded').length;
   const message = `${succeeded} of ${run.actions.length} actions succeeded`;
+  const stopped = run.cancelling ? 'cancelled' : null;
   const events: NewEvent[] = [{ type: 'execution_finished', data: { execution_id, stopped, message } }];
   if (run.cancelling) events.push({ type: 'run_cancelled', data: { message } });
   return events;

@@ -1,9 +1,9 @@
 import { crashPoint } from '#kit/crash-point.ts';
-import { CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import { Conflict, CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { ActionDefinition, ActionKind, ActionOf } from '../action.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
 import { actionDigest } from '../planning/digest.ts';
-import type { DataOf } from '../runs/event.ts';
+import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
@@ -22,6 +22,7 @@ type ProblemOutcome = DataOf<'action_refused'>['outcome'];
 /** What an execution runs under. */
 export interface ExecutionScope {
   readonly run_id: string;
+  readonly execution_id: string;
   readonly repo_dir: string | null;
   readonly dry_run: boolean;
 }
@@ -43,8 +44,8 @@ export class Execution {
     this.#watch = watch;
   }
 
-  /** @returns why it ended early; null when every selected action had its turn */
-  async runAll(selected: readonly string[]): Promise<'cancelled' | null> {
+  /** Ends early when the run is cancelled or its person stops it; what was selected and had no turn stays as it was. */
+  async runAll(selected: readonly string[]): Promise<void> {
     const polling = setInterval(() => void this.#lookForCancel(), 250);
     const abort = () => this.#cancel.abort();
     this.#watch.signal.addEventListener('abort', abort, { once: true });
@@ -52,14 +53,25 @@ export class Execution {
     try {
       for (const id of selected) {
         await this.#lookForCancel();
-        if (this.#cancel.signal.aborted) return 'cancelled';
+        if (this.#cancel.signal.aborted) return;
         await this.#turn(id);
       }
-      return this.#cancel.signal.aborted ? 'cancelled' : null;
     } finally {
       clearInterval(polling);
       this.#watch.signal.removeEventListener('abort', abort);
     }
+  }
+
+  /** Only while this execution is the run's newest: whoever lost the lease without noticing writes nothing more. */
+  #append(decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
+    const { run_id, execution_id } = this.#options;
+    return this.#store.append(run_id, (run) => {
+      if (run.execution?.execution_id === execution_id && !run.execution.finished) return decide(run);
+      throw new Conflict(
+        'execution_superseded',
+        `another execution of run ${run_id} has begun; this one ends`,
+      );
+    });
   }
 
   async #lookForCancel(): Promise<void> {
@@ -150,7 +162,7 @@ export class Execution {
   ): Promise<{ refused: null; intent: Intent } | { refused: string; intent: null }> {
     let refused: string | null = null;
     let intent: Intent | null = null;
-    await this.#store.append(this.#options.run_id, (run) => {
+    await this.#append((run) => {
       const problem = approvalProblem(findAction(run, actionId), nowFor(run));
       if (problem !== null || run.cancelling) {
         const outcome = {
@@ -183,8 +195,10 @@ export class Execution {
         await this.#record(intent.action_id, 'unknown', failure(error), false);
         return this.#settle(executor, intent, intent.action_id);
       }
-      await this.#record(intent.action_id, 'failed', failure(error), false);
-      return { state: 'failed', message: messageOf(error) };
+      // Stopped by a person before it had an effect: to be done again, not a failure.
+      const state = error instanceof Interrupted ? 'unknown' : 'failed';
+      await this.#record(intent.action_id, state, failure(error), false);
+      return { state, message: messageOf(error) };
     }
     crashPoint(`execute.effect.${kind}`);
     return this.#recordEffect(intent.action_id, effect, false);
@@ -259,7 +273,7 @@ export class Execution {
   async #recordRehearsal(action: ActionDefinition) {
     this.#rehearsed.add(action.action_id);
     const outcome = { code: undefined, message: 'every check passed; nothing was done', facts: {} };
-    await this.#store.append(this.#options.run_id, () => [
+    await this.#append(() => [
       {
         type: 'action_result',
         data: {
@@ -278,7 +292,7 @@ export class Execution {
   async #recordEffect(actionId: string, effect: Effect, reconciled: boolean) {
     const state = effect.succeeded ? ('succeeded' as const) : ('failed' as const);
     const outcome = { code: effect.code, message: effect.message, facts: { ...effect.facts } };
-    await this.#store.append(this.#options.run_id, () => [
+    await this.#append(() => [
       {
         type: 'action_result',
         data: { action_id: actionId, state, rehearsal: false, reconciled, outcome, vcs: effect.vcs },
@@ -294,7 +308,7 @@ export class Execution {
     outcome: ProblemOutcome,
     reconciled: boolean,
   ): Promise<void> {
-    await this.#store.append(this.#options.run_id, () => [
+    await this.#append(() => [
       {
         type: 'action_result',
         data: { action_id: actionId, state, rehearsal: false, reconciled, outcome, vcs: null },
@@ -303,7 +317,7 @@ export class Execution {
   }
 
   async #refuse(action: ActionDefinition, state: 'refused' | 'blocked', outcome: ProblemOutcome) {
-    await this.#store.append(this.#options.run_id, () => [
+    await this.#append(() => [
       { type: 'action_refused', data: { action_id: action.action_id, state, outcome } },
     ]);
     return { state, message: outcome.message };

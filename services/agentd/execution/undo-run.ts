@@ -67,7 +67,7 @@ export class UndoRun {
     executors: Executors,
     watch: Watch,
   ): Promise<UndoResult> {
-    const run = await this.#store.append(runId, () => [
+    const run = await this.#append(runId, undo_id, [
       { type: 'undo_intent', data: { undo_id, action_id, facts: {} } },
     ]);
     const state = findAction(run, action_id);
@@ -77,7 +77,7 @@ export class UndoRun {
     crashPoint(`undo.intent.${kind}`);
     const result = await this.#try(executors, run, state, watch);
     crashPoint(`undo.effect.${kind}`);
-    await this.#store.append(runId, () => [{ type: 'undo_result', data: { undo_id, action_id, ...result } }]);
+    await this.#append(runId, undo_id, [{ type: 'undo_result', data: { undo_id, action_id, ...result } }]);
     crashPoint(`undo.result.${kind}`);
     const shown = result.state === 'undone' ? 'succeeded' : result.state === 'kept' ? 'info' : 'failed';
     watch.progress({
@@ -88,6 +88,14 @@ export class UndoRun {
       duration_ms: performance.now() - clock,
     });
     return result;
+  }
+
+  /** Only while this undo is the run's newest: whoever lost the lease without noticing writes nothing more. */
+  #append(runId: string, undoId: string, events: readonly NewEvent[]): Promise<Run> {
+    return this.#store.append(runId, (run) => {
+      if (run.undo?.undo_id === undoId && !run.undo.finished) return events;
+      throw new Conflict('undo_superseded', `another undo of run ${runId} has begun; this one ends`);
+    });
   }
 
   async #try(executors: Executors, run: Run, state: ActionState, watch: Watch): Promise<UndoResult> {

@@ -116,6 +116,17 @@ export function roleNamed(config: AgentsConfig, nameOrKey: string): Role {
   );
 }
 
+/** A role that may propose something. @throws InvalidInput (`role_unknown`, `role_does_not_plan`) */
+export function planningRole(config: AgentsConfig, nameOrKey: string): Role {
+  const role = roleNamed(config, nameOrKey);
+  if (role.may_propose.length > 0) return role;
+  const choices = config.roles.filter(({ may_propose }) => may_propose.length > 0).map(({ name }) => name);
+  throw new InvalidInput(
+    'role_does_not_plan',
+    `role ${role.name} may propose no action, so it cannot plan; ${choices.join(', ')} can`,
+  );
+}
+
 /** Which planner plans: the one asked for, else the configured default. */
 export function plannerFor(config: AgentsConfig, asked?: PlannerName): PlannerName {
   const { default: preset, endpoint } = config.planner;

@@ -75,7 +75,10 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     case 'approval_recorded': {
       const { action_id, approval } = event.data;
       const state = approval.decision === 'approve' ? 'approved' : 'rejected';
-      return settled(run, withAction(run, action_id, { approval: state, decision: approval }));
+      return settled(
+        run,
+        decided(withAction(run, action_id, { approval: state, decision: approval }), action_id),
+      );
     }
     case 'execution_started':
       return startExecution(run, event.data);
@@ -124,6 +127,15 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     default:
       return unknownEvent(event);
   }
+}
+
+/** What was refused for want of this decision waits again. */
+function decided(actions: readonly ActionState[], actionId: string): readonly ActionState[] {
+  return actions.map((action) =>
+    action.definition.action_id === actionId && (action.state === 'refused' || action.state === 'blocked')
+      ? { ...action, state: 'pending', outcome: null }
+      : action,
+  );
 }
 
 function unknownEvent(event: never): never {

@@ -108,7 +108,7 @@ function restoreLines(run: Run, manifest: Omit<RecoveryManifest, 'restore'>): st
       ),
     );
   }
-  const checkout = run.execution?.repo_dir ?? null;
+  const checkout = text(fact(run, 'commit', 'repo_dir'));
   if (delivered_ref !== null && checkout !== null && commit !== null) {
     lines.push(line('git', '-C', checkout, 'update-ref', '-d', delivered_ref, commit));
   }

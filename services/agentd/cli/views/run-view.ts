@@ -71,8 +71,9 @@ export function resultLines(run: Run, terminal: Terminal): string[] {
     if (definition.kind === 'commit') {
       rows.push(['commit', `${fact(facts, 'commit').slice(0, 12)} on ${definition.target.branch ?? ''}`]);
       const delivered = fact(facts, 'delivered_ref');
-      if (delivered !== '' && run.execution?.repo_dir)
-        rows.push(['checkout', `${run.execution.repo_dir} has ${delivered.replace('refs/heads/', '')}`]);
+      const checkout = fact(facts, 'repo_dir');
+      if (delivered !== '' && checkout !== '')
+        rows.push(['checkout', `${checkout} has ${delivered.replace('refs/heads/', '')}`]);
     }
     if (definition.kind === 'push_branch') rows.push(['remote', definition.params.push_url]);
     if (definition.kind === 'open_pull_request')

@@ -37,10 +37,7 @@ export function commit(workspace: RunWorkspace): ActionExecutor<'commit'> {
   return {
     async check(step) {
       if (step.repo_dir === null) {
-        throw new Refused(
-          'repo_dir_required',
-          'commit delivers the branch into your checkout; name it with --repo-dir',
-        );
+        throw repoDirRequired();
       }
       await checkCheckout(step.repo_dir, step.action.target.push_url);
       await workspace.ensureTree();
@@ -75,4 +72,11 @@ export function commit(workspace: RunWorkspace): ActionExecutor<'commit'> {
 function deliveredTo(step: Step<'commit'>): string | null {
   const dir = step.state.outcome?.facts.repo_dir;
   return typeof dir === 'string' ? dir : null;
+}
+
+export function repoDirRequired(): Refused {
+  return new Refused(
+    'repo_dir_required',
+    'commit delivers the branch into your checkout; name it with --repo-dir',
+  );
 }
