@@ -105,7 +105,7 @@ describe('core and bad input', () => {
     await place.git('-C', other, 'remote', 'add', 'origin', 'https://example.org/else/where.git');
     for (const [folder, code] of [
       [place.folder, 'not_a_repository'],
-      [join(place.folder, 'absent'), 'not_a_repository'],
+      [join(place.folder, 'absent'), 'checkout_not_found'],
       [other, 'remote_mismatch'],
     ] as const) {
       const { exitCode, stdout, stderr } = await place.core(
@@ -117,7 +117,9 @@ describe('core and bad input', () => {
       expect(`${stdout}${stderr}`, folder).to.match(
         code === 'remote_mismatch' ? /remote/ : /repository|checkout|folder/,
       );
-      expect(exitCode, `${folder}: ${stdout}${stderr}`).to.equal(3);
+      const expected = folder.endsWith('absent') ? 4 : 3;
+      expect(exitCode, `${folder}: ${stdout}${stderr}`).to.equal(expected);
+      if (code === 'remote_mismatch') expect(stderr).to.contain(`git -C ${other} remote add core /`);
     }
     expect(await place.git('-C', other, 'status', '--porcelain')).to.equal('');
     expect(await place.git('-C', other, 'branch', '--list', 'core/*')).to.equal('');

@@ -1,3 +1,5 @@
+import { shellWord } from '#kit/shell-word.ts';
+
 /** Command lines for people to type next, as they work from where they are. */
 
 export interface Suggestions {
@@ -11,12 +13,6 @@ export interface Suggestions {
 export function commandLine(suggestions: Suggestions, ...words: readonly string[]): string {
   const home = suggestions.home === undefined ? [] : ['--home', suggestions.home];
   return [suggestions.program, ...[...words, ...home].map(shellWord)].join(' ');
-}
-
-/** One word for a POSIX shell; quoted only where it must be. */
-export function shellWord(word: string): string {
-  if (/^[\w@%+=:,./…-]+$/.test(word)) return word;
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /**

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, Failed, NotFound, Refused } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '../git/git.ts';
 import { personalEnvironment } from '../git/git-environment.ts';
 import { withoutUrlSecrets } from '../git/git-failure.ts';
@@ -22,47 +23,71 @@ function git(args: readonly string[], options: GitOptions): Promise<GitResult> {
  * @throws NotFound `checkout_not_found`, Refused `not_a_repository` or `remote_mismatch` naming the remotes found
  */
 export async function checkCheckout(repoDir: string, pushUrl: string): Promise<void> {
-  const gitDir = await gitDirOf(repoDir);
+  await checkedGitDir(repoDir, pushUrl);
+}
+
+/**
+ * The git folder of the checkout, its remote checked. All that follows happens in that folder: a link on the way to the
+ * checkout may lead elsewhere a moment later.
+ */
+async function checkedGitDir(repoDir: string, pushUrl: string): Promise<string> {
+  const top = realFolder(repoDir);
+  const gitDir = await gitDirOf(top);
   const listed = await git(['config', '--list', '-z', '--includes'], { gitDir, env: personalOverrides() });
   const remotes = remoteUrls(parseConfigList(listed.stdout));
-  if (remotes.some(({ url }) => url === pushUrl)) return;
-  const folder = await topOf(repoDir);
-  if (remotes.some(({ url }) => sameRemote(url, pushUrl, folder))) return;
+  if (remotes.some(({ url }) => url === pushUrl)) return gitDir;
+  const folder = await topOf(top);
+  if (remotes.some(({ url }) => sameRemote(url, pushUrl, folder))) return gitDir;
   const found = remotes.map(({ name, url }) => `${name} is ${withoutUrlSecrets(url)}`).join(', ');
   throw new Refused(
     'remote_mismatch',
     `no remote of ${repoDir} is ${withoutUrlSecrets(pushUrl)}, which was approved; ${found || 'it has no remote'}`,
-    { hint: `name the checkout of that repository with --repo-dir, or add the remote to it` },
+    {
+      hint: `name the checkout of that repository with --repo-dir, or tell this one about it:\ngit -C ${shellWord(repoDir)} remote add core ${shellWord(withoutUrlSecrets(pushUrl))}`,
+    },
   );
 }
 
 /**
  * Makes `ref` in the checkout, at a commit of the clone. A ref that is there already at that commit is what was wanted.
- * @throws Conflict `ref_exists`
+ * @throws Conflict `ref_exists`, and what `checkCheckout` throws
  */
-export async function deliver(repoDir: string, cloneDir: string, ref: string, commit: string): Promise<void> {
-  const gitDir = await gitDirOf(repoDir);
+export async function deliver(
+  repoDir: string,
+  pushUrl: string,
+  cloneDir: string,
+  ref: string,
+  commit: string,
+): Promise<void> {
+  const gitDir = await checkedGitDir(repoDir, pushUrl);
   const present = await refCommit(gitDir, ref);
   if (present === commit) return;
   if (present !== null) throw exists(repoDir, ref, present);
   const source = await refCarrying(join(cloneDir, '.git'), commit);
   // fetch-pack moves objects alone: it knows no remotes, no insteadOf, no tags, no FETCH_HEAD, and runs no maintenance.
-  await git(['fetch-pack', '--quiet', '--upload-pack=git-upload-pack', join(cloneDir, '.git'), source], {
-    gitDir,
-  });
+  const fetch = ['fetch-pack', '--quiet', '--upload-pack=git-upload-pack', join(cloneDir, '.git'), source];
+  await git([...fetchSettings, ...fetch], { gitDir });
   await checkComplete(gitDir, commit);
   crashPoint('delivery.fetched');
   await createRef(gitDir, repoDir, ref, commit);
 }
+
+/** Some versions of git crash when they check a small fetch that is kept as a pack. */
+const fetchSettings = ['-c', 'fetch.fsckObjects=false', '-c', 'fetch.unpackLimit=100'];
 
 export interface Withdrawal {
   readonly state: 'undone' | 'kept' | 'failed';
   readonly message: string;
 }
 
-/** Deletes the delivered ref, if it is still at `commit` and not checked out. */
-export async function withdraw(repoDir: string, ref: string, commit: string): Promise<Withdrawal> {
-  const gitDir = await gitDirOf(repoDir);
+/** Deletes the delivered ref, if it is still at `commit` and not checked out. @throws what `checkCheckout` throws */
+export async function withdraw(
+  repoDir: string,
+  pushUrl: string,
+  ref: string,
+  commit: string,
+): Promise<Withdrawal> {
+  const gitDir = await checkedGitDir(repoDir, pushUrl);
   const present = await refCommit(gitDir, ref);
   if (present === null) return { state: 'undone', message: `${ref} is gone from ${repoDir} already` };
   if (present !== commit) {
@@ -78,14 +103,20 @@ export async function withdraw(repoDir: string, ref: string, commit: string): Pr
   return { state: 'failed', message: `${ref} cannot be deleted in ${repoDir}: ${deleted.stderr.trim()}` };
 }
 
-async function gitDirOf(repoDir: string): Promise<string> {
-  if (!existsSync(repoDir)) {
+function realFolder(repoDir: string): string {
+  try {
+    return realpathSync(repoDir);
+  } catch (cause) {
     throw new NotFound('checkout_not_found', `there is no folder ${repoDir}`, {
+      cause,
       hint: 'name a checkout of the repository with --repo-dir',
     });
   }
+}
+
+async function gitDirOf(repoDir: string): Promise<string> {
   const found = await git(['rev-parse', '--absolute-git-dir'], { cwd: repoDir, accept: [128] });
-  if (found.exitCode === 0) return found.stdout.toString('utf8').replace(/\n$/, '');
+  if (found.exitCode === 0) return realpathSync(found.stdout.toString('utf8').replace(/\n$/, ''));
   throw new Refused('not_a_repository', `${repoDir} is not a git repository: ${found.stderr.trim()}`, {
     hint: 'name a checkout of the repository with --repo-dir',
   });

@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
 import { type Cell, table } from '../layout.ts';
@@ -8,15 +10,17 @@ import type { ForgePullRequest, Ref } from '../services.ts';
 import { commandLine } from '../suggestion.ts';
 import { visibleLine, visibleLines } from '../terminal-text.ts';
 import { paintPatch } from '../views/diff-view.ts';
-import { stepLines } from '../views/next-steps.ts';
+import { type NextStep, stepLines } from '../views/next-steps.ts';
 import { quoted } from '../views/plan-view.ts';
 
 /** The desk of the local forge: repositories, issues and pull requests in a folder. */
 
 export type ListState = 'open' | 'closed' | 'all';
 
-export async function forgeInit(context: CommandContext, ref: Ref, from: string | null): Promise<number> {
+/** @param given `--from`, as seen from the folder in which it was typed */
+export async function forgeInit(context: CommandContext, ref: Ref, given: string | null): Promise<number> {
   const { terminal, suggestions } = context;
+  const from = given === null ? null : resolve(given);
   const desk = await context.services.localForge();
   const made = await desk.init({ ...ref, from });
   if (context.json) writeJson(terminal, { ...ref, ...made });
@@ -29,7 +33,7 @@ export async function forgeInit(context: CommandContext, ref: Ref, from: string 
       `  remote  ${visibleLine(made.clone_url)}`,
       ...stepLines(
         [
-          { label: 'clone', command: `git clone ${visibleLine(made.clone_url)}` },
+          checkoutStep(from, made.clone_url),
           {
             label: 'issue',
             command: commandLine(
@@ -51,6 +55,13 @@ export async function forgeInit(context: CommandContext, ref: Ref, from: string 
     terminal.out(`${lines.join('\n')}\n`);
   }
   return exitCodes.done;
+}
+
+/** How a checkout comes to know the repository: it is delivered only to one that does. */
+function checkoutStep(from: string | null, url: string): NextStep {
+  if (from === null || !existsSync(join(from, '.git')))
+    return { label: 'clone', command: `git clone ${shellWord(url)}` };
+  return { label: 'connect', command: `git -C ${shellWord(from)} remote add core ${shellWord(url)}` };
 }
 
 export interface IssueNewOptions {

@@ -18,7 +18,7 @@ export interface Source {
 
 /**
  * What a new forge repository takes over from a person's repository.
- * @throws InvalidInput `source_not_a_repository`, `source_is_shallow`, `source_without_branch`
+ * @throws InvalidInput `source_not_a_repository`, `source_is_shallow`, `source_is_empty`
  */
 export async function inspectSource(from: string): Promise<Source> {
   // Not the repository that happens to lie around this folder.
@@ -37,7 +37,11 @@ export async function inspectSource(from: string): Promise<Source> {
   const branches = listed === '' ? [] : listed.split('\n');
   const head = await git(['symbolic-ref', '--quiet', '--short', 'HEAD'], { ...options, accept: [1] });
   const current = head.stdout.toString('utf8').trim();
-  if (branches.length === 0) return { default_branch: current || 'main', object_format: objectFormat };
+  if (branches.length === 0) {
+    throw new InvalidInput('source_is_empty', `${from} has no branch with a commit to take over`, {
+      hint: 'commit something there first, or leave --from out for an empty repository',
+    });
+  }
   const choice = [current, 'main', 'master'].find((name) => branches.includes(name)) ?? branches[0]!;
   checkBranch(choice);
   return { default_branch: choice, object_format: objectFormat };

@@ -73,10 +73,12 @@ describe('the desk of the local forge', () => {
     addBranch(source, 'main', { 'b.txt': 'b\n' });
     gitIn(folder, ['clone', '--quiet', '--depth=1', `file://${source}`, 'shallow']);
     mkdirSync(join(folder, 'plain'));
+    gitIn(folder, ['init', '--quiet', '--initial-branch=trunk', 'unborn']);
     for (const [from, code] of [
       ['shallow', 'source_is_shallow'],
       ['plain', 'source_not_a_repository'],
       ['absent', 'source_not_a_repository'],
+      ['unborn', 'source_is_empty'],
       ['shallow/.git/objects', 'source_not_a_repository'],
     ] as const) {
       expect(await failure(desk.init({ ...ref, from: join(folder, from) })), from).to.include({
@@ -88,10 +90,7 @@ describe('the desk of the local forge', () => {
     expect(existsSync(join(folder, 'forge/demo/hello'))).to.equal(false);
   });
 
-  it('takes over a repository without a commit and one with a detached HEAD', async () => {
-    gitIn(folder, ['init', '--quiet', '--initial-branch=trunk', 'unborn']);
-    const unborn = await desk.init({ owner: 'demo', repo: 'unborn', from: join(folder, 'unborn') });
-    expect(unborn.default_branch).to.equal('trunk');
+  it('takes over a repository with a detached HEAD', async () => {
     const source = makeBareRepository(folder, 'source.git');
     gitIn(folder, ['clone', '--quiet', source, 'detached']);
     gitIn(join(folder, 'detached'), ['checkout', '--quiet', '--detach']);
@@ -177,6 +176,19 @@ describe('the desk of the local forge', () => {
     expect(await failure(desk.mergePullRequest(ref, number))).to.include({ code: 'pull_request_not_open' });
     expect(await desk.listPullRequests(ref, 'open')).to.deep.equal([]);
     expect(await desk.listPullRequests(ref, 'closed')).to.have.length(1);
+  });
+
+  it('closes the issues that a merged pull request says it closes, and no other', async () => {
+    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    const { clone_url } = await forge.repository(ref);
+    const closed = (await issueBy('mira')).number;
+    const mentioned = (await issueBy('mira')).number;
+    addBranch(clone_url, 'core/1-a', { 'a.txt': 'one\n' });
+    const body = `It does not say Closes #${mentioned}.\n\nCloses #${closed}\nCloses #4711\n`;
+    const { number } = await forge.openPullRequest(ref, { title: 'x', body, head: 'core/1-a', base: 'main' });
+    await desk.mergePullRequest(ref, number, 'mira');
+    expect((await forge.issue(ref, closed)).state).to.equal('closed');
+    expect((await forge.issue(ref, mentioned)).state).to.equal('open');
   });
 
   it('refuses to merge what conflicts, and names the files', async () => {

@@ -49,7 +49,7 @@ export class LocalForgeDesk {
 
   /**
    * Makes a repository, empty or with the branches and tags of the git repository `from`.
-   * @throws Conflict `repository_exists`, InvalidInput `source_not_a_repository`, `source_is_shallow`
+   * @throws Conflict `repository_exists`, InvalidInput `source_not_a_repository`, `source_is_shallow`, `source_is_empty`
    */
   async init(request: RepositoryRef & { readonly from: string | null }): Promise<{
     clone_url: string;
@@ -186,6 +186,10 @@ export class LocalForgeDesk {
     // The merge is in git now: that is what counts, even if somebody closed the pull request meanwhile.
     const end: EndRecord = { state: 'merged', by, at, commit: made ? commit : null };
     await writeRecord(endPath(folder, 'pulls', number), end);
+    for (const closed of closedBy(pull.body)) {
+      if ((await readIssue(folder, closed)) === null) continue;
+      await writeRecordOnce(endPath(folder, 'issues', closed), { state: 'closed', by, at, commit: null });
+    }
     return { commit, into: pull.base };
   }
 
@@ -220,4 +224,11 @@ export class LocalForgeDesk {
     }
     return { login, association: decode(oneOf(associations), association, 'association'), bot: false };
   }
+}
+
+/** Numbers of the issues that a pull request closes: `Closes #7` on a line of its own, as forges read it. */
+function closedBy(body: string): number[] {
+  return [...body.matchAll(/^(?:closes|fixes|resolves) #([1-9]\d{0,8})\s*$/gim)].map(([, number]) =>
+    Number(number),
+  );
 }
