@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import type { CoreError } from '#kit/errors.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { makeRepository, repositoryAt, type TestRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -225,17 +226,12 @@ describe('what a repository may be', function () {
     const place = await placeOf(source);
     const other = await placeOf(source);
     const run = await planned(place);
-    const wrong = await place.execute(run, other.checkout.dir);
-    expect(outcomeOf(wrong, 'commit').code).to.equal('remote_mismatch');
-    expect(outcomeOf(wrong, 'commit').message).to.contain(other.remote.dir).and.to.contain(place.remote.dir);
-    expect(statesOf(wrong)).to.include({
-      commit: 'refused',
-      push_branch: 'blocked',
-      open_pull_request: 'blocked',
-    });
+    const wrong = await refusalOf(place.execute(run, other.checkout.dir));
+    expect(wrong.code).to.equal('remote_mismatch');
+    expect(wrong.message).to.contain(other.remote.dir).and.to.contain(place.remote.dir);
     expect(other.changes()).to.deep.equal([]);
     expect(place.remoteBranches()).to.deep.equal(['refs/heads/main']);
-    await expectVerified(world, wrong);
+    await expectVerified(world, run);
     const command = await world.command(['execute-approved', run.run_id, '--repo-dir', other.checkout.dir]);
     expect(command.code).to.equal(3);
     const right = await place.execute(run);
@@ -251,7 +247,7 @@ describe('what a repository may be', function () {
       [join(nowhere, 'absent'), 'checkout_not_found'],
       [null, 'repo_dir_required'],
     ] as const) {
-      expect(outcomeOf(await place.execute(run, dir), 'commit').code).to.equal(code);
+      expect((await refusalOf(place.execute(run, dir))).code).to.equal(code);
     }
     expect(fingerprint(nowhere)).to.deep.equal({});
     expect(place.remoteBranches()).to.deep.equal(['refs/heads/main']);
@@ -416,3 +412,10 @@ describe('what a repository may be', function () {
     });
   });
 });
+
+async function refusalOf(promise: Promise<unknown>): Promise<CoreError> {
+  return promise.then(
+    () => expect.fail('it went through'),
+    (error) => error,
+  );
+}

@@ -53,7 +53,7 @@ const executed: NewEvent[] = [
   resulted(
     ids.commit!,
     { vcs: { ...vcs, operation_id: 'op2' } },
-    { commit, tree: 't', delivered_ref: 'refs/heads/core/1-x' },
+    { commit, tree: 't', delivered_ref: 'refs/heads/core/1-x', repo_dir: "/home/mira's/hello" },
   ),
   intended(ids.push_branch!),
   resulted(ids.push_branch!, {}, { branch: 'core/1-x', commit, remote: '/srv/hello.git' }),
