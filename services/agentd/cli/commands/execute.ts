@@ -2,6 +2,7 @@ import { exitCodes } from '#kit/errors.ts';
 import { runView as runJson } from '../../http/run-view.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { type CommandContext, watched } from '../command-context.ts';
+import { failedStep } from '../failed-validation.ts';
 import { writeJson } from '../json-output.ts';
 import { actionNamed } from '../selection.ts';
 import { runView } from '../views/run-view.ts';
@@ -35,7 +36,7 @@ export async function executeApproved(
       watch,
     ),
   );
-  writeRun(context, run);
+  await writeRun(context, run);
   return executionExitCode(run, selected);
 }
 
@@ -45,7 +46,7 @@ export async function resume(context: CommandContext, id: string): Promise<numbe
   const run_id = (await agent.run(id)).run_id;
   const by = await services.person();
   const run = await watched(context, (watch) => agent.resume({ run_id, by }, watch));
-  writeRun(context, run);
+  await writeRun(context, run);
   return executionExitCode(run, []);
 }
 
@@ -71,9 +72,13 @@ function wasRefused({ state }: ActionState): boolean {
   return state === 'refused' || state === 'blocked';
 }
 
-function writeRun(context: CommandContext, run: Run): void {
-  const { terminal, suggestions } = context;
+async function writeRun(context: CommandContext, run: Run): Promise<void> {
+  const { terminal, suggestions, verbose } = context;
   if (context.json) writeJson(terminal, runJson(run));
-  // On one screen the progress has told already what became of each action.
-  else terminal.out(runView(run, terminal, suggestions, terminal.outIsTerminal && terminal.errIsTerminal));
+  else {
+    // On one screen the progress has told already what became of each action.
+    const brief = terminal.outIsTerminal && terminal.errIsTerminal;
+    const failed = await failedStep(context, run);
+    terminal.out(runView(run, terminal, suggestions, { brief, verbose, failed }));
+  }
 }

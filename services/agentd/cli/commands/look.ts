@@ -4,6 +4,7 @@ import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
 import type { CommandContext } from '../command-context.ts';
+import { failedStep } from '../failed-validation.ts';
 import { writeJson } from '../json-output.ts';
 import { actionNamed } from '../selection.ts';
 import { actionDetail, actionsView } from '../views/actions-view.ts';
@@ -18,7 +19,7 @@ export async function show(
   id: string,
   options: { readonly recovery?: boolean },
 ): Promise<number> {
-  const { terminal, suggestions } = context;
+  const { terminal, suggestions, verbose } = context;
   const agent = await context.services.agent();
   const run = await agent.run(id);
   if (options.recovery === true) {
@@ -28,7 +29,7 @@ export async function show(
     return exitCodes.done;
   }
   if (context.json) writeJson(terminal, runJson(run));
-  else terminal.out(runView(run, terminal, suggestions));
+  else terminal.out(runView(run, terminal, suggestions, { verbose, failed: await failedStep(context, run) }));
   return exitCodes.done;
 }
 
@@ -44,8 +45,11 @@ export async function actions(
   const chosen = names.length === 0 ? run.actions : names.map((name) => actionNamed(run, name));
   if (context.json)
     writeJson(terminal, { run_id: run.run_id, status: run.status, actions: chosen.map(actionJson) });
-  else if (names.length === 0) terminal.out(actionsView(run, terminal, suggestions));
-  else terminal.out(chosen.map((action) => actionDetail(action, terminal)).join('\n'));
+  else if (names.length === 0) terminal.out(actionsView(run, terminal, suggestions, context.verbose));
+  else {
+    const failed = await failedStep(context, run);
+    terminal.out(chosen.map((action) => actionDetail(action, terminal, failed)).join('\n'));
+  }
   return exitCodes.done;
 }
 

@@ -16,13 +16,13 @@ export interface PlanIssueOptions {
 }
 
 export async function planIssue(context: CommandContext, options: PlanIssueOptions): Promise<number> {
-  const { services, terminal, suggestions } = context;
+  const { services, terminal, suggestions, verbose } = context;
   const agent = await services.agent();
   const by = await services.person();
   const { dryRun = false, ...request } = options;
   const run = await watched(context, (watch) => agent.planIssue({ ...request, dry_run: dryRun, by }, watch));
   if (context.json) writeJson(terminal, runJson(run));
-  else if (run.plan === null) terminal.out(runView(run, terminal, suggestions));
-  else terminal.out(planView(run, terminal, suggestions, await services.approvalDays()));
+  else if (run.plan === null) terminal.out(runView(run, terminal, suggestions, { verbose }));
+  else terminal.out(planView(run, terminal, suggestions, await services.approvalDays(), verbose));
   return run.plan === null ? exitCodes.failed : exitCodes.done;
 }

@@ -1,17 +1,19 @@
 import type { ActionState, Run } from '../../runs/run.ts';
+import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
 import { until } from '../moments.ts';
 import type { Suggestions } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 import { actionText, riskPaint, riskWord } from './action-text.ts';
+import { failedStepLines } from './failed-step-view.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { headLines, noticeLines, quoted, underGates } from './plan-view.ts';
 
 /** Every action with the digest that an approval names. */
-export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestions): string {
+export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestions, verbose = false): string {
   const lines = [...headLines(run, terminal), '', ...digestLines(run, run.actions, terminal), ''];
-  lines.push(...noticeLines(run, terminal));
+  lines.push(...noticeLines(run, terminal, verbose));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }
@@ -46,7 +48,11 @@ export function digestLines(run: Run, actions: readonly ActionState[], terminal:
 }
 
 /** One action in full: what exactly would happen, why, and what led to it. */
-export function actionDetail(action: ActionState, terminal: Terminal): string {
+export function actionDetail(
+  action: ActionState,
+  terminal: Terminal,
+  failed: FailedStep | null = null,
+): string {
   const { definition, decision, outcome } = action;
   const { paint } = terminal;
   const lines = [
@@ -84,6 +90,8 @@ export function actionDetail(action: ActionState, terminal: Terminal): string {
   for (const [name, text] of longTexts(definition.params)) {
     lines.push(`  ${paint.dim(name)}`, ...quoted(text, terminal));
   }
+  if (failed !== null && definition.kind === 'run_validation')
+    lines.push('', ...failedStepLines(failed, terminal));
   return `${lines.join('\n')}\n`;
 }
 

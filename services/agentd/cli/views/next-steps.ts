@@ -29,7 +29,7 @@ export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
     case 'failed':
       return run.plan === null
         ? [again]
-        : [...decideOrExecute(run, suggestions), ...(started(run) ? [undo] : [])];
+        : [...decideOrExecute(run, suggestions, again), ...(started(run) ? [undo] : [])];
     case 'completed':
       return [
         { label: 'recovery', command: command('show', id, '--recovery') },
@@ -66,12 +66,14 @@ export function stepLines(steps: readonly NextStep[], terminal: Terminal): strin
   return lines;
 }
 
-function decideOrExecute(run: Run, suggestions: Suggestions): NextStep[] {
+function decideOrExecute(run: Run, suggestions: Suggestions, again: NextStep): NextStep[] {
   const id = shortRunId(run.run_id);
   const command = (...words: string[]) => commandLine(suggestions, ...words);
-  const open = run.actions.filter(({ state }) => ['pending', 'refused', 'blocked'].includes(state));
+  const dead = deadActions(run);
+  const alive = run.actions.filter(({ definition }) => !dead.has(definition.action_id));
+  const open = alive.filter(({ state }) => ['pending', 'refused', 'blocked'].includes(state));
   const waiting = open.filter(({ approval }) => approval === 'required');
-  const ready = run.actions.filter(
+  const ready = alive.filter(
     ({ approval, state }) =>
       approval === 'approved' && ['pending', 'refused', 'blocked', 'failed', 'unknown'].includes(state),
   );
@@ -89,11 +91,25 @@ function decideOrExecute(run: Run, suggestions: Suggestions): NextStep[] {
     waiting.length === 0
       ? []
       : [{ label: 'approve', command: command('approve', id, '--gate', waiting[0]!.definition.gate) }];
-  if (ready.length > 0) return [execute, ...approve];
+  const look: NextStep = {
+    label: 'look',
+    command: needsCheckout ? command('diff', id) : command('actions', id, '1'),
+  };
+  if (ready.length > 0) return [execute, ...approve, ...(dead.size > 0 ? [again] : [])];
+  if (dead.size > 0) return [again, look, ...approve];
   const details: NextStep = { label: 'details', command: command('actions', id) };
   if (started(run)) return [...approve, details];
-  const look = needsCheckout ? command('diff', id) : command('actions', id, '1');
-  return [{ label: 'look', command: look }, ...approve, details];
+  return [look, ...approve, details];
+}
+
+/** Actions of this run that come to nothing: rejected, or a validation that failed, and all that builds on them. */
+function deadActions(run: Run): ReadonlySet<string> {
+  const dead = new Set<string>();
+  for (const { definition, approval, outcome } of run.actions) {
+    const ended = approval === 'rejected' || outcome?.code === 'validation_failed';
+    if (ended || definition.depends_on.some((id) => dead.has(id))) dead.add(definition.action_id);
+  }
+  return dead;
 }
 
 function started(run: Run): boolean {

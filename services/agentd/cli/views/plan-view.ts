@@ -9,13 +9,19 @@ import { actionText, riskPaint, riskWord } from './action-text.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 
 /** What `plan-issue` shows: where the run stands, each proposed action, and what to type next. */
-export function planView(run: Run, terminal: Terminal, suggestions: Suggestions, expiryDays: number): string {
+export function planView(
+  run: Run,
+  terminal: Terminal,
+  suggestions: Suggestions,
+  expiryDays: number,
+  verbose = false,
+): string {
   const { paint } = terminal;
   const lines = [...headLines(run, terminal), ''];
   lines.push(...actionLines(run, terminal), '');
   const body = onlyComment(run);
   if (body !== null) lines.push('The comment would say:', '', ...quoted(body, terminal), '');
-  lines.push(...noticeLines(run, terminal));
+  lines.push(...noticeLines(run, terminal, verbose));
   lines.push(
     `Nothing was written to the repository. Run ${paint.bold(run.run_id)}, approvals expire ${expiryDays === 1 ? 'in 1 day' : `in ${expiryDays} days`}.`,
   );
@@ -101,8 +107,12 @@ export function underGates(
   return out;
 }
 
-export function noticeLines(run: Run, terminal: Terminal): string[] {
-  const notices = run.plan?.notices ?? [];
+const withoutContext = 'planned without the context service';
+
+/** What planning had to say. That there is no context service is the usual case, told only to who asks for more. */
+export function noticeLines(run: Run, terminal: Terminal, verbose: boolean): string[] {
+  const all = run.plan?.notices ?? [];
+  const notices = verbose ? all : all.filter((notice) => !notice.startsWith(withoutContext));
   const failed = (run.plan?.checks ?? []).filter(({ passed }) => !passed);
   const lines = [
     ...notices.map((notice) => visibleLine(notice)),

@@ -1,19 +1,33 @@
 import type { ActionState, Run } from '../../runs/run.ts';
+import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
 import { age, duration } from '../moments.ts';
 import type { Suggestions } from '../suggestion.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 import { actionText } from './action-text.ts';
+import { failedStepLines } from './failed-step-view.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines, underGates } from './plan-view.ts';
 import { statusPaint } from './status-paint.ts';
 
+export interface RunViewOptions {
+  /** Leaves the actions out. */
+  readonly brief?: boolean;
+  readonly verbose?: boolean;
+  /** What made the validation fail. */
+  readonly failed?: FailedStep | null;
+}
+
 /**
  * One run as it stands: status, what became of each action, what it made, and what to type next.
- * @param brief leaves the actions out
  */
-export function runView(run: Run, terminal: Terminal, suggestions: Suggestions, brief = false): string {
+export function runView(
+  run: Run,
+  terminal: Terminal,
+  suggestions: Suggestions,
+  { brief = false, verbose = false, failed = null }: RunViewOptions = {},
+): string {
   const { paint, symbols } = terminal;
   const when = `${age(run.updated_at, terminal.now())}`;
   const lines = [
@@ -28,7 +42,8 @@ export function runView(run: Run, terminal: Terminal, suggestions: Suggestions, 
     );
   if (run.actions.length > 0 && !brief) lines.push(...stateLines(run, terminal), '');
   lines.push(...resultLines(run, terminal));
-  if (!brief) lines.push(...noticeLines(run, terminal));
+  if (failed !== null) lines.push(...failedStepLines(failed, terminal));
+  if (!brief) lines.push(...noticeLines(run, terminal, verbose));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }
