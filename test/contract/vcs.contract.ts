@@ -1,6 +1,15 @@
 import { execFile, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -8,7 +17,8 @@ import { environment } from '#kit/environment.ts';
 import type { Vcs, Workspace } from '../../services/agentd/execution/vcs.ts';
 import { git } from '../../services/agentd/git/git.ts';
 import { remoteBranch } from '../../services/agentd/git/remote.ts';
-import { makeRepository, repositoryAt } from '../fixtures/repositories/repository.ts';
+import { makeBareRepository, makeRepository, repositoryAt } from '../fixtures/repositories/repository.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { branch, makeScene, publication, type Scene, steps } from './vcs-scene.ts';
 
 /** What every adapter of the Vcs port keeps. */
@@ -238,6 +248,75 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
     );
     expect(opened).to.be.oneOf(['nothing', 'vcs_failed']);
     expect(existsSync(proof)).to.equal(false);
+  });
+
+  const changes: [string, (scene: Scene, ran: string, elsewhere: string) => void][] = [
+    [
+      'a changed address',
+      ({ workspace, remote }, _ran, elsewhere) => {
+        const text = `[url "${elsewhere}"]\n\tinsteadOf = ${remote.dir}\n\tpushInsteadOf = ${remote.dir}\n`;
+        appendFileSync(join(workspace.clone_dir, '.git', 'config'), text);
+      },
+    ],
+    [
+      'a program for the other end',
+      ({ workspace }, ran) => {
+        const text = `[remote "origin"]\n\treceivepack = "touch ${ran}; git-receive-pack"\n`;
+        appendFileSync(join(workspace.clone_dir, '.git', 'config'), text);
+      },
+    ],
+    [
+      'another git folder behind it',
+      ({ workspace }, _ran, elsewhere) => {
+        writeFileSync(join(workspace.clone_dir, '.git', 'commondir'), `${elsewhere}\n`);
+      },
+    ],
+    [
+      'configuration of jj',
+      ({ workspace }, ran) => {
+        const script = `${ran}.sh`;
+        writeFileSync(script, `#!/bin/sh\ntouch ${ran}\nexec git "$@"\n`, { mode: 0o755 });
+        const repo = join(workspace.clone_dir, '.jj', 'repo');
+        mkdirSync(repo, { recursive: true });
+        writeFileSync(join(repo, 'config.toml'), `[git]\nexecutable-path = "${script}"\n`);
+      },
+    ],
+  ];
+  for (const [what, change] of changes) {
+    it(`pushes nowhere else and runs nothing because of ${what}`, async () => {
+      const scene = await built();
+      const { workspace, remote, commit } = scene;
+      const ran = join(temporaryFolder(), 'ran');
+      const elsewhere = makeBareRepository(makeRepository({ own: 'x\n' }));
+      const refs = elsewhere.git('for-each-ref');
+      change(scene, ran, elsewhere.dir);
+      expect(await codeOf(vcs.publish(workspace, publication(commit)))).to.equal('clone_changed');
+      expect((await vcs.open(workspace)).branch_commit).to.equal(null);
+      await buildAll(scene);
+      change(scene, ran, elsewhere.dir);
+      expect((await vcs.open(workspace)).branch_commit).to.equal(null);
+      expect(await buildAll(scene)).to.equal(commit);
+      expect(await vcs.publish(workspace, publication(commit))).to.deep.equal({ result: 'done' });
+      change(scene, ran, elsewhere.dir);
+      expect(await vcs.unpublish(workspace, publication(commit, commit))).to.deep.equal({ result: 'done' });
+      expect(remote.git('for-each-ref', '--format=%(refname)')).to.equal('refs/heads/main');
+      expect(elsewhere.git('for-each-ref')).to.equal(refs);
+      expect(existsSync(ran)).to.equal(false);
+    });
+  }
+
+  it('pushes past a lock that a killed git left in a repository on this machine', async () => {
+    const { workspace, remote, commit } = await built();
+    const lock = join(remote.dir, 'refs', 'heads', `${branch}.lock`);
+    const minuteAgo = new Date(Date.now() - 60_000);
+    for (const act of ['publish', 'unpublish'] as const) {
+      mkdirSync(dirname(lock), { recursive: true });
+      writeFileSync(lock, '');
+      utimesSync(lock, minuteAgo, minuteAgo);
+      const outcome = await vcs[act](workspace, publication(commit, act === 'publish' ? null : commit));
+      expect(outcome).to.deep.equal({ result: 'done' });
+      expect(existsSync(lock)).to.equal(false);
+    }
   });
 
   it('ends a program that a killed process left running in the clone', async function () {

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { setTraps } from '../../../test/fixtures/repositories/hostile.ts';
@@ -61,13 +70,13 @@ describe('delivery into the checkout of a person', () => {
     checkout.git('add', 'a.txt');
     const before = fingerprint(checkout.dir);
     await checkCheckout(checkout.dir, remote.dir);
-    await deliver(checkout.dir, clone.dir, ref, commit);
+    await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
     expect(checkout.git('rev-parse', ref)).to.equal(commit);
     expect(fingerprint(checkout.dir)).to.deep.equal(before);
     expect(checkout.git('fsck', '--connectivity-only')).to.equal('');
-    await deliver(checkout.dir, clone.dir, ref, commit);
-    expect((await withdraw(checkout.dir, ref, commit)).state).to.equal('undone');
-    expect((await withdraw(checkout.dir, ref, commit)).state).to.equal('undone');
+    await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
+    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
+    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
     expect(checkout.git('for-each-ref', 'refs/heads', '--format=%(refname)')).to.equal('refs/heads/main');
     expect(fingerprint(checkout.dir)).to.deep.equal(before);
   });
@@ -76,19 +85,21 @@ describe('delivery into the checkout of a person', () => {
     const { remote, clone, commit } = scene();
     const checkout = checkoutOf(remote);
     checkout.git('branch', 'core/1-greeting');
-    expect(await codeOf(deliver(checkout.dir, clone.dir, ref, commit))).to.match(/^ref_exists: .*not ours/);
-    expect((await withdraw(checkout.dir, ref, commit)).state).to.equal('kept');
+    expect(await codeOf(deliver(checkout.dir, remote.dir, clone.dir, ref, commit))).to.match(
+      /^ref_exists: .*not ours/,
+    );
+    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('kept');
     checkout.git('branch', '-D', 'core/1-greeting');
     checkout.git('branch', 'core');
-    expect(await codeOf(deliver(checkout.dir, clone.dir, ref, commit))).to.match(/^ref_exists: /);
+    expect(await codeOf(deliver(checkout.dir, remote.dir, clone.dir, ref, commit))).to.match(/^ref_exists: /);
   });
 
   it('leaves a branch that the person has checked out', async () => {
     const { remote, clone, commit } = scene();
     const checkout = checkoutOf(remote);
-    await deliver(checkout.dir, clone.dir, ref, commit);
+    await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
     checkout.git('checkout', '-q', 'core/1-greeting');
-    const kept = await withdraw(checkout.dir, ref, commit);
+    const kept = await withdraw(checkout.dir, remote.dir, ref, commit);
     expect(kept.state).to.equal('kept');
     expect(kept.message).to.contain('checked out');
   });
@@ -141,19 +152,45 @@ describe('delivery into the checkout of a person', () => {
       const { remote, clone, commit } = scene();
       const checkout = make(remote);
       await checkCheckout(checkout.dir, remote.dir);
-      await deliver(checkout.dir, clone.dir, ref, commit);
+      await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
       expect(checkout.git('show', `${ref}:c.txt`)).to.equal('delivered');
-      expect((await withdraw(checkout.dir, ref, commit)).state).to.equal('undone');
+      expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
     });
   }
+
+  it('delivers nothing into another repository that took the place of the checked one', async () => {
+    const { remote, clone, commit } = scene();
+    const checkout = checkoutOf(remote);
+    const other = makeRepository({ own: 'x\n' });
+    const link = join(temporaryFolder(), 'link');
+    symlinkSync(checkout.dir, link);
+    await checkCheckout(link, remote.dir);
+    symlinkSync(other.dir, `${link}.new`);
+    renameSync(`${link}.new`, link);
+    const before = fingerprint(other.dir);
+    expect(await codeOf(deliver(link, remote.dir, clone.dir, ref, commit))).to.match(/^remote_mismatch: /);
+    expect(fingerprint(other.dir)).to.deep.equal(before);
+    other.git('fetch', '-q', clone.dir, `${commit}:${ref}`);
+    expect(await codeOf(withdraw(link, remote.dir, ref, commit))).to.match(/^remote_mismatch: /);
+    expect(other.git('rev-parse', ref)).to.equal(commit);
+  });
+
+  it('delivers where the configuration asks for checks with which some versions of git crash', async () => {
+    const { remote, clone, commit } = scene();
+    const checkout = checkoutOf(remote);
+    for (const key of ['transfer.fsckObjects', 'fetch.fsckObjects']) checkout.git('config', key, 'true');
+    for (const key of ['transfer.unpackLimit', 'fetch.unpackLimit']) checkout.git('config', key, '1');
+    await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
+    expect(checkout.git('rev-parse', ref)).to.equal(commit);
+  });
 
   it('runs nothing that a hostile configuration names', async () => {
     const { remote, clone, commit } = scene();
     const checkout = checkoutOf(remote);
     const traps = setTraps(checkout);
     await codeOf(checkCheckout(checkout.dir, remote.dir));
-    await deliver(checkout.dir, clone.dir, ref, commit);
-    expect((await withdraw(checkout.dir, ref, commit)).state).to.equal('undone');
+    await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
+    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
     expect(traps.sprung()).to.deep.equal([]);
     try {
       checkout.git('status');

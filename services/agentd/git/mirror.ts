@@ -7,6 +7,7 @@ import type { GitCredential } from '../planning/forge.ts';
 import { git } from './git.ts';
 import { hasObject, lookUp } from './objects.ts';
 import { checkRemoteUrl } from './remote.ts';
+import { staleAfter } from './stale-lock.ts';
 import { differenceBetween, resolve } from './tree.ts';
 
 /** Our bare copy of one forge repository. Can be deleted at any time: `update` makes it again. */
@@ -173,13 +174,12 @@ const remedies: readonly Remedy[] = [
   },
 ];
 
-/** git holds a lock for milliseconds; one that is older than ten seconds was left by a crash. */
 async function waitForLocks(dir: string): Promise<void> {
   for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.lock') || name.startsWith('objects')) continue;
     const path = join(dir, name);
     const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > 10_000) await rm(path, { force: true });
+    if (age > staleAfter) await rm(path, { force: true });
   }
   await pause(300 + Math.random() * 700);
 }

@@ -3,6 +3,7 @@ import { InvalidInput } from '#kit/errors.ts';
 import type { GitCredential } from '../planning/forge.ts';
 import { type ChildWatch, git } from './git.ts';
 import { withoutUrlSecrets } from './git-failure.ts';
+import { clearStaleLock } from './stale-lock.ts';
 
 /**
  * The commit of a branch on a remote; null while it does not exist.
@@ -63,13 +64,17 @@ export async function pushBranch(
   const ref = `refs/heads/${push.branch}`;
   const lease = `--force-with-lease=${ref}:${push.expected ?? ''}`;
   const args = ['push', '--porcelain', '--no-verify', '--no-follow-tags', lease, '--', push.url];
-  const pushed = await git([...args, `${push.commit ?? ''}:${ref}`], {
-    gitDir,
-    network: true,
-    credential: push.credential,
-    accept: [1],
-    ...options,
-  });
+  const attempt = () =>
+    git([...args, `${push.commit ?? ''}:${ref}`], {
+      gitDir,
+      network: true,
+      credential: push.credential,
+      accept: [1],
+      ...options,
+    });
+  let pushed = await attempt();
+  if (pushed.exitCode !== 0 && (await clearStaleLock(push.url, pushed.stderr, options.signal)))
+    pushed = await attempt();
   if (pushed.exitCode === 0) return { result: 'done' };
   return pushRefusal(pushed.stdout.toString('utf8'), pushed.stderr);
 }

@@ -45,11 +45,13 @@ function writeGitDir(gitDir: string, workspace: Workspace): void {
     join(gitDir, 'packed-refs'),
     `# pack-refs with: sorted \n${workspace.base_commit} refs/remotes/origin/${workspace.base_branch}\n`,
   );
-  // Files are written as they are recorded, whatever the tree's own attributes say.
-  writeFileSync(join(gitDir, 'info', 'attributes'), '* -text -filter -ident -working-tree-encoding\n');
+  writeFileSync(join(gitDir, 'info', 'attributes'), attributesText);
 }
 
-function configText({ base_commit, push_url }: Workspace): string {
+/** Files are written as they are recorded, whatever the tree's own attributes say. */
+export const attributesText = '* -text -filter -ident -working-tree-encoding\n';
+
+export function configText({ base_commit, push_url }: Workspace): string {
   const sha256 = base_commit.length === 64;
   return [
     '[core]',

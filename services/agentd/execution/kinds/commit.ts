@@ -12,7 +12,8 @@ import { slotValues } from '../slot-values.ts';
 /** Describes the change in the clone, then brings the branch into the person's checkout: one new ref, nothing else. */
 export function commit(workspace: RunWorkspace): ActionExecutor<'commit'> {
   async function deliverTo(step: Step<'commit'>, commitId: string): Promise<void> {
-    await deliver(step.repo_dir!, workspace.cloneDir, step.action.params.deliver_ref, commitId);
+    const { params, target } = step.action;
+    await deliver(step.repo_dir!, target.push_url, workspace.cloneDir, params.deliver_ref, commitId);
     crashPoint('commit.delivered');
   }
 
@@ -64,7 +65,7 @@ export function commit(workspace: RunWorkspace): ActionExecutor<'commit'> {
       if (dir === null || typeof delivered !== 'string')
         return { state: 'undone', message: 'was not delivered' };
       if (!existsSync(dir)) return { state: 'kept', message: `${dir} is gone` };
-      return withdraw(dir, step.action.params.deliver_ref, delivered);
+      return withdraw(dir, step.action.target.push_url, step.action.params.deliver_ref, delivered);
     },
   };
 }

@@ -1,7 +1,8 @@
 import { dirname } from 'node:path';
-import { Conflict, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
+import { Conflict, CoreError, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { git, gitText } from '../../../git/git.ts';
 import { isPlainRef } from '../../../git/refs.ts';
+import { clearStaleLock } from '../../../git/stale-lock.ts';
 import { checkBranch } from '../names.ts';
 
 /** A bare git repository of the local forge, changed by plumbing alone: no working copy, no hooks. */
@@ -73,7 +74,7 @@ export async function rememberedHead(bare: string, number: number): Promise<stri
 }
 
 export async function rememberHead(bare: string, number: number, commit: string): Promise<void> {
-  await git(['update-ref', `refs/pull/${number}/head`, commit], { gitDir: bare });
+  await updateRef(bare, [`refs/pull/${number}/head`, commit]);
 }
 
 async function refCommit(bare: string, ref: string): Promise<string | null> {
@@ -133,15 +134,23 @@ export async function mergeBranch(bare: string, merge: Merge): Promise<{ commit:
     env,
     input: merge.message,
   });
-  await git(['update-ref', `refs/heads/${merge.base}`, commit, base], { gitDir: bare }).catch(
-    (cause: unknown) => {
-      throw new Conflict('base_moved', `branch ${merge.base} moved while it was merged into`, {
-        cause,
-        hint: 'merge again',
-      });
-    },
-  );
+  await updateRef(bare, [`refs/heads/${merge.base}`, commit, base]).catch((cause: unknown) => {
+    throw new Conflict('base_moved', `branch ${merge.base} moved while it was merged into`, {
+      cause,
+      hint: 'merge again',
+    });
+  });
   return { commit, made: true };
+}
+
+async function updateRef(bare: string, args: readonly string[]): Promise<void> {
+  try {
+    await git(['update-ref', ...args], { gitDir: bare });
+  } catch (error) {
+    const stderr = error instanceof CoreError ? String(error.facts.stderr ?? '') : '';
+    if (!(await clearStaleLock(bare, stderr))) throw error;
+    await git(['update-ref', ...args], { gitDir: bare });
+  }
 }
 
 async function neededBranch(bare: string, branch: string): Promise<string> {

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -176,6 +177,19 @@ describe('the desk of the local forge', () => {
     expect(await failure(desk.mergePullRequest(ref, number))).to.include({ code: 'pull_request_not_open' });
     expect(await desk.listPullRequests(ref, 'open')).to.deep.equal([]);
     expect(await desk.listPullRequests(ref, 'closed')).to.have.length(1);
+  });
+
+  it('merges past a lock that a killed git left', async () => {
+    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    const { clone_url } = await forge.repository(ref);
+    const number = await openedPull('core/1-a', { 'a.txt': 'one\n' });
+    const lock = join(clone_url, 'refs/heads/main.lock');
+    const minuteAgo = new Date(Date.now() - 60_000);
+    writeFileSync(lock, '');
+    utimesSync(lock, minuteAgo, minuteAgo);
+    const merged = await desk.mergePullRequest(ref, number, 'mira');
+    expect(gitIn(clone_url, ['rev-parse', 'main'])).to.equal(merged.commit);
+    expect(existsSync(lock)).to.equal(false);
   });
 
   it('closes the issues that a merged pull request says it closes, and no other', async () => {

@@ -14,6 +14,7 @@ import { copyTree } from '../../../git/objects.ts';
 import { pushBranch, remoteBranch } from '../../../git/remote.ts';
 import { treeOf } from '../../../git/tree.ts';
 import { checkOut } from '../check-out.ts';
+import { discardUnlessAsConfigured, requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {
   type BranchState,
@@ -62,6 +63,7 @@ async function open(workspace: Workspace): Promise<VcsState> {
 /** The clone is there, and nothing of an interrupted change is left in it. */
 async function settle(workspace: Workspace): Promise<void> {
   await endLeftovers(workspace);
+  discardUnlessAsConfigured(workspace);
   if (existsSync(workspace.clone_dir) && wasInterrupted(workspace)) {
     await recover(workspace).catch((error) => {
       if (!isBeyondRepair(error)) throw error;
@@ -216,6 +218,7 @@ async function publish(
   signal?: AbortSignal,
 ): Promise<PublishOutcome> {
   const { branch, commit, expected, credential } = publication;
+  requireAsConfigured(workspace);
   const present = await requireBranch(gitDirOf(workspace), branch);
   if (present.commit !== commit) {
     throw new Conflict(
@@ -224,6 +227,7 @@ async function publish(
     );
   }
   crashPoint('vcs.git.before_push');
+  requireAsConfigured(workspace);
   const push = { url: workspace.push_url, branch, commit, expected, credential };
   const outcome = await pushBranch(gitDirOf(workspace), push, {
     children: watchChildren(workspace),

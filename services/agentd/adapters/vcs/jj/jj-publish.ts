@@ -3,6 +3,8 @@ import { Conflict } from '#kit/errors.ts';
 import type { Publication, PublishOutcome, Workspace } from '../../../execution/vcs.ts';
 import { git, gitEnvironment } from '../../../git/git.ts';
 import { pushRefusal, remoteBranch } from '../../../git/remote.ts';
+import { clearStaleLock } from '../../../git/stale-lock.ts';
+import { requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf } from '../clone-folder.ts';
 import { requireBranch } from '../clone-state.ts';
 import { changing } from '../leftovers.ts';
@@ -16,6 +18,7 @@ export async function publish(
   signal?: AbortSignal,
 ): Promise<PublishOutcome> {
   const { branch, commit, expected, credential } = publication;
+  requireAsConfigured(workspace);
   const present = await requireBranch(gitDirOf(workspace), branch);
   if (present.commit !== commit) {
     throw new Conflict(
@@ -25,17 +28,18 @@ export async function publish(
   }
   await agreeOnRemote(workspace, branch, commit, expected);
   crashPoint('vcs.jj.before_push');
+  requireAsConfigured(workspace);
   const environment = await gitEnvironment([], {
     network: true,
     credential,
     url: workspace.push_url,
   });
   const args = ['--ignore-working-copy', 'git', 'push', '--remote', 'origin', '--bookmark', exact(branch)];
-  const pushed = await run(workspace, args, {
-    environment,
-    accept: [1, 255],
-    ...(signal === undefined ? {} : { signal }),
-  });
+  const attempt = () =>
+    run(workspace, args, { environment, accept: [1, 255], ...(signal === undefined ? {} : { signal }) });
+  let pushed = await attempt();
+  if (pushed.exitCode !== 0 && (await clearStaleLock(workspace.push_url, pushed.stderr, signal)))
+    pushed = await attempt();
   crashPoint('vcs.jj.pushed');
   const actual = await remoteBranch(workspace.push_url, branch, credential, signal);
   if (actual === commit) return { result: 'done' };

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, rmSync } from 'node:fs';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Failed } from '#kit/errors.ts';
 import type {
@@ -14,6 +13,7 @@ import type {
 import { git } from '../../../git/git.ts';
 import { copyTree, hasObject } from '../../../git/objects.ts';
 import { checkOut } from '../check-out.ts';
+import { discardUnlessAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {
   type BranchState,
@@ -34,7 +34,7 @@ import {
 } from '../leftovers.ts';
 import { unpublishBranch } from '../unpublish.ts';
 import { removeForeign, writeDifference } from '../working-files.ts';
-import { jj, jjConfig, jjFailure, jjVersion, testedVersion } from './jj.ts';
+import { jj, jjFailure, jjVersion, testedVersion } from './jj.ts';
 import {
   madeBefore,
   operationCommit,
@@ -71,6 +71,7 @@ async function open(workspace: Workspace): Promise<VcsState> {
 /** The clone is there, and nothing of an interrupted change is left in it. */
 async function settle(workspace: Workspace): Promise<void> {
   await endLeftovers(workspace);
+  discardUnlessAsConfigured(workspace);
   if (existsSync(workspace.clone_dir) && wasInterrupted(workspace)) {
     await recover(workspace).catch((error) => {
       if (!isBeyondRepair(error)) throw error;
@@ -82,7 +83,6 @@ async function settle(workspace: Workspace): Promise<void> {
 }
 
 async function initialise(workspace: Workspace, folder: string): Promise<void> {
-  writeFileSync(join(folder, '.git', 'core', 'jj.toml'), jjConfig);
   crashPoint('vcs.jj.clone_made');
   // git writes the files, in half the time: jj finds them as they should be, and never makes a large checkout itself.
   await checkOut(workspace, workspace.base_commit, folder);

@@ -8,29 +8,23 @@ import { gitFailure, programAborted, withoutUrlSecrets } from '../../../git/git-
 
 export const testedVersion = '0.41.0';
 
-export const jjConfig = `# Written by Core for this clone alone.
-[ui]
-editor = ["false"]
-paginate = "never"
-[snapshot]
-auto-track = "none()"
-max-new-file-size = "1TiB"
-[git]
-abandon-unreachable-commits = false
-auto-local-bookmark = false
-colocate = true
-executable-path = "git"
-write-change-id-header = true
-[working-copy]
-eol-conversion = "none"
-[signing]
-behavior = "drop"
-[fsmonitor]
-backend = "none"
-[operation]
-hostname = "core"
-username = "core"
-`;
+/** Given with every command, where they win over any file. */
+const settings = [
+  'ui.editor=["false"]',
+  'ui.paginate="never"',
+  'snapshot.auto-track="none()"',
+  'snapshot.max-new-file-size="1TiB"',
+  'git.abandon-unreachable-commits=false',
+  'git.auto-local-bookmark=false',
+  'git.colocate=true',
+  'git.executable-path="git"',
+  'git.write-change-id-header=true',
+  'working-copy.eol-conversion="none"',
+  'signing.behavior="drop"',
+  'fsmonitor.backend="none"',
+  'operation.hostname="core"',
+  'operation.username="core"',
+].map((setting) => `--config=${setting}`);
 
 export interface JjOptions {
   readonly input?: string;
@@ -58,7 +52,7 @@ export async function jj(
   options: JjOptions = {},
 ): Promise<JjResult> {
   const { signal, children, accept = [] } = options;
-  const result = await runProgram('jj', ['--no-pager', '--color=never', ...args], {
+  const result = await runProgram('jj', ['--no-pager', '--color=never', ...settings, ...args], {
     cwd: folder,
     env: jjEnvironment(folder, options),
     ...(options.input === undefined ? {} : { input: options.input }),
@@ -88,7 +82,7 @@ export function jjFailure(args: readonly string[], exitCode: number | null, stde
 function jjEnvironment(folder: string, { as, seed, environment }: JjOptions): Record<string, string> {
   return {
     ...(environment ?? isolatedEnvironment()),
-    JJ_CONFIG: join(folder, '.git', 'core', 'jj.toml'),
+    JJ_CONFIG: '/dev/null',
     XDG_CONFIG_HOME: join(folder, '.git', 'core'),
     JJ_USER: as?.author.name ?? 'Core',
     JJ_EMAIL: as?.author.email ?? 'core@localhost',

@@ -1,0 +1,51 @@
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { clearStaleLock } from './stale-lock.ts';
+
+const words = (lock: string) => `remote: error: Unable to create '${lock}': File exists.\n`;
+
+function lockIn(folder: string, age: number): string {
+  const lock = join(folder, 'refs', 'heads', 'main.lock');
+  mkdirSync(join(folder, 'refs', 'heads'), { recursive: true });
+  writeFileSync(lock, '');
+  const at = new Date(Date.now() - age);
+  utimesSync(lock, at, at);
+  return lock;
+}
+
+describe('a lock in a repository on this machine', () => {
+  it('is removed when it is old, by path and by URL', async () => {
+    const folder = temporaryFolder();
+    for (const url of [folder, `file://${folder}`]) {
+      const lock = lockIn(folder, 60_000);
+      expect(await clearStaleLock(url, words(lock))).to.equal(true);
+      expect(existsSync(lock)).to.equal(false);
+    }
+  });
+
+  it('is waited for when it is young, and may be given back meanwhile', async () => {
+    const folder = temporaryFolder();
+    const lock = lockIn(folder, 9_900);
+    setTimeout(() => rmSync(lock), 20);
+    expect(await clearStaleLock(folder, words(lock))).to.equal(true);
+  });
+
+  it('stays when another process took it anew during the wait', async () => {
+    const folder = temporaryFolder();
+    const lock = lockIn(folder, 9_900);
+    setTimeout(() => utimesSync(lock, new Date(), new Date()), 20);
+    expect(await clearStaleLock(folder, words(lock))).to.equal(false);
+    expect(existsSync(lock)).to.equal(true);
+  });
+
+  it('stays when it is outside the repository, or the repository elsewhere', async () => {
+    const lock = lockIn(temporaryFolder(), 60_000);
+    for (const url of [temporaryFolder(), 'https://example.org/demo/hello.git', 'host:demo/hello.git']) {
+      expect(await clearStaleLock(url, words(lock))).to.equal(false);
+    }
+    expect(await clearStaleLock('/', 'fatal: something else')).to.equal(false);
+    expect(existsSync(lock)).to.equal(true);
+  });
+});
