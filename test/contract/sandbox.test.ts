@@ -22,31 +22,7 @@ for (const kind of ['bubblewrap', 'unshare'] as const) {
     sandboxContract(() => sandboxes[kind](options));
     isolationContract(() => sandboxes[kind](options));
 
-    it('ends with the process that started it, even by SIGKILL', async () => {
-      const workspace = mkdtempSync(join(tmpdir(), 'core-sandbox-test-'));
-      const sleep = `sleep 60.${randomInt(1e9, 1e10)}`;
-      const holder = spawn(
-        process.execPath,
-        [
-          fileURLToPath(new URL('sandbox-holder.ts', import.meta.url)),
-          kind,
-          workspace,
-          `(setsid ${sleep} &); echo up; ${sleep}`,
-        ],
-        { stdio: ['ignore', 'pipe', 'inherit'] },
-      );
-      try {
-        await once(holder.stdout, 'data');
-        for (let left = 100; left > 0 && running(sleep).length < 2; left--) await delay(20);
-        expect(running(sleep)).to.have.length(2);
-        holder.kill('SIGKILL');
-        for (let left = 100; left > 0 && running(sleep).length > 0; left--) await delay(20);
-        expect(running(sleep)).to.deep.equal([]);
-      } finally {
-        holder.kill('SIGKILL');
-        rmSync(workspace, { recursive: true, force: true });
-      }
-    });
+    it('ends with the process that started it, even by SIGKILL', () => endsWithItsStarter(kind));
   });
 }
 
@@ -55,4 +31,33 @@ describe('Running without a sandbox', () => {
     if (process.platform !== 'linux') this.skip();
   });
   sandboxContract(() => sandboxes.none(options));
+
+  it('ends with the process that started it, even by SIGKILL', () => endsWithItsStarter('none'));
 });
+
+/** Kills the process that runs a command, and looks for what the command started. */
+async function endsWithItsStarter(kind: keyof typeof sandboxes): Promise<void> {
+  const workspace = mkdtempSync(join(tmpdir(), 'core-sandbox-test-'));
+  const sleep = `sleep 60.${randomInt(1e9, 1e10)}`;
+  const holder = spawn(
+    process.execPath,
+    [
+      fileURLToPath(new URL('sandbox-holder.ts', import.meta.url)),
+      kind,
+      workspace,
+      `(setsid ${sleep} &); echo up; ${sleep}`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  try {
+    await once(holder.stdout, 'data');
+    for (let left = 100; left > 0 && running(sleep).length < 2; left--) await delay(20);
+    expect(running(sleep)).to.have.length(2);
+    holder.kill('SIGKILL');
+    for (let left = 100; left > 0 && running(sleep).length > 0; left--) await delay(20);
+    expect(running(sleep)).to.deep.equal([]);
+  } finally {
+    holder.kill('SIGKILL');
+    rmSync(workspace, { recursive: true, force: true });
+  }
+}

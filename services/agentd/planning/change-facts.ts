@@ -13,6 +13,7 @@ export async function changeFacts(
   rejectedBefore: number,
 ): Promise<ChangeFacts> {
   const touched = files.flatMap(({ path, old_path }) => (old_path === null ? [path] : [path, old_path]));
+  const decides = new Set(validation === null ? [] : decidingFiles(validation));
   const validation_files: string[] = [];
   const install_scripts: string[] = [];
   for (const path of new Set(touched)) {
@@ -21,7 +22,7 @@ export async function changeFacts(
       const now = scriptsOf(await after.read(path));
       if (before.all !== now.all) validation_files.push(`scripts of ${path}`);
       if (before.install !== now.install) install_scripts.push(path);
-    } else if (validation?.found.split(', ').includes(path)) {
+    } else if (decides.has(path)) {
       validation_files.push(path);
     }
   }
@@ -29,6 +30,12 @@ export async function changeFacts(
     .filter(({ trusted }) => !trusted)
     .map(({ source, author }) => (author === null ? source : `${source} by ${author}`));
   return { files, untrusted, validation_files, install_scripts, rejected_before: rejectedBefore };
+}
+
+/** Where the commands were found, what decides what is installed, and the files that the commands name. */
+function decidingFiles({ found, lockfiles, prepare, commands }: ValidationPlan): string[] {
+  const words = [...prepare, ...commands].flatMap(({ run }) => run.split(/[\s"'`;&|<>()=]+/));
+  return [...found.split(', '), ...lockfiles, ...words.map((word) => word.replace(/^(\.\/+)+/, ''))];
 }
 
 const lifecycle = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish', 'prepack'];

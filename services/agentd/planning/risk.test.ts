@@ -44,9 +44,58 @@ describe('the risk of a patch', () => {
     '.core.json',
     'native/build.rs',
     '.gitmodules',
+    'GNUmakefile',
+    'makefile',
+    'lib/Makefile.inc',
+    'rules.mk',
+    '.mocharc.cjs',
+    'web/.mocharc.json',
+    'jest.config.js',
+    'vitest.config.ts',
+    'karma.conf.js',
+    'ava.config.mjs',
+    '.taprc',
+    'babel.config.js',
+    'node_modules/.bin/mocha',
+    'node_modules',
+    'web/node_modules/a/index.js',
+    'conftest.py',
+    'tests/conftest.py',
+    'pytest.ini',
+    '.pytest.ini',
+    'tox.ini',
+    'setup.cfg',
+    'pyproject.toml',
+    'sitecustomize.py',
+    'pytest.py',
+    'pytest/__main__.py',
+    'plugin.dist-info/entry_points.txt',
+    '.cargo/config.toml',
+    'rust-toolchain',
+    'rust-toolchain.toml',
+    '.mvn',
+    '.mvn/jvm.config',
+    'mvnw',
+    'mvnw.cmd',
+    'go.work',
+    'vendor/modules.txt',
+    'web/.npmrc',
+    '.yarnrc.yml',
+    '.yarn/releases/yarn.cjs',
+    '.pnp.cjs',
+    '.pnpmfile.cjs',
+    '.env',
+    '.env.test',
+    '.envrc',
   ]) {
     it(`is critical for ${path}`, () => {
       expect(assessPatch(change([file(path)]), policy).risk).to.equal('critical');
+    });
+  }
+
+  for (const path of ['docs/makefiles.md', 'src/environment.js', 'src/pytest-report.js', 'vendor/a/b.go']) {
+    it(`stays low for ${path}`, () => {
+      expect(assessPatch(change([file(path)]), policy).risk).to.equal('low');
     });
   }
 

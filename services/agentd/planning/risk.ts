@@ -1,4 +1,4 @@
-import { minimatch } from 'minimatch';
+import { Minimatch } from 'minimatch';
 import type { FileChange, Risk } from '../action.ts';
 import type { Policy } from './policy.ts';
 
@@ -20,8 +20,9 @@ export interface ChangeFacts {
   readonly rejected_before: number;
 }
 
-export function pathMatches(path: string, globs: readonly string[]): boolean {
-  return globs.some((glob) => minimatch(path, glob, { dot: true, nocase: true }));
+function pathsMatching(paths: readonly string[], globs: readonly string[]): string[] {
+  const patterns = globs.map((glob) => new Minimatch(glob, { dot: true, nocase: true }));
+  return paths.filter((path) => patterns.some((pattern) => pattern.match(path)));
 }
 
 export function assessPatch(change: ChangeFacts, { risk: table }: Policy): RiskAssessment {
@@ -41,13 +42,13 @@ export function assessPatch(change: ChangeFacts, { risk: table }: Policy): RiskA
   const touched = change.files.flatMap((file) =>
     file.old_path === null ? [file.path] : [file.path, file.old_path],
   );
-  const sensitive = touched.filter((path) => pathMatches(path, table.sensitive_paths));
+  const sensitive = pathsMatching(touched, table.sensitive_paths);
   if (sensitive.length > 0) {
     score = Math.max(score, table.levels.high);
     reasons.push(`sensitive: ${sensitive.join(', ')}`);
   }
   const critical = new Set([
-    ...touched.filter((path) => pathMatches(path, table.critical_paths)),
+    ...pathsMatching(touched, table.critical_paths),
     ...change.validation_files,
     ...change.install_scripts,
   ]);

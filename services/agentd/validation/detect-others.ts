@@ -14,10 +14,12 @@ export async function detectCargo(files: Files): Promise<Ecosystem | null> {
     found: ['Cargo.toml'],
     prepare: fetches ? [{ name: 'fetch', run: `${home} cargo fetch${locked ? ' --locked' : ''}` }] : [],
     prepared_paths: fetches ? [cacheFolder] : [],
-    lockfiles: fetches ? [...(locked ? ['Cargo.lock'] : []), ...manifests] : [],
+    lockfiles: fetches ? [...['Cargo.lock', ...cargoSettings].filter(files.has), ...manifests] : [],
     test: fetches ? `${home} cargo test --offline` : 'cargo test --offline',
   };
 }
+
+const cargoSettings = ['.cargo/config.toml', '.cargo/config', 'rust-toolchain.toml', 'rust-toolchain'];
 
 export async function detectGo(files: Files): Promise<Ecosystem | null> {
   if (!files.has('go.mod')) return null;
@@ -28,9 +30,16 @@ export async function detectGo(files: Files): Promise<Ecosystem | null> {
     found: ['go.mod'],
     prepare: downloads ? [{ name: 'download', run: `${modules} GOFLAGS=-modcacherw go mod download` }] : [],
     prepared_paths: downloads ? [cacheFolder] : [],
-    lockfiles: downloads ? ['go.sum', 'go.mod'].filter(files.has) : [],
+    lockfiles: downloads ? goModuleFiles(files) : [],
     test: downloads ? `${modules} GOPROXY=off go test ./...` : 'GOPROXY=off go test ./...',
   };
+}
+
+/** A workspace draws the modules of its other folders in. */
+function goModuleFiles(files: Files): string[] {
+  const own = ['go.sum', 'go.mod', 'go.work', 'go.work.sum'].filter(files.has);
+  if (!files.has('go.work')) return own;
+  return [...own, ...files.all.filter((path) => /\/go\.(mod|sum)$/.test(path))];
 }
 
 /**

@@ -1,16 +1,18 @@
-import { lstat, mkdir, mkdtemp, rename, utimes, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { digestOf, sha256 } from '#kit/digest.ts';
-import { makePrivateFolder } from '#kit/durable-file.ts';
-import { codeOf } from '#kit/errors.ts';
+import { codeOf, Failed } from '#kit/errors.ts';
 import type { ValidationPlan } from '../action.ts';
 import type { Sandbox, SandboxRun } from '../execution/sandbox.ts';
 import type { TreeReader } from '../planning/scratch-copy.ts';
 import { removeTree } from './remove-tree.ts';
 import { scratchFolders } from './scratch-folders.ts';
 import { passed, runSteps, type StepWatch, type ValidationStep } from './steps.ts';
+import { makeWorkFolder } from './work-folder.ts';
 
 export interface Preparation {
+  /** What no other repository has, for example its mirror. */
+  readonly repository: string;
   readonly plan: ValidationPlan;
   readonly base_commit: string;
   readonly base: TreeReader;
@@ -46,8 +48,7 @@ export async function prepare(
     watch.onStep?.('dependencies are as they were prepared before');
     return { result: 'cached', mounts: await mountsOf(target, plan), steps: [] };
   }
-  makePrivateFolder(folder);
-  const making = await mkdtemp(join(folder, makingPrefix));
+  const making = await makeWorkFolder(folder, makingPrefix);
   try {
     const workspace = join(making, 'workspace');
     await preparation.exportBase(workspace);
@@ -59,7 +60,7 @@ export async function prepare(
     );
     if (!steps.every(passed)) return { result: 'failed', mounts: [], steps };
     const result = join(making, 'result');
-    await collect(workspace, result, plan.prepared_paths);
+    await collect(workspace, result, plan.prepared_paths).catch(explain);
     await moveInto(result, target);
     return { result: 'made', mounts: await mountsOf(target, plan), steps };
   } finally {
@@ -67,21 +68,38 @@ export async function prepare(
   }
 }
 
-/** Without lockfiles nothing says what the result depends on, so that it holds for one commit alone. */
-async function keyOf({ plan, base, base_commit }: Preparation, sandbox: Sandbox): Promise<string> {
+/**
+ * No result serves another repository, and within one it holds for a single commit, unless the lockfiles say all that it
+ * depends on: what runs a repository's code can depend on any of its files.
+ */
+async function keyOf(
+  { repository, plan, base, base_commit }: Preparation,
+  sandbox: Sandbox,
+): Promise<string> {
   const lockfiles: Record<string, string | null> = {};
   for (const path of plan.lockfiles) {
     const bytes = await base.read(path);
     lockfiles[path] = bytes === null ? null : sha256(bytes);
   }
   return digestOf({
+    repository,
     lockfiles,
-    commit: plan.lockfiles.length === 0 ? base_commit : null,
+    commit: lockfilesDecide(plan) ? null : base_commit,
     prepare: plan.prepare,
     prepared_paths: plan.prepared_paths,
     network: plan.prepare_network,
     tools: [process.version, process.platform, process.arch, sandbox.kind],
   });
+}
+
+/**
+ * Commands of the detectors that only fetch what is locked. Of the others, Yarn runs the program and the plugins that its
+ * configuration names, pnpm its hooks, pip and Maven what the project says.
+ */
+const fetchesOnly = /^(npm ci --ignore-scripts|\S+ cargo fetch --locked|\S+ \S+ go mod download)( |$)/;
+
+function lockfilesDecide({ source, prepare, lockfiles }: ValidationPlan): boolean {
+  return source === 'detected' && lockfiles.length > 0 && prepare.every(({ run }) => fetchesOnly.test(run));
 }
 
 /** Moves the prepared folders out of the workspace. One behind a link, or that is none, is not what was promised and stays. */
@@ -92,9 +110,29 @@ async function collect(workspace: string, result: string, paths: readonly string
     await mkdir(dirname(join(result, path)), { recursive: true });
     await rename(join(workspace, path), join(result, path));
     if (basename(path) !== 'node_modules') continue;
-    for (const name of scratchFolders) await mkdir(join(result, path, name), { recursive: true });
+    for (const name of scratchFolders) await makeUnlessThere(join(result, path, name));
   }
   await writeFile(join(result, doneFile), '');
+}
+
+/** The error of the system would name only where Core keeps its things. */
+function explain(cause: unknown): never {
+  if (!['EACCES', 'EPERM'].includes(codeOf(cause))) throw cause;
+  throw new Failed(
+    'prepared_unusable',
+    'the prepared folders cannot be kept: preparing made them read-only',
+    {
+      cause,
+      hint: 'Leave folders of prepared_paths writable for their owner.',
+    },
+  );
+}
+
+/** What stands there already, a file or a link even, is what the command made and stays. */
+async function makeUnlessThere(path: string): Promise<void> {
+  await mkdir(path).catch((error: unknown) => {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  });
 }
 
 /** Somebody else may have made the same meanwhile; then theirs stands. */

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
+import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 import { has } from '../../../test/needs.ts';
 import type { ValidationPlan } from '../action.ts';
 import { sandboxes } from '../adapters/sandboxes/registry.ts';
@@ -69,9 +71,10 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     plan: Partial<ValidationPlan>,
     signal = new AbortController().signal,
     said: string[] = [],
+    repository = 'repo',
   ): Promise<ValidationReport> {
     return validation.run({
-      mirror_dir: join(root, 'repo', '.git'),
+      mirror_dir: join(root, repository, '.git'),
       base_commit: base,
       tree: git('rev-parse', `${changed}^{tree}`),
       plan: planOf(plan),
@@ -237,11 +240,31 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(readdirSync(state('validation'))).to.deep.equal([]);
   });
 
-  it('removes old leftovers of a crash at its first run, and leaves young ones alone', async () => {
+  it('removes at its first run what a killed process left at any time, and leaves that of others alone', async () => {
+    const ours = thisProcess();
+    const owners = {
+      dead: { ...ours, process_started: '1' },
+      alive: ours,
+      elsewhere: { ...ours, boot_id: 'x' },
+    };
+    for (const [name, owner] of Object.entries(owners)) {
+      for (const folder of [state('validation', `run-${name}`), state('prepared', `.making-${name}`)]) {
+        mkdirSync(join(folder, 'workspace'), { recursive: true });
+        chmodSync(join(folder, 'workspace'), 0o500);
+        writeFileSync(join(folder, 'owner.json'), JSON.stringify(owner));
+      }
+    }
+    const base = commit({});
+    await run(base, base, { commands: [{ name: 'test', run: 'true' }] });
+    expect(readdirSync(state('validation'))).to.deep.equal(['run-alive', 'run-elsewhere']);
+    expect(readdirSync(state('prepared'))).to.deep.equal(['.making-alive', '.making-elsewhere']);
+  });
+
+  it('removes after a day what does not say whose it is', async () => {
     const old = new Date(Date.now() - 2 * 24 * 60 * 60 * 1000);
-    for (const path of [state('validation', 'run-old'), state('prepared', '.making-old')]) {
-      mkdirSync(join(path, 'workspace'), { recursive: true });
-      chmodSync(join(path, 'workspace'), 0o500);
+    const temporary = mkdtempSync(join(tmpdir(), 'core-sandbox-'));
+    for (const path of [state('validation', 'run-old'), state('prepared', '.making-old'), temporary]) {
+      mkdirSync(path, { recursive: true });
       utimesSync(path, old, old);
     }
     mkdirSync(state('validation', 'run-young'));
@@ -249,6 +272,62 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     await run(base, base, { commands: [{ name: 'test', run: 'true' }] });
     expect(readdirSync(state('validation'))).to.deep.equal(['run-young']);
     expect(existsSync(state('prepared', '.making-old'))).to.equal(false);
+    expect(existsSync(temporary)).to.equal(false);
+  });
+
+  it('never shows one repository what another one prepared', async () => {
+    const base = commit({ lock: '1' });
+    const plan = {
+      source: 'detected' as const,
+      prepare: [{ name: 'get', run: 'npm ci --ignore-scripts || mkdir deps' }],
+      prepared_paths: ['deps'],
+      lockfiles: ['lock'],
+      commands: [{ name: 'test', run: 'true' }],
+    };
+    expect(await run(base, base, plan)).to.include({ prepared: 'made' });
+    cpSync(join(root, 'repo'), join(root, 'copy'), { recursive: true });
+    expect(await run(base, base, plan, undefined, [], 'copy')).to.include({ prepared: 'made' });
+    const later = commit({ 'src.js': '1' });
+    expect(await run(later, later, plan)).to.include({ prepared: 'cached' });
+  });
+
+  it('prepares again for another commit where preparing runs files of the repository', async () => {
+    const plan = {
+      prepare: [{ name: 'get', run: 'sh setup.sh' }],
+      prepared_paths: ['deps'],
+      lockfiles: ['lock'],
+      commands: [{ name: 'test', run: 'cat deps/a' }],
+    };
+    const make = (text: string) => commit({ lock: '1', 'setup.sh': `mkdir deps; echo ${text} >deps/a` });
+    for (const source of ['repository', 'configuration', 'detected'] as const) {
+      const [first, second] = [make(`${source} one`), make(`${source} two`)];
+      expect(logOf((await run(first, first, { ...plan, source })).steps[1]!)).to.equal(`${source} one\n`);
+      expect(logOf((await run(second, second, { ...plan, source })).steps[1]!)).to.equal(`${source} two\n`);
+    }
+  });
+
+  it('says so when preparing made its folder impossible to keep', async function () {
+    // Nothing is read-only for root.
+    if (process.getuid?.() === 0) this.skip();
+    const base = commit({});
+    const plan = {
+      prepare: [{ name: 'get', run: 'mkdir node_modules; chmod 500 node_modules' }],
+      prepared_paths: ['node_modules'],
+      commands: [{ name: 'test', run: 'true' }],
+    };
+    expect(await run(base, base, plan).catch(codeOf)).to.equal('prepared_unusable');
+  });
+
+  it('takes files and links where tools keep a cache as they are', async () => {
+    const base = commit({});
+    const report = await run(base, base, {
+      prepare: [
+        { name: 'get', run: 'mkdir node_modules; cd node_modules; ln -s /nowhere/x .cache; echo a >.vite' },
+      ],
+      prepared_paths: ['node_modules'],
+      commands: [{ name: 'test', run: 'readlink node_modules/.cache; cat node_modules/.vite' }],
+    });
+    expect(report.steps.map(logOf)).to.deep.equal(['', '/nowhere/x\na\n']);
   });
 
   it('runs a real npm project with an installed dependency', async function () {

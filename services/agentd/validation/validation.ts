@@ -1,6 +1,5 @@
-import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makePrivateFolder } from '#kit/durable-file.ts';
 import type { ValidationPlan } from '../action.ts';
 import type { Sandbox } from '../execution/sandbox.ts';
 import { treeReader } from '../git/tree.ts';
@@ -8,6 +7,7 @@ import type { TreeReader } from '../planning/scratch-copy.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
 import { removeTree, sweep } from './remove-tree.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
+import { makeWorkFolder, sweepWorkFolders } from './work-folder.ts';
 
 export type { ValidationStep } from './steps.ts';
 
@@ -50,7 +50,9 @@ export interface ValidationOptions {
   readonly exportTree: (gitDir: string, treeOrCommit: string, into: string) => Promise<void>;
 }
 
-const day = 24 * 60 * 60 * 1000;
+const runPrefix = 'run-';
+const hour = 60 * 60 * 1000;
+const day = 24 * hour;
 /** Prepared folders that nobody used for so long are removed. */
 const preparedFor = 30 * day;
 
@@ -65,7 +67,8 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
     const began = performance.now();
     const base = treeReader(mirror_dir, base_commit);
     const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
-    const prepared = await prepare(preparedFolder, sandbox, { plan, base_commit, base, exportBase }, request);
+    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase };
+    const prepared = await prepare(preparedFolder, sandbox, preparation, request);
     const notes = await changedLockfiles(plan, prepared, base, treeReader(mirror_dir, tree));
     for (const note of notes) request.onStep?.(note);
     const steps = prepared.result === 'failed' ? [] : await runTree(request, prepared, notes);
@@ -87,8 +90,7 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
     notes: readonly string[],
   ): Promise<ValidationStep[]> {
     const { plan } = request;
-    makePrivateFolder(runsFolder);
-    const folder = await mkdtemp(join(runsFolder, 'run-'));
+    const folder = await makeWorkFolder(runsFolder, runPrefix);
     try {
       const workspace = join(folder, 'workspace');
       await exportTree(request.mirror_dir, request.tree, workspace);
@@ -111,9 +113,12 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
 
 /** What a crash left, and dependencies that nobody uses any more. */
 async function sweepLeftovers(runs: string, prepared: string): Promise<void> {
-  await sweep(runs, day, () => true);
-  await sweep(prepared, day, (name) => name.startsWith(makingPrefix));
+  await sweepWorkFolders(runs, runPrefix);
+  await sweepWorkFolders(prepared, makingPrefix);
   await sweep(prepared, preparedFor, (name) => !name.startsWith('.'));
+  // Needed for seconds, and while a command runs.
+  await sweep(tmpdir(), hour, (name) => /^core-(pipe|sandbox|index)-/.test(name));
+  await sweep(tmpdir(), day, (name) => name.startsWith('core-run-'));
 }
 
 async function changedLockfiles(

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Sandbox, SandboxResult, SandboxRun } from '../../execution/sandbox.ts';
 import type { SandboxOptions } from './bubblewrap.ts';
 import { shellArguments } from './command-line.ts';
+import { startGuard } from './guard.ts';
 import { makeMountPoints } from './mount-points.ts';
 import { cancelledResult, supervise } from './supervise.ts';
 import { sandboxEnvironment } from './system-view.ts';
@@ -27,6 +28,8 @@ export function createUnsandboxed(options: SandboxOptions): Sandbox {
 async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise<SandboxResult> {
   if (run.signal?.aborted) return cancelledResult();
   const temporary = await mkdtemp(join(tmpdir(), 'core-run-'));
+  const mark = `CORE_SANDBOX=${temporary}`;
+  const guard = startGuard(mark, temporary);
   try {
     // Copies: nothing here could keep the command from changing the originals.
     for (const { source, target } of await makeMountPoints(run)) {
@@ -42,12 +45,16 @@ async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise
           ...(run.network ? options.networkEnvironment : {}),
           CORE_SANDBOX: temporary,
         },
-        inside: (child) => trackedProcesses(child, `CORE_SANDBOX=${temporary}`),
+        inside(child) {
+          if (child.pid !== undefined) guard.watch(child.pid);
+          return trackedProcesses(child, mark);
+        },
       },
       run,
     );
     return result;
   } finally {
+    guard.dismiss();
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
   }
 }
