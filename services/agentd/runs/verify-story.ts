@@ -14,12 +14,15 @@ interface Story {
   readonly sealed: Map<string, string>;
   readonly decisions: Map<string, Approval>;
   readonly started: Set<string>;
+  /** Actions whose intent has no result yet, in this execution. */
+  readonly open: Set<string>;
+  readonly succeeded: Set<string>;
   rehearsal: boolean;
 }
 
 /**
  * Whether what the events tell was allowed to happen: definitions are those that were sealed, approvals name them, and
- * nothing was started without an approval in force.
+ * nothing was started without an approval in force, or by two executors at once.
  */
 export function checkStory(runId: string, events: readonly RunEvent[]): FoundProblem[] {
   const story: Story = {
@@ -29,6 +32,8 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
     sealed: new Map(),
     decisions: new Map(),
     started: new Set(),
+    open: new Set(),
+    succeeded: new Set(),
     rehearsal: false,
   };
   const problems: FoundProblem[] = [];
@@ -60,16 +65,12 @@ function judge(story: Story, event: RunEvent): string[] {
       return judgeApproval(story, event.data.action_id, event.data.approval);
     case 'execution_started':
       story.rehearsal = event.data.dry_run;
+      story.open.clear();
       return [];
     case 'action_intent':
       return judgeIntent(story, event.data.action_id, event.at);
-    case 'action_result': {
-      const { action_id, rehearsal } = event.data;
-      if (rehearsal || story.rehearsal) return [];
-      return story.started.has(action_id)
-        ? []
-        : [`${action_id} has a result, but no intent was written before`];
-    }
+    case 'action_result':
+      return judgeResult(story, event.data);
     default:
       return [];
   }
@@ -131,6 +132,9 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
 function judgeIntent(story: Story, actionId: string, at: string): string[] {
   if (story.rehearsal || story.proposed.get(actionId)?.action.dry_run === true) return [];
   story.started.add(actionId);
+  if (story.open.has(actionId))
+    return [`${actionId} was started again while its outcome was open: two executors worked on the run`];
+  story.open.add(actionId);
   if (!story.sealed.has(actionId)) return [`${actionId} was started, but is not in the sealed plan`];
   const decision = story.decisions.get(actionId);
   if (decision === undefined) return [`${actionId} was started without an approval`];
@@ -139,5 +143,17 @@ function judgeIntent(story: Story, actionId: string, at: string): string[] {
   if (decision.expires_at !== null && decision.expires_at <= at) {
     return [`${actionId} was started at ${at}, after its approval had expired at ${decision.expires_at}`];
   }
+  return [];
+}
+
+function judgeResult(story: Story, result: DataOf<'action_result'>): string[] {
+  const { action_id, rehearsal, state } = result;
+  if (rehearsal || story.rehearsal) return [];
+  if (!story.started.has(action_id)) return [`${action_id} has a result, but no intent was written before`];
+  story.open.delete(action_id);
+  if (state !== 'succeeded') return [];
+  if (story.succeeded.has(action_id))
+    return [`${action_id} succeeded twice: two executors worked on the run`];
+  story.succeeded.add(action_id);
   return [];
 }

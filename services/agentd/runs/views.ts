@@ -28,7 +28,13 @@ export const jsonViews = [
  * them back, and they can be deleted at any time.
  */
 export function writeViews(runId: string, folder: string, events: readonly RunEvent[]): void {
-  const views = viewsOf(fold(runId, events), events, folder);
+  const run = fold(runId, events);
+  const views = new Map<string, string | Uint8Array>();
+  for (const [name, digest] of validationCopies(run)) {
+    const content = artifactIfThere(folder, digest);
+    if (content !== null) views.set(`validation/${name}`, content);
+  }
+  for (const [name, content] of viewsOf(run, events)) views.set(name, content);
   for (const [name, content] of views) {
     const path = join(folder, name);
     if (!existsSync(dirname(path))) {
@@ -42,7 +48,8 @@ export function writeViews(runId: string, folder: string, events: readonly RunEv
   removeOthers(join(folder, 'validation'), (name) => views.has(`validation/${name}`));
 }
 
-function viewsOf(run: Run, events: readonly RunEvent[], folder: string): Map<string, string | Uint8Array> {
+/** The text of every view that is made of events alone. `events` are those that `run` is folded from. */
+export function viewsOf(run: Run, events: readonly RunEvent[]): Map<string, string> {
   const json: Record<Exclude<(typeof jsonViews)[number], 'validation/index.json'>, object> = {
     'request.json': { ...run.request, issue: run.issue, source: run.source },
     'session.json': sessionOf(run, events),
@@ -56,7 +63,7 @@ function viewsOf(run: Run, events: readonly RunEvent[], folder: string): Map<str
       failure: run.failure,
     },
   };
-  const views = new Map<string, string | Uint8Array>();
+  const views = new Map<string, string>();
   const put = (name: string, value: object): void => {
     views.set(
       name,
@@ -71,20 +78,36 @@ function viewsOf(run: Run, events: readonly RunEvent[], folder: string): Map<str
       .map((span) => `${JSON.stringify(span)}\n`)
       .join(''),
   );
-  const validation = run.actions.find(({ definition }) => definition.kind === 'run_validation');
-  const report = validation?.outcome?.facts.report;
-  if (validation === undefined || typeof report !== 'string') return views;
-  const files = validationFiles(folder, report, validation.outcome!.facts.logs);
-  for (const [name, content] of files) views.set(`validation/${name}`, content);
-  const { facts } = validation.outcome!;
+  const validation = validationOf(run);
+  if (validation === null) return views;
+  const { action, facts, report } = validation;
   put('validation/index.json', {
-    action_id: validation.definition.action_id,
-    state: validation.state,
+    action_id: action.definition.action_id,
+    state: action.state,
     passed: facts.passed === true,
     report,
     logs: facts.logs ?? {},
   });
   return views;
+}
+
+/** Which artifacts are copied into `validation/`, by the name of the copy. */
+export function validationCopies(run: Run): Map<string, string> {
+  const validation = validationOf(run);
+  const copies = new Map<string, string>();
+  if (validation === null) return copies;
+  copies.set('report.json', validation.report);
+  for (const [name, digest] of Object.entries(validation.facts.logs ?? {})) {
+    if (typeof digest === 'string') copies.set(`${fileNameOf(name)}.log`, digest);
+  }
+  return copies;
+}
+
+function validationOf(run: Run) {
+  const action = run.actions.find(({ definition }) => definition.kind === 'run_validation');
+  const facts = action?.outcome?.facts;
+  if (action === undefined || facts === undefined || typeof facts.report !== 'string') return null;
+  return { action, facts, report: facts.report };
 }
 
 function sessionOf(run: Run, events: readonly RunEvent[]): object {
@@ -135,18 +158,7 @@ function evaluationOf(run: Run): object {
   };
 }
 
-/** Report and logs, out of the artifacts; what was removed is left out. */
-function validationFiles(folder: string, report: string, logs: unknown): Map<string, Uint8Array> {
-  const files = new Map<string, Uint8Array>();
-  const copy = (name: string, digest: unknown): void => {
-    const content = typeof digest === 'string' ? artifactIfThere(folder, digest) : null;
-    if (content !== null) files.set(name, content);
-  };
-  copy('report.json', report);
-  for (const [name, digest] of Object.entries(logs ?? {})) copy(`${fileNameOf(name)}.log`, digest);
-  return files;
-}
-
+/** What was removed is left out. */
 function artifactIfThere(folder: string, digest: string): Uint8Array | null {
   try {
     return readArtifact(folder, digest);
