@@ -36,12 +36,34 @@ export function decodeJson<A>(
   return decode(codec, parseJson(text, what), what, code);
 }
 
+/** What is nested deeper than this comes from no program of ours, and exhausts the stack of those that walk it. */
+const deepest = 100;
+
+/** @throws InvalidInput (`invalid_json`) */
 export function parseJson(text: string, what: string): unknown {
+  if (isDeeper(text, deepest))
+    throw new InvalidInput('invalid_json', `${what} is nested more than ${deepest} levels deep, the limit`);
   try {
     return JSON.parse(text);
   } catch (cause) {
     throw new InvalidInput('invalid_json', `${what} is not JSON: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Told from the text, before anything walks it: brackets outside of strings. */
+function isDeeper(text: string, limit: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let position = 0; position < text.length; position++) {
+    const character = text[position];
+    if (inString && character === '\\') position++;
+    else if (character === '"') inString = !inString;
+    else if (inString) continue;
+    else if (character === '[' || character === '{') depth++;
+    else if (character === ']' || character === '}') depth--;
+    if (depth > limit) return true;
+  }
+  return false;
 }
 
 function fieldError(error: t.ValidationError): FieldError {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { Forbidden, Refused, Unauthorized } from '../errors.ts';
+import { Forbidden, InvalidInput, Refused, Unauthorized } from '../errors.ts';
 import type { Identity, Scope, Tokens } from '../tokens.ts';
 
 export interface Binding {
@@ -13,8 +13,11 @@ export interface Binding {
 
 /** Who may ask what of a server. */
 export interface Access {
-  /** @throws Forbidden (`host_not_allowed`, `origin_not_allowed`) */
-  checkOrigin(host: string | undefined, origin: string | undefined): void;
+  /**
+   * @param hosts every `Host` header of the request
+   * @throws InvalidInput (`host_repeated`), Forbidden (`host_not_allowed`, `origin_not_allowed`)
+   */
+  checkOrigin(hosts: readonly string[], origin: string | undefined): void;
   /** @throws Unauthorized (`token_invalid`) */
   authenticate(authorization: string | undefined): Identity | null;
   /** @throws Unauthorized (`token_required`), Forbidden (`scope_missing`) */
@@ -34,15 +37,22 @@ export function createAccess(binding: Binding, tokens: Tokens): Access {
     );
   }
   const readsNeedToken = binding.require_token_for_reads || binding.behind_proxy || !loopback;
-  const hosts = allowedHosts(binding);
+  const allowed = allowedHosts(binding);
 
   return {
-    checkOrigin(host, origin) {
+    checkOrigin(given, origin) {
+      const [host] = given;
+      if (given.length > 1) {
+        throw new InvalidInput(
+          'host_repeated',
+          `the request has ${given.length} Host headers: must have one`,
+        );
+      }
       const name = host === undefined ? null : hostnameOf(host);
-      if (name === null || !hosts.has(name)) {
+      if (name === null || !allowed.has(name)) {
         throw new Forbidden(
           'host_not_allowed',
-          `host ${JSON.stringify(host ?? '')} is not allowed: must be one of ${[...hosts].join(', ')}`,
+          `host ${JSON.stringify(host ?? '')} is not allowed: must be one of ${[...allowed].join(', ')}`,
           { hint: 'Add the name to agentd.allowed_hosts.' },
         );
       }

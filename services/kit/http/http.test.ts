@@ -270,6 +270,16 @@ describe('The HTTP server', () => {
       expect(await problem(await post('{"number":1,"__proto__":{"x":1}}'))).to.include({ status: 400 });
     });
 
+    it('may not be nested deeper than a stack can walk', async () => {
+      const nested = (levels: number) => `{"number":${'['.repeat(levels)}1${']'.repeat(levels)}}`;
+      for (const levels of [100, 200_000]) {
+        expect(await problem(await post(nested(levels)))).to.include({ status: 400, code: 'invalid_json' });
+      }
+      expect(await problem(await post(nested(99)))).to.include({ status: 400, code: 'invalid_input' });
+      const brackets = JSON.stringify({ number: '"[{\\'.repeat(200) });
+      expect(await problem(await post(brackets))).to.include({ status: 400, code: 'invalid_input' });
+    });
+
     it('must be JSON by their type, and not compressed', async () => {
       for (const headers of [
         { 'content-type': 'text/plain' },
@@ -312,6 +322,18 @@ describe('The HTTP server', () => {
         '0.0.0.0',
       ]) {
         expect(await ask(host), host).to.match(/^HTTP\/1\.1 403 [\s\S]*host_not_allowed/);
+      }
+    });
+
+    it('is not for requests that name two hosts', async () => {
+      for (const hosts of [
+        ['localhost', 'evil.test'],
+        ['localhost', 'localhost'],
+        ['evil.test', 'localhost'],
+      ]) {
+        const lines = hosts.map((host) => `Host: ${host}\r\n`).join('');
+        const answer = await raw(`GET /healthz HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`);
+        expect(answer).to.match(/^HTTP\/1\.1 400 [\s\S]*host_repeated/);
       }
     });
 

@@ -91,7 +91,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   async function guard(ctx: Context, next: Koa.Next): Promise<void> {
-    access.checkOrigin(ctx.req.headers.host, ctx.req.headers.origin);
+    access.checkOrigin(ctx.req.headersDistinct.host ?? [], ctx.req.headers.origin);
     ctx.state.identity = access.authenticate(ctx.req.headers.authorization);
     await next();
   }
