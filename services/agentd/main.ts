@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { SettingFlags, Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { surviveLostOutput } from '#kit/standard-output.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
 import { createRunStore } from './runs/file-run-store.ts';
@@ -40,8 +41,12 @@ export function openServices({
       return { name, scopes };
     },
     async settings() {
-      const { describeSettings } = await import('#kit/config/settings.ts');
-      return describeSettings(sources);
+      const [{ describeSettings }, { describeConcern }] = await Promise.all([
+        import('#kit/config/settings.ts'),
+        import('#kit/config/concern-rows.ts'),
+      ]);
+      const others = ['forges', 'agents', 'policy', 'validation'];
+      return [...describeSettings(sources), ...others.flatMap((name) => describeConcern(name, folders))];
     },
     async approvalDays() {
       const { readConcern } = await import('#kit/config/concern.ts');
@@ -76,6 +81,7 @@ export async function main(start: {
 }
 
 if (import.meta.main) {
+  surviveLostOutput();
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   process.exitCode = await main({ args: process.argv.slice(2), program: 'core-agentd', version });
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { overview } from './overview.ts';
+import { surviveLostOutput } from '#kit/standard-output.ts';
+import { commandNames, overview } from './overview.ts';
 import { ownCommands } from './own-commands.ts';
 import { calledAs } from './program-name.ts';
 
@@ -9,6 +10,7 @@ import { calledAs } from './program-name.ts';
  */
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
+surviveLostOutput();
 process.exitCode = await start(process.argv.slice(2));
 await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
 process.exit();
@@ -25,8 +27,10 @@ async function start(args: readonly string[]): Promise<number> {
   }
   if (command === 'help') {
     const rest = args.filter((word) => word !== 'help');
-    if (commandOf(rest) === undefined) process.stdout.write(overview(calledAs(root)));
-    return commandOf(rest) === undefined ? 0 : start([...rest, '--help']);
+    const about = commandOf(rest);
+    if (about !== undefined) return start(isCommand(about) ? [...rest, '--help'] : rest);
+    process.stdout.write(overview(calledAs(root)));
+    return 0;
   }
   const own = command === undefined ? undefined : ownCommands[command];
   if (own !== undefined) {
@@ -55,11 +59,14 @@ function commandOf(args: readonly string[]): string | undefined {
   return args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '--home');
 }
 
+function isCommand(word: string): boolean {
+  return word === 'serve' || commandNames.includes(word);
+}
+
 function version(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
-  stream.on('error', () => {});
   return new Promise((resolve) => stream.write('', () => resolve()));
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -29,6 +29,8 @@ describe('the command line', () => {
     [['show'], /show needs a run/],
     [['show', 'a', '--run-id', 'b'], /names two runs, 'a' and 'b'/],
     [['undo', 'a', 'b'], /too many arguments/],
+    [['plan-issue', '--numbr', '1'], /unknown option '--numbr'.*Did you mean --number/],
+    [['plan-issue', '--repo', 'hello'], /'--owner <name>', '--number <n>' not specified/],
     [['plan-isue'], /Did you mean plan-issue\?/],
     [['runs', '--jsn'], /unknown option '--jsn'.*Did you mean --json\?/],
   ];
@@ -66,6 +68,25 @@ describe('the command line', () => {
     const rows: { key: string; source: string }[] = JSON.parse(stdout);
     expect(rows.find(({ key }) => key === 'folder.state')).to.include({ source: 'flag', where: '--home' });
     expect(rows.find(({ key }) => key === 'agentd.port')).to.include({ source: 'default' });
+    for (const concern of ['forges', 'agents', 'policy', 'validation'])
+      expect(rows.some(({ key }) => key.startsWith(`${concern}.`))).to.equal(true);
+  });
+
+  it('names the file of a value that the user changed', async () => {
+    const path = join(home, 'config', 'policy.json');
+    mkdirSync(join(home, 'config'), { recursive: true });
+    writeFileSync(path, '{"approval":{"expires_after_days":3}}');
+    const { stdout } = await run('config', 'show', '--json');
+    rmSync(path);
+    const rows: { key: string }[] = JSON.parse(stdout);
+    const row = rows.find(({ key }) => key === 'policy.approval.expires_after_days');
+    expect(row).to.deep.include({ value: 3, source: 'user', where: path });
+  });
+
+  it('makes no folder to look at runs', async () => {
+    const absent = join(home, 'absent');
+    for (const args of [['runs'], ['show', 'run_0199']]) await run(...args, '--home', absent);
+    expect(existsSync(absent)).to.equal(false);
   });
 
   it('says how it is used when it is called with nothing', async () => {
@@ -84,7 +105,7 @@ describe('the command line', () => {
     const out = sink();
     const err = sink();
     const exitCode = await runCommandLine({
-      args: args.length === 0 ? [] : [...args, '--home', home],
+      args: args.length === 0 ? [] : ['--home', home, ...args],
       program: './core',
       version: '0.0.0',
       stdout: out.stream,

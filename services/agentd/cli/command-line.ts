@@ -1,10 +1,10 @@
 import { CommanderError } from 'commander';
 import { environment } from '#kit/environment.ts';
-import { exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
-import { createProgram, type GlobalOptions } from './program.ts';
+import { Conflict, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
+import { allCommands, createProgram, type GlobalOptions } from './program.ts';
 import { reportError } from './report-error.ts';
 import type { CommandLineOptions } from './services.ts';
-import { commandLine } from './suggestion.ts';
+import { commandLine, shortRunId } from './suggestion.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 /** Runs one command line to its end and gives its exit code. The process is the caller's to end. */
@@ -30,7 +30,7 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
     },
   };
   program.configureOutput(output);
-  forEachCommand(program, (command) => command.configureOutput(output).exitOverride());
+  for (const command of allCommands(program)) command.configureOutput(output).exitOverride();
   if (args.length === 0) {
     terminal.err(program.helpInformation());
     return exitCodes.usage;
@@ -80,11 +80,31 @@ async function runOne(
       );
       return exitCodes.interrupted;
     }
-    return reportError(error, terminal, globals.json === true, verbose);
+    return reportError(
+      stoppable(error, options.program, globals.home),
+      terminal,
+      globals.json === true,
+      verbose,
+    );
   } finally {
     stop.release();
     await services.close();
   }
+}
+
+/** Whoever meets a run at work can stop it from here. */
+function stoppable(error: unknown, program: string, home: string | undefined): unknown {
+  if (!(error instanceof Conflict) || error.code !== 'lease_held') return error;
+  const [runId] = /run_[0-9a-f-]{36}/.exec(error.message) ?? [];
+  if (runId === undefined) return error;
+  const { code, message, facts, retryAfter } = error;
+  const cancel = commandLine({ program, home }, 'cancel', shortRunId(runId));
+  return new Conflict(code, message, {
+    cause: error,
+    facts,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    hint: `Wait for it to finish, or stop it:\n${cancel}`,
+  });
 }
 
 /** The first Ctrl-C asks to stop, the second ends the process at once. SIGTERM asks as well, and is no failure. */
@@ -132,14 +152,4 @@ function usageError(error: CommanderError, name: string, args: readonly string[]
       : [command, '--help']),
   );
   return new InvalidInput('usage', message, { hint: help });
-}
-
-function forEachCommand(
-  program: ReturnType<typeof createProgram>,
-  visit: (command: ReturnType<typeof createProgram>) => void,
-): void {
-  for (const command of program.commands) {
-    visit(command);
-    forEachCommand(command, visit);
-  }
 }

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import type { SettingFlags } from '#kit/config/settings.ts';
 import { gates, runStatuses } from '#kit/contracts/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
@@ -65,7 +65,32 @@ export function createProgram(options: {
         return 0;
       }),
     );
+  requireTogether(program);
   return program;
+}
+
+/** Tells of all options that are missing at once, and only after what was typed is known to be right. */
+function requireTogether(program: Command): void {
+  const required = new Map<Command, readonly Option[]>();
+  for (const command of allCommands(program)) {
+    required.set(
+      command,
+      command.options.filter(({ mandatory }) => mandatory),
+    );
+    for (const option of command.options) option.mandatory = false;
+  }
+  program.hook('preAction', (_, command) => {
+    const missing = (required.get(command) ?? []).filter(
+      (option) => command.getOptionValue(option.attributeName()) === undefined,
+    );
+    if (missing.length === 0) return;
+    const flags = missing.map((option) => `'${option.flags}'`).join(', ');
+    command.error(`error: required option${missing.length === 1 ? '' : 's'} ${flags} not specified`);
+  });
+}
+
+export function allCommands(program: Command): Command[] {
+  return program.commands.flatMap((command) => [command, ...allCommands(command)]);
 }
 
 function addPlanning(program: Command, run: RunCommand): void {

@@ -65,7 +65,11 @@ export function actionNamed(run: Run, text: string): ActionState {
   if (found.length > 1) {
     throw new InvalidInput('action_ambiguous', `action '${text}' means ${found.map(name).join(' or ')}`);
   }
-  throw new NotFound('action_not_found', `run ${run.run_id} has no action '${text}'; it has ${choices}`);
+  throw new NotFound('action_not_found', `run ${run.run_id} has no action '${text}'; it has ${choices}`, {
+    ...(/^\d+(?:(?:[,-]|\.\.)\d*)+$/.test(text)
+      ? { hint: 'separate actions with spaces, for example 1 2 3, or take all up to one with --up-to 3' }
+      : {}),
+  });
 }
 
 function requireOrdinal(run: Run, ordinal: number): void {

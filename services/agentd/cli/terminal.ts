@@ -68,12 +68,10 @@ export interface TerminalOptions {
   readonly now?: () => Date;
 }
 
-/** A broken pipe (`core runs | head -1`) ends writing quietly. */
 export function createTerminal(options: TerminalOptions): Terminal {
   const { stdout, stderr, environment } = options;
   const mayPaint = options.color && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb';
   const unicode = /utf-?8/i.test(environment.LANG ?? '') && environment.TERM !== 'linux';
-  for (const stream of [stdout, stderr]) stream.on('error', ignoreBrokenPipe);
   return {
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
@@ -86,8 +84,4 @@ export function createTerminal(options: TerminalOptions): Terminal {
     errWidth: stderr.columns ?? 80,
     now: options.now ?? (() => new Date()),
   };
-}
-
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }

@@ -75,7 +75,11 @@ class FolderRunStore implements FileRunStore {
   async resolve(idOrPrefix: string): Promise<string> {
     const prefix = runIdPrefix(idOrPrefix);
     return this.#guardedAsync(async () => {
-      const found = isRunId(prefix) ? [prefix] : await this.#withPrefix(prefix);
+      const found = isRunId(prefix)
+        ? [prefix]
+        : existsSync(this.#runsDir)
+          ? await this.#withPrefix(prefix)
+          : [];
       if (found.length === 0)
         throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
       if (found.length > 1) throw ambiguous(prefix, found);
@@ -99,6 +103,8 @@ class FolderRunStore implements FileRunStore {
 
   async list(query: RunQuery): Promise<RunPage> {
     return this.#guardedAsync(async () => {
+      // Looking makes no folders.
+      if (!existsSync(this.#runsDir)) return { runs: [], next_cursor: null, problems: [] };
       const index = this.#opened();
       const key = JSON.stringify(query);
       const cached = this.#pages.get(key);

@@ -52,7 +52,7 @@ export async function quickstart(options: QuickstartOptions): Promise<number> {
     return await tour.walk();
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    process.stderr.write('\nStopped. What was made so far is in the folder named above.\n');
+    tour.tellStopped();
     return exitCodes.interrupted;
   } finally {
     stop();
@@ -67,6 +67,7 @@ class Tour {
   readonly #homeWord: string;
   readonly #paint: ReturnType<typeof createColors>;
   #daemon: Daemon | null = null;
+  #stopped = false;
 
   constructor(options: QuickstartOptions, home: string) {
     this.#options = options;
@@ -95,12 +96,19 @@ class Tour {
           ? 'Approve and execute the gate build: local and harmless'
           : 'Approve and execute the gate publish: what others will see',
       );
-      if (!(await this.#approve(runId, gate))) return this.#leave(runId, gate);
       const checkout = relative(process.cwd(), folder);
+      if (!(await this.#approve(runId, gate))) return this.#leave(runId, gate, checkout);
       await this.#show('execute-approved', '--run-id', shortId(runId), '--repo-dir', checkout);
     }
     await this.#results(runId, name, folder);
     return exitCodes.done;
+  }
+
+  /** Ctrl-C reaches this process and its child: told once. */
+  tellStopped(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    process.stderr.write('\nStopped. What was made so far is in the folder named above.\n');
   }
 
   async end(): Promise<void> {
@@ -213,9 +221,12 @@ class Tour {
     this.#say(`The checkout has the new branch: git -C ${relative(process.cwd(), folder)} branch`);
   }
 
-  #leave(runId: string, gate: string): number {
+  #leave(runId: string, gate: string, checkout: string): number {
     this.#say('Not approved, so nothing of this gate ran. The run waits; decide later with');
     this.#command('approve', shortId(runId), '--gate', gate);
+    this.#command('execute-approved', '--run-id', shortId(runId), '--repo-dir', checkout);
+    this.#say('or say no for good, and plan again');
+    this.#command('reject', shortId(runId), '--gate', gate, '--reason', 'TEXT');
     return exitCodes.done;
   }
 
@@ -274,7 +285,10 @@ function shortId(runId: string): string {
 
 /** Ctrl-C between prompts: the children get it too, so only the daemon is left to end. */
 function endOnSignals(tour: Tour): () => void {
-  const end = () => void tour.end().then(() => process.exit(exitCodes.interrupted));
+  const end = () => {
+    tour.tellStopped();
+    void tour.end().then(() => process.exit(exitCodes.interrupted));
+  };
   process.on('SIGINT', end);
   process.on('SIGTERM', end);
   process.on('SIGHUP', end);

@@ -18,6 +18,12 @@ export async function runs(context: CommandContext, options: RunsOptions): Promi
   const agent = await context.services.agent();
   const page = await agent.runs(options);
   if (context.json) writeJson(context.terminal, page);
-  else context.terminal.out(runsView(page, context.terminal, context.suggestions));
+  else context.terminal.out(runsView(page, context.terminal, context.suggestions, askedWith(options)));
   return exitCodes.done;
+}
+
+function askedWith({ cursor: _, ...options }: RunsOptions): string[] {
+  return Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, String(value)],
+  );
 }

@@ -48,12 +48,12 @@ function describe(action: ActionDefinition, symbols: Symbols): { main: string; n
   }
 }
 
-/** For example `bubblewrap, no network, 10 min`. */
+/** For example `bubblewrap, no network, 10 min; prepared with network`. */
 export function validationText(plan: ValidationPlan, sandbox: string): string {
   const where = sandbox === 'none' ? 'NO SANDBOX' : `${sandbox}, no network`;
-  const prepare = plan.prepare.length > 0 ? [`after ${plan.prepare.map(({ run }) => run).join(' && ')}`] : [];
-  const network = plan.prepare.length > 0 && plan.prepare_network ? ['preparing uses the network'] : [];
-  return [where, limit(plan.limits.seconds), ...prepare, ...network].join(', ');
+  const network = plan.prepare_network ? 'with network' : 'without network';
+  const prepared = plan.prepare.length > 0 ? `; prepared ${network}` : '';
+  return `${where}, ${limit(plan.limits.seconds)}${prepared}`;
 }
 
 export function riskPaint(risk: Risk, paint: Paint): (text: string) => string {

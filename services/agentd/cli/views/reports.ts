@@ -1,7 +1,7 @@
 import type { SettingRow } from '#kit/config/settings.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import type { Run } from '../../runs/run.ts';
-import { type Cell, table } from '../layout.ts';
+import { type Cell, cut, table } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 import { runName } from './plan-view.ts';
@@ -77,9 +77,7 @@ export function settingsView(rows: readonly SettingRow[], terminal: Terminal): s
   const { paint, symbols } = terminal;
   const cells = rows.map((row): Cell[] => [
     { text: visibleLine(row.key) },
-    {
-      text: visibleLine(typeof row.value === 'string' ? row.value : (JSON.stringify(row.value) ?? 'not set')),
-    },
+    { text: cut(valueText(row.value), mostColumns, symbols.ellipsis) },
     {
       text: visibleLine(`${row.source}  ${row.where}`),
       paint: row.source === 'default' ? paint.dim : paint.cyan,
@@ -87,6 +85,13 @@ export function settingsView(rows: readonly SettingRow[], terminal: Terminal): s
   ]);
   const header = ['setting', 'value', 'from'].map((text): Cell => ({ text, paint: paint.dim }));
   return `${table([header, ...cells], { indent: 0, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis }).join('\n')}\n`;
+}
+
+/** A list of roles is long; --json shows it whole. */
+const mostColumns = 60;
+
+function valueText(value: unknown): string {
+  return visibleLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'not set'));
 }
 
 /** The recovery manifest; its `restore` lines last, ready to type. */

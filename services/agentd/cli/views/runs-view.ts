@@ -6,8 +6,16 @@ import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 import { statusPaint } from './status-paint.ts';
 
-/** The list of runs, newest first. */
-export function runsView(page: RunPage, terminal: Terminal, suggestions: Suggestions): string {
+/**
+ * The list of runs, newest first.
+ * @param asked the options that this page was asked for with; the next one is suggested with the same
+ */
+export function runsView(
+  page: RunPage,
+  terminal: Terminal,
+  suggestions: Suggestions,
+  asked: readonly string[] = [],
+): string {
   const { paint, symbols } = terminal;
   const lines: string[] = [];
   if (page.runs.length === 0) {
@@ -31,7 +39,10 @@ export function runsView(page: RunPage, terminal: Terminal, suggestions: Suggest
       ...table([header, ...rows], { indent: 0, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis }),
     );
     if (page.next_cursor !== null)
-      lines.push('', `  more  ${paint.cyan(commandLine(suggestions, 'runs', '--cursor', page.next_cursor))}`);
+      lines.push(
+        '',
+        `  more  ${paint.cyan(commandLine(suggestions, 'runs', ...asked, '--cursor', page.next_cursor))}`,
+      );
   }
   for (const problem of page.problems) lines.push(`${paint.yellow('note')}  ${visibleLine(problem)}`);
   return `${lines.join('\n')}\n`;

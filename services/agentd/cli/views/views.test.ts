@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
 import { createTerminal, type Terminal } from '../terminal.ts';
+import { validationText } from './action-text.ts';
 import { actionDetail, actionsView } from './actions-view.ts';
 import { diffView, paintPatch } from './diff-view.ts';
 import { planView } from './plan-view.ts';
@@ -45,6 +46,47 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     const run = sampleRun({ approval: 'approved', gates: ['build'] });
     expect(runView(run, terminal(), suggestions)).to.contain(
       './core execute-approved --run-id run_0199f3c2-71ab --repo-dir DIR',
+    );
+  });
+
+  it('offers to plan again, not to approve or execute what builds on a rejected action', () => {
+    const run = sampleRun({ approval: 'approved', gates: ['build'] });
+    const actions = run.actions.map((action, index) => ({
+      ...action,
+      definition: { ...action.definition, depends_on: index === 0 ? [] : [`act_${index}_00000000`] },
+      ...(index === 1 ? { approval: 'rejected' as const } : {}),
+    }));
+    actions[0] = { ...actions[0]!, state: 'succeeded' };
+    const shown = runView({ ...run, actions }, terminal(), suggestions);
+    expect(shown).to.contain('plan again  ./core plan-issue --owner demo --repo hello --number 1');
+    expect(shown).to.not.match(/core approve|execute-approved/);
+  });
+
+  it('leaves the usual notice to --verbose', () => {
+    const run = sampleRun();
+    const notices = ['planned without the context service (no answer)', 'other'];
+    const noted = { ...run, plan: { ...run.plan!, notices } };
+    expect(runView(noted, terminal(), suggestions))
+      .to.contain('other')
+      .and.not.contain('context service');
+    expect(runView(noted, terminal(), suggestions, { verbose: true })).to.contain('context service');
+  });
+
+  it('says in few words how a validation is prepared', () => {
+    const run = sampleRun();
+    const { definition } = run.actions[2]!;
+    if (definition.kind !== 'run_validation') throw new Error(definition.kind);
+    const prepare = [{ name: 'install', run: 'npm ci' }];
+    const plan = { ...definition.params.plan, prepare, prepare_network: true };
+    expect(validationText(plan, 'bubblewrap')).to.equal(
+      'bubblewrap, no network, 10 min; prepared with network',
+    );
+  });
+
+  it('continues a list with the options that it was asked for with', () => {
+    const page = { runs: [summary('T')], next_cursor: 'abc', problems: [] };
+    expect(runsView(page, terminal(), suggestions, ['--limit', '1'])).to.contain(
+      './core runs --limit 1 --cursor abc',
     );
   });
 

@@ -1,0 +1,25 @@
+import type { Folders } from '../folders.ts';
+import { readConcernDocument } from './concern.ts';
+import { hasPointer, isObject, mergeJson } from './merge.ts';
+import type { SettingRow } from './settings.ts';
+
+/** The values of one concern in force, each with the file that it comes from. A list is one value. */
+export function describeConcern(name: string, folders: Pick<Folders, 'config'>): SettingRow[] {
+  const { shipped, user } = readConcernDocument(name, folders);
+  const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
+  return leaves(merged, []).map(([path, value]): SettingRow => {
+    const pointer = path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    const mine = hasPointer(user.document, pointer);
+    return {
+      key: [name, ...path].join('.'),
+      value,
+      source: mine ? 'user' : 'default',
+      where: mine ? user.path : shipped.path,
+    };
+  });
+}
+
+function leaves(value: unknown, path: readonly string[]): [readonly string[], unknown][] {
+  if (!isObject(value) || Object.keys(value).length === 0) return [[path, value]];
+  return Object.entries(value).flatMap(([key, member]) => leaves(member, [...path, key]));
+}
