@@ -43,10 +43,13 @@ export async function executeApproved(
 export async function resume(context: CommandContext, id: string): Promise<number> {
   const { services } = context;
   const agent = await services.agent();
-  const run_id = (await agent.run(id)).run_id;
+  const before = await agent.run(id);
+  const { run_id } = before;
   const by = await services.person();
   const run = await watched(context, (watch) => agent.resume({ run_id, by }, watch));
   await writeRun(context, run);
+  // A planning was resumed: nothing is approved yet, and a plan is what was wanted.
+  if (before.plan === null) return run.plan === null ? exitCodes.failed : exitCodes.done;
   return executionExitCode(run, []);
 }
 
