@@ -1,3 +1,5 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FileContent, makeRepository } from '../../../test/fixtures/repositories/repository.ts';
@@ -62,6 +64,25 @@ describe('a patch applied to a tree', () => {
     expect(error.message).to.contain('f.txt');
     expect((await codeOf(apply(''))).code).to.equal('patch_does_not_apply');
     expect((await codeOf(apply('no patch at all'))).code).to.equal('patch_does_not_apply');
+  });
+
+  it('is applied within the repository’s own folder, where what a killed process left is removed', async () => {
+    const places = ['core-index-killed', 'core-index-at-work'].map((name) => join(repository.gitDir, name));
+    for (const place of places) {
+      mkdirSync(place);
+      writeFileSync(join(place, 'index'), 'half');
+    }
+    utimesSync(places[0]!, 1, 1);
+    const { TMPDIR } = process.env;
+    process.env.TMPDIR = '/nowhere';
+    try {
+      await apply(adding('b/new.txt'));
+    } finally {
+      if (TMPDIR === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = TMPDIR;
+    }
+    const left = readdirSync(repository.gitDir).filter((name) => name.startsWith('core-index-'));
+    expect(left).to.deep.equal(['core-index-at-work']);
   });
 
   it('takes a removed line that looks like a header for what it is', async () => {

@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CoreError, InvalidInput } from '#kit/errors.ts';
 import { git, gitText } from './git.ts';
@@ -8,6 +7,10 @@ import { patchPathProblem } from './patch-paths.ts';
 import { linkProblem, pathProblem } from './paths.ts';
 import { differenceBetween, linkMode, submoduleMode } from './tree.ts';
 
+const indexFolder = 'core-index-';
+/** No application takes as long; an older index was left by a process that was killed. */
+const longestApplication = 60 * 60 * 1000;
+
 /**
  * The tree that a patch makes of `base`, written to the repository's objects; nothing else there changes. Applied
  * whole or not at all, at the stated lines or at an offset, without fuzz.
@@ -15,7 +18,8 @@ import { differenceBetween, linkMode, submoduleMode } from './tree.ts';
  */
 export async function applyPatchToTree(gitDir: string, base: string, patch: Uint8Array): Promise<string> {
   refuse(patchPathProblem(patch));
-  const folder = await mkdtemp(join(tmpdir(), 'core-index-'));
+  await removeLeftIndexes(gitDir);
+  const folder = await mkdtemp(join(gitDir, indexFolder));
   try {
     const env = { GIT_INDEX_FILE: join(folder, 'index') };
     await git(['read-tree', '--end-of-options', base], { gitDir, env });
@@ -27,6 +31,17 @@ export async function applyPatchToTree(gitDir: string, base: string, patch: Uint
     return tree;
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function removeLeftIndexes(gitDir: string): Promise<void> {
+  for (const name of await readdir(gitDir)) {
+    if (!name.startsWith(indexFolder)) continue;
+    const folder = join(gitDir, name);
+    const made = await stat(folder).catch(() => null);
+    if (made !== null && Date.now() - made.mtimeMs > longestApplication) {
+      await rm(folder, { recursive: true, force: true });
+    }
   }
 }
 
