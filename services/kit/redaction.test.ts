@@ -35,6 +35,11 @@ const samples: Record<string, () => string> = {
   },
 };
 
+/** Random, and never by chance without digits or made of words. */
+function value(): string {
+  return `${random(4)}aB3dE6gH9jK2mN5pQ8sT`;
+}
+
 describe('Finding secrets', () => {
   for (const [kind, make] of Object.entries(samples)) {
     it(`knows the form of a ${kind.trim()}`, () => {
@@ -60,10 +65,53 @@ describe('Finding secrets', () => {
     expect(findSecrets(`clientSecret: '${random(40)}'`)[0]?.kind).to.equal('generic_secret');
   });
 
+  it('sees values beside names that call them secrets, with and without quotes', () => {
+    for (const text of [
+      `DB_PASSWORD=${value()}`,
+      `export API_KEY=${value()} # mine`,
+      `  password: ${value()}\n  user: x`,
+      `curl https://host.test/?access_token=${value()}&x=1`,
+    ]) {
+      expect(findSecrets(text)[0]?.kind, text).to.equal('generic_secret');
+    }
+  });
+
+  it('sees a private key below the headers of an encrypted one, and as it stands in a patch', () => {
+    const body = [random(64), random(64), random(64)].join('\n');
+    const key = [
+      '-----BEGIN RSA PRIVATE KEY-----',
+      'Proc-Type: 4,ENCRYPTED',
+      `DEK-Info: AES-128-CBC,${random(32, hex)}`,
+      '',
+      body,
+      '-----END RSA PRIVATE KEY-----',
+    ].join('\n');
+    for (const text of [key, key.replace(/^/gm, '+'), JSON.stringify(key), key.replaceAll('\n', '\r\n')]) {
+      const [found] = findSecrets(text);
+      expect(found?.kind, text).to.equal('private_key');
+      expect(text.slice(found!.end)).to.match(/^"?$/);
+    }
+  });
+
+  it('sees marks that are known whatever stands around them, and though they hold a word for examples', () => {
+    const token = `ghp_${random(36)}`;
+    expect(findSecrets(`a${token}`)[0]).to.include({ kind: 'github_token', start: 1 });
+    expect(findSecrets(`${token}_old`)[0]?.fingerprint).to.equal(fingerprintOf(token));
+    expect(findSecrets(`ghp_${random(29)}example`)[0]?.kind).to.equal('github_token');
+  });
+
   it('leaves alone what only looks a little like one', () => {
     const innocent = [
       'ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx',
       'AKIAIOSFODNN7EXAMPLE',
+      'glpat-put-your-access-token-here',
+      'sk-proj-the-key-of-your-project-goes-here-please',
+      'task-0123456789abcdef0123456789abcdef-sk',
+      'const secretName = readConfiguration2(file);',
+      'password=options.credentials.database1Password2',
+      'TOKEN=changeme-ABCdef-123456-abc',
+      'csrf_token: SecurityTokenProviderVersion2',
+      'tokenId: 0199f3c2-1a2b-7abc-8def-0123456789ab',
       'commit 22aba7d4b1c0ffee22aba7d4b1c0ffee22aba7d4',
       '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="',
       'password = process.env.DATABASE_PASSWORD_FOR_TESTS',
@@ -92,6 +140,11 @@ describe('Finding secrets', () => {
       `-----BEGIN PRIVATE KEY-----${'A \n'.repeat(100_000)}`,
       `${'token'.repeat(40_000)}://`,
       `${'-----BEGIN PRIVATE KEY-----'.repeat(4_000)}`,
+      `${`-----BEGIN PRIVATE KEY-----${'aa: '.repeat(2_000)}`.repeat(20)}`,
+      `${`-----BEGIN PRIVATE KEY-----${'aa: x\n'.repeat(2_000)}`.repeat(20)}`,
+      `${'token.'.repeat(40_000)}`,
+      `token=${'aA1'.repeat(60_000)}`,
+      `${'password = '.repeat(20_000)}`,
       `${'aws secret key '.repeat(10_000)}`,
       `${'a://b:'.repeat(30_000)}`,
       `authorization: ${' '.repeat(200_000)}x`,

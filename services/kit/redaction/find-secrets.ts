@@ -38,12 +38,12 @@ export interface SecretSpan {
 
 export function secretSpans(text: string): SecretSpan[] {
   const spans: SecretSpan[] = [];
-  for (const { kind, hints, pattern, entropy } of secretPatterns) {
+  for (const { kind, hints, pattern, entropy, examples } of secretPatterns) {
     if (!hints.some((hint) => text.includes(hint))) continue;
     for (const match of text.matchAll(pattern)) {
       const [start, end] = match.indices!.groups!.secret!;
       const secret = text.slice(start, end);
-      if (isPlaceholder(secret) || entropyOf(secret) < entropy) continue;
+      if (entropyOf(secret) < entropy || (examples ? isPlaceholder(secret) : isProse(secret))) continue;
       if (kind === 'generic_secret' && !isRandom(secret)) continue;
       spans.push({ kind, start, end });
     }
@@ -74,6 +74,11 @@ function isPlaceholder(secret: string): boolean {
   return /example|placeholder|changeme|your[_-]|xxxx|\*{4}|\.\.\.|<|redacted|0123456789|1234567890|abcdefgh/i.test(
     secret,
   );
+}
+
+/** Such as `glpat-put-the-token-here`; no random value has neither digits nor capitals. */
+function isProse(secret: string): boolean {
+  return /^[a-z_-]+$/.test(secret);
 }
 
 /** Names and paths are made of words; keys mix letters of both cases with digits. */
