@@ -89,7 +89,7 @@ async function draftChange(
   }
   const patch = await patchBetween(scratch.gitDir, base_commit, tree);
   requireSmall(files.length, patch.length, policy);
-  requireNoSecrets(patch, secrets);
+  await requireNoSecrets(scratch.gitDir, base_commit, tree, secrets);
   if (!role.may_propose.includes('apply_patch')) {
     const paths = files.map(({ path }) => path);
     return commentOnly(common, title, changeForAnotherRole(role.name, issue.title, paths));

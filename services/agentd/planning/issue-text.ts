@@ -40,6 +40,11 @@ export interface IssueText {
   readonly comments: readonly Comment[];
 }
 
+/** The issue without secrets in its title and labels, which name branches, commits and pull requests. */
+export function withoutSecretNames(issue: Issue, mask: (text: string) => string): Issue {
+  return { ...issue, title: mask(issue.title), labels: issue.labels.map(mask) };
+}
+
 /** A copy without secrets, and how many there were. */
 export function maskSecrets(
   text: IssueText,

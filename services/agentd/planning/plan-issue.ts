@@ -86,11 +86,13 @@ export class PlanIssue {
 
   /** A cut-off planning stays resumable; a failed one says why. */
   async #recordFailure(runId: string, error: unknown, signal: AbortSignal): Promise<void> {
-    await this.#ports.store.append(runId, (run): NewEvent[] => {
+    const { store, secrets } = this.#ports;
+    const message = secrets.mask(messageOf(error));
+    await store.append(runId, (run): NewEvent[] => {
       if (run.plan !== null || run.status === 'cancelled') return [];
       if (run.cancelling) return [{ type: 'run_cancelled', data: { message: 'cancelled while planning' } }];
       if (signal.aborted) return [];
-      return [{ type: 'planning_failed', data: { code: codeOf(error), message: messageOf(error) } }];
+      return [{ type: 'planning_failed', data: { code: codeOf(error), message } }];
     });
   }
 

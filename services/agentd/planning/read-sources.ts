@@ -6,7 +6,7 @@ import type { Mirror } from '../git/mirror.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { Forge, Repository } from './forge.ts';
-import { type IssueText, maskSecrets, StoredIssue } from './issue-text.ts';
+import { type IssueText, maskSecrets, StoredIssue, withoutSecretNames } from './issue-text.ts';
 import type { SecretFinder } from './secrets.ts';
 
 /** What planning starts from: the issue as it was read, and the repository at one commit. */
@@ -38,7 +38,9 @@ export async function readSources(ports: SourcePorts, run: Run, watch: Watch): P
   const mirror = await ports.mirror(forge.name, repository);
   if (run.source !== null) return readAgain(ports, run, forge, repository, mirror, watch);
 
-  const issue = await forge.issue(repository, request.number, watch.signal);
+  const read = await forge.issue(repository, request.number, watch.signal);
+  // Bodies stay as they are, so that a secret in a patch is seen and refused.
+  const issue = withoutSecretNames(read, (text) => ports.secrets.mask(text));
   const comments = await forge.comments(repository, request.number, {}, watch.signal);
   watch.progress({ step: 'source', state: 'info', message: `fetching ${name}` });
   await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
