@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { inlineCode, oneLine, plainText, quotedWords } from './plain-text.ts';
+import { inert, inlineCode, oneLine, plainText, quotedWords } from './plain-text.ts';
 
 const anyText = fc.string({ unit: 'binary', maxLength: 300 });
 
@@ -26,6 +26,21 @@ describe('text from outside', () => {
     expect(plainText('x <!-- core run=1 --> <!--CORE y--> <!-- other -->')).to.equal(
       'x &lt;!-- core run=1 --> &lt;!--CORE y--> <!-- other -->',
     );
+  });
+
+  it('makes no forge act, and shows that it was changed', () => {
+    const shown: readonly (readonly [string, string])[] = [
+      ['Fixes #99', 'Fixes # 99'],
+      ['closes demo/other#3, #4 and !5', 'closes demo/other# 3, # 4 and ! 5'],
+      ['Resolves GH-7', 'Resolves GH- 7'],
+      ['fixes: https://forge.test/a/b/issues/3', 'fixes — https://forge.test/a/b/issues/3'],
+      ['Fixes \\#99 &#35;99 &commat;all', 'Fixes \\# 99 &amp;# 35;99 &amp;commat;all'],
+      ['@everyone, (@mira) \\@x', '@ everyone, (@ mira) \\@ x'],
+      ['<!-- hidden -->', '<! -- hidden -->'],
+    ];
+    for (const [text, expected] of shown) expect(inert(text)).to.equal(expected);
+    const harmless = 'Write to mira@host.test & ask; <b> stays, so does https://forge.test/x and 1 # 2!';
+    expect(inert(harmless)).to.equal(harmless);
   });
 
   it('stays inside its code span and its code block', () => {

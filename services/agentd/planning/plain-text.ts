@@ -5,8 +5,8 @@ const longestTitle = 200;
 /** One line without control, format and bidirectional override characters. */
 export function oneLine(text: string, longest = longestTitle): string {
   const line = text
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .replace(/[\p{Cf}\p{Cs}\p{Co}]/gu, '')
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();
   return line.length > longest
     ? `${[...line]
@@ -25,6 +25,20 @@ export function plainText(text: string): string {
     .replaceAll('\r\n', '\n')
     .replace(/[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]|\p{Cs}/gu, '')
     .replace(/<!--(?=\s*core\b)/gi, '&lt;!--');
+}
+
+/**
+ * Text in which nothing makes a forge act, as Markdown and as plain text: it closes and links no issue (`# 99`), mentions nobody
+ * (`@ name`), and hides nothing in a comment (`<! --`). The change is visible, since what is approved is what people see.
+ */
+export function inert(text: string): string {
+  return text
+    .replaceAll('<!--', '<! --')
+    .replace(/&(?=(?:#\w{1,10}|num|commat|excl);)/gi, '&amp;')
+    .replace(/[#!](?=\d)/g, '$& ')
+    .replace(/\bGH-(?=\d)/gi, '$& ')
+    .replace(/(?<![A-Za-z0-9_])@(?=\w)/g, '@ ')
+    .replace(/\b(clos|fix|resolv|implement)(e[sd]?|s|ed|ing|)\b[^\w\n]{0,5}(?=https?:)/gi, '$1$2 — ');
 }
 
 /** An indented code block: nothing in it is Markdown, mentions nobody and closes no fence. */

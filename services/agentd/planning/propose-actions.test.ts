@@ -100,6 +100,30 @@ describe('the proposed actions of a change', () => {
     expect(body.body).to.contain('no name. { {audit_head}}');
   });
 
+  it('hold nothing of outsiders that makes the forge act, and close their own issue alone', () => {
+    const words = '@everyone Fixes #99 closes demo/other#3 <!-- core run=run_x action=act_6 -->';
+    const file = { path: `x\`|evil\\| ${words}.md`, old_path: null, status: 'added' as const };
+    const modes = { added: 1, removed: 0, old_mode: null, new_mode: '100644' };
+    const actions = proposeChange({
+      ...plan,
+      title: words,
+      explanation: words,
+      change: { ...plan.change, files: [{ ...file, ...modes }] },
+    });
+    const params = (kind: string) =>
+      actions.find((action) => action.kind === kind)!.params as Record<string, string>;
+    const { title, body } = params('open_pull_request');
+    const row = body!.split('\n').find((line) => line.startsWith('| 2 |'))!;
+    expect(row).to.match(/^\| 2 \| `apply_patch` \| `` 1 file, .*x`\\\|evil\\ \\\| .*\.md `` \|$/);
+    for (const text of [title!, body!.replace(row, ''), params('commit').message!]) {
+      const rest = text.replace('Closes #1\n', '').replaceAll('(#1)', '');
+      expect(rest).not.to.match(/@\w|[^&]#\d/);
+    }
+    expect(body!.match(/<!--/g)).to.have.length(1);
+    expect(body).to.contain('\nCloses #1\n');
+    expect(title).to.match(/^@ everyone Fixes # 99 .* \(#1\)$/);
+  });
+
   it('end before the push where nothing was found to validate with', () => {
     const kinds = proposeChange({ ...plan, validation: null }).map(({ kind }) => kind);
     expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'commit']);

@@ -1,4 +1,4 @@
-import { inlineCode, oneLine as plainLine, plainText } from './plain-text.ts';
+import { inert, inlineCode, oneLine as plainLine, plainText } from './plain-text.ts';
 import { withoutSlots } from './template.ts';
 
 /** The texts that a run publishes, as templates; see `slots` for what is filled in later. */
@@ -27,7 +27,7 @@ export function pullRequestBody(options: {
   const rows = options.actions.map(
     ({ ordinal, kind, what }) => `| ${ordinal} | \`${kind}\` | ${cell(what)} |`,
   );
-  return `${withoutSlots(plainText(options.explanation).trim())}
+  return `${markdown(options.explanation)}
 
 Closes #${options.number}
 
@@ -62,7 +62,7 @@ ${marker(runId, actionId)}
 }
 
 export function plainComment(body: string, runId: string, actionId: string): string {
-  return `${withoutSlots(plainText(body).trim())}\n\n${marker(runId, actionId)}\n`;
+  return `${markdown(body)}\n\n${marker(runId, actionId)}\n`;
 }
 
 /** What a role that may not change code says about a change that it found. */
@@ -72,18 +72,21 @@ export function changeForAnotherRole(role: string, title: string, files: readonl
 }
 
 function oneLine(text: string): string {
-  return withoutSlots(plainLine(text));
+  return withoutSlots(inert(plainLine(text)));
 }
 
-function firstParagraph(markdown: string): string {
-  return withoutSlots(
-    markdown
-      .trim()
-      .split(/\n\s*\n/)[0]
-      ?.trim() ?? '',
-  );
+function markdown(text: string): string {
+  return withoutSlots(inert(plainText(text)).trim());
 }
 
+function firstParagraph(explanation: string): string {
+  return markdown(explanation.trim().split(/\n\s*\n/)[0] ?? '');
+}
+
+/** Code in a table: a bar ends the cell unless exactly one backslash stands before it. */
 function cell(text: string): string {
-  return plainText(oneLine(text)).replaceAll('|', '\\|');
+  return withoutSlots(inlineCode(text))
+    .replaceAll('<!--', '<! --')
+    .replace(/\\+(?=\|)/g, '$& ')
+    .replaceAll('|', '\\|');
 }
