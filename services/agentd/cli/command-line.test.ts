@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
+import { sampleRun } from '../../../test/fixtures/runs/sample-run.ts';
 import { openServices } from '../main.ts';
+import { createRunStore } from '../runs/file-run-store.ts';
+import { executorLease } from '../runs/lease-name.ts';
 import { runCommandLine } from './command-line.ts';
 
 describe('the command line', () => {
@@ -55,6 +58,19 @@ describe('the command line', () => {
     const { error } = JSON.parse(stderr);
     expect(error).to.include({ code: 'run_not_found', exit_code: 4 });
     expect(exitCode).to.equal(4);
+  });
+
+  it('says how to stop a run that is at work elsewhere', async () => {
+    const store = createRunStore({ stateDir: join(home, 'busy', 'state') });
+    const { run_id } = await store.create(sampleRun().request);
+    const lease = await store.lease(executorLease(run_id));
+    const { exitCode, stderr } = await run('resume', run_id, '--home', join(home, 'busy'));
+    lease.release();
+    store.close();
+    expect(stderr)
+      .to.contain('[lease_held]')
+      .and.to.contain(`./core cancel ${run_id.slice(0, 17)} --home`);
+    expect(exitCode).to.equal(3);
   });
 
   it('lists no runs as an empty list', async () => {

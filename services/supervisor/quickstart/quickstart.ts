@@ -212,7 +212,9 @@ class Tour {
     this.#say('Take it all back: pull request, remote branch, branch in the checkout');
     this.#command('undo', id);
     this.#say('Your own repository, with issues in a folder; patches in an issue need no model');
-    this.#say(`  ${this.#options.program} forge init --owner you --repo thing --from DIR`);
+    this.#say(
+      `  ${this.#options.program} forge init --owner you --repo thing --from DIR   (prints the line that connects DIR)`,
+    );
     this.#say(
       `  ${this.#options.program} forge issue new --owner you --repo thing --title TEXT --body-file FILE`,
     );
