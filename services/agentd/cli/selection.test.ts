@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { NotFound } from '#kit/errors.ts';
 import { sampleRun } from '../../../test/fixtures/runs/sample-run.ts';
 import type { ActionSelection } from '../agent.ts';
 import type { ActionState, Run } from '../runs/run.ts';
@@ -49,6 +50,15 @@ describe('naming actions on a command line', () => {
     expect(leftRejected.map(({ definition }) => definition.ordinal)).to.deep.equal([5]);
     expect(selectActions(run, { actions: ['5'] }, 'approve').selected).to.have.length(1);
   });
+
+  for (const text of ['1,2', '1-3', '1..3', '1,2,']) {
+    it(`says how several actions are named to who writes ${text}`, () => {
+      expect(() => actionNamed(sampleRun(), text))
+        .to.throw(NotFound)
+        .with.property('hint')
+        .that.matches(/spaces.*--up-to/);
+    });
+  }
 });
 
 function ordinals(selection: ActionSelection): number[] {
