@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { type OwnMounts, smallDisk } from '../../../test/fixtures/world/own-mounts.ts';
+import { makeWorld } from '../../../test/fixtures/world/world.ts';
+import { needs } from '../../../test/needs.ts';
+
+describe('runs on a full disk', function () {
+  this.timeout(30_000);
+  let disk: OwnMounts;
+  let runId: string;
+
+  before(async function () {
+    needs(this, 'mounts');
+    const world = await makeWorld({ vcs: 'git' });
+    runId = (await world.plannedAndApproved()).run_id;
+    await world.close();
+    disk = await smallDisk(world.home, 24);
+  });
+  after(() => disk?.close());
+
+  it('can be looked at and verified; what needs the index says that the disk is full', async () => {
+    disk.fill(0);
+    for (const command of ['show', 'verify']) {
+      const { code, stderr } = await disk.command([command, runId]);
+      expect(code, stderr).to.equal(0);
+    }
+    for (const args of [['runs'], ['cancel', runId], ['prune', '--older-than', '30d']]) {
+      const { code, stderr } = await disk.command([...args, '--json']);
+      expect(JSON.parse(stderr).error.code, args[0]).to.equal('disk_full');
+      expect(code).to.equal(1);
+    }
+    disk.free();
+    expect((await disk.command(['runs'])).code).to.equal(0);
+  });
+});
