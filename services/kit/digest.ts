@@ -1,4 +1,4 @@
-import { createHash, hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 
 /** sha256 in lower-case hex. */
@@ -16,11 +16,4 @@ export function canonicalJson(value: unknown): string {
 /** sha256 over the canonical JSON of a value. */
 export function digestOf(value: unknown): string {
   return sha256(canonicalJson(value));
-}
-
-/** Compares two strings in a time that depends on their lengths alone. */
-export function equalInConstantTime(left: string, right: string): boolean {
-  const a = createHash('sha256').update(left).digest();
-  const b = createHash('sha256').update(right).digest();
-  return timingSafeEqual(a, b);
 }

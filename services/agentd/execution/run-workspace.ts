@@ -199,12 +199,12 @@ export class RunWorkspace {
     try {
       await vcs.restore(this.#workspace, operation);
     } catch {
-      await this.discard();
+      await this.#discard();
       await this.open();
     }
   }
 
-  async discard(): Promise<void> {
+  async #discard(): Promise<void> {
     this.#opened = null;
     this.#latest = null;
     await rm(this.#workspace.clone_dir, { recursive: true, force: true });

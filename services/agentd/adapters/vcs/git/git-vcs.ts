@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, Failed } from '#kit/errors.ts';
+import { Failed } from '#kit/errors.ts';
 import type {
   BuildStep,
   Publication,
@@ -33,6 +33,7 @@ import {
   wasInterrupted,
   watchChildren,
 } from '../leftovers.ts';
+import { requirePublishable } from '../publishable.ts';
 import { unpublishBranch } from '../unpublish.ts';
 import { removeForeign } from '../working-files.ts';
 import { changeIdOf, writeCommit } from './commit-object.ts';
@@ -218,14 +219,7 @@ async function publish(
   signal?: AbortSignal,
 ): Promise<PublishOutcome> {
   const { branch, commit, expected, credential } = publication;
-  requireAsConfigured(workspace);
-  const present = await requireBranch(gitDirOf(workspace), branch);
-  if (present.commit !== commit) {
-    throw new Conflict(
-      'branch_differs',
-      `branch ${branch} is at ${present.commit} in the clone, not at ${commit}`,
-    );
-  }
+  await requirePublishable(workspace, branch, commit);
   crashPoint('vcs.git.before_push');
   requireAsConfigured(workspace);
   const push = { url: workspace.push_url, branch, commit, expected, credential };

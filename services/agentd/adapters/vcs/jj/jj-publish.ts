@@ -1,13 +1,12 @@
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict } from '#kit/errors.ts';
 import type { Publication, PublishOutcome, Workspace } from '../../../execution/vcs.ts';
 import { git, gitEnvironment } from '../../../git/git.ts';
 import { pushRefusal, remoteBranch } from '../../../git/remote.ts';
 import { clearStaleLock } from '../../../git/stale-lock.ts';
 import { requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf } from '../clone-folder.ts';
-import { requireBranch } from '../clone-state.ts';
 import { changing } from '../leftovers.ts';
+import { requirePublishable } from '../publishable.ts';
 import { jjFailure } from './jj.ts';
 import { exact, run } from './jj-clone.ts';
 
@@ -18,14 +17,7 @@ export async function publish(
   signal?: AbortSignal,
 ): Promise<PublishOutcome> {
   const { branch, commit, expected, credential } = publication;
-  requireAsConfigured(workspace);
-  const present = await requireBranch(gitDirOf(workspace), branch);
-  if (present.commit !== commit) {
-    throw new Conflict(
-      'branch_differs',
-      `branch ${branch} is at ${present.commit} in the clone, not at ${commit}`,
-    );
-  }
+  await requirePublishable(workspace, branch, commit);
   await agreeOnRemote(workspace, branch, commit, expected);
   crashPoint('vcs.jj.before_push');
   requireAsConfigured(workspace);
