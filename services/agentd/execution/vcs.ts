@@ -33,7 +33,7 @@ export type BuildStep =
       readonly author: Author;
       readonly at: string;
     }
-  /** Turns the working copy into exactly `tree`, whose objects are in the mirror. */
+  /** Makes the change exactly `tree`, whose objects are in the mirror. */
   | {
       readonly kind: 'apply_patch';
       readonly branch: string;

@@ -4,20 +4,11 @@ import { git } from '../../git/git.ts';
 import { watchChildren } from './leftovers.ts';
 
 /** Makes the work tree and the index exactly `tree`, removing what the index knows and the tree has not. */
-export async function checkOut(
-  workspace: Workspace,
-  tree: string,
-  folder: string = workspace.clone_dir,
-): Promise<void> {
-  await inWorkTree(workspace, folder, ['read-tree', '-u', '--reset', tree]);
-}
-
-/** Runs git on the files of a clone, kept track of. */
-export async function inWorkTree(
-  workspace: Workspace,
-  folder: string,
-  args: readonly string[],
-): Promise<void> {
-  const env = { GIT_WORK_TREE: folder };
-  await git(args, { gitDir: join(folder, '.git'), cwd: folder, env, children: watchChildren(workspace) });
+export async function checkOut(workspace: Workspace, tree: string, folder: string): Promise<void> {
+  await git(['read-tree', '-u', '--reset', tree], {
+    gitDir: join(folder, '.git'),
+    cwd: folder,
+    env: { GIT_WORK_TREE: folder },
+    children: watchChildren(workspace),
+  });
 }

@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
 import type { Workspace } from '../../execution/vcs.ts';
-import { attributesText, configText, gitDirOf } from './clone-folder.ts';
+import { attributesText, type CloneKind, configText, gitDirOf } from './clone-folder.ts';
 
 /**
  * A clone's configuration decides where a push goes and which programs run. Neither git nor jj changes it as we use them, so
@@ -13,7 +13,7 @@ export function isAsConfigured(workspace: Workspace): boolean {
   return (
     isFolder(workspace.clone_dir) &&
     isFolder(gitDir) &&
-    holds(join(gitDir, 'config'), configText(workspace)) &&
+    kinds.some((kind) => holds(join(gitDir, 'config'), configText(workspace, kind))) &&
     holds(join(gitDir, 'info', 'attributes'), attributesText) &&
     // Would put another repository, or more configuration, in the place of this one.
     !names(gitDir).some((name) => name === 'commondir' || name === 'config.worktree') &&
@@ -22,6 +22,8 @@ export function isAsConfigured(workspace: Workspace): boolean {
     isJujutsuAsConfigured(join(workspace.clone_dir, '.jj'))
   );
 }
+
+const kinds: readonly CloneKind[] = ['bare', 'files'];
 
 function isJujutsuAsConfigured(folder: string): boolean {
   if (lstatSync(folder, { throwIfNoEntry: false }) === undefined) return true;

@@ -12,6 +12,9 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '#kit/errors.ts';
 import type { Workspace } from '../../execution/vcs.ts';
 
+/** `bare` has git's objects and refs alone; `files` is for a work tree beside them. */
+export type CloneKind = 'bare' | 'files';
+
 export function gitDirOf(workspace: Workspace): string {
   return join(workspace.clone_dir, '.git');
 }
@@ -23,24 +26,25 @@ export function gitDirOf(workspace: Workspace): string {
  */
 export async function makeClone(
   workspace: Workspace,
+  kind: CloneKind,
   finish: (folder: string) => Promise<void>,
 ): Promise<void> {
   const folder = `${workspace.clone_dir}.making`;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
   mkdirSync(folder, { mode: 0o700 });
-  writeGitDir(join(folder, '.git'), workspace);
+  writeGitDir(join(folder, '.git'), workspace, kind);
   await finish(folder);
   renameSync(folder, workspace.clone_dir);
 }
 
-function writeGitDir(gitDir: string, workspace: Workspace): void {
+function writeGitDir(gitDir: string, workspace: Workspace, kind: CloneKind): void {
   for (const part of ['refs/heads', 'info', 'core']) mkdirSync(join(gitDir, part), { recursive: true });
   linkFolder(join(workspace.mirror_dir, 'objects'), join(gitDir, 'objects'));
   const shallow = join(workspace.mirror_dir, 'shallow');
   if (existsSync(shallow)) copyFileSync(shallow, join(gitDir, 'shallow'));
   writeFileSync(join(gitDir, 'HEAD'), `${workspace.base_commit}\n`);
-  writeFileSync(join(gitDir, 'config'), configText(workspace));
+  writeFileSync(join(gitDir, 'config'), configText(workspace, kind));
   writeFileSync(
     join(gitDir, 'packed-refs'),
     `# pack-refs with: sorted \n${workspace.base_commit} refs/remotes/origin/${workspace.base_branch}\n`,
@@ -51,13 +55,13 @@ function writeGitDir(gitDir: string, workspace: Workspace): void {
 /** Files are written as they are recorded, whatever the tree's own attributes say. */
 export const attributesText = '* -text -filter -ident -working-tree-encoding\n';
 
-export function configText({ base_commit, push_url }: Workspace): string {
+export function configText({ base_commit, push_url }: Workspace, kind: CloneKind): string {
   const sha256 = base_commit.length === 64;
   return [
     '[core]',
     `\trepositoryformatversion = ${sha256 ? 1 : 0}`,
     '\tfilemode = true',
-    '\tbare = false',
+    `\tbare = ${kind === 'bare'}`,
     ...(sha256 ? ['[extensions]', '\tobjectformat = sha256'] : []),
     '[remote "origin"]',
     `\turl = "${push_url.replace(/[\\"]/g, '\\$&')}"`,

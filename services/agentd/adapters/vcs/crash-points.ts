@@ -20,10 +20,8 @@ export const vcsCrashPoints = {
   ],
   git: [
     'vcs.git.clone_made',
-    'vcs.git.checked_out',
     'vcs.git.branch_made',
     'vcs.git.head_set',
-    'vcs.git.files_written',
     'vcs.git.tree_committed',
     'vcs.git.described',
     'vcs.git.recorded',

@@ -13,7 +13,6 @@ import { git, gitText } from '../../../git/git.ts';
 import { copyTree } from '../../../git/objects.ts';
 import { pushBranch, remoteBranch } from '../../../git/remote.ts';
 import { treeOf } from '../../../git/tree.ts';
-import { checkOut } from '../check-out.ts';
 import { discardUnlessAsConfigured, requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {
@@ -35,13 +34,15 @@ import {
 } from '../leftovers.ts';
 import { requirePublishable } from '../publishable.ts';
 import { unpublishBranch } from '../unpublish.ts';
-import { removeForeign } from '../working-files.ts';
 import { changeIdOf, writeCommit } from './commit-object.ts';
 import { lastOperation, readOperation, recordOperation, restoreBranches, setHead } from './operations.ts';
 
 type Step<K extends BuildStep['kind']> = Extract<BuildStep, { kind: K }>;
 
-/** Builds changes with git alone. An operation id is a commit of our own operation log; see operations.ts. */
+/**
+ * Builds changes with git alone, from objects: the clone is bare, its files are never written. An operation id is a commit of
+ * our own operation log; see operations.ts.
+ */
 export function gitVcs(): Vcs {
   return { kind: 'git', version, open, build, inspect, restore, publish, unpublish };
 }
@@ -72,12 +73,9 @@ async function settle(workspace: Workspace): Promise<void> {
     });
   }
   if (!existsSync(workspace.clone_dir)) {
-    await makeClone(workspace, async (folder) => {
+    await makeClone(workspace, 'bare', async (folder) => {
       crashPoint('vcs.git.clone_made');
-      const made = { ...workspace, clone_dir: folder };
-      await checkOut(workspace, workspace.base_commit, folder);
-      crashPoint('vcs.git.checked_out');
-      await recordOperation(made, 'clone', `${workspace.base_commit}^{tree}`);
+      await recordOperation({ ...workspace, clone_dir: folder }, 'clone');
     });
   }
   forgetInterruption(workspace);
@@ -149,7 +147,7 @@ async function createBranch(workspace: Workspace, step: Step<'create_branch'>): 
   crashPoint('vcs.git.branch_made');
   await setHead(gitDir, `ref: refs/heads/${branch}`);
   crashPoint('vcs.git.head_set');
-  await recordOperation(workspace, step.kind, tree);
+  await recordOperation(workspace, step.kind);
   crashPoint('vcs.git.recorded');
 }
 
@@ -161,11 +159,9 @@ async function applyPatch(workspace: Workspace, step: Step<'apply_patch'>): Prom
     copyTree(workspace.mirror_dir, gitDir, tree, workspace.base_commit),
   ]);
   if (present.tree === tree) return;
-  await checkOut(workspace, tree);
-  crashPoint('vcs.git.files_written');
   await amend(workspace, present, { ...step, message: present.message });
   crashPoint('vcs.git.tree_committed');
-  await recordOperation(workspace, step.kind, tree);
+  await recordOperation(workspace, step.kind);
 }
 
 async function describe(workspace: Workspace, step: Step<'commit'>): Promise<void> {
@@ -174,7 +170,7 @@ async function describe(workspace: Workspace, step: Step<'commit'>): Promise<voi
   if (present.message === storedMessage(step.message)) return;
   await amend(workspace, present, step);
   crashPoint('vcs.git.described');
-  await recordOperation(workspace, step.kind, step.tree);
+  await recordOperation(workspace, step.kind);
 }
 
 async function amend(
@@ -208,9 +204,6 @@ async function goTo(workspace: Workspace, operation: string): Promise<void> {
   await restoreBranches(gitDir, state.branches);
   crashPoint('vcs.git.refs_restored');
   await setHead(gitDir, state.head);
-  const tree = await treeOf(gitDir, operation);
-  await checkOut(workspace, tree);
-  await removeForeign(gitDir, workspace.clone_dir, tree);
 }
 
 async function publish(

@@ -6,11 +6,10 @@ import { Conflict, Failed } from '#kit/errors.ts';
 import type { Workspace } from '../../../execution/vcs.ts';
 import { git, gitText } from '../../../git/git.ts';
 import { refObject } from '../../../git/refs.ts';
-import { inWorkTree } from '../check-out.ts';
 import { gitDirOf } from '../clone-folder.ts';
 
 /**
- * The operation log: each operation is a commit on `refs/recovery/<run>/head` whose tree is the work tree, whose message
+ * The operation log: each operation is a commit on `refs/recovery/<run>/head` whose tree is the base's, whose message
  * is `RecordedState`, and whose parents are the operation before and every branch, so that nothing is lost. It only grows.
  */
 const RecordedState = t.strict({
@@ -21,22 +20,14 @@ const RecordedState = t.strict({
 });
 export type RecordedState = t.TypeOf<typeof RecordedState>;
 
-/** Records the present. @param tree what the work tree holds, where that is known; else it is looked at */
-export async function recordOperation(
-  workspace: Workspace,
-  operation: string,
-  tree?: string,
-): Promise<string> {
+/** Records the present. */
+export async function recordOperation(workspace: Workspace, operation: string): Promise<string> {
   const gitDir = gitDirOf(workspace);
-  const [previous, branches, worktree] = await Promise.all([
-    lastOperation(workspace),
-    branchCommits(gitDir),
-    tree ?? presentTree(workspace),
-  ]);
+  const [previous, branches] = await Promise.all([lastOperation(workspace), branchCommits(gitDir)]);
   const state: RecordedState = { operation, head: readHead(gitDir), branches };
   const parents = new Set([...(previous === null ? [] : [previous]), ...Object.values(branches)]);
   const args = [...parents].flatMap((parent) => ['-p', parent]);
-  const commit = await gitText(['commit-tree', ...args, worktree], {
+  const commit = await gitText(['commit-tree', ...args, `${workspace.base_commit}^{tree}`], {
     gitDir,
     input: `${JSON.stringify(state)}\n`,
     env: {
@@ -98,12 +89,6 @@ export async function setHead(gitDir: string, head: string): Promise<void> {
   if (readHead(gitDir) === head) return;
   if (head.startsWith('ref: ')) await git(['symbolic-ref', 'HEAD', head.slice(5)], { gitDir });
   else await git(['update-ref', '--no-deref', 'HEAD', head], { gitDir });
-}
-
-/** The work tree as a git tree, ignored files too; the index knows all of it then. */
-async function presentTree(workspace: Workspace): Promise<string> {
-  await inWorkTree(workspace, workspace.clone_dir, ['add', '-A', '-f', '--', '.']);
-  return gitText(['write-tree'], { gitDir: gitDirOf(workspace) });
 }
 
 async function branchCommits(gitDir: string): Promise<Record<string, string>> {

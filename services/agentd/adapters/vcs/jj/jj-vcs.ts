@@ -78,7 +78,7 @@ async function settle(workspace: Workspace): Promise<void> {
       rmSync(workspace.clone_dir, { recursive: true, force: true });
     });
   }
-  if (!existsSync(workspace.clone_dir)) await makeClone(workspace, (folder) => initialise(workspace, folder));
+  if (!existsSync(workspace.clone_dir)) await makeClone(workspace, 'files', (folder) => initialise(workspace, folder));
   forgetInterruption(workspace);
 }
 
