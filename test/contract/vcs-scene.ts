@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { treeOf } from '#kit/git/tree.ts';
 import { gitVcs } from '../../services/agentd/adapters/vcs/git/git-vcs.ts';
 import { jjVcs } from '../../services/agentd/adapters/vcs/jj/jj-vcs.ts';
 import type { BuildStep, Publication, Vcs, Workspace } from '../../services/agentd/execution/vcs.ts';
 import { openMirror } from '../../services/agentd/git/mirror.ts';
-import { treeOf } from '../../services/agentd/git/tree.ts';
 import {
   type FileContent,
   makeBareRepository,

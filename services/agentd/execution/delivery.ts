@@ -2,10 +2,10 @@ import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, Failed, NotFound, Refused } from '#kit/errors.ts';
+import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '#kit/git/git.ts';
+import { personalEnvironment } from '#kit/git/git-environment.ts';
+import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import { shellWord } from '#kit/shell-word.ts';
-import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '../git/git.ts';
-import { personalEnvironment } from '../git/git-environment.ts';
-import { withoutUrlSecrets } from '../git/git-failure.ts';
 import { remoteUrls, sameRemote } from '../git/remote-address.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
+import type { GitCredential } from '#kit/git/git-environment.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { applyPatchToTree } from '../git/patch.ts';
 import { remoteBranch } from '../git/remote.ts';
-import type { GitCredential } from '../planning/forge.ts';
 import type { VcsFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';

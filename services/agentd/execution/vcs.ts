@@ -1,5 +1,5 @@
+import type { GitCredential } from '#kit/git/git-environment.ts';
 import type { Author } from '../action.ts';
-import type { GitCredential } from '../planning/forge.ts';
 
 /** The clone in which one run builds its change. */
 export interface Workspace {

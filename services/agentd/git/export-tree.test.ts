@@ -1,12 +1,13 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { git } from '#kit/git/git.ts';
+import { treeOf } from '#kit/git/tree.ts';
 import { makeRepository } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { exportTree } from './export-tree.ts';
-import { git } from './git.ts';
 import { detectSpecials } from './specials.ts';
-import { branchNameProblem, treeOf, treeReader } from './tree.ts';
+import { branchNameProblem, treeReader } from './tree.ts';
 
 describe('an exported tree', () => {
   it('is byte for byte what was recorded', async () => {

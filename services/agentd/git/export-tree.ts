@@ -11,10 +11,10 @@ import {
 import { join } from 'node:path';
 import { writeAll } from '#kit/durable-file.ts';
 import { Refused } from '#kit/errors.ts';
-import { git } from './git.ts';
-import { readObjects } from './objects.ts';
+import { git } from '#kit/git/git.ts';
+import { readObjects } from '#kit/git/objects.ts';
+import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
 import { pathProblem } from './paths.ts';
-import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from './tree.ts';
 
 /**
  * Writes a tree's files into an empty or missing folder, byte for byte: no filters, line endings or export rules. Git itself

@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CoreError, Failed, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
-import type { GitCredential } from '../planning/forge.ts';
-import { git } from './git.ts';
-import { hasObject, lookUp } from './objects.ts';
+import { git } from '#kit/git/git.ts';
+import type { GitCredential } from '#kit/git/git-environment.ts';
+import { hasObject, lookUp } from '#kit/git/objects.ts';
+import { differenceBetween, resolve } from '#kit/git/tree.ts';
 import { checkRemoteUrl } from './remote.ts';
 import { staleAfter } from './stale-lock.ts';
-import { differenceBetween, resolve } from './tree.ts';
 
 /** Our bare copy of one forge repository. Can be deleted at any time: `update` makes it again. */
 export interface Mirror {

@@ -2,9 +2,10 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { treeOf } from '#kit/git/tree.ts';
 import { type FileContent, makeRepository } from '../../../test/fixtures/repositories/repository.ts';
 import { applyPatchToTree } from './patch.ts';
-import { changesBetween, patchBetween, treeOf } from './tree.ts';
+import { changesBetween, patchBetween } from './tree.ts';
 
 async function codeOf(work: Promise<unknown>): Promise<{ code: string; message: string }> {
   try {

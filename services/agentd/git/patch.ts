@@ -1,11 +1,11 @@
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CoreError, InvalidInput } from '#kit/errors.ts';
-import { git, gitText } from './git.ts';
-import { readObject } from './objects.ts';
+import { git, gitText } from '#kit/git/git.ts';
+import { readObject } from '#kit/git/objects.ts';
+import { differenceBetween, linkMode, submoduleMode } from '#kit/git/tree.ts';
 import { patchPathProblem } from './patch-paths.ts';
 import { linkProblem, pathProblem } from './paths.ts';
-import { differenceBetween, linkMode, submoduleMode } from './tree.ts';
 
 const indexFolder = 'core-index-';
 /** No application takes as long; an older index was left by a process that was killed. */

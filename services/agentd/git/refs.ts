@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '#kit/errors.ts';
-import { resolve } from './tree.ts';
+import { resolve } from '#kit/git/tree.ts';
 
 /**
  * The object that a full ref name of a repository of ours stands for; null where there is none. From the ref's own file where it

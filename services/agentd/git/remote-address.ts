@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ConfigEntry } from './git-environment.ts';
+import type { ConfigEntry } from '#kit/git/git-environment.ts';
 
 /** Whether two remote URLs name the same repository, whatever way they take to it. */
 export function sameRemote(left: string, right: string, folder: string): boolean {

@@ -1,8 +1,8 @@
 import { isAbsolute } from 'node:path';
 import { InvalidInput } from '#kit/errors.ts';
-import type { GitCredential } from '../planning/forge.ts';
-import { type ChildWatch, git } from './git.ts';
-import { withoutUrlSecrets } from './git-failure.ts';
+import { type ChildWatch, git } from '#kit/git/git.ts';
+import type { GitCredential } from '#kit/git/git-environment.ts';
+import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import { clearStaleLock } from './stale-lock.ts';
 
 /**

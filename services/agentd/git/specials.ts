@@ -1,5 +1,5 @@
-import { readObjects } from './objects.ts';
-import { readTree, submoduleMode } from './tree.ts';
+import { readObjects } from '#kit/git/objects.ts';
+import { readTree, submoduleMode } from '#kit/git/tree.ts';
 
 /**
  * What jj cannot see or a person would miss in its working copy; a repository with any of it is worked on with the git

@@ -1,6 +1,6 @@
 import { Refused } from '#kit/errors.ts';
+import { copyTree } from '#kit/git/objects.ts';
 import type { ActionDefinition, Influence, Target, ValidationPlan } from '../action.ts';
-import { copyTree } from '../git/objects.ts';
 import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';

@@ -1,3 +1,4 @@
+import type { GitCredential } from '#kit/git/git-environment.ts';
 /** What planning may ask of a code forge. Reads only: there is no method here that changes anything. */
 
 export interface RepositoryRef {
@@ -70,12 +71,6 @@ export interface Protection {
   readonly protected: boolean;
   /** Why, for people: the rule's name or "default branch". Empty when not protected. */
   readonly reason: string;
-}
-
-/** How git proves who it is to this forge; null when the URL needs nothing or the person's own setup decides. */
-export interface GitCredential {
-  readonly username: string;
-  readonly password: string;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { Refused } from '#kit/errors.ts';
+import { readObjects } from '#kit/git/objects.ts';
+import { differenceBetween, submoduleMode } from '#kit/git/tree.ts';
 import { findSecrets, fingerprintOf, secretSpans } from '#kit/redaction/find-secrets.ts';
-import { readObjects } from '../git/objects.ts';
-import { differenceBetween, submoduleMode } from '../git/tree.ts';
 
 export interface FoundSecret {
   /** For example `GitHub token`. */

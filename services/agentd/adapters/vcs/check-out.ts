@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { git } from '#kit/git/git.ts';
 import type { Workspace } from '../../execution/vcs.ts';
-import { git } from '../../git/git.ts';
 import { watchChildren } from './leftovers.ts';
 
 /** Makes the work tree and the index exactly `tree`, removing what the index knows and the tree has not. */

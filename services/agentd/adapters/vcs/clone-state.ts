@@ -1,5 +1,5 @@
 import { Conflict, Failed } from '#kit/errors.ts';
-import { git } from '../../git/git.ts';
+import { git } from '#kit/git/git.ts';
 
 /** One branch of a clone, as git sees it. */
 export interface BranchState {

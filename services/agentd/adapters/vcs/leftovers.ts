@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '#kit/errors.ts';
+import { type ChildWatch, killGroup } from '#kit/git/git.ts';
 import type { Workspace } from '../../execution/vcs.ts';
-import { type ChildWatch, killGroup } from '../../git/git.ts';
 
 /**
  * What a killed process leaves behind of a clone: programs that still run, locks, and work half done. All of it is kept

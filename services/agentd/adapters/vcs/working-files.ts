@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { differenceBetween, readTree, submoduleMode } from '#kit/git/tree.ts';
 import { checkNames, placeOf, writeEntries } from '../../git/export-tree.ts';
-import { differenceBetween, readTree, submoduleMode } from '../../git/tree.ts';
 
 /**
  * Turns a folder that holds tree `from` into tree `to`, byte for byte, from the objects. `onHalf` is called with the change

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { git } from '#kit/git/git.ts';
 import { planningInput } from '../../../../test/fixtures/planning/planning-input.ts';
 import { makeRepository } from '../../../../test/fixtures/repositories/repository.ts';
-import { git } from '../../git/git.ts';
 import { createPatchPlanner } from './patch-planner.ts';
 
 /** Lines that try to look like parts of a patch. */

@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { copyTree } from '#kit/git/objects.ts';
+import { readTree } from '#kit/git/tree.ts';
 import {
   makeBareRepository,
   makeRepository,
   type TestRepository,
 } from '../../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../../test/fixtures/repositories/temporary-folder.ts';
-import { copyTree } from '../../git/objects.ts';
 import { applyPatchToTree } from '../../git/patch.ts';
-import { readTree } from '../../git/tree.ts';
 import type { ScratchEdit } from '../scratch-copy.ts';
 import { createScratchCopy, type GitScratchCopy } from './git-scratch-copy.ts';
 

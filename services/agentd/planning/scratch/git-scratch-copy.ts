@@ -1,10 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { CoreError, InvalidInput, TooLarge } from '#kit/errors.ts';
-import { git, gitText } from '../../git/git.ts';
-import { readObject } from '../../git/objects.ts';
+import { git, gitText } from '#kit/git/git.ts';
+import { readObject } from '#kit/git/objects.ts';
+import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
 import { applyPatchToTree } from '../../git/patch.ts';
-import { linkMode, patchBetween, readTree, submoduleMode, type TreeEntry, treeOf } from '../../git/tree.ts';
+import { patchBetween } from '../../git/tree.ts';
 import type { ScratchCopy, ScratchEdit, SearchHit } from '../scratch-copy.ts';
 import { parentProblem, writeProblem } from './edit-paths.ts';
 import { hitsIn } from './search-lines.ts';

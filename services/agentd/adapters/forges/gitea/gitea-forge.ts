@@ -2,9 +2,9 @@ import { matchesGlob } from 'node:path';
 import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
+import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Comment,
-  GitCredential,
   Issue,
   Protection,
   PullRequest,

@@ -1,9 +1,9 @@
 import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Refused } from '#kit/errors.ts';
+import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Comment,
-  GitCredential,
   Issue,
   Protection,
   PullRequest,

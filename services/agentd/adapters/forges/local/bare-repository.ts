@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { Conflict, CoreError, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
-import { git, gitText } from '../../../git/git.ts';
+import { git, gitText } from '#kit/git/git.ts';
 import { isPlainRef } from '../../../git/refs.ts';
 import { clearStaleLock } from '../../../git/stale-lock.ts';
 import { checkBranch } from '../names.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { gitText } from '#kit/git/git.ts';
 import type { Author } from '../../../action.ts';
-import { gitText } from '../../../git/git.ts';
 import { storedMessage } from '../clone-state.ts';
 
 export interface NewCommit {

@@ -1,6 +1,9 @@
 import { existsSync, rmSync } from 'node:fs';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Failed } from '#kit/errors.ts';
+import { git, gitText } from '#kit/git/git.ts';
+import { copyTree } from '#kit/git/objects.ts';
+import { treeOf } from '#kit/git/tree.ts';
 import type {
   BuildStep,
   Publication,
@@ -9,10 +12,7 @@ import type {
   VcsState,
   Workspace,
 } from '../../../execution/vcs.ts';
-import { git, gitText } from '../../../git/git.ts';
-import { copyTree } from '../../../git/objects.ts';
 import { pushBranch, remoteBranch } from '../../../git/remote.ts';
-import { treeOf } from '../../../git/tree.ts';
 import { discardUnlessAsConfigured, requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {

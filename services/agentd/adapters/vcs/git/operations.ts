@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import * as t from 'io-ts';
 import { decodeJson, ObjectId } from '#kit/decode.ts';
 import { Conflict, Failed } from '#kit/errors.ts';
+import { git, gitText } from '#kit/git/git.ts';
 import type { Workspace } from '../../../execution/vcs.ts';
-import { git, gitText } from '../../../git/git.ts';
 import { refObject } from '../../../git/refs.ts';
 import { gitDirOf } from '../clone-folder.ts';
 

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Conflict, Failed } from '#kit/errors.ts';
+import { treeOf } from '#kit/git/tree.ts';
 import type { Author } from '../../../action.ts';
 import type { Workspace } from '../../../execution/vcs.ts';
-import { treeOf } from '../../../git/tree.ts';
 import { gitDirOf } from '../clone-folder.ts';
 import { watchChildren } from '../leftovers.ts';
 import { type JjOptions, type JjResult, jj, jjFailure } from './jj.ts';

@@ -1,6 +1,6 @@
 import { crashPoint } from '#kit/crash-point.ts';
+import { git, gitEnvironment } from '#kit/git/git.ts';
 import type { Publication, PublishOutcome, Workspace } from '../../../execution/vcs.ts';
-import { git, gitEnvironment } from '../../../git/git.ts';
 import { pushRefusal, remoteBranch } from '../../../git/remote.ts';
 import { clearStaleLock } from '../../../git/stale-lock.ts';
 import { requireAsConfigured } from '../clone-check.ts';

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Failed } from '#kit/errors.ts';
+import { git } from '#kit/git/git.ts';
+import { copyTree, hasObject } from '#kit/git/objects.ts';
 import type {
   BuildStep,
   Publication,
@@ -10,8 +12,6 @@ import type {
   VcsState,
   Workspace,
 } from '../../../execution/vcs.ts';
-import { git } from '../../../git/git.ts';
-import { copyTree, hasObject } from '../../../git/objects.ts';
 import { checkOut } from '../check-out.ts';
 import { discardUnlessAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
@@ -78,7 +78,8 @@ async function settle(workspace: Workspace): Promise<void> {
       rmSync(workspace.clone_dir, { recursive: true, force: true });
     });
   }
-  if (!existsSync(workspace.clone_dir)) await makeClone(workspace, 'files', (folder) => initialise(workspace, folder));
+  if (!existsSync(workspace.clone_dir))
+    await makeClone(workspace, 'files', (folder) => initialise(workspace, folder));
   forgetInterruption(workspace);
 }
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type CoreError, Failed } from '#kit/errors.ts';
+import { type ChildWatch, runProgram } from '#kit/git/git.ts';
+import { isolatedEnvironment } from '#kit/git/git-environment.ts';
+import { gitFailure, programAborted, withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import type { Author } from '../../../action.ts';
-import { type ChildWatch, runProgram } from '../../../git/git.ts';
-import { isolatedEnvironment } from '../../../git/git-environment.ts';
-import { gitFailure, programAborted, withoutUrlSecrets } from '../../../git/git-failure.ts';
 
 export const testedVersion = '0.41.0';
 

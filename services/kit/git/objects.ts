@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Failed } from '#kit/errors.ts';
+import { Failed } from '../errors.ts';
 import { git } from './git.ts';
 import { isolatedEnvironment } from './git-environment.ts';
 import { gitFailure } from './git-failure.ts';

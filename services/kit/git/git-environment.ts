@@ -1,7 +1,12 @@
 import { fileURLToPath } from 'node:url';
-import { environment } from '#kit/environment.ts';
-import { InvalidInput } from '#kit/errors.ts';
-import type { GitCredential } from '../planning/forge.ts';
+import { environment } from '../environment.ts';
+import { InvalidInput } from '../errors.ts';
+
+/** How git proves who it is to a remote; null where the URL needs nothing or the person's own setup decides. */
+export interface GitCredential {
+  readonly username: string;
+  readonly password: string;
+}
 
 export type ConfigEntry = readonly [key: string, value: string];
 

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { codeOf, Failed, messageOf } from '#kit/errors.ts';
-import type { GitCredential } from '../planning/forge.ts';
+import { codeOf, Failed, messageOf } from '../errors.ts';
 import {
   type ConfigEntry,
+  type GitCredential,
   isolatedEnvironment,
   networkEnvironment,
   personalEnvironment,

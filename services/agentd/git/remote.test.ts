@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { git } from '#kit/git/git.ts';
 import { makeRepository } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { git } from './git.ts';
 import { remoteBranch } from './remote.ts';
 
 async function failure(work: Promise<unknown>): Promise<{ code: string; message: string; facts: unknown }> {

@@ -1,4 +1,4 @@
-import { type CoreError, Failed, Interrupted, TimedOut, Unauthorized, Unavailable } from '#kit/errors.ts';
+import { type CoreError, Failed, Interrupted, TimedOut, Unauthorized, Unavailable } from '../errors.ts';
 
 const unauthorized =
   /authentication failed|could not read (username|password)|permission denied \(|terminal prompts disabled|returned error: 40[13]|access denied|host key verification failed/i;
