@@ -7,7 +7,7 @@ import type { Folders } from '../folders.ts';
 import { decodeConcern, readConcernDocument } from './concern.ts';
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
 
-const HttpUrl = stringThat(
+export const HttpUrl = stringThat(
   'HttpUrl',
   'an http or https address, for example http://127.0.0.1:8090',
   (text) => {
@@ -15,13 +15,15 @@ const HttpUrl = stringThat(
   },
 );
 
-const Hostname = stringThat('Hostname', 'a host name or address without scheme, port or path', (text) =>
-  /^([A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?)$/.test(text),
+export const Hostname = stringThat(
+  'Hostname',
+  'a host name or address without scheme, port or path',
+  (text) => /^([A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?)$/.test(text),
 );
 
-const AbsolutePath = stringThat('AbsolutePath', 'an absolute path', (text) => isAbsolute(text));
+export const AbsolutePath = stringThat('AbsolutePath', 'an absolute path', (text) => isAbsolute(text));
 
-const Tls = t.strict({ certificate_file: AbsolutePath, key_file: AbsolutePath });
+export const Tls = t.strict({ certificate_file: AbsolutePath, key_file: AbsolutePath });
 
 /** What `config/core.json` holds. */
 export const Settings = t.strict({

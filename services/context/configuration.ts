@@ -1,0 +1,51 @@
+import * as t from 'io-ts';
+import { readConcern } from '#kit/config/concern.ts';
+import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/settings.ts';
+import { RepositoryName } from '#kit/contracts/context/common.ts';
+import { integerBetween, NonEmptyString, nullable, stringThat } from '#kit/decode.ts';
+import type { Folders } from '#kit/folders.ts';
+
+const BoltUrl = stringThat(
+  'BoltUrl',
+  'a bolt, bolt+s, bolt+ssc, neo4j, neo4j+s or neo4j+ssc address, for example bolt://127.0.0.1:7687',
+  (text) => URL.canParse(text) && /^(bolt|neo4j)(\+s|\+ssc)?:$/.test(new URL(text).protocol),
+);
+
+/** What `config/context.json` holds. */
+export const ContextConfig = t.strict({
+  host: Hostname,
+  /** 0 takes any free port. */
+  port: integerBetween(0, 65_535),
+  /** Names besides the loopback's that may stand in `Host`. */
+  allowed_hosts: t.array(Hostname),
+  require_token_for_reads: t.boolean,
+  /** TLS ends at a proxy in front of the service. */
+  behind_proxy: t.boolean,
+  tls: nullable(Tls),
+  /** Repositories that are ingested without being asked for: name to path of a git repository. */
+  repositories: t.record(RepositoryName, AbsolutePath),
+  ingestion: t.strict({
+    /** Larger files are counted, not read. */
+    max_file_bytes: integerBetween(1_024, 100 * 1024 * 1024),
+    /** How many commits are read for `changed_with`; 0 reads none. */
+    history_commits: integerBetween(0, 100_000),
+  }),
+  /** Limits of one Cypher query; `memory_mb` is the embedded engine's. */
+  cypher: t.strict({
+    seconds: integerBetween(1, 600),
+    rows: integerBetween(1, 100_000),
+    memory_mb: integerBetween(200, 64_000),
+  }),
+  /** null: Cypher runs on the embedded engine. The password lies in a secret file of this name. */
+  neo4j: nullable(
+    t.strict({ url: BoltUrl, user: NonEmptyString, password_file: NonEmptyString, database: NonEmptyString }),
+  ),
+  /** null: text and graph alone. An OpenAI-compatible address that answers `/v1/embeddings`. */
+  embeddings: nullable(t.strict({ url: HttpUrl, model: NonEmptyString })),
+});
+export type ContextConfig = t.TypeOf<typeof ContextConfig>;
+
+/** @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule */
+export function readContextConfig(folders: Pick<Folders, 'config'>): ContextConfig {
+  return readConcern(ContextConfig, 'context', folders);
+}

@@ -1,0 +1,2 @@
+/** See record/write-commands.ts. */
+export const executionCommands = {} as const;

@@ -1,0 +1,2 @@
+/** See record/read-queries.ts. */
+export const executionQueries = {} as const;

@@ -1,0 +1,2 @@
+/** See record/read-queries.ts. */
+export const graphQueries = {} as const;

@@ -1,0 +1,2 @@
+/** See record/write-commands.ts. */
+export const memoryCommands = {} as const;

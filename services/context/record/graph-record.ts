@@ -1,0 +1,179 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** Labels of spec.md; the second of a pair is the projection's to add. */
+export const nodeLabels = ['CoreEntity', 'Memory', 'ReasoningRun', 'Task', 'Action'] as const;
+export type NodeLabel = (typeof nodeLabels)[number];
+
+export const edgeTypes = ['CORE_RELATION', 'ABOUT', 'PLANS_FOR', 'PROPOSES', 'NEXT_ACTION'] as const;
+export type EdgeType = (typeof edgeTypes)[number];
+
+export interface NodeInput {
+  /** Stable and readable; see node-id.ts. */
+  readonly id: string;
+  readonly label: NodeLabel;
+  readonly kind: string;
+  readonly title: string;
+  readonly repository?: string | null;
+  readonly path?: string | null;
+  readonly start_line?: number | null;
+  readonly end_line?: number | null;
+  /** Scalars alone: they become properties of the node in the graph. */
+  readonly properties?: Readonly<Record<string, string | number | boolean | null>>;
+  /** ISO 8601. */
+  readonly valid_from: string;
+  readonly valid_to?: string | null;
+}
+
+export interface EdgeInput {
+  readonly from: number;
+  readonly to: number;
+  readonly type: EdgeType;
+  /** Of a `CORE_RELATION`; empty for every other type. */
+  readonly kind?: string;
+  readonly weight?: number;
+  readonly ordinal?: number | null;
+  readonly valid_from: string;
+  readonly valid_to?: string | null;
+}
+
+/**
+ * Writes nodes and edges, each write with the next number of the change sequence. Lives in the writer's thread, where every call
+ * is part of a transaction that its caller began.
+ */
+export class GraphRecord {
+  readonly db: DatabaseSync;
+  readonly #put: StatementSync;
+  readonly #find: StatementSync;
+  readonly #close: StatementSync;
+  readonly #link: StatementSync;
+  readonly #closeEdge: StatementSync;
+  readonly #statements = new Map<string, StatementSync>();
+  #changed: number;
+
+  constructor(db: DatabaseSync) {
+    this.db = db;
+    this.#changed = lastChange(db);
+    this.#put = db.prepare(`
+      INSERT INTO nodes (id, label, kind, repository, title, path, start_line, end_line, properties, valid_from, valid_to, changed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET label = excluded.label, kind = excluded.kind, repository = excluded.repository,
+        title = excluded.title, path = excluded.path, start_line = excluded.start_line, end_line = excluded.end_line,
+        properties = excluded.properties, valid_from = min(valid_from, excluded.valid_from), valid_to = excluded.valid_to,
+        changed = excluded.changed
+      RETURNING node`);
+    this.#find = db.prepare('SELECT node FROM nodes WHERE id = ?');
+    this.#close = db.prepare(
+      'UPDATE nodes SET valid_to = ?, changed = ? WHERE node = ? AND valid_to IS NULL',
+    );
+    this.#link = db.prepare(`
+      INSERT INTO edges (from_node, type, kind, to_node, weight, ordinal, valid_from, valid_to, changed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (from_node, type, kind, to_node) DO UPDATE SET weight = excluded.weight, ordinal = excluded.ordinal,
+        valid_to = excluded.valid_to, changed = excluded.changed
+      WHERE weight <> excluded.weight OR ordinal IS NOT excluded.ordinal OR valid_to IS NOT excluded.valid_to
+      RETURNING edge`);
+    this.#closeEdge = db.prepare(
+      'UPDATE edges SET valid_to = ?, changed = ? WHERE edge = ? AND valid_to IS NULL',
+    );
+  }
+
+  /** A statement of the caller's own, prepared once. */
+  prepare(sql: string): StatementSync {
+    const found = this.#statements.get(sql) ?? this.db.prepare(sql);
+    this.#statements.set(sql, found);
+    return found;
+  }
+
+  /** The next number of the change sequence, for a row that a caller writes itself. */
+  nextChange(): number {
+    return ++this.#changed;
+  }
+
+  /** After a rollback: the numbers of what did not happen are given again. */
+  forgetChanges(): void {
+    this.#changed = lastChange(this.db);
+  }
+
+  /** Adds a node or replaces what is known of it; its edges stay. @returns its row */
+  putNode(input: NodeInput): number {
+    const {
+      id,
+      label,
+      kind,
+      title,
+      repository = null,
+      path = null,
+      start_line = null,
+      end_line = null,
+    } = input;
+    const { properties = {}, valid_from, valid_to = null } = input;
+    const row = this.#put.get(
+      id,
+      label,
+      kind,
+      repository,
+      title,
+      path,
+      start_line,
+      end_line,
+      JSON.stringify(properties),
+      valid_from,
+      valid_to,
+      this.nextChange(),
+    ) as { node: number };
+    return row.node;
+  }
+
+  /** The row of an id; null where there is none. */
+  nodeOf(id: string): number | null {
+    return (this.#find.get(id) as { node: number } | undefined)?.node ?? null;
+  }
+
+  /** Ends a node's validity; it stays, for questions about then. */
+  closeNode(node: number, at: string): void {
+    this.#close.run(at, this.nextChange(), node);
+  }
+
+  /** Adds an edge, or changes the one that is there. */
+  putEdge(input: EdgeInput): void {
+    const { from, to, type, kind = '', weight = 1, ordinal = null, valid_from, valid_to = null } = input;
+    this.#link.get(from, type, kind, to, weight, ordinal, valid_from, valid_to, this.nextChange());
+  }
+
+  closeEdge(edge: number, at: string): void {
+    this.#closeEdge.run(at, this.nextChange(), edge);
+  }
+
+  /** Removes a node and its edges for good; the projections learn of it. */
+  deleteNode(node: number): void {
+    const row = this.prepare('DELETE FROM nodes WHERE node = ? RETURNING id').get(node) as
+      | { id: string }
+      | undefined;
+    if (row === undefined) return;
+    const note = this.prepare("INSERT INTO deletions (changed, subject, key) VALUES (?, 'node', ?)");
+    note.run(this.nextChange(), row.id);
+  }
+
+  /** Removes an edge for good. */
+  deleteEdge(edge: number): void {
+    const row = this.prepare(
+      `SELECT f.id AS from_id, e.type, e.kind, t.id AS to_id FROM edges e
+       JOIN nodes f ON f.node = e.from_node JOIN nodes t ON t.node = e.to_node WHERE e.edge = ?`,
+    ).get(edge);
+    if (row === undefined) return;
+    this.prepare('DELETE FROM edges WHERE edge = ?').run(edge);
+    const note = this.prepare("INSERT INTO deletions (changed, subject, key) VALUES (?, 'edge', ?)");
+    note.run(this.nextChange(), JSON.stringify(row));
+  }
+}
+
+/** The highest number that was given. */
+export function lastChange(db: DatabaseSync): number {
+  const row = db
+    .prepare(
+      `SELECT max(coalesce((SELECT max(changed) FROM nodes), 0), coalesce((SELECT max(changed) FROM edges), 0),
+              coalesce((SELECT max(changed) FROM deletions), 0)) AS changed`,
+    )
+    .get() as { changed: number };
+  return row.changed;
+}

@@ -1,0 +1,31 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { parentPort, workerData } from 'node:worker_threads';
+import { openForReading } from './connection.ts';
+import { copyOf } from './error-copy.ts';
+import { readQueries } from './read-queries.ts';
+import type { AnswerMessage, CallMessage } from './thread.ts';
+
+const { path } = workerData as { readonly path: string };
+const port = parentPort!;
+const db = openForReading(path);
+const begin = db.prepare('BEGIN');
+const end = db.prepare('COMMIT');
+
+port.on('message', ({ id, name, input }: CallMessage) => {
+  port.postMessage(answer(id, name, input));
+});
+
+function answer(id: number, name: string, input: unknown): AnswerMessage {
+  try {
+    const query = readQueries[name as keyof typeof readQueries] as (
+      db: DatabaseSync,
+      input: unknown,
+    ) => unknown;
+    begin.run();
+    return { id, value: query(db, input) };
+  } catch (thrown) {
+    return { id, error: copyOf(thrown) };
+  } finally {
+    if (db.isTransaction) end.run();
+  }
+}

@@ -1,0 +1,27 @@
+import type { ReadQueries } from './read-queries.ts';
+import { Thread } from './thread.ts';
+
+export type ReadQuery = keyof ReadQueries;
+type InputOf<Q extends ReadQuery> = Parameters<ReadQueries[Q]>[1];
+type OutputOf<Q extends ReadQuery> = ReturnType<ReadQueries[Q]>;
+
+/** Threads that read the record, each with its own connection, so that a long query does not hold up a short one. */
+export class Readers {
+  readonly #threads: readonly Thread[];
+
+  /** @param path of the SQLite file, which exists and is migrated */
+  constructor(path: string, count = 2) {
+    const script = new URL('./reader-thread.ts', import.meta.url);
+    this.#threads = Array.from({ length: count }, () => new Thread(script, { path }));
+  }
+
+  /** Asks the thread that has least to do. */
+  ask<Q extends ReadQuery>(query: Q, input: InputOf<Q>): Promise<OutputOf<Q>> {
+    const idle = this.#threads.reduce((best, thread) => (thread.load < best.load ? thread : best));
+    return idle.call(query, input);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.close()));
+  }
+}

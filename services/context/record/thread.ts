@@ -1,0 +1,73 @@
+import { Worker } from 'node:worker_threads';
+import { Failed } from '#kit/errors.ts';
+import { type ErrorCopy, errorFrom } from './error-copy.ts';
+
+export interface CallMessage {
+  readonly id: number;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export type AnswerMessage =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly error: ErrorCopy };
+
+interface Waiting {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * A thread that answers calls by name, in any number at once; see `serveCalls`. It keeps the process alive only while calls
+ * wait for an answer.
+ */
+export class Thread {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #next = 1;
+  #ended: Error | null = null;
+
+  /** @param script a module that calls `serveCalls`; @param data what it finds as `workerData` */
+  constructor(script: URL, data: unknown) {
+    this.#worker = new Worker(script, { workerData: data });
+    this.#worker.unref();
+    this.#worker.on('message', (answer: AnswerMessage) => this.#settle(answer));
+    this.#worker.on('error', (error) => this.#end(error));
+    this.#worker.on('exit', (code) => this.#end(new Failed('thread_ended', `a thread ended with ${code}`)));
+  }
+
+  /** @throws what the thread's function threw, Core's errors with their class; Failed (`thread_ended`) */
+  call<Output>(name: string, input: unknown): Promise<Output> {
+    if (this.#ended !== null) return Promise.reject(this.#ended);
+    const id = this.#next++;
+    this.#worker.ref();
+    return new Promise<Output>((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, name, input } satisfies CallMessage);
+    });
+  }
+
+  /** How many calls have no answer yet. */
+  get load(): number {
+    return this.#waiting.size;
+  }
+
+  async close(): Promise<void> {
+    this.#end(new Failed('thread_ended', 'the thread was closed'));
+    await this.#worker.terminate();
+  }
+
+  #settle(answer: AnswerMessage): void {
+    const waiting = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if (this.#waiting.size === 0) this.#worker.unref();
+    if ('error' in answer) waiting?.reject(errorFrom(answer.error));
+    else waiting?.resolve(answer.value as never);
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}
