@@ -10,6 +10,7 @@ export function openForWriting(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: busyMs });
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA foreign_keys = ON');
+  db.exec(`PRAGMA journal_size_limit = ${64 * 1024 * 1024}`);
   setDurability(db, 'full');
   return db;
 }

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openForReading } from './connection.ts';
 import { copyOf } from './error-copy.ts';
 import { readQueries } from './read-queries.ts';
+import { storageError } from './storage-error.ts';
 import type { AnswerMessage, CallMessage } from './thread.ts';
 
 const { path } = workerData as { readonly path: string };
@@ -24,7 +25,7 @@ function answer(id: number, name: string, input: unknown): AnswerMessage {
     begin.run();
     return { id, value: query(db, input) };
   } catch (thrown) {
-    return { id, error: copyOf(thrown) };
+    return { id, error: copyOf(storageError(thrown)) };
   } finally {
     if (db.isTransaction) end.run();
   }

@@ -21,6 +21,11 @@ export class Readers {
     return idle.call(query, input);
   }
 
+  /** Resolves with the reason when one of the threads can read nothing any more. */
+  get ended(): Promise<Error> {
+    return Promise.race(this.#threads.map((thread) => thread.ended));
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }

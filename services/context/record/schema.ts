@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { Failed } from '#kit/errors.ts';
 import { executionTables } from '../execution/execution-tables.ts';
 import { graphTables } from '../graph/graph-tables.ts';
 import { ingestTables } from '../ingest/ingest-tables.ts';
@@ -63,6 +64,13 @@ const versions: readonly string[] = [
 /** Makes the record's tables, or brings older ones up to date. The caller holds the only connection that writes. */
 export function migrate(db: DatabaseSync): void {
   const { user_version: present } = db.prepare('PRAGMA user_version').get() as { user_version: number };
+  if (present > versions.length) {
+    throw new Failed(
+      'record_newer',
+      `the context record is of version ${present}: this Core knows versions up to ${versions.length}`,
+      { hint: 'Start the newer Core that wrote it, or choose another folder with --home DIR.' },
+    );
+  }
   for (let version = present; version < versions.length; version++) {
     db.exec(`BEGIN IMMEDIATE; ${versions[version]!}; PRAGMA user_version = ${version + 1}; COMMIT`);
   }

@@ -26,10 +26,16 @@ export class Thread {
   readonly #waiting = new Map<number, Waiting>();
   #next = 1;
   #ended: Error | null = null;
+  #tellEnd: (error: Error) => void = () => {};
+  /** Resolves with the reason when the thread can answer nothing any more. */
+  readonly ended: Promise<Error>;
 
   /** @param script a module that calls `serveCalls`; @param data what it finds as `workerData` */
   constructor(script: URL, data: unknown) {
     this.#worker = new Worker(script, { workerData: data });
+    this.ended = new Promise((resolve) => {
+      this.#tellEnd = resolve;
+    });
     this.#worker.unref();
     this.#worker.on('message', (answer: AnswerMessage) => this.#settle(answer));
     this.#worker.on('error', (error) => this.#end(error));
@@ -67,6 +73,7 @@ export class Thread {
 
   #end(error: Error): void {
     this.#ended ??= error;
+    this.#tellEnd(this.#ended);
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }

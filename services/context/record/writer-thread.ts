@@ -1,74 +1,38 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { type Durability, openForWriting, setDurability } from './connection.ts';
-import { copyOf } from './error-copy.ts';
-import { GraphRecord } from './graph-record.ts';
-import type { AnswerMessage, CallMessage } from './thread.ts';
+import { openForWriting } from './connection.ts';
+import { GroupCommit } from './group-commit.ts';
+import type { CallMessage } from './thread.ts';
 import { writeCommands } from './write-commands.ts';
-import type { WriteRequest } from './writer.ts';
 
 const { path } = workerData as { readonly path: string };
 const port = parentPort!;
 const db = openForWriting(path);
-const record = new GraphRecord(db);
-const begin = db.prepare('BEGIN IMMEDIATE');
-const commit = db.prepare('COMMIT');
-const rollback = db.prepare('ROLLBACK');
-const mark = db.prepare('SAVEPOINT command');
-const release = db.prepare('RELEASE command');
-const undo = db.prepare('ROLLBACK TO command');
+const group = new GroupCommit(db, writeCommands);
 const most = 256;
-let durability: Durability = 'full';
 
 port.on('message', (first: CallMessage) => {
-  const group = [first];
-  while (group.length < most) {
-    const next = receiveMessageOnPort(port);
-    if (next === undefined) break;
-    group.push(next.message as CallMessage);
+  const waiting = [first];
+  while (waiting.length > 0) {
+    takeWaiting(waiting);
+    const close = waiting.findIndex(({ name }) => name === 'close');
+    const calls = close === -1 ? waiting : waiting.slice(0, close);
+    if (calls.length === 0) return end(waiting[close]!);
+    const answers = group.commitSome(calls);
+    for (const answer of answers) port.postMessage(answer);
+    waiting.splice(0, answers.length);
   }
-  for (const answer of commitTogether(group.filter(({ name }) => name !== 'close'))) port.postMessage(answer);
-  const last = group.find(({ name }) => name === 'close');
-  if (last === undefined) return;
-  db.close();
-  port.postMessage({ id: last.id, value: null });
 });
 
-/** Nothing is answered before all of it is committed. */
-function commitTogether(calls: readonly CallMessage[]): AnswerMessage[] {
-  if (calls.length === 0) return [];
-  try {
-    const wanted = calls.some(({ input }) => (input as WriteRequest).durability === 'full')
-      ? 'full'
-      : 'normal';
-    if (wanted !== durability) setDurability(db, wanted);
-    durability = wanted;
-    begin.run();
-    const answers = calls.map(perform);
-    commit.run();
-    return answers;
-  } catch (thrown) {
-    // A full disk ends a transaction by itself.
-    if (db.isTransaction) rollback.run();
-    record.forgetChanges();
-    return calls.map(({ id }) => ({ id, error: copyOf(thrown) }));
+/** What was asked meanwhile is committed together. */
+function takeWaiting(waiting: CallMessage[]): void {
+  while (waiting.length < most) {
+    const next = receiveMessageOnPort(port);
+    if (next === undefined) return;
+    waiting.push(next.message as CallMessage);
   }
 }
 
-function perform({ id, name, input }: CallMessage): AnswerMessage {
-  mark.run();
-  try {
-    const command = writeCommands[name as keyof typeof writeCommands] as (
-      record: GraphRecord,
-      input: unknown,
-    ) => unknown;
-    const value = command(record, (input as WriteRequest).input);
-    release.run();
-    return { id, value };
-  } catch (thrown) {
-    if (!db.isTransaction) throw thrown;
-    undo.run();
-    release.run();
-    record.forgetChanges();
-    return { id, error: copyOf(thrown) };
-  }
+function end({ id }: CallMessage): void {
+  db.close();
+  port.postMessage({ id, value: null });
 }

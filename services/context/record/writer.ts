@@ -32,6 +32,11 @@ export class Writer {
     return this.#thread.call(command, { input, durability } satisfies WriteRequest<C>);
   }
 
+  /** Resolves with the reason when nothing can be written any more. */
+  get ended(): Promise<Error> {
+    return this.#thread.ended;
+  }
+
   close(): Promise<void> {
     return this.#thread.call('close', null).then(() => this.#thread.close());
   }

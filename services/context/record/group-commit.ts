@@ -1,0 +1,77 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type Durability, setDurability } from './connection.ts';
+import { copyOf } from './error-copy.ts';
+import { GraphRecord } from './graph-record.ts';
+import { storageError } from './storage-error.ts';
+import type { AnswerMessage, CallMessage } from './thread.ts';
+
+export type Commands = Readonly<Record<string, (record: GraphRecord, input: never) => unknown>>;
+
+/** A group is closed after so many milliseconds: who waits for a short command does not wait for many long ones. */
+const longest = 25;
+
+/** Performs commands in one transaction each group. One that fails takes back what it did, and nothing of the others. */
+export class GroupCommit {
+  readonly #db: DatabaseSync;
+  readonly #record: GraphRecord;
+  readonly #commands: Commands;
+  #durability: Durability = 'full';
+
+  constructor(db: DatabaseSync, commands: Commands) {
+    this.#db = db;
+    this.#record = new GraphRecord(db);
+    this.#commands = commands;
+  }
+
+  /**
+   * Performs the first of the calls, as many as there is time for, and commits them.
+   * @returns their answers, of which none is true before the commit; the calls after them are still to do
+   */
+  commitSome(calls: readonly CallMessage[]): AnswerMessage[] {
+    const taken: CallMessage[] = [];
+    try {
+      this.#sync(calls.some(({ input }) => durabilityOf(input) === 'full') ? 'full' : 'normal');
+      this.#db.exec('BEGIN IMMEDIATE');
+      const end = performance.now() + longest;
+      const answers: AnswerMessage[] = [];
+      for (const call of calls) {
+        taken.push(call);
+        answers.push(this.#perform(call));
+        if (performance.now() > end) break;
+      }
+      this.#db.exec('COMMIT');
+      return answers;
+    } catch (thrown) {
+      // A full disk ends a transaction by itself.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      this.#record.forgetChanges();
+      const error = copyOf(storageError(thrown));
+      return (taken.length === 0 ? calls : taken).map(({ id }) => ({ id, error }));
+    }
+  }
+
+  #perform({ id, name, input }: CallMessage): AnswerMessage {
+    this.#db.exec('SAVEPOINT command');
+    try {
+      const command = this.#commands[name];
+      if (command === undefined) throw new TypeError(`there is no command ${name}`);
+      const value = command(this.#record, (input as { input: never }).input);
+      this.#db.exec('RELEASE command');
+      return { id, value };
+    } catch (thrown) {
+      if (!this.#db.isTransaction) throw thrown;
+      this.#db.exec('ROLLBACK TO command; RELEASE command');
+      this.#record.forgetChanges();
+      return { id, error: copyOf(storageError(thrown)) };
+    }
+  }
+
+  #sync(wanted: Durability): void {
+    if (wanted !== this.#durability) setDurability(this.#db, wanted);
+    this.#durability = wanted;
+  }
+}
+
+function durabilityOf(input: unknown): Durability {
+  return (input as { durability: Durability }).durability;
+}

@@ -1,0 +1,94 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { makePrivateFolder } from '#kit/durable-file.ts';
+import { Failed, messageOf } from '#kit/errors.ts';
+import { openForWriting } from './connection.ts';
+import { holdRecord } from './record-hold.ts';
+import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';
+import { migrate } from './schema.ts';
+import { isDamage, storageError } from './storage-error.ts';
+
+/** The record of one installation, held by this process, checked and up to date. */
+export interface OpenRecord {
+  /** Of the SQLite file. */
+  readonly path: string;
+  /** Set while a damaged record that was set aside is still in the folder. */
+  readonly recovery: Recovery | null;
+  /** Whether this opening made the record anew from what could be read of a damaged one. */
+  readonly recoveredNow: boolean;
+  /** After the threads have closed: says that this was an orderly end, and lets go. */
+  close(): void;
+}
+
+export function recordFolder(state: string): string {
+  return join(state, 'context');
+}
+
+/**
+ * Opens `<state>/context/record.sqlite` for this process alone, and makes it where it is missing. After an end that was not
+ * orderly its pages are checked first. A damaged record is set aside and made again from the rows that can be read.
+ * @throws Conflict (`record_held`), Unavailable (`disk_full`), Failed (`record_newer`)
+ */
+export function openRecord(state: string, log: (message: string) => void = () => {}): OpenRecord {
+  const folder = recordFolder(state);
+  makePrivateFolder(folder);
+  const hold = holdRecord(folder);
+  try {
+    const path = join(folder, 'record.sqlite');
+    const damage = notedDamage(folder) ?? (hold.endedWell ? headDamage(path) : pageDamage(path));
+    if (damage !== null) {
+      log(`the context record is damaged (${damage}): making it again from what can be read`);
+      setAside(folder, damage);
+    }
+    const recovered = finishRecovery(folder);
+    bringUpToDate(path);
+    return { path, recovery: readRecovery(folder), recoveredNow: recovered, close: () => hold.release() };
+  } catch (error) {
+    hold.abandon();
+    throw storageError(error);
+  }
+}
+
+/** Cheap: whether it is a database with a schema. null for a record that is well or not there. */
+function headDamage(path: string): string | null {
+  return damageFoundBy(path, (db) => {
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return [];
+  });
+}
+
+/** Reads every page. */
+function pageDamage(path: string): string | null {
+  return damageFoundBy(path, (db) => {
+    const rows = db.prepare('PRAGMA quick_check(1)').all() as { quick_check: string }[];
+    return rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
+  });
+}
+
+function damageFoundBy(path: string, check: (db: DatabaseSync) => readonly string[]): string | null {
+  if (!existsSync(path)) return null;
+  let db: DatabaseSync | null = null;
+  try {
+    db = new DatabaseSync(path);
+    return check(db)[0] ?? null;
+  } catch (error) {
+    if (isDamage(error)) return messageOf(error);
+    throw error;
+  } finally {
+    db?.close();
+  }
+}
+
+function bringUpToDate(path: string): void {
+  const db = openForWriting(path);
+  try {
+    migrate(db);
+  } catch (error) {
+    if (isDamage(error))
+      throw new Failed('record_damaged', `${path} is damaged: ${messageOf(error)}`, { cause: error });
+    throw error;
+  } finally {
+    db.close();
+  }
+}
