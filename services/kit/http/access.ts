@@ -24,15 +24,18 @@ export interface Access {
   checkScope(identity: Identity | null, scope: Scope | null): void;
 }
 
-/** @throws Refused (`binding_not_allowed`) where tokens would cross a network in the clear */
-export function createAccess(binding: Binding, tokens: Tokens): Access {
+/**
+ * @param settings the name under which the binding is configured, for what is said about it
+ * @throws Refused (`binding_not_allowed`) where tokens would cross a network in the clear
+ */
+export function createAccess(binding: Binding, tokens: Tokens, settings = 'agentd'): Access {
   const loopback = isLoopback(binding.host);
   if (!loopback && binding.tls === null && !binding.behind_proxy) {
     throw new Refused(
       'binding_not_allowed',
-      `agentd.host is ${binding.host}, which others can reach: tokens would travel in the clear`,
+      `${settings}.host is ${binding.host}, which others can reach: tokens would travel in the clear`,
       {
-        hint: 'Set agentd.tls, or agentd.behind_proxy when a proxy in front ends TLS, or bind to 127.0.0.1.',
+        hint: `Set ${settings}.tls, or ${settings}.behind_proxy when a proxy in front ends TLS, or bind to 127.0.0.1.`,
       },
     );
   }
@@ -53,7 +56,7 @@ export function createAccess(binding: Binding, tokens: Tokens): Access {
         throw new Forbidden(
           'host_not_allowed',
           `host ${JSON.stringify(host ?? '')} is not allowed: must be one of ${[...allowed].join(', ')}`,
-          { hint: 'Add the name to agentd.allowed_hosts.' },
+          { hint: `Add the name to ${settings}.allowed_hosts.` },
         );
       }
       if (origin === undefined || isSameOrigin(origin, host!)) return;

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type * as t from 'io-ts';
 import { unknownKeys } from '../config/unknown-keys.ts';
 import { decode, parseJson } from '../decode.ts';
-import { Interrupted, InvalidInput, TooLarge } from '../errors.ts';
+import { CoreError, Interrupted, InvalidInput, TooLarge } from '../errors.ts';
 import { UnsupportedMediaType } from './problem.ts';
+import type { UploadDescription } from './route.ts';
 
 /** Reads, parses and decodes a JSON body. `{}` stands for an absent one where `optional`. */
 export async function readJsonBody(
@@ -13,13 +14,7 @@ export async function readJsonBody(
 ): Promise<unknown> {
   if (optional && !hasBody(request)) return decode(codec, {}, 'the body');
   checkContentType(request.headers['content-type']);
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') {
-    throw new UnsupportedMediaType(
-      'encoding_not_supported',
-      `content-encoding is ${encoding}: must be identity`,
-    );
-  }
+  checkEncoding(request);
   const text = decodeUtf8(await readBytes(request, limit));
   if (optional && text.trim() === '') return decode(codec, {}, 'the body');
   const value = decode(codec, parseJson(text, 'the body'), 'the body');
@@ -27,6 +22,56 @@ export async function readJsonBody(
   const [first] = unknown;
   if (first === undefined) return value;
   throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors: unknown });
+}
+
+/**
+ * A body piece by piece, as text. A request that ends before its body, or is larger than the limit, throws where it is read.
+ * @throws UnsupportedMediaType at once
+ */
+export function readUpload(
+  request: IncomingMessage,
+  { types, limit }: UploadDescription,
+): AsyncIterable<string> {
+  const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+  if (!types.includes(type)) {
+    throw new UnsupportedMediaType(
+      'content_type_not_supported',
+      `content-type is ${type === '' ? 'missing' : JSON.stringify(type)}: must be ${types.join(' or ')}`,
+    );
+  }
+  checkEncoding(request);
+  return pieces(request, limit);
+}
+
+async function* pieces(request: IncomingMessage, limit: number): AsyncIterable<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let size = 0;
+  try {
+    for await (const chunk of request) {
+      size += chunk.length;
+      if (size > limit) throw tooLarge(limit);
+      yield decoder.decode(chunk, { stream: true });
+    }
+    yield decoder.decode();
+  } catch (cause) {
+    if (cause instanceof CoreError) throw cause;
+    if (cause instanceof TypeError)
+      throw new InvalidInput('invalid_text', 'the body is not UTF-8', { cause });
+    throw new Interrupted('client_gone', 'the client went away while it sent its body', { cause });
+  }
+}
+
+function tooLarge(limit: number): TooLarge {
+  return new TooLarge('body_too_large', `the body has more than ${limit} bytes, the limit`);
+}
+
+function checkEncoding({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding === 'identity') return;
+  throw new UnsupportedMediaType(
+    'encoding_not_supported',
+    `content-encoding is ${encoding}: must be identity`,
+  );
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -51,8 +96,7 @@ function checkContentType(header: string | undefined): void {
 
 function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const tooLarge = () => new TooLarge('body_too_large', `the body has more than ${limit} bytes, the limit`);
-    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge());
+    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit));
     const chunks: Buffer[] = [];
     let size = 0;
     request.on('data', (chunk: Buffer) => {
@@ -60,7 +104,7 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
       if (size > limit) {
         chunks.length = 0;
         request.pause();
-        reject(tooLarge());
+        reject(tooLarge(limit));
       } else {
         chunks.push(chunk);
       }

@@ -12,7 +12,7 @@ import type { Binding } from './access.ts';
 import { problemType } from './problem.ts';
 
 /** Node's server with limits on how long a request may take to arrive, over TLS where that is configured. */
-export function listener(binding: Binding, handle: RequestListener): Server {
+export function listener(binding: Binding, handle: RequestListener, settings: string): Server {
   const limits = {
     requestTimeout: 30_000,
     headersTimeout: 10_000,
@@ -20,32 +20,43 @@ export function listener(binding: Binding, handle: RequestListener): Server {
     maxHeaderSize: 16_384,
   };
   const server =
-    binding.tls === null ? createPlainServer(limits, handle) : tlsServer(binding.tls, limits, handle);
+    binding.tls === null
+      ? createPlainServer(limits, handle)
+      : tlsServer(binding.tls, limits, handle, settings);
   server.on('clientError', (error, socket) => refuseMalformed(error, socket as Socket));
   return server;
 }
 
-function tlsServer(tls: NonNullable<Binding['tls']>, limits: ServerOptions, handle: RequestListener): Server {
+function tlsServer(
+  tls: NonNullable<Binding['tls']>,
+  limits: ServerOptions,
+  handle: RequestListener,
+  settings: string,
+): Server {
   const { certificate_file, key_file } = tls;
-  const pem = { cert: readTlsFile(certificate_file), key: readTlsFile(key_file) };
+  const pem = { cert: readTlsFile(certificate_file, settings), key: readTlsFile(key_file, settings) };
   return createTlsServer({ ...limits, ...pem, minVersion: 'TLSv1.2' }, handle);
 }
 
-function readTlsFile(path: string): Buffer {
+function readTlsFile(path: string, settings: string): Buffer {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw new InvalidInput('tls_file_unreadable', `agentd.tls: ${path} cannot be read: ${messageOf(cause)}`, {
-      cause,
-    });
+    throw new InvalidInput(
+      'tls_file_unreadable',
+      `${settings}.tls: ${path} cannot be read: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    );
   }
 }
 
 /** What to say when the address cannot be used. */
-export function cannotListen(cause: Error, { host, port }: Binding): CoreError {
+export function cannotListen(cause: Error, { host, port }: Binding, settings: string): CoreError {
   const facts = { host, port, code: codeOf(cause) };
   if (facts.code === 'EADDRINUSE') {
-    const hint = './core doctor says who answers there; another port: --port or CORE_AGENTD_PORT.';
+    const hint = `./core doctor says who answers there; another port: --port or CORE_${settings.toUpperCase()}_PORT.`;
     return new Failed('port_in_use', `port ${port} on ${host} is used already`, { cause, facts, hint });
   }
   return new Failed('cannot_listen', `cannot listen on ${host}:${port}: ${cause.message}`, { cause, facts });

@@ -25,8 +25,8 @@ export function openApiDocument(
 }
 
 function operation(route: Route): Record<string, unknown> {
-  const { body, scope } = route;
-  const bodyContent = body === null ? null : { 'application/json': { schema: jsonSchema(body) } };
+  const { scope } = route;
+  const bodyContent = contentOf(route);
   return {
     summary: route.summary,
     ...(scope === null ? { security: [] } : { security: [{ token: [] }], 'x-core-scope': scope }),
@@ -42,6 +42,11 @@ function operation(route: Route): Record<string, unknown> {
       },
     },
   };
+}
+
+function contentOf({ body, upload }: Route): Record<string, unknown> | null {
+  if (body !== null) return { 'application/json': { schema: jsonSchema(body) } };
+  return upload === null ? null : { [upload.types[0]]: { schema: { type: 'string' } } };
 }
 
 function parametersOf(route: Route): unknown[] {

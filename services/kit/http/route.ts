@@ -14,12 +14,12 @@ export interface RouteRequest<B = unknown> {
   readonly log: Logger;
 }
 
-/** A JSON value, or text or bytes of `type`. */
+/** A JSON value, or text or bytes of `type`, whole or piece by piece. */
 export interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
-  readonly content?: { readonly type: string; readonly bytes: string | Uint8Array };
+  readonly content?: { readonly type: string; readonly bytes: string | Uint8Array | AsyncIterable<string> };
 }
 
 export interface ServerSentEvent {
@@ -68,7 +68,16 @@ export interface Route extends RouteFacts {
   readonly body: t.Mixed | null;
   /** A request without a body counts as `{}`. */
   readonly bodyOptional: boolean;
+  readonly upload: UploadDescription | null;
   readonly handle: (request: RouteRequest) => Promise<Reply | StreamReply>;
+}
+
+/** A body that is read piece by piece instead of decoded as a whole. */
+export interface UploadDescription {
+  /** Media types; the first is the one to describe. */
+  readonly types: readonly [string, ...string[]];
+  /** Bytes. */
+  readonly limit: number;
 }
 
 /** A route without a body. */
@@ -76,7 +85,7 @@ export function route(
   facts: RouteFacts,
   handle: (request: RouteRequest) => Promise<Reply | StreamReply>,
 ): Route {
-  return { ...facts, body: null, bodyOptional: false, handle };
+  return { ...facts, body: null, bodyOptional: false, upload: null, handle };
 }
 
 /** A route whose JSON body is decoded, unknown members refused, before its handler sees it. */
@@ -88,6 +97,20 @@ export function routeWithBody<B>(
     ...facts,
     body: facts.body as t.Mixed,
     bodyOptional: facts.bodyOptional ?? false,
+    upload: null,
     handle: (request) => handle(request as RouteRequest<B>),
+  };
+}
+
+/** A route whose body comes in pieces of UTF-8 text. */
+export function routeWithUpload(
+  facts: RouteFacts & { readonly upload: UploadDescription },
+  handle: (request: RouteRequest<AsyncIterable<string>>) => Promise<Reply>,
+): Route {
+  return {
+    ...facts,
+    body: null,
+    bodyOptional: false,
+    handle: (request) => handle(request as RouteRequest<AsyncIterable<string>>),
   };
 }

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import Koa from 'koa';
 import type { Health } from '../contracts/health.ts';
@@ -8,7 +10,7 @@ import type { Logger } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
 import type { Identity, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
-import { readJsonBody } from './body.ts';
+import { readJsonBody, readUpload } from './body.ts';
 import { openEventStream } from './event-stream.ts';
 import { cannotListen, listener } from './listener.ts';
 import { createHttpMetrics } from './metrics.ts';
@@ -26,6 +28,8 @@ export interface HttpServerOptions {
   readonly redactor: Redactor;
   readonly routes: readonly Route[];
   readonly health: () => Promise<Health>;
+  /** Where the binding is configured, for what is said about it; default `agentd`, in core.json. */
+  readonly settings?: string;
   /** Bytes of a request's body; default 1 MiB. */
   readonly bodyLimit?: number;
 }
@@ -50,8 +54,9 @@ const finishMs = 5_000;
 
 /** A koa server with what every service of Core has: access, problems, health, metrics, its description. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { service, version, binding, logger, redactor, bodyLimit = 1024 * 1024 } = options;
-  const access = createAccess(binding, options.tokens);
+  const { service, version, binding, logger, redactor } = options;
+  const { bodyLimit = 1024 * 1024, settings = 'agentd' } = options;
+  const access = createAccess(binding, options.tokens, settings);
   const metrics = createHttpMetrics(service);
   const ending = new AbortController();
   const routes = [...options.routes, ...standardRoutes({ ...options, registry: metrics.registry })];
@@ -100,10 +105,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     ctx.state.route = route.path;
     access.checkScope(ctx.state.identity, route.scope);
     const query = declaredQuery(ctx.query, route);
-    const body =
-      route.body === null
-        ? null
-        : await readJsonBody(ctx.req, route.body, { limit: bodyLimit, optional: route.bodyOptional });
+    const body = await bodyOf(route, ctx.req);
     const request: RouteRequest = {
       id: ctx.state.id,
       params: ctx.params,
@@ -118,11 +120,17 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     else answerReply(ctx, answer);
   }
 
+  function bodyOf(route: Route, request: IncomingMessage): unknown {
+    if (route.upload !== null) return readUpload(request, route.upload);
+    if (route.body === null) return null;
+    return readJsonBody(request, route.body, { limit: bodyLimit, optional: route.bodyOptional });
+  }
+
   function answerReply(ctx: Context, { status = 200, headers = {}, json, content }: Reply): void {
     ctx.status = status;
     ctx.set(headers);
     if (content !== undefined) {
-      ctx.body = typeof content.bytes === 'string' ? content.bytes : Buffer.from(content.bytes);
+      ctx.body = bodyOfAnswer(content.bytes);
       ctx.set('Content-Type', content.type);
     } else {
       ctx.body = JSON.stringify(json);
@@ -186,12 +194,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     .use(router.routes() as never)
     .use(nothingHere);
 
-  const server = listener(binding, app.callback());
+  const server = listener(binding, app.callback(), settings);
 
   return {
     async start() {
       await new Promise<void>((resolve, reject) => {
-        server.once('error', (error) => reject(cannotListen(error, binding)));
+        server.once('error', (error) => reject(cannotListen(error, binding, settings)));
         server.listen(binding.port, binding.host.replace(/^\[|\]$/g, ''), resolve);
       });
       const { port } = server.address() as AddressInfo;
@@ -211,6 +219,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       clearTimeout(cut);
     },
   };
+}
+
+function bodyOfAnswer(bytes: string | Uint8Array | AsyncIterable<string>): string | Buffer | Readable {
+  if (typeof bytes === 'string') return bytes;
+  return bytes instanceof Uint8Array ? Buffer.from(bytes) : Readable.from(bytes);
 }
 
 const securityHeaders = {
