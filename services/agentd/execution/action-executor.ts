@@ -60,6 +60,10 @@ export interface UndoResult {
  * How one kind of action is done, found out about and taken back. It sees only the ports that it was made with.
  */
 export interface ActionExecutor<K extends ActionKind = ActionKind> {
+  /** Begins early, beside the actions before it, what takes long and has no effect. What goes wrong is told in its turn. */
+  getReady?(step: Step<K>): void;
+  /** After the last action of an execution: lets go of what was got ready. */
+  letGo?(): Promise<void>;
   /** Safeguards, without any effect. @throws Refused, Conflict, Unavailable */
   check(step: Step<K>): Promise<void>;
   render(step: Step<K>): Promise<Rendered>;

@@ -51,6 +51,7 @@ export class Execution {
     this.#watch.signal.addEventListener('abort', abort, { once: true });
     if (this.#watch.signal.aborted) abort();
     try {
+      await this.#getReady(selected);
       for (const id of selected) {
         await this.#lookForCancel();
         if (this.#cancel.signal.aborted) return;
@@ -59,6 +60,19 @@ export class Execution {
     } finally {
       clearInterval(polling);
       this.#watch.signal.removeEventListener('abort', abort);
+      await Promise.all(Object.values(this.#executors).map((executor) => executor.letGo?.()));
+    }
+  }
+
+  /** What will have its turn, as far as can be told now. */
+  async #getReady(selected: readonly string[]): Promise<void> {
+    const run = await this.#store.read(this.#options.run_id);
+    for (const id of selected) {
+      const state = findAction(run, id);
+      const step = this.#step(run, state);
+      const over = state.state === 'succeeded' || state.state === 'undone';
+      if (over || step.rehearsal || approvalProblem(state, nowFor(run)) !== null) continue;
+      executorFor(this.#executors, state.definition).getReady?.(step);
     }
   }
 

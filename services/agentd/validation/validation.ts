@@ -5,9 +5,10 @@ import type { Sandbox } from '../execution/sandbox.ts';
 import { treeReader } from '../git/tree.ts';
 import type { TreeReader } from '../planning/scratch-copy.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
-import { removeTree, sweep } from './remove-tree.ts';
+import { sweep } from './remove-tree.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
-import { makeWorkFolder, sweepWorkFolders } from './work-folder.ts';
+import { type ExportTree, TreeCopy, type TreeSource } from './tree-copy.ts';
+import { sweepWorkFolders } from './work-folder.ts';
 
 export type { ValidationStep } from './steps.ts';
 
@@ -29,6 +30,8 @@ export interface ValidationRequest {
   readonly tree: string;
   readonly plan: ValidationPlan;
   readonly signal: AbortSignal;
+  /** The files of `tree`, where they were got ready before; its caller removes them. */
+  readonly copy?: TreeCopy;
   readonly onOutput?: (text: string) => void;
   /** What is being done now, and what is to be known about it. */
   readonly onStep?: (text: string) => void;
@@ -36,6 +39,8 @@ export interface ValidationRequest {
 
 export interface Validation {
   readonly sandbox: Sandbox['kind'];
+  /** Begins to write a tree's files for a later `run`, which would wait for them. The caller removes them. */
+  copy(source: TreeSource): TreeCopy;
   /**
    * Runs the plan on an export of `tree`. A failing command is a report that did not pass, never an error.
    * @throws Interrupted (`cancelled`), Refused and Failed of the sandbox
@@ -46,8 +51,7 @@ export interface Validation {
 export interface ValidationOptions {
   readonly stateDir: string;
   readonly sandbox: Sandbox;
-  /** Writes the files of a tree into a folder that does not exist yet, without anything of git's. */
-  readonly exportTree: (gitDir: string, treeOrCommit: string, into: string) => Promise<void>;
+  readonly exportTree: ExportTree;
 }
 
 const runPrefix = 'run-';
@@ -90,19 +94,23 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
     notes: readonly string[],
   ): Promise<ValidationStep[]> {
     const { plan } = request;
-    const folder = await makeWorkFolder(runsFolder, runPrefix);
+    const tree = request.copy ?? copy(request);
     try {
-      const workspace = join(folder, 'workspace');
-      await exportTree(request.mirror_dir, request.tree, workspace);
+      const workspace = await tree.workspace();
       const phase = { name: 'run', workspace, mounts: prepared.mounts, commands: plan.commands } as const;
       return await runSteps(sandbox, { ...phase, network: false, limits: plan.limits, notes }, request);
     } finally {
-      await removeTree(folder);
+      if (request.copy === undefined) await tree.remove();
     }
+  }
+
+  function copy({ mirror_dir, tree }: TreeSource): TreeCopy {
+    return new TreeCopy({ mirror_dir, tree }, runsFolder, runPrefix, exportTree);
   }
 
   return {
     sandbox: sandbox.kind,
+    copy,
     async run(request) {
       swept ??= sweepLeftovers(runsFolder, preparedFolder);
       await swept;

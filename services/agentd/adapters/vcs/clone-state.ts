@@ -1,5 +1,6 @@
 import { Conflict, Failed } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
+import type { BuildStep, VcsState } from '../../execution/vcs.ts';
 
 /** One branch of a clone, as git sees it. */
 export interface BranchState {
@@ -46,6 +47,33 @@ export async function requireBranch(gitDir: string, branch: string): Promise<Bra
   const state = await branchState(gitDir, branch);
   if (state !== null) return state;
   throw new Failed('vcs_failed', `the clone has no branch ${branch}; create_branch makes it`);
+}
+
+export function stateOf(operation_id: string, branch: BranchState | null): VcsState {
+  return {
+    operation_id,
+    change_id: branch?.change_id ?? null,
+    commit: branch?.commit ?? null,
+    tree: branch?.tree ?? null,
+    branch_commit: branch?.commit ?? null,
+  };
+}
+
+/** What a step was to leave is what git has. @throws Failed `vcs_failed`, Conflict `tree_differs` */
+export function checkBuilt(present: BranchState, step: BuildStep, base: string): void {
+  if (present.parents.length !== 1 || present.parents[0] !== base) {
+    throw new Failed(
+      'vcs_failed',
+      `branch ${present.name} is at ${present.commit}, not one commit on ${base}`,
+    );
+  }
+  if (step.kind !== 'create_branch') checkTree(present.tree, step.tree);
+  if (step.kind !== 'apply_patch' && present.message !== storedMessage(step.message)) {
+    throw new Failed(
+      'vcs_failed',
+      `commit ${present.commit} has another message than the one that was approved`,
+    );
+  }
 }
 
 export function branchExists(branch: string, commit: string): Conflict {

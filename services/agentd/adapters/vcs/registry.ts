@@ -5,7 +5,7 @@ import { gitVcs } from './git/git-vcs.ts';
 import { jjVersion } from './jj/jj.ts';
 import { jjVcs } from './jj/jj-vcs.ts';
 
-export const vcsAdapters = { jj: jjVcs, git: gitVcs } as const;
+export const vcsAdapters = { jj: () => jjVcs(), git: gitVcs } as const;
 export type VcsSetting = 'auto' | keyof typeof vcsAdapters;
 
 /**
@@ -16,8 +16,8 @@ export type VcsSetting = 'auto' | keyof typeof vcsAdapters;
  */
 export async function chooseVcs(setting: VcsSetting, gitDir: string, baseCommit: string): Promise<Vcs> {
   if (setting === 'git') return gitVcs();
-  const installed = (await jjVersion()) !== null;
-  if (setting === 'jj' && !installed) {
+  const [installed, specials] = await Promise.all([jjVersion(), detectSpecials(gitDir, baseCommit)]);
+  if (setting === 'jj' && installed === null) {
     throw new Failed(
       'jj_missing',
       "vcs is set to 'jj', and jj is not on PATH; the choices are auto, jj and git",
@@ -26,9 +26,8 @@ export async function chooseVcs(setting: VcsSetting, gitDir: string, baseCommit:
       },
     );
   }
-  if (!installed) return gitVcs();
-  const specials = await detectSpecials(gitDir, baseCommit);
-  if (!isSpecial(specials)) return jjVcs();
+  if (installed === null) return gitVcs();
+  if (!isSpecial(specials)) return jjVcs(installed);
   if (setting === 'auto') return gitVcs();
   const found = Object.entries(specials).flatMap(([name, present]) => (present ? [name] : []));
   throw new Refused(

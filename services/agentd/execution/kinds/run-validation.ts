@@ -1,4 +1,5 @@
 import type { RunStore } from '../../runs/run-store.ts';
+import type { TreeCopy } from '../../validation/tree-copy.ts';
 import type { Validation, ValidationReport } from '../../validation/validation.ts';
 import type { ActionExecutor, Effect } from '../action-executor.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
@@ -10,7 +11,22 @@ export function runValidation(
   validation: () => Promise<Validation>,
   store: RunStore,
 ): ActionExecutor<'run_validation'> {
+  const none = Promise.resolve(undefined);
+  let ready: Promise<TreeCopy | undefined> = none;
+  let removed: Promise<void> | undefined;
+
+  async function copyTree(tree: string): Promise<TreeCopy> {
+    await workspace.ensureTree();
+    return (await validation()).copy({ mirror_dir: workspace.mirrorDir, tree });
+  }
+
   return {
+    getReady({ action }) {
+      ready = copyTree(action.params.tree).catch(() => undefined);
+    },
+    async letGo() {
+      await Promise.all([removed, ready.then((copy) => copy?.remove())]);
+    },
     async check() {
       await workspace.ensureTree();
       await validation();
@@ -21,14 +37,23 @@ export function runValidation(
     async perform(step): Promise<Effect> {
       const { plan, tree } = step.action.params;
       const runner = await validation();
-      const report = await runner.run({
-        mirror_dir: workspace.mirrorDir,
-        base_commit: step.action.target.base_commit,
-        tree,
-        plan,
-        signal: step.signal,
-        onStep: step.progress,
-      });
+      const copy = await ready;
+      ready = none;
+      let report: ValidationReport;
+      try {
+        report = await runner.run({
+          mirror_dir: workspace.mirrorDir,
+          base_commit: step.action.target.base_commit,
+          tree,
+          plan,
+          signal: step.signal,
+          onStep: step.progress,
+          ...(copy === undefined ? {} : { copy }),
+        });
+      } finally {
+        // Beside the actions that follow.
+        removed = copy?.remove();
+      }
       return effectOf(report, await storeReport(store, step.run.run_id, report));
     },
     async reconcile() {

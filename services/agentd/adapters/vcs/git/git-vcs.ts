@@ -19,8 +19,10 @@ import {
   type BranchState,
   branchExists,
   branchState,
+  checkBuilt,
   checkTree,
   requireBranch,
+  stateOf,
   storedMessage,
 } from '../clone-state.ts';
 import {
@@ -84,37 +86,28 @@ async function settle(workspace: Workspace): Promise<void> {
 /** Back to what the last operation recorded. */
 async function recover(workspace: Workspace): Promise<void> {
   removeLocks(gitDirOf(workspace));
+  await goTo(workspace, await requireOperation(workspace));
+}
+
+async function requireOperation(workspace: Workspace): Promise<string> {
   const operation = await lastOperation(workspace);
-  if (operation === null)
-    throw new Failed('vcs_failed', `the clone ${workspace.clone_dir} has no operation log`);
-  await goTo(workspace, operation);
+  if (operation !== null) return operation;
+  throw new Failed('vcs_failed', `the clone ${workspace.clone_dir} has no operation log`);
 }
 
 async function inspect(workspace: Workspace, branch: string | null): Promise<VcsState> {
-  const [operation_id, state] = await Promise.all([
-    lastOperation(workspace),
-    branchState(gitDirOf(workspace), branch),
-  ]);
-  if (operation_id === null) {
-    throw new Failed('vcs_failed', `the clone ${workspace.clone_dir} has no operation log`);
-  }
-  const commit = state?.commit ?? null;
-  return {
-    operation_id,
-    change_id: state?.change_id ?? null,
-    commit,
-    tree: state?.tree ?? null,
-    branch_commit: commit,
-  };
+  return stateOf(
+    ...(await Promise.all([requireOperation(workspace), branchState(gitDirOf(workspace), branch)])),
+  );
 }
 
 async function build(workspace: Workspace, step: BuildStep): Promise<VcsState> {
   await settle(workspace);
   return changing(workspace, async () => {
     await perform(workspace, step);
-    const state = await inspect(workspace, step.branch);
-    if (step.kind !== 'create_branch') checkTree(state.tree ?? 'none', step.tree);
-    return state;
+    const present = await requireBranch(gitDirOf(workspace), step.branch);
+    checkBuilt(present, step, workspace.base_commit);
+    return stateOf(await requireOperation(workspace), present);
   });
 }
 

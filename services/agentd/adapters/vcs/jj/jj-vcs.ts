@@ -19,8 +19,10 @@ import {
   type BranchState,
   branchExists,
   branchState,
+  checkBuilt,
   checkTree,
   requireBranch,
+  stateOf,
   storedMessage,
 } from '../clone-state.ts';
 import {
@@ -49,13 +51,24 @@ import { publish } from './jj-publish.ts';
 
 type Step<K extends BuildStep['kind']> = Extract<BuildStep, { kind: K }>;
 
-/** Builds changes with Jujutsu in a repository that git sees too. An operation id is jj's own. */
-export function jjVcs(): Vcs {
-  return { kind: 'jj', version, open, build, inspect, restore, publish, unpublish };
+/**
+ * Builds changes with Jujutsu in a repository that git sees too. An operation id is jj's own.
+ * @param known the version that is installed, where the caller has asked already
+ */
+export function jjVcs(known: string | null = null): Vcs {
+  return {
+    kind: 'jj',
+    version: async () => facts(known ?? (await jjVersion())),
+    open,
+    build,
+    inspect,
+    restore,
+    publish,
+    unpublish,
+  };
 }
 
-async function version(): Promise<{ version: string; tested: boolean; warning: string | null }> {
-  const found = await jjVersion();
+function facts(found: string | null): { version: string; tested: boolean; warning: string | null } {
   if (found === null)
     throw new Failed('jj_missing', 'jj is not on PATH', { hint: 'install jj 0.41.0, or use git' });
   const tested = found === testedVersion;
@@ -112,27 +125,17 @@ async function recover(workspace: Workspace): Promise<void> {
 }
 
 async function inspect(workspace: Workspace, branch: string | null): Promise<VcsState> {
-  const [operation_id, state] = await Promise.all([
-    operationId(workspace),
-    branchState(gitDirOf(workspace), branch),
-  ]);
-  const commit = state?.commit ?? null;
-  return {
-    operation_id,
-    change_id: state?.change_id ?? null,
-    commit,
-    tree: state?.tree ?? null,
-    branch_commit: commit,
-  };
+  return stateOf(...(await Promise.all([operationId(workspace), branchState(gitDirOf(workspace), branch)])));
 }
 
 async function build(workspace: Workspace, step: BuildStep): Promise<VcsState> {
   await settle(workspace);
   return changing(workspace, async () => {
     await perform(workspace, step);
-    const state = await verified(workspace, step.branch);
-    if (step.kind !== 'create_branch') checkTree(state.tree ?? 'none', step.tree);
-    return state;
+    // What git has, not what jj says: an export that failed ends with exit code 0 and a warning.
+    const present = await requireBranch(gitDirOf(workspace), step.branch);
+    checkBuilt(present, step, workspace.base_commit);
+    return stateOf(await operationId(workspace), present);
   });
 }
 
@@ -145,16 +148,6 @@ function perform(workspace: Workspace, step: BuildStep): Promise<void> {
     case 'commit':
       return describe(workspace, step);
   }
-}
-
-/** jj and git must agree: an export that failed ends with exit code 0 and a warning. */
-async function verified(workspace: Workspace, branch: string): Promise<VcsState> {
-  const [state, working] = await Promise.all([inspect(workspace, branch), workingCommit(workspace)]);
-  if (state.commit === working.commit && state.change_id === working.change_id) return state;
-  throw new Failed(
-    'vcs_failed',
-    `branch ${branch} is at ${state.commit ?? 'nothing'} in git, but jj works on ${working.commit}`,
-  );
 }
 
 async function createBranch(workspace: Workspace, step: Step<'create_branch'>): Promise<void> {
