@@ -1,9 +1,8 @@
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { ActionDefinition, ActionKind, ActionOf } from '../action.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
 import { actionDigest } from '../planning/digest.ts';
-import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
@@ -16,20 +15,11 @@ import {
   type Step,
 } from './action-executor.ts';
 import { approvalProblem, findAction, nowFor } from './approval.ts';
-
-type ProblemOutcome = DataOf<'action_refused'>['outcome'];
-
-/** What an execution runs under. */
-export interface ExecutionScope {
-  readonly run_id: string;
-  readonly execution_id: string;
-  readonly repo_dir: string | null;
-  readonly dry_run: boolean;
-}
+import { ExecutionLog, type ExecutionScope, type ProblemOutcome } from './execution-log.ts';
 
 /** One execution: gives each selected action its turn. The caller holds the run's lease. */
 export class Execution {
-  readonly #store: RunStore;
+  readonly #log: ExecutionLog;
   readonly #executors: Executors;
   readonly #options: ExecutionScope;
   readonly #watch: Watch;
@@ -38,7 +28,7 @@ export class Execution {
   readonly #cancel = new AbortController();
 
   constructor(store: RunStore, executors: Executors, options: ExecutionScope, watch: Watch) {
-    this.#store = store;
+    this.#log = new ExecutionLog(store, options);
     this.#executors = executors;
     this.#options = options;
     this.#watch = watch;
@@ -66,7 +56,7 @@ export class Execution {
 
   /** What will have its turn, as far as can be told now. */
   async #getReady(selected: readonly string[]): Promise<void> {
-    const run = await this.#store.read(this.#options.run_id);
+    const run = await this.#log.read();
     for (const id of selected) {
       const state = findAction(run, id);
       const step = this.#step(run, state);
@@ -76,25 +66,13 @@ export class Execution {
     }
   }
 
-  /** Only while this execution is the run's newest: whoever lost the lease without noticing writes nothing more. */
-  #append(decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
-    const { run_id, execution_id } = this.#options;
-    return this.#store.append(run_id, (run) => {
-      if (run.execution?.execution_id === execution_id && !run.execution.finished) return decide(run);
-      throw new Conflict(
-        'execution_superseded',
-        `another execution of run ${run_id} has begun; this one ends`,
-      );
-    });
-  }
-
   async #lookForCancel(): Promise<void> {
-    const run = await this.#store.read(this.#options.run_id);
+    const run = await this.#log.read();
     if (run.cancelling) this.#cancel.abort();
   }
 
   async #turn(actionId: string): Promise<void> {
-    const run = await this.#store.read(this.#options.run_id);
+    const run = await this.#log.read();
     const state = findAction(run, actionId);
     const { definition } = state;
     if (state.state === 'succeeded' || state.state === 'undone') return;
@@ -111,14 +89,17 @@ export class Execution {
       return this.#settle(executor, state.intent, action.action_id);
     }
     const problem = this.#problem(run, state);
-    if (problem !== null) return this.#refuse(action, problem.state, problem.outcome);
+    if (problem !== null) return this.#log.refusal(action, problem.state, problem.outcome);
     const step = this.#step(run, state);
     try {
       await executor.check(step);
     } catch (error) {
       return this.#notStarted(action, error);
     }
-    if (step.rehearsal) return this.#recordRehearsal(action);
+    if (step.rehearsal) {
+      this.#rehearsed.add(action.action_id);
+      return this.#log.rehearsal(action);
+    }
     return this.#start(executor, step);
   }
 
@@ -176,7 +157,7 @@ export class Execution {
   ): Promise<{ refused: null; intent: Intent } | { refused: string; intent: null }> {
     let refused: string | null = null;
     let intent: Intent | null = null;
-    await this.#append((run) => {
+    await this.#log.append((run) => {
       const problem = approvalProblem(findAction(run, actionId), nowFor(run));
       if (problem !== null || run.cancelling) {
         const outcome = {
@@ -196,7 +177,7 @@ export class Execution {
     executor: ActionExecutor,
     intent: Intent,
   ): Promise<{ state: ProgressUpdate['state']; message: string }> {
-    const run = await this.#store.read(this.#options.run_id);
+    const run = await this.#log.read();
     const state = findAction(run, intent.action_id);
     const { kind } = state.definition;
     crashPoint(`execute.intent.${kind}`);
@@ -206,16 +187,16 @@ export class Execution {
     } catch (thrown) {
       const error = diskError(thrown);
       if (error instanceof Unavailable) {
-        await this.#record(intent.action_id, 'unknown', failure(error), false);
+        await this.#log.result(intent.action_id, 'unknown', failure(error), false);
         return this.#settle(executor, intent, intent.action_id);
       }
       // Stopped by a person before it had an effect: to be done again, not a failure.
       const state = error instanceof Interrupted ? 'unknown' : 'failed';
-      await this.#record(intent.action_id, state, failure(error), false);
+      await this.#log.result(intent.action_id, state, failure(error), false);
       return { state, message: messageOf(error) };
     }
     crashPoint(`execute.effect.${kind}`);
-    return this.#recordEffect(intent.action_id, effect, false);
+    return this.#log.effect(intent.action_id, effect, false);
   }
 
   /** Finds out what became of an intent without a result, and goes on from there. */
@@ -224,7 +205,7 @@ export class Execution {
     intent: Intent,
     actionId: string,
   ): Promise<{ state: ProgressUpdate['state']; message: string }> {
-    const run = await this.#store.read(this.#options.run_id);
+    const run = await this.#log.read();
     const state = findAction(run, actionId);
     const step = this.#step(run, state);
     let found: Awaited<ReturnType<ActionExecutor['reconcile']>>;
@@ -232,18 +213,23 @@ export class Execution {
       found = await executor.reconcile(step, intent);
     } catch (error) {
       const message = `outcome unknown, and asking failed: ${messageOf(error)}`;
-      await this.#record(actionId, 'unknown', { code: 'outcome_unknown', message, facts: {} }, true);
+      await this.#log.result(actionId, 'unknown', { code: 'outcome_unknown', message, facts: {} }, true);
       return { state: 'unknown', message };
     }
     crashPoint(`execute.reconciled.${state.definition.kind}`);
     switch (found.kind) {
       case 'done':
-        return this.#recordEffect(actionId, found.effect, true);
+        return this.#log.effect(actionId, found.effect, true);
       case 'conflict':
-        await this.#record(actionId, 'failed', { code: 'conflict', message: found.message, facts: {} }, true);
+        await this.#log.result(
+          actionId,
+          'failed',
+          { code: 'conflict', message: found.message, facts: {} },
+          true,
+        );
         return { state: 'failed', message: found.message };
       case 'ask':
-        await this.#record(
+        await this.#log.result(
           actionId,
           'unknown',
           { code: 'outcome_unknown', message: found.message, facts: {} },
@@ -264,7 +250,7 @@ export class Execution {
     try {
       await executor.check(step);
     } catch (error) {
-      await this.#record(intent.action_id, 'failed', failure(error), true);
+      await this.#log.result(intent.action_id, 'failed', failure(error), true);
       return { state: 'failed', message: messageOf(error) };
     }
     const next = await this.#intend(intent.action_id, () => ({ ...intent, attempt: intent.attempt + 1 }));
@@ -284,64 +270,11 @@ export class Execution {
     };
   }
 
-  async #recordRehearsal(action: ActionDefinition) {
-    this.#rehearsed.add(action.action_id);
-    const outcome = { code: undefined, message: 'every check passed; nothing was done', facts: {} };
-    await this.#append(() => [
-      {
-        type: 'action_result',
-        data: {
-          action_id: action.action_id,
-          state: 'succeeded',
-          rehearsal: true,
-          reconciled: false,
-          outcome,
-          vcs: null,
-        },
-      },
-    ]);
-    return { state: 'succeeded' as const, message: `rehearsed: ${outcome.message}` };
-  }
-
-  async #recordEffect(actionId: string, effect: Effect, reconciled: boolean) {
-    const state = effect.succeeded ? ('succeeded' as const) : ('failed' as const);
-    const outcome = { code: effect.code, message: effect.message, facts: { ...effect.facts } };
-    await this.#append(() => [
-      {
-        type: 'action_result',
-        data: { action_id: actionId, state, rehearsal: false, reconciled, outcome, vcs: effect.vcs },
-      },
-    ]);
-    crashPoint('execute.result');
-    return { state, message: effect.message };
-  }
-
-  async #record(
-    actionId: string,
-    state: 'failed' | 'unknown',
-    outcome: ProblemOutcome,
-    reconciled: boolean,
-  ): Promise<void> {
-    await this.#append(() => [
-      {
-        type: 'action_result',
-        data: { action_id: actionId, state, rehearsal: false, reconciled, outcome, vcs: null },
-      },
-    ]);
-  }
-
-  async #refuse(action: ActionDefinition, state: 'refused' | 'blocked', outcome: ProblemOutcome) {
-    await this.#append(() => [
-      { type: 'action_refused', data: { action_id: action.action_id, state, outcome } },
-    ]);
-    return { state, message: outcome.message };
-  }
-
   /** A safeguard or something behind it said no before anything was tried. */
   async #notStarted(action: ActionDefinition, thrown: unknown) {
     const error = diskError(thrown);
     if (!(error instanceof CoreError)) throw error;
-    return this.#refuse(action, 'refused', failure(error));
+    return this.#log.refusal(action, 'refused', failure(error));
   }
 
   #tell(action: ActionDefinition, state: ProgressUpdate['state'], message: string, duration?: number): void {
