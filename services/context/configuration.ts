@@ -1,9 +1,9 @@
 import * as t from 'io-ts';
 import { readConcern } from '#kit/config/concern.ts';
+import { type ContextSources, contextAddressChanges } from '#kit/config/context-address.ts';
 import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/settings.ts';
 import { RepositoryName } from '#kit/contracts/context/common.ts';
 import { integerBetween, NonEmptyString, nullable, stringThat } from '#kit/decode.ts';
-import type { Folders } from '#kit/folders.ts';
 
 const BoltUrl = stringThat(
   'BoltUrl',
@@ -45,7 +45,11 @@ export const ContextConfig = t.strict({
 });
 export type ContextConfig = t.TypeOf<typeof ContextConfig>;
 
-/** @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule */
-export function readContextConfig(folders: Pick<Folders, 'config'>): ContextConfig {
-  return readConcern(ContextConfig, 'context', folders);
+/**
+ * Flag, environment, user's file, shipped default, in that order.
+ * @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule
+ */
+export function readContextConfig(sources: ContextSources): ContextConfig {
+  const fromFiles = readConcern(ContextConfig, 'context', sources.folders);
+  return { ...fromFiles, ...contextAddressChanges(sources) };
 }

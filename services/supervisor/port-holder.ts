@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
+import { urlHost } from '#kit/http/url-of.ts';
 
 /** Who answers at an address. */
 export type PortHolder =
@@ -26,12 +27,6 @@ export function describeHolder(holder: Exclude<PortHolder, { kind: 'nobody' }>):
   if (holder.kind === 'core')
     return `${holder.health.service} ${holder.health.version} (${holder.health.status})`;
   return holder.process ?? 'a program that is not Core';
-}
-
-/** Where to reach what listens on every interface. */
-export function urlHost(host: string): string {
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' || host === '[::]' ? '::1' : host;
-  return reachable.includes(':') && !reachable.startsWith('[') ? `[${reachable}]` : reachable;
 }
 
 function connects(host: string, port: number): Promise<boolean> {

@@ -1,28 +1,22 @@
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { readSettings, type Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed } from '#kit/errors.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
+import { urlOf } from '#kit/http/url-of.ts';
 import { Shutdown } from '#kit/shutdown.ts';
-import { describeHolder, urlHost, whoAnswers } from './port-holder.ts';
-import { type ServiceDefinition, SupervisedService } from './supervised-service.ts';
+import { type EmbeddedService, embeddedStack } from './embedded-services.ts';
+import { describeHolder, whoAnswers } from './port-holder.ts';
+import { SupervisedService } from './supervised-service.ts';
 
 export interface UpOptions {
   readonly home?: string | undefined;
   readonly host?: string | undefined;
   readonly port?: string | number | undefined;
+  readonly contextPort?: string | number | undefined;
   /** How people call `./core`, for what is suggested. */
   readonly program?: string;
   readonly stdout?: NodeJS.WritableStream;
   readonly stderr?: NodeJS.WritableStream;
-}
-
-/** A service of the embedded stack, and where it answers. */
-interface EmbeddedService extends ServiceDefinition {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: boolean;
 }
 
 const startMs = 30_000;
@@ -36,10 +30,9 @@ const stopMs = 25_000;
 export async function up(options: UpOptions): Promise<number> {
   const { stdout = process.stdout, stderr = process.stderr, program = './core' } = options;
   const folders = resolveFolders({ home: options.home }, environment);
-  const settings = readSettings({ folders, flags: { host: options.host, port: options.port }, environment });
+  const { services: embedded, left } = embeddedStack(folders, options, environment);
   prepareFolder(folders.state, 'state');
   prepareFolder(folders.config, 'config');
-  const embedded = embeddedServices(settings, folders);
   for (const service of embedded) await checkPort(service, program);
 
   const warn = (text: string) => void stderr.write(`core up │ ${text}\n`);
@@ -77,7 +70,7 @@ export async function up(options: UpOptions): Promise<number> {
   if (typeof first !== 'number') {
     for (const { name, url, status } of first) stdout.write(`${name.padEnd(width)}  ${url}  ${status}\n`);
     stdout.write(
-      `\nstate  ${folders.state}\nnext   ${program} plan-issue --owner OWNER --repo REPO --number N    end  Ctrl-C\n`,
+      `${left.map(({ name, why }) => `${name} is not started: ${why}\n`).join('')}\nstate  ${folders.state}\nnext   ${program} plan-issue --owner OWNER --repo REPO --number N    end  Ctrl-C\n`,
     );
   }
   const exitCode = await Promise.race([gaveUp, signalled]);
@@ -86,32 +79,13 @@ export async function up(options: UpOptions): Promise<number> {
   return exitCode;
 }
 
-function embeddedServices(settings: Settings, folders: { state: string; config: string }): EmbeddedService[] {
-  const { host, port, tls } = settings.agentd;
-  return [
-    {
-      name: 'core-agentd',
-      args: [fileURLToPath(new URL('../agentd/main.ts', import.meta.url)), 'serve'],
-      environment: {
-        CORE_STATE_DIR: folders.state,
-        CORE_CONFIG_DIR: folders.config,
-        CORE_AGENTD_HOST: host,
-        CORE_AGENTD_PORT: String(port),
-      },
-      host,
-      port,
-      tls: tls !== null,
-    },
-  ];
-}
-
-async function checkPort({ name, host, port }: EmbeddedService, program: string): Promise<void> {
+async function checkPort({ name, host, port, otherPort }: EmbeddedService, program: string): Promise<void> {
   const holder = await whoAnswers(host, port);
   if (holder.kind === 'nobody') return;
   const hint =
     holder.kind === 'core'
-      ? `It may be yours: look with ${program} runs, or end it and start again. Another port: --port or CORE_AGENTD_PORT.`
-      : 'End it, or take another port: --port or CORE_AGENTD_PORT.';
+      ? `It may be yours: look with ${program} doctor, or end it and start again. Another port: ${otherPort}.`
+      : `End it, or take another port: ${otherPort}.`;
   throw new Failed(
     'port_in_use',
     `port ${port} on ${host}, which ${name} needs, is used by ${describeHolder(holder)}`,
@@ -126,7 +100,7 @@ async function waitUntilItAnswers(
   { name, host, port, tls }: EmbeddedService,
   signal: AbortSignal,
 ): Promise<{ name: string; url: string; status: string }> {
-  const url = `${tls ? 'https' : 'http'}://${urlHost(host)}:${port}`;
+  const url = urlOf({ host, port, tls });
   const deadline = performance.now() + startMs;
   while (performance.now() < deadline && !signal.aborted) {
     const holder = await whoAnswers(host, port);

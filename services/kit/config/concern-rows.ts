@@ -1,17 +1,27 @@
 import type { Folders } from '../folders.ts';
 import { readConcernDocument } from './concern.ts';
 import { hasPointer, isObject, mergeJson } from './merge.ts';
-import type { SettingRow } from './settings.ts';
+import type { SettingRow } from './setting-row.ts';
 
-/** The values of one concern in force, each with the file that it comes from. A list is one value. */
-export function describeConcern(name: string, folders: Pick<Folders, 'config'>): SettingRow[] {
+/**
+ * The values of one concern in force, each with the file that it comes from. A list is one value.
+ * @param overrides what flags and environment give in place of the files
+ */
+export function describeConcern(
+  name: string,
+  folders: Pick<Folders, 'config'>,
+  overrides: readonly SettingRow[] = [],
+): SettingRow[] {
   const { shipped, user } = readConcernDocument(name, folders);
   const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
   return leaves(merged, []).map(([path, value]): SettingRow => {
     const pointer = path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    const key = [name, ...path].join('.');
+    const override = overrides.find((row) => row.key === key);
+    if (override !== undefined) return override;
     const mine = hasPointer(user.document, pointer);
     return {
-      key: [name, ...path].join('.'),
+      key,
       value,
       source: mine ? 'user' : 'default',
       where: mine ? user.path : shipped.path,

@@ -1,29 +1,16 @@
-import { isAbsolute } from 'node:path';
 import * as t from 'io-ts';
-import { decode, integerBetween, NonEmptyString, nullable, oneOf, stringThat } from '../decode.ts';
+import { decode, integerBetween, NonEmptyString, nullable, oneOf } from '../decode.ts';
 import type { Environment } from '../environment.ts';
 import { InvalidInput } from '../errors.ts';
 import type { Folders } from '../folders.ts';
+import { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
 import { decodeConcern, readConcernDocument } from './concern.ts';
+import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
+import type { SettingRow } from './setting-row.ts';
 
-export const HttpUrl = stringThat(
-  'HttpUrl',
-  'an http or https address, for example http://127.0.0.1:8090',
-  (text) => {
-    return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-  },
-);
-
-export const Hostname = stringThat(
-  'Hostname',
-  'a host name or address without scheme, port or path',
-  (text) => /^([A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?)$/.test(text),
-);
-
-export const AbsolutePath = stringThat('AbsolutePath', 'an absolute path', (text) => isAbsolute(text));
-
-export const Tls = t.strict({ certificate_file: AbsolutePath, key_file: AbsolutePath });
+export { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
+export type { SettingRow } from './setting-row.ts';
 
 /** What `config/core.json` holds. */
 export const Settings = t.strict({
@@ -47,15 +34,6 @@ export const Settings = t.strict({
 });
 export type Settings = t.TypeOf<typeof Settings>;
 
-export interface SettingRow {
-  /** For example `agentd.port`. */
-  readonly key: string;
-  readonly value: unknown;
-  readonly source: 'flag' | 'environment' | 'user' | 'default';
-  /** The flag, variable or file that gave the value. */
-  readonly where: string;
-}
-
 /** Values given on a command line, by setting; undefined ones were not given. */
 export interface SettingFlags {
   readonly host?: string | undefined;
@@ -69,7 +47,8 @@ export interface SettingFlags {
 type SettingEnvironment = Pick<
   Environment,
   'CORE_AGENTD_HOST' | 'CORE_AGENTD_PORT' | 'CORE_LOG_LEVEL' | 'CORE_LOG_FORMAT' | 'CORE_CONTEXT_URL'
->;
+> &
+  Partial<Pick<Environment, 'CORE_CONTEXT_HOST' | 'CORE_CONTEXT_PORT'>>;
 
 export interface SettingSources {
   readonly folders: Pick<Folders, 'config'>;
@@ -120,11 +99,7 @@ const bindings: readonly Binding[] = [
   { key: 'vcs', codec: shape.vcs, flag: { name: 'vcs', text: '--vcs' }, variable: null },
 ];
 
-interface Override {
-  readonly value: unknown;
-  readonly source: 'flag' | 'environment';
-  readonly where: string;
-}
+type Override = Omit<SettingRow, 'key'>;
 
 /** Settings in force: flag, environment, user's file, shipped default, in that order. */
 export function readSettings(sources: SettingSources): Settings {
@@ -147,6 +122,13 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
     overrides.set(binding.key, override);
     merged = mergeJson(merged, nested(binding.key.split('.'), override.value));
   }
+  if (!overrides.has('context.url') && !hasPointer(files.user.document, '/context/url')) {
+    const followed = followContext(sources);
+    if (followed !== null) {
+      overrides.set('context.url', followed);
+      merged = mergeJson(merged, nested(['context', 'url'], followed.value));
+    }
+  }
   const settings = decode(Settings, merged, 'settings');
   const rows = leavesOf(Settings, settings).map(([key, value]): SettingRow => {
     const override = overrides.get(key);
@@ -157,6 +139,18 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
     return { key, value, source: 'default', where: files.shipped.path };
   });
   return { settings, rows: rows.sort((a, b) => (a.key < b.key ? -1 : 1)) };
+}
+
+/** Where nobody says where core-context is, it is where it was told to listen. */
+function followContext({ folders, environment }: SettingSources): Override | null {
+  const rows = describeContextAddress({ folders, environment }).filter(({ source }) => source !== 'default');
+  const [row] = rows;
+  if (row === undefined) return null;
+  return {
+    value: contextUrl(readContextAddress({ folders, environment })),
+    source: row.source,
+    where: row.where,
+  };
 }
 
 function overrideOf(binding: Binding, { flags, environment }: SettingSources): Override | null {

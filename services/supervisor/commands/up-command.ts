@@ -7,10 +7,11 @@ export function define(program: Command, run: RunOwn): void {
     .description('start the services of this machine; Ctrl-C ends them')
     .option('--host <address>', 'where core-agentd listens')
     .option('--port <n>', 'on which port')
-    .action((options: { host?: string; port?: string }) =>
+    .option('--context-port <n>', 'port of core-context')
+    .action((options: { host?: string; port?: string; contextPort?: string }) =>
       run(async ({ home, program: name }) => {
         const { up } = await import('../up.ts');
-        return up({ home, host: options.host, port: options.port, program: name });
+        return up({ ...options, home, program: name });
       }),
     );
 }

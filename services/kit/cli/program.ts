@@ -1,0 +1,109 @@
+import { Command, CommanderError } from 'commander';
+import { environment } from '../environment.ts';
+import { CoreError, exitCodes, messageOf } from '../errors.ts';
+
+/** What every command is given. */
+export interface CommandContext {
+  /** How people call the program. */
+  readonly program: string;
+  readonly home: string | undefined;
+  readonly json: boolean;
+  readonly verbose: boolean;
+  /** false after `--no-color`. */
+  readonly color: boolean;
+  /** Whether standard output is a terminal that may be coloured. */
+  readonly paints: boolean;
+}
+
+/** Runs one command's work with its context; its result is the exit code. */
+export type RunCommand = (work: (context: CommandContext) => Promise<number>) => Promise<void>;
+
+export interface ProgramOptions {
+  readonly args: readonly string[];
+  /** How people call the program. */
+  readonly name: string;
+  readonly description?: string;
+  /** Adds commands with their options to the parser. */
+  readonly define: (program: Command, run: RunCommand) => void;
+}
+
+/** Parses and runs one command line; tells what it throws, and gives the exit code. */
+export async function runProgram({ args, name, description, define }: ProgramOptions): Promise<number> {
+  let exitCode: number = exitCodes.done;
+  const program = new Command(name)
+    .option('--home <dir>', 'folder with state/ and config/')
+    .option('--json', 'results as JSON')
+    .option('--verbose', 'more of what happens, on standard error')
+    .option('--no-color', 'no colours (also NO_COLOR)');
+  if (description !== undefined) program.description(description);
+  define(program, async (work) => {
+    exitCode = await work(contextOf(program, name));
+  });
+  let help = '';
+  keepQuiet(program, (text) => {
+    help = text;
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return tell(error, args);
+    if (error.exitCode === 0) return exitCodes.done;
+    if (error.code === 'commander.help') {
+      process.stderr.write(help);
+      return exitCodes.usage;
+    }
+    return tell(new CoreError('usage', error.message.replace(/^error: /, '')), args, exitCodes.usage);
+  }
+}
+
+function contextOf(program: Command, name: string): CommandContext {
+  const { home, json, verbose, color } = program.opts();
+  const paints = color !== false && process.stdout.isTTY === true && (environment.NO_COLOR ?? '') === '';
+  return {
+    program: name,
+    home,
+    json: json === true,
+    verbose: verbose === true,
+    color: color !== false,
+    paints,
+  };
+}
+
+/** Wrong usage is told in our own form, so the parser's words are kept from the terminal. */
+function keepQuiet(command: Command, writeErr: (text: string) => void): void {
+  command.exitOverride().configureOutput({ writeErr });
+  for (const child of command.commands) keepQuiet(child, writeErr);
+}
+
+function tell(error: unknown, args: readonly string[], exitCode?: number): number {
+  const known = error instanceof CoreError;
+  const code = exitCode ?? (known ? error.exitCode : exitCodes.failed);
+  const message = messageOf(error);
+  const hint = known ? error.hint : undefined;
+  if (args.includes('--json')) {
+    const facts = {
+      code: known ? error.code : 'internal',
+      message,
+      exit_code: code,
+      ...(hint === undefined ? {} : { hint }),
+    };
+    process.stderr.write(`${JSON.stringify({ error: facts })}\n`);
+    return code;
+  }
+  process.stderr.write(`error  ${safe(message)}${known ? `  [${error.code}]` : ''}\n`);
+  if (!known && error instanceof Error) process.stderr.write(`       ${safe(error.stack ?? '')}\n`);
+  if (known && error.errors.length > 1) {
+    for (const { pointer, detail } of error.errors)
+      process.stderr.write(`       ${safe(pointer || '/')}  ${safe(detail)}\n`);
+  }
+  if (hint !== undefined) process.stderr.write(`   do  ${safe(hint)}\n`);
+  return code;
+}
+
+/** Words of others must not move the cursor. */
+function safe(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (found) =>
+    found === '\n' ? '\n       ' : `\\u{${found.codePointAt(0)!.toString(16)}}`,
+  );
+}

@@ -1,0 +1,21 @@
+import { isAbsolute } from 'node:path';
+import * as t from 'io-ts';
+import { stringThat } from '../decode.ts';
+
+export const HttpUrl = stringThat(
+  'HttpUrl',
+  'an http or https address, for example http://127.0.0.1:8090',
+  (text) => {
+    return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+  },
+);
+
+export const Hostname = stringThat(
+  'Hostname',
+  'a host name or address without scheme, port or path',
+  (text) => /^([A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?)$/.test(text),
+);
+
+export const AbsolutePath = stringThat('AbsolutePath', 'an absolute path', (text) => isAbsolute(text));
+
+export const Tls = t.strict({ certificate_file: AbsolutePath, key_file: AbsolutePath });

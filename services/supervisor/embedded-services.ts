@@ -1,0 +1,82 @@
+import { fileURLToPath } from 'node:url';
+import { type ContextAddress, contextUrl, readContextAddress } from '#kit/config/context-address.ts';
+import { describeSettings, readSettings, type Settings } from '#kit/config/settings.ts';
+import type { Environment } from '#kit/environment.ts';
+import type { Folders } from '#kit/folders.ts';
+import type { ServiceDefinition } from './supervised-service.ts';
+
+/** A service of the embedded stack, and where it answers. */
+export interface EmbeddedService extends ServiceDefinition {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  /** What a person sets to give it another port. */
+  readonly otherPort: string;
+}
+
+export interface EmbeddedStack {
+  readonly services: readonly EmbeddedService[];
+  /** What is not started, and why. */
+  readonly left: readonly { readonly name: string; readonly why: string }[];
+}
+
+export interface StackFlags {
+  readonly host?: string | undefined;
+  readonly port?: string | number | undefined;
+  readonly contextPort?: string | number | undefined;
+}
+
+/** The services of this machine, as flags, environment and files want them. */
+export function embeddedStack(folders: Folders, flags: StackFlags, environment: Environment): EmbeddedStack {
+  const sources = { folders, flags: { host: flags.host, port: flags.port }, environment };
+  const address = readContextAddress({ folders, environment, flags: { port: flags.contextPort } });
+  const url = contextUrl(address);
+  const settings = readSettings(sources);
+  const wanted = describeSettings(sources).find(({ key }) => key === 'context.url')!;
+  const elsewhere = wanted.source !== 'default' && flags.contextPort === undefined && wanted.value !== url;
+  if (!elsewhere) {
+    return { services: [contextService(folders, address), agentdService(folders, settings, url)], left: [] };
+  }
+  const why =
+    wanted.value === null
+      ? `context.url is null (${wanted.where}): planning does without it`
+      : `context.url is ${wanted.value} (${wanted.where}), not ${url}`;
+  return {
+    services: [agentdService(folders, settings, settings.context.url)],
+    left: [{ name: 'core-context', why }],
+  };
+}
+
+function agentdService(folders: Folders, { agentd }: Settings, context: string | null): EmbeddedService {
+  const { host, port, tls } = agentd;
+  return {
+    name: 'core-agentd',
+    args: [fileURLToPath(new URL('../agentd/main.ts', import.meta.url)), 'serve'],
+    environment: {
+      ...placesOf(folders),
+      CORE_AGENTD_HOST: host,
+      CORE_AGENTD_PORT: String(port),
+      CORE_CONTEXT_URL: context ?? 'null',
+    },
+    host,
+    port,
+    tls: tls !== null,
+    otherPort: '--port or CORE_AGENTD_PORT',
+  };
+}
+
+function contextService(folders: Folders, { host, port, tls }: ContextAddress): EmbeddedService {
+  return {
+    name: 'core-context',
+    args: [fileURLToPath(new URL('../context/main.ts', import.meta.url)), 'serve'],
+    environment: { ...placesOf(folders), CORE_CONTEXT_HOST: host, CORE_CONTEXT_PORT: String(port) },
+    host,
+    port,
+    tls: tls !== null,
+    otherPort: '--context-port or CORE_CONTEXT_PORT',
+  };
+}
+
+function placesOf({ state, config }: Folders): Record<string, string> {
+  return { CORE_STATE_DIR: state, CORE_CONFIG_DIR: config };
+}
