@@ -1,2 +1,16 @@
+import { forgetMemories, markWiped } from './forget-memory.ts';
+import { importMemories, linkMemories } from './import-memories.ts';
+import { rebuildMemoryIndex } from './rebuild-index.ts';
+import { recordMemory } from './record-memory.ts';
+import { recordMemoryOutcome } from './record-outcome.ts';
+
 /** See record/write-commands.ts. */
-export const memoryCommands = {} as const;
+export const memoryCommands = {
+  recordMemory,
+  recordMemoryOutcome,
+  forgetMemories,
+  markWiped,
+  importMemories,
+  linkMemories,
+  rebuildMemoryIndex,
+} as const;

@@ -1,0 +1,101 @@
+import { NotFound } from '#kit/errors.ts';
+import type { GraphRecord } from '../record/graph-record.ts';
+import { closeGap } from './fact-timeline.ts';
+import { aboutOf, type MemoryRow, memoryById, memoryRow } from './memory-row.ts';
+import { secureDelete } from './secure-delete.ts';
+import { project, removeMemory } from './store-memory.ts';
+
+export interface Forgetting {
+  readonly asked_for: 'id' | 'source';
+  /** The id or the source. */
+  readonly name: string;
+  /** Who asks. */
+  readonly by: string;
+  readonly reason: string | null;
+}
+
+export interface Forgotten {
+  readonly forgotten: number;
+  readonly ids: string[];
+  readonly kept: number;
+}
+
+const mostIds = 1_000;
+
+/**
+ * Removes memories for good and notes which, without their content.
+ * @throws NotFound (`memory_not_found`) for an id that never was; one forgotten before is no error
+ */
+export function forgetMemories(record: GraphRecord, forgetting: Forgetting): Forgotten {
+  secureDelete(record);
+  const at = new Date().toISOString();
+  if (forgetting.asked_for === 'source') return forgetSource(record, forgetting, at);
+  const row = memoryById(record.db, forgetting.name);
+  if (row === null) {
+    const before = record.prepare('SELECT 1 FROM forgotten_memories WHERE id = ?').get(forgetting.name);
+    if (before !== undefined) return { forgotten: 0, ids: [], kept: 0 };
+    throw new NotFound('memory_not_found', `no memory has the id ${JSON.stringify(forgetting.name)}`);
+  }
+  forgetOne(record, row, forgetting, at);
+  return { forgotten: 1, ids: [row.id], kept: 0 };
+}
+
+function forgetSource(record: GraphRecord, forgetting: Forgetting, at: string): Forgotten {
+  const source = forgetting.name;
+  const said = record
+    .prepare('SELECT DISTINCT memory FROM memory_sightings WHERE source = ? ORDER BY memory')
+    .all(source) as { memory: number }[];
+  const ids: string[] = [];
+  let kept = 0;
+  for (const { memory } of said) {
+    const row = memoryRow(record.db, memory);
+    if (row.source === source && !passOn(record, row)) {
+      forgetOne(record, row, forgetting, at);
+      ids.push(row.id);
+      continue;
+    }
+    record.prepare('DELETE FROM memory_sightings WHERE memory = ? AND source = ?').run(memory, source);
+    kept++;
+  }
+  return { forgotten: ids.length, ids: ids.slice(0, mostIds), kept };
+}
+
+/** Whose words they were as well, has them from now on; false where nobody said just the same. */
+function passOn(record: GraphRecord, row: MemoryRow): boolean {
+  const other = record
+    .prepare(
+      `SELECT sighting, source FROM memory_sightings WHERE memory = ? AND source IS NOT ? AND exact = 1
+       ORDER BY sighting LIMIT 1`,
+    )
+    .get(row.memory, row.source) as { sighting: number; source: string | null } | undefined;
+  if (other === undefined) return false;
+  record.prepare('UPDATE memories SET source = ? WHERE memory = ?').run(other.source, row.memory);
+  record.prepare('UPDATE memory_sightings SET first = 1 WHERE sighting = ?').run(other.sighting);
+  project(record, row.memory);
+  return true;
+}
+
+function forgetOne(
+  record: GraphRecord,
+  row: MemoryRow,
+  { by, asked_for, reason }: Forgetting,
+  at: string,
+): void {
+  const about = aboutOf(record.db, row.memory);
+  removeMemory(record, row);
+  closeGap(record, row, about);
+  record
+    .prepare(
+      `INSERT OR REPLACE INTO forgotten_memories (id, layer, recorded_at, forgotten_at, forgotten_by, asked_for, reason)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(row.id, row.layer, row.recorded_at, at, by, asked_for, reason);
+}
+
+/** After the log was emptied: nothing of what was forgotten up to now is left in the files. */
+export function markWiped(record: GraphRecord, { until }: { readonly until: string }): number {
+  const done = record
+    .prepare('UPDATE forgotten_memories SET wiped = 1 WHERE wiped = 0 AND forgotten_at <= ?')
+    .run(until);
+  return Number(done.changes);
+}

@@ -1,0 +1,145 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { LookupReply, LookupResult } from '#kit/contracts/context/memory.ts';
+import { aboutOf, type MemoryRow, memoryFacts } from '../memory-row.ts';
+import { isTurn } from '../remembered.ts';
+import { conditionOf, type Filters } from './filters.ts';
+import { type Name, namesIn } from './names.ts';
+import { type Gift, neighboursOf } from './neighbours.ts';
+import { tellingWords, wordsOf } from './query-words.ts';
+import { sessionScores } from './session-scores.ts';
+import { Stems } from './stems.ts';
+import { collectionOf, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
+
+export interface LookupInput extends Filters {
+  readonly query: string;
+  readonly limit: number;
+}
+
+interface Found {
+  readonly row: MemoryRow;
+  readonly score: number;
+  readonly text: number;
+  readonly terms: ReadonlyMap<Term, number>;
+  readonly subject: string | null;
+  readonly gifts: readonly Gift[];
+  readonly session: number;
+}
+
+const subjectBoost = 1.2;
+const sessionShare = 0.5;
+/** A playbook that always worked gains this much, one that always failed loses it. */
+const successNudge = 0.1;
+const longestText = 10_000;
+const noTerms: ReadonlyMap<Term, number> = new Map();
+let stems: Stems | undefined;
+
+/** Finds memories as retrieval was measured to work: text, then subject, then the turns beside it and its session. */
+export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<LookupReply, 'took_ms'> {
+  const unknown_about = (input.about ?? []).filter(
+    (id) => db.prepare('SELECT 1 FROM nodes WHERE id = ?').get(id) === undefined,
+  );
+  const found = find(db, input);
+  const factors = found.map(({ row, score }) => ({
+    score: score * (1 + successNudge * (2 * (successOf(row) ?? 0.5) - 1)),
+  }));
+  const best = Math.max(...factors.map(({ score }) => score), Number.MIN_VALUE);
+  const results = found
+    .map((one, n) => ({ one, score: factors[n]!.score / best }))
+    .sort((a, b) => b.score - a.score || b.one.row.memory - a.one.row.memory)
+    .slice(0, input.limit)
+    .map(({ one, score }) => resultOf(db, one, score));
+  return { results, source: 'record', unknown_about };
+}
+
+function find(db: DatabaseSync, input: LookupInput): Found[] {
+  stems ??= new Stems();
+  const collection = collectionOf(db);
+  if (collection.memories === 0) return [];
+  const condition = conditionOf(input);
+  const names = namesIn(db, input.query, collection.memories);
+  const words = tellingWords(wordsOf(input.query));
+  const nameless = withoutNames(words, names);
+  const scored =
+    first([nameless, words], (chosen) =>
+      textScores(db, termsOf(db, chosen, stems!, collection), condition, stems!, collection),
+    ) ?? [];
+  if (scored.length === 0) return [];
+  const boosted = scored.map((score) => boost(score, names));
+  const best = Math.max(...boosted.map(({ score }) => score));
+  const normal = boosted.map((score) => ({ ...score, score: score.score / best }));
+  return expand(db, normal, input, scored, best);
+}
+
+function expand(
+  db: DatabaseSync,
+  normal: readonly (TextScore & { readonly subject: string | null })[],
+  input: LookupInput,
+  scored: readonly TextScore[],
+  best: number,
+): Found[] {
+  const { gifts, rows } = neighboursOf(db, normal, conditionOf(input));
+  const sessions = sessionScores(db, scored, best);
+  const all = [...normal, ...rows.map((row) => ({ row, score: 0, terms: noTerms, subject: null }))].map(
+    ({ row, score, terms, subject }): Found => {
+      const own = gifts.get(row.memory) ?? [];
+      const session = score > 0 && isTurn(row) ? sessionShare * (sessions.get(row.session!) ?? 0) : 0;
+      const sum = own.reduce((total, gift) => total + gift.score, score + session);
+      return { row, score: sum, text: score, terms, subject, gifts: own, session };
+    },
+  );
+  // What turns gain from each other orders them; it does not lift them above memories of other layers.
+  const [text, sum] = all.reduce(
+    ([t, s], { row, text, score }) => (isTurn(row) ? [Math.max(t, text), Math.max(s, score)] : [t, s]),
+    [0, 0],
+  );
+  return all.map((found) => (isTurn(found.row) ? { ...found, score: (found.score * text) / sum } : found));
+}
+
+function boost(score: TextScore, names: readonly Name[]): TextScore & { readonly subject: string | null } {
+  const { subject_name, speaker_name } = score.row;
+  const named = names.find(({ name }) => name === subject_name || name === speaker_name);
+  return { ...score, score: score.score * (named ? subjectBoost : 1), subject: named?.name ?? null };
+}
+
+/** Common names are taken out; every word stays where nothing else would. */
+function withoutNames(words: readonly string[], names: readonly Name[]): string[] {
+  const common = new Set(names.filter(({ common }) => common).flatMap(({ name }) => wordsOf(name)));
+  return words.filter((word) => !common.has(word));
+}
+
+/** The first choice of words that finds something. */
+function first(choices: readonly string[][], search: (words: string[]) => TextScore[]): TextScore[] | null {
+  for (const words of choices) {
+    const found = words.length === 0 ? [] : search(words);
+    if (found.length > 0) return found;
+  }
+  return null;
+}
+
+/** The share of times a playbook worked, two more tries assumed of which one did. */
+function successOf({ layer, worked, failed }: MemoryRow): number | null {
+  return layer === 'procedural' ? (worked + 1) / (worked + failed + 2) : null;
+}
+
+function resultOf(db: DatabaseSync, found: Found, score: number): LookupResult {
+  const { row, terms, text, subject, gifts, session } = found;
+  const words = [...terms].sort((a, b) => b[1] - a[1]).flatMap(([term]) => term.words);
+  return {
+    ...memoryFacts(row, aboutOf(db, row.memory)),
+    text: row.content.slice(0, longestText).toWellFormed(),
+    text_truncated: row.content.length > longestText,
+    score: rounded(score),
+    why: {
+      terms: [...new Set(words)],
+      text: rounded(text),
+      subject,
+      neighbours: gifts.map((gift) => ({ ...gift, score: rounded(gift.score) })),
+      session: rounded(session),
+      success: successOf(row) === null ? null : rounded(successOf(row)!),
+    },
+  };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10_000) / 10_000;
+}

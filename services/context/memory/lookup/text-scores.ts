@@ -1,0 +1,117 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { MemoryRow } from '../memory-row.ts';
+import type { Condition } from './filters.ts';
+import { wordsOf } from './query-words.ts';
+import type { Stems } from './stems.ts';
+
+/** BM25 as tuned on conversations, see retrieval's measurements: short texts, so that length counts less. */
+const k1 = 0.9;
+const b = 0.4;
+/** So many that the index finds best are scored here. */
+const mostCandidates = 300;
+const mostTerms = 48;
+/** Further text of a long memory does not change how often a word counts by much. */
+const scoredLength = 20_000;
+/** Terms that more than this share has find nothing by themselves, where there are others. */
+const commonShare = 0.2;
+
+export interface Term {
+  readonly term: string;
+  /** The query's words that have it. */
+  readonly words: readonly string[];
+  readonly idf: number;
+  readonly share: number;
+}
+
+export interface TextScore {
+  readonly row: MemoryRow;
+  readonly score: number;
+  /** What each term gave. */
+  readonly terms: ReadonlyMap<Term, number>;
+  readonly counts: ReadonlyMap<Term, number>;
+}
+
+export interface Collection {
+  readonly memories: number;
+  readonly averageWords: number;
+}
+
+export function collectionOf(db: DatabaseSync): Collection {
+  // The index keeps its totals itself; a sum over all rows would read them all.
+  const { memories } = db.prepare('SELECT count(*) AS memories FROM memory_index_docsize').get() as {
+    memories: number;
+  };
+  const { average } = db
+    .prepare('SELECT avg(words) AS average FROM (SELECT words FROM memories ORDER BY memory DESC LIMIT 2000)')
+    .get() as { average: number | null };
+  return { memories, averageWords: average ?? 1 };
+}
+
+/** The query's words as the index has them, the rarest first; those that nothing has are left out. */
+export function termsOf(
+  db: DatabaseSync,
+  words: readonly string[],
+  stems: Stems,
+  { memories }: Collection,
+): Term[] {
+  const byTerm = new Map<string, string[]>();
+  for (const [word, terms] of stems.of(words))
+    for (const term of terms) byTerm.set(term, [...(byTerm.get(term) ?? []), word]);
+  const find = db.prepare('SELECT doc FROM memory_words WHERE term = ?');
+  const found: Term[] = [];
+  for (const [term, having] of byTerm) {
+    const row = find.get(term) as { doc: number } | undefined;
+    if (row === undefined) continue;
+    const idf = Math.log(1 + (memories - row.doc + 0.5) / (row.doc + 0.5));
+    found.push({ term, words: having, idf, share: row.doc / memories });
+  }
+  return found.sort((a, c) => c.idf - a.idf).slice(0, mostTerms);
+}
+
+/** Scores the memories that have any of the terms, as far as the index finds them worth it. */
+export function textScores(
+  db: DatabaseSync,
+  terms: readonly Term[],
+  condition: Condition,
+  stems: Stems,
+  collection: Collection,
+): TextScore[] {
+  const rare = terms.filter(({ share }) => share <= commonShare);
+  const searched = rare.length > 0 && collection.memories > 1_000 ? rare : terms;
+  if (searched.length === 0) return [];
+  const match = searched.map(({ term, words }) => `"${words[0] ?? term}"`).join(' OR ');
+  const rows = db
+    .prepare(
+      `SELECT m.* FROM memory_index JOIN memories m ON m.memory = memory_index.rowid
+       WHERE memory_index MATCH ? AND ${condition.sql} ORDER BY memory_index.rank LIMIT ?`,
+    )
+    .all(match, ...condition.values, mostCandidates) as unknown as MemoryRow[];
+  const texts = rows.map((row) => wordsOf(`${row.content.slice(0, scoredLength)}\n${row.context}`, Infinity));
+  const termOf = stems.of(new Set(texts.flat()));
+  const byName = new Map(terms.map((term) => [term.term, term]));
+  return rows.map((row, n) => {
+    const counts = new Map<Term, number>();
+    for (const word of texts[n]!)
+      for (const name of termOf.get(word) ?? []) {
+        const term = byName.get(name);
+        if (term !== undefined) counts.set(term, (counts.get(term) ?? 0) + 1);
+      }
+    return { row, counts, ...bm25(counts, row.words, collection.averageWords) };
+  });
+}
+
+export function bm25(
+  counts: ReadonlyMap<Term, number>,
+  length: number,
+  average: number,
+): { readonly score: number; readonly terms: ReadonlyMap<Term, number> } {
+  const damping = k1 * (1 - b + (b * length) / average);
+  const terms = new Map<Term, number>();
+  let score = 0;
+  for (const [term, count] of counts) {
+    const part = (term.idf * count * (k1 + 1)) / (count + damping);
+    terms.set(term, part);
+    score += part;
+  }
+  return { score, terms };
+}

@@ -1,0 +1,143 @@
+import { defaultLimit } from '#kit/contracts/context/common.ts';
+import type {
+  ForgetReply,
+  ForgetRequest,
+  ImportReply,
+  LookupReply,
+  LookupRequest,
+  MemoryDetail,
+  OutcomeReply,
+  OutcomeRequest,
+  RecordReply,
+  RecordRequest,
+} from '#kit/contracts/context/memory.ts';
+import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
+import { InvalidInput } from '#kit/errors.ts';
+import type { Readers } from '../record/readers.ts';
+import type { Writer } from '../record/writer.ts';
+import { importLines } from './import-lines.ts';
+import type { MemoryPage, Place } from './memory-line.ts';
+import { prepareRecording, utc } from './prepare-recording.ts';
+import { wipeLog } from './wipe-log.ts';
+
+export interface MemoryOptions {
+  readonly writer: Writer;
+  readonly readers: Readers;
+  /** Of the SQLite file. */
+  readonly path: string;
+}
+
+/**
+ * The memory's three layers. Made with `new Memory({ writer, readers, path })`; call `finishForgetting` on start and `link` after
+ * an ingestion. Methods take decoded requests (kit/contracts/context/memory.ts), and every write is durable when it resolves.
+ */
+export class Memory {
+  readonly #writer: Writer;
+  readonly #readers: Readers;
+  readonly #path: string;
+
+  constructor({ writer, readers, path }: MemoryOptions) {
+    this.#writer = writer;
+    this.#readers = readers;
+    this.#path = path;
+  }
+
+  /**
+   * @throws InvalidInput naming members that do not fit; Refused (`entity_unknown`); Conflict (`memory_key_taken`,
+   * `memory_place_taken`)
+   */
+  async record(request: RecordRequest): Promise<RecordReply> {
+    return this.#writer.run('recordMemory', prepareRecording(request), 'full');
+  }
+
+  async lookup(request: LookupRequest): Promise<LookupReply> {
+    const started = performance.now();
+    const { query, layer, limit = defaultLimit, about, as_of, session } = request;
+    const reply = await this.#readers.ask('lookUpMemories', {
+      query,
+      limit,
+      layer: memoryLayers.find((one) => one === layer) ?? null,
+      about: about ?? null,
+      session: session ?? null,
+      as_of: utc(as_of),
+    });
+    return { ...reply, took_ms: Math.round((performance.now() - started) * 100) / 100 };
+  }
+
+  /** @throws NotFound (`memory_not_found`, `memory_forgotten`) */
+  read(id: string): Promise<MemoryDetail> {
+    return this.#readers.ask('readMemory', id);
+  }
+
+  /** @throws NotFound (`memory_not_found`); Refused (`memory_not_procedural`) */
+  outcome(request: OutcomeRequest): Promise<OutcomeReply> {
+    return this.#writer.run('recordMemoryOutcome', request, 'full');
+  }
+
+  /**
+   * Removes for good, from the files too.
+   * @param by who asks, kept beside what was forgotten
+   * @throws InvalidInput unless one of id and source is named; NotFound (`memory_not_found`)
+   */
+  async forget({ id, source, reason }: ForgetRequest, by: string): Promise<ForgetReply> {
+    const name = id ?? source;
+    if (name == null || (id != null && source != null)) {
+      const detail = `${name == null ? 'names neither' : 'names both'} id and source: must name one of them`;
+      throw new InvalidInput('invalid_input', `the body: ${detail}`, { errors: [{ pointer: '', detail }] });
+    }
+    const asked_for = id == null ? 'source' : 'id';
+    const forgotten = await this.#writer.run(
+      'forgetMemories',
+      { asked_for, name, by, reason: reason ?? null },
+      'full',
+    );
+    return { ...forgotten, wiped: await this.finishForgetting() };
+  }
+
+  /** Wipes what a forgetting that was cut off left in the log. @returns whether nothing is left */
+  async finishForgetting(): Promise<boolean> {
+    const until = new Date().toISOString();
+    if (!(await this.#readers.ask('hasUnwiped', null))) return true;
+    if (!(await wipeLog(this.#path))) return false;
+    await this.#writer.run('markWiped', { until }, 'full');
+    return true;
+  }
+
+  /** All that is remembered as JSON Lines, oldest first, each line with its end. */
+  async *exportAll(): AsyncGenerator<string> {
+    for (let after: Place | null = null; ; ) {
+      const page: MemoryPage = await this.#readers.ask('memoryPage', { after });
+      for (const line of page.lines) yield `${line}\n`;
+      if (page.next === null) return;
+      after = page.next;
+    }
+  }
+
+  /**
+   * Brings in an export. Nothing of it is, unless every line can be read; what is there stays as it is, so that importing again
+   * changes nothing.
+   * @param chunks text in pieces of any length
+   * @throws InvalidInput (`memory_import_invalid`) with a pointer `/<line>` for each line that cannot be read; what stops an import
+   * midway says how many lines were done
+   */
+  async importAll(
+    chunks: AsyncIterable<string> | Iterable<string>,
+    { force = false }: { readonly force?: boolean } = {},
+  ): Promise<ImportReply> {
+    return importLines(chunks, (lines) => this.#writer.run('importMemories', { lines, force }, 'full'));
+  }
+
+  /** Makes the text index again from what is remembered. */
+  rebuildIndex(): Promise<null> {
+    return this.#writer.run('rebuildMemoryIndex', null, 'normal');
+  }
+
+  /** Joins memories to entities that were not known when they were told. @returns how many joins were made */
+  async link(): Promise<number> {
+    for (let joined = 0; ; ) {
+      const now = await this.#writer.run('linkMemories', null, 'normal');
+      if (now === 0) return joined;
+      joined += now;
+    }
+  }
+}

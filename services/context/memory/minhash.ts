@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto';
+
+/**
+ * MinHash (Broder 1997) with locality-sensitive bands. Of two sets with Jaccard 0.9, one of 12 bands of 8 rows agrees with a
+ * probability of 1 − (1 − 0.9⁸)¹² = 0.999; of two with 0.5, with 0.05.
+ */
+const bandCount = 12;
+const rowsPerBand = 8;
+const permutations = bandCount * rowsPerBand;
+
+const multipliers = new Int32Array(permutations);
+const offsets = new Int32Array(permutations);
+for (let n = 0; n < permutations; n++) {
+  multipliers[n] = mixed(2 * n + 1) | 1;
+  offsets[n] = mixed(2 * n + 2);
+}
+
+/** The least hash of each permutation. */
+export function signatureOf(grams: Iterable<string>): Uint32Array {
+  const signature = new Uint32Array(permutations).fill(0xffffffff);
+  for (const gram of grams) {
+    const value = hashOf(gram);
+    for (let n = 0; n < permutations; n++) {
+      const permuted = (Math.imul(value, multipliers[n]!) + offsets[n]!) >>> 0;
+      const spread = (permuted ^ (permuted >>> 15)) >>> 0;
+      if (spread < signature[n]!) signature[n] = spread;
+    }
+  }
+  return signature;
+}
+
+/** Where the texts of one scope meet that are probably alike: 64-bit numbers, one for each band. */
+export function bandsOf(signature: Uint32Array, scope: string): bigint[] {
+  return Array.from({ length: bandCount }, (_, band) => {
+    const rows = signature.subarray(band * rowsPerBand, (band + 1) * rowsPerBand);
+    const digest = hash('sha256', `${band} ${rows.join(' ')} ${scope}`, 'buffer');
+    return digest.readBigInt64LE(0);
+  });
+}
+
+/** FNV-1a, its bits mixed. */
+function hashOf(gram: string): number {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < gram.length; at++) value = Math.imul(value ^ gram.charCodeAt(at), 0x01000193);
+  return mixed(value);
+}
+
+/** The finalizer of MurmurHash3. */
+function mixed(value: number): number {
+  let x = value | 0;
+  x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
+  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
+  return (x ^ (x >>> 16)) | 0;
+}

@@ -1,0 +1,99 @@
+import type { RecordRequest } from '#kit/contracts/context/memory.ts';
+import { digestOf } from '#kit/digest.ts';
+import { type FieldError, InvalidInput } from '#kit/errors.ts';
+import { Redactor } from '#kit/redaction.ts';
+
+/** A decoded request whose members fit together, in one form: no member is missing, times are in UTC, secrets are masked. */
+export interface Recording {
+  readonly layer: RecordRequest['layer'];
+  readonly content: string;
+  readonly kind: string;
+  readonly about: readonly string[];
+  readonly source: string | null;
+  readonly subject: string | null;
+  readonly predicate: string | null;
+  readonly valid_from: string | null;
+  readonly valid_to: string | null;
+  readonly confidence: number | null;
+  readonly session: string | null;
+  readonly seq: number | null;
+  readonly speaker: string | null;
+  readonly at: string | null;
+  readonly steps: readonly string[];
+}
+
+export interface PreparedRecording {
+  readonly recording: Recording;
+  readonly key: string | null;
+  /** sha256 over the canonical JSON of the recording. */
+  readonly digest: string;
+  readonly masked: number;
+}
+
+/** @throws InvalidInput with a pointer to each member that does not fit the others */
+export function prepareRecording(request: RecordRequest): PreparedRecording {
+  const broken = contradictions(request);
+  if (broken.length > 0) {
+    const [first] = broken;
+    throw new InvalidInput('invalid_input', `the memory: ${first!.pointer} ${first!.detail}`, {
+      errors: broken,
+    });
+  }
+  const content = masked(request.content);
+  const steps = (request.steps ?? []).map(masked);
+  const recording: Recording = {
+    layer: request.layer,
+    content: content.text,
+    kind: request.kind ?? request.layer,
+    about: [...new Set(request.about ?? [])].sort(),
+    source: request.source ?? null,
+    subject: request.subject ?? null,
+    predicate: request.predicate ?? null,
+    valid_from: utc(request.valid_from),
+    valid_to: utc(request.valid_to),
+    confidence: request.confidence ?? null,
+    session: request.session ?? null,
+    seq: request.seq ?? null,
+    speaker: request.speaker ?? null,
+    at: utc(request.at),
+    steps: steps.map(({ text }) => text),
+  };
+  return {
+    recording,
+    key: request.key ?? null,
+    digest: digestOf(recording),
+    masked: [content, ...steps].reduce((sum, { count }) => sum + count, 0),
+  };
+}
+
+export function utc(time: string | null | undefined): string | null {
+  return time === null || time === undefined ? null : new Date(time).toISOString();
+}
+
+const maskPattern = /\[redacted [^\]\n]*\]/g;
+const redactor = new Redactor();
+
+function masked(text: string): { text: string; count: number } {
+  const redacted = redactor.redact(text);
+  if (redacted === text) return { text, count: 0 };
+  const count = (redacted.match(maskPattern)?.length ?? 0) - (text.match(maskPattern)?.length ?? 0);
+  return { text: redacted, count: Math.max(1, count) };
+}
+
+function contradictions(request: RecordRequest): FieldError[] {
+  const { layer, subject, predicate, session, seq, steps, valid_from, valid_to, at } = request;
+  const broken: FieldError[] = [];
+  const refuse = (pointer: string, value: unknown, rule: string) => {
+    broken.push({ pointer, detail: `is ${JSON.stringify(value)}: ${rule}` });
+  };
+  if (predicate != null && subject == null)
+    refuse('/predicate', predicate, 'must come with a subject: a fact says what of whom');
+  if (seq != null && (session == null || layer !== 'episodic'))
+    refuse('/seq', seq, 'must come with a session, in the layer episodic: it is a place in its order');
+  if (steps != null && steps.length > 0 && layer !== 'procedural')
+    refuse('/steps', steps.length, `must be left out in the layer ${layer}; only procedural has steps`);
+  const from = valid_from ?? (layer === 'episodic' ? at : null);
+  if (valid_to != null && from != null && Date.parse(valid_to) <= Date.parse(from))
+    refuse('/valid_to', valid_to, `must be later than the beginning, ${from}`);
+  return broken;
+}
