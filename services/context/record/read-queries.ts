@@ -3,12 +3,14 @@ import { graphQueries } from '../graph/graph-queries.ts';
 import { ingestQueries } from '../ingest/ingest-queries.ts';
 import { memoryQueries } from '../memory/memory-queries.ts';
 import { searchQueries } from '../search/search-queries.ts';
+import { recordQueries } from './record-queries.ts';
 
 /**
  * What a reader's thread can be asked, by name: `(db, input) => output`, synchronous, in a read transaction. Input and output
  * are plain data. Each domain brings its own.
  */
 export const readQueries = {
+  ...recordQueries,
   ...ingestQueries,
   ...searchQueries,
   ...memoryQueries,

@@ -5,6 +5,9 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, nullable } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { openForWriting } from './connection.ts';
+import { GraphRecord } from './graph-record.ts';
+import { rebuildLinkedIndexes, rebuildTexts } from './rebuild-text.ts';
+import { remakeGraph } from './remake-graph.ts';
 import { salvage } from './salvage.ts';
 import { migrate } from './schema.ts';
 
@@ -95,7 +98,14 @@ function fill(fresh: string, copy: string): Recovery['tables'] {
   const db = openForWriting(fresh);
   try {
     migrate(db);
-    return salvage(copy, db);
+    const tables = salvage(copy, db);
+    const record = new GraphRecord(db);
+    db.exec('BEGIN');
+    remakeGraph(record);
+    rebuildLinkedIndexes(record);
+    rebuildTexts(record, { after: 0, milliseconds: Number.POSITIVE_INFINITY });
+    db.exec('COMMIT');
+    return tables;
   } finally {
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     db.close();

@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { donateFirstPages } from './donated-pages.ts';
+import { keepMemories } from './remake-graph.ts';
 
 /** What came over of one table. */
 export interface SalvagedTable {
@@ -30,6 +31,7 @@ export function salvage(damaged: string, target: DatabaseSync): SalvagedTable[] 
     target.exec('PRAGMA foreign_keys = OFF');
     target.exec('BEGIN');
     const tables = ordinaryTables(target).map((name) => salvageTable(source, name, target));
+    keepMemories(target);
     removeOrphans(target);
     target.exec('COMMIT');
     return tables;
