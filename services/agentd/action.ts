@@ -1,6 +1,13 @@
 import * as t from 'io-ts';
 import { Approval } from '#kit/contracts/action.ts';
-import { actionKinds, actionStates, approvals, gates, risks } from '#kit/contracts/vocabulary.ts';
+import {
+  actionKinds,
+  actionStates,
+  approvals,
+  caseOutcomes,
+  gates,
+  risks,
+} from '#kit/contracts/vocabulary.ts';
 import { nullable, oneOf, optional, Sha256 } from '#kit/decode.ts';
 
 /** What a proposed action is: the vocabulary that planning, approval and execution share. */
@@ -140,6 +147,27 @@ export const Influence = t.strict({
 });
 export type Influence = t.TypeOf<typeof Influence>;
 
+/** How actions like this one went before, as the context service remembered when the plan was made. */
+export const ActionHistory = t.strict({
+  /** 0 to 1: the share that went well, moved towards `expected` while there are few. */
+  score: t.number,
+  /** What the score is without any like action. */
+  expected: t.number,
+  counts: t.record(t.string, t.number),
+  /** Those that weigh most, newest first. */
+  cases: t.array(
+    t.strict({
+      run_id: t.string,
+      action_id: t.string,
+      repository: t.string,
+      outcome: oneOf(caseOutcomes),
+      at: t.string,
+      reason: nullable(t.string),
+    }),
+  ),
+});
+export type ActionHistory = t.TypeOf<typeof ActionHistory>;
+
 const common = t.strict({
   run_id: t.string,
   action_id: t.string,
@@ -158,6 +186,8 @@ const common = t.strict({
   /** Name to sha256 of the artifacts that the action uses. */
   artifacts: t.record(t.string, Sha256),
   influences: t.array(Influence),
+  /** Explains the risk; no part of what is approved. null: the context service was not asked or knows none. */
+  history: optional(nullable(ActionHistory)),
   target: Target,
   /** sha256 over what is approved; see `actionDigest`. */
   digest: Sha256,

@@ -29,6 +29,10 @@ export interface Agent {
     readonly by: Person;
     readonly reason: string | null;
   }): Promise<Run>;
+  /** Asks the forges what became of pull requests, and tells the context service what it does not know yet. */
+  sync(request: SyncRequest, watch: Watch): Promise<SyncReport>;
+  /** Tells the context service what waits for it; null where none is configured. */
+  deliverPending(signal: AbortSignal): Promise<DeliveryReport | null>;
   /** Full id or unique prefix; needs no readable record. */
   verify(idOrPrefix: string): Promise<Verification>;
   prune(request: PruneRequest): Promise<PruneResult>;
@@ -101,6 +105,52 @@ export interface UndoStep {
   /** `undo` will be taken back, `keep` cannot be, `nothing` has nothing to take back. */
   readonly effect: 'undo' | 'keep' | 'nothing';
   readonly message: string;
+}
+
+export interface SyncRequest {
+  /** null: of every repository. */
+  readonly repository: { readonly owner: string; readonly repo: string } | null;
+  /** Tells the context service everything again. */
+  readonly full?: boolean;
+  readonly by: Person;
+}
+
+/** One pull request of a run, as the forge has it now or was seen to have it last. */
+export interface PullRequestReport {
+  readonly run_id: string;
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+  readonly number: number;
+  readonly url: string | null;
+  /** null where the forge never answered. */
+  readonly state: 'open' | 'merged' | 'closed' | null;
+  readonly checks: 'none' | 'pending' | 'passed' | 'failed' | null;
+  readonly ended_at: string | null;
+  /** The state that was known before. */
+  readonly before: 'open' | 'merged' | 'closed' | null;
+  readonly news: boolean;
+  /** Why the forge could not be asked; `gone`: it has no such pull request any more. */
+  readonly problem: { readonly code: string; readonly message: string; readonly gone: boolean } | null;
+}
+
+/** What one round of telling the context service came to. */
+export interface DeliveryReport {
+  /** Runs that core-context knows up to their last event now, and did not before. */
+  readonly delivered: readonly string[];
+  /** Runs that wait for it. */
+  readonly waiting: readonly string[];
+  /** Why they wait; null when none does. */
+  readonly reason: string | null;
+  /** Runs that it will not take as they are. */
+  readonly refused: readonly { readonly run_id: string; readonly reason: string }[];
+}
+
+export interface SyncReport {
+  /** Newest run first. */
+  readonly pull_requests: readonly PullRequestReport[];
+  /** null where no context service is configured. */
+  readonly context: DeliveryReport | null;
 }
 
 /** What an offline check of a run found; `problems` is empty when all holds. */

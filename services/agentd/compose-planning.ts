@@ -1,11 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Settings } from '#kit/config/settings.ts';
 import { Failed } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { httpContext } from './adapters/context/http-context.ts';
 import { modelForTier } from './adapters/models/model-for-tier.ts';
 import { openMirror } from './git/mirror.ts';
+import type { Context } from './planning/context.ts';
 import type { Forge } from './planning/forge.ts';
 import { createModelPlanner } from './planning/model-planner/model-planner.ts';
 import { createPatchPlanner } from './planning/patch-planner/patch-planner.ts';
@@ -22,7 +21,8 @@ import type { Validation } from './validation/validation.ts';
 
 export interface PlanningParts {
   readonly folders: Folders;
-  readonly settings: Settings;
+  /** null where none is configured. */
+  readonly context: Context | null;
   readonly store: RunStore;
   readonly policy: Policy;
   readonly agents: AgentsConfig;
@@ -34,7 +34,7 @@ export interface PlanningParts {
 
 /** Puts planning together; executing what was approved needs none of it. */
 export function composePlanning(parts: PlanningParts): PlanIssue {
-  const { folders, settings, store, policy, agents, validationConfig, openValidation } = parts;
+  const { folders, store, policy, agents, validationConfig, openValidation } = parts;
 
   function plannerNamed(name: string, role: Role): Planner {
     if (name === 'patch') return createPatchPlanner();
@@ -56,7 +56,7 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
   return new PlanIssue({
     store,
     policy,
-    context: settings.context.url === null ? null : httpContext(settings.context.url),
+    context: parts.context,
     forge: parts.forgeNamed,
     mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
     scratch: (mirror, run, base_commit) =>

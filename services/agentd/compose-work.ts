@@ -2,7 +2,9 @@ import { readConcern } from '#kit/config/concern.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { ownToken } from '#kit/tokens.ts';
 import { actionKinds } from './action.ts';
+import { httpContext } from './adapters/context/http-context.ts';
 import { checkNumber } from './adapters/forges/names.ts';
 import { createForges, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
 import { chooseSandbox } from './adapters/sandboxes/registry.ts';
@@ -21,18 +23,20 @@ import { RunWorkspace } from './execution/run-workspace.ts';
 import { UndoRun } from './execution/undo-run.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
+import { ContextOutbox } from './outbox/context-outbox.ts';
+import { RunDelivery } from './outbox/run-delivery.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import { Policy } from './planning/policy.ts';
 import { AgentsConfig, checkAgentsConfig, plannerFor, planningRole } from './planning/roles.ts';
+import type { FileRunStore } from './runs/file-run-store.ts';
 import type { Run } from './runs/run.ts';
-import type { RunStore } from './runs/run-store.ts';
 import { ValidationConfig } from './validation/configuration.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
 
 export interface WorkOptions {
   readonly folders: Folders;
   readonly settings: Settings;
-  readonly store: RunStore;
+  readonly store: FileRunStore;
 }
 
 /** Puts planning and execution together from the configuration. */
@@ -45,6 +49,13 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     configDir: folders.config,
     secretsDir: folders.secrets,
   });
+
+  const { url } = settings.context;
+  const context = url === null ? null : httpContext({ baseUrl: url, token: () => tokenOrNone(folders) });
+  const delivery =
+    url === null || context === null
+      ? null
+      : new RunDelivery(store, new ContextOutbox(folders.state, url), context);
 
   let validation: Promise<Validation> | null = null;
   function openValidation(): Promise<Validation> {
@@ -110,8 +121,8 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
       planning ??= import('./compose-planning.ts').then(({ composePlanning }) =>
         composePlanning({
           folders,
-          settings,
           store,
+          context,
           policy,
           agents,
           validationConfig,
@@ -124,6 +135,8 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     },
     executeApproved: new ExecuteApproved(store, executorsOf, policy),
     undoRun: new UndoRun(store, executorsOf),
+    delivery,
+    forge: forgeNamed,
     approvalDays: () => policy.approval.expires_after_days,
     tools: async () => (await import('./planning/model-planner/tools.ts')).tools,
     async runRequest(request, signal) {
@@ -185,6 +198,16 @@ function awaitsValidation({ actions }: Run): boolean {
   return actions.some(
     ({ definition, state }) => definition.kind === 'run_validation' && state !== 'succeeded',
   );
+}
+
+/** Reading is open on this machine; what needs a token is refused there without one, and says so. */
+function tokenOrNone(folders: Folders): string | null {
+  try {
+    return ownToken(folders).text;
+  } catch (error) {
+    if (error instanceof CoreError) return null;
+    throw error;
+  }
 }
 
 async function works<T extends object>(check: () => Promise<T>): Promise<object> {

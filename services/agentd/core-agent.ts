@@ -11,12 +11,16 @@ import type {
   Person,
   PlanRequest,
   PruneRequest,
+  SyncRequest,
   Watch,
 } from './agent.ts';
 import { checkScope, decideActions } from './execution/approval.ts';
 import { cancelRun } from './execution/cancel-run.ts';
 import type { ExecuteApproved } from './execution/execute-approved.ts';
 import type { UndoRun } from './execution/undo-run.ts';
+import { tellBriefly, toldAsItHappens } from './outbox/live-delivery.ts';
+import type { RunDelivery } from './outbox/run-delivery.ts';
+import type { Forge } from './planning/forge.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
@@ -29,6 +33,9 @@ export interface Work {
   planning(): Promise<PlanIssue>;
   readonly executeApproved: ExecuteApproved;
   readonly undoRun: UndoRun;
+  /** null where no context service is configured. */
+  readonly delivery: RunDelivery | null;
+  forge(name: string): Forge;
   /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
   runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest>;
   approvalDays(): number;
@@ -109,8 +116,9 @@ export class CoreAgent implements Agent {
   }
 
   async plan(runId: string, watch: Watch): Promise<Run> {
-    const planIssue = await (await this.#work()).planning();
-    return planIssue.plan(runId, watch);
+    const { planning, delivery } = await this.#work();
+    const planIssue = await planning();
+    return toldAsItHappens(delivery, runId, watch, () => planIssue.plan(runId, watch));
   }
 
   runs(query: RunQuery) {
@@ -137,30 +145,38 @@ export class CoreAgent implements Agent {
 
   async decide(request: DecisionRequest): Promise<Run> {
     checkScope(request.by, 'approve');
-    const days = (await this.#work()).approvalDays();
+    const { approvalDays, delivery } = await this.#work();
+    const days = approvalDays();
+    // The plan is told before anything of it is approved, if the context service was away when it was made.
+    const untold = delivery === null ? null : await tellBriefly(delivery, request.run_id);
     const run = await this.#store.append(request.run_id, (now) => decideActions(now, request, days));
     await this.#store.writeViews(request.run_id);
+    if (delivery !== null && untold === null) await tellBriefly(delivery, request.run_id);
     return run;
   }
 
   async execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
-    const { executeApproved } = await this.#work();
+    const { executeApproved, delivery } = await this.#work();
     const repo_dir = request.repo_dir === null ? null : resolve(request.repo_dir);
-    return executeApproved.execute({ ...request, repo_dir, kind: 'execute' }, watch);
+    return toldAsItHappens(delivery, request.run_id, watch, () =>
+      executeApproved.execute({ ...request, repo_dir, kind: 'execute' }, watch),
+    );
   }
 
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     const run = await this.#store.read(request.run_id);
-    const { planning, executeApproved, undoRun } = await this.#work();
+    const { planning, executeApproved, undoRun, delivery } = await this.#work();
+    const told = (work: () => Promise<Run>) => toldAsItHappens(delivery, run.run_id, watch, work);
     if (run.undo !== null && run.status !== 'undone') {
       checkScope(request.by, 'execute');
-      return undoRun.undo(request, watch);
+      return told(() => undoRun.undo(request, watch));
     }
     if (run.plan === null && (run.status === 'planning' || run.status === 'interrupted')) {
       checkScope(request.by, 'plan');
-      return (await planning()).plan(request.run_id, watch);
+      const planIssue = await planning();
+      return told(() => planIssue.plan(request.run_id, watch));
     }
     if (
       run.execution === null ||
@@ -183,7 +199,7 @@ export class CoreAgent implements Agent {
       dry_run,
       by: request.by,
     };
-    return executeApproved.execute(options, watch);
+    return told(() => executeApproved.execute(options, watch));
   }
 
   async undoPlan(runId: string) {
@@ -192,7 +208,8 @@ export class CoreAgent implements Agent {
 
   async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
-    return (await this.#work()).undoRun.undo(request, watch);
+    const { undoRun, delivery } = await this.#work();
+    return toldAsItHappens(delivery, request.run_id, watch, () => undoRun.undo(request, watch));
   }
 
   async cancel(request: {
@@ -201,7 +218,24 @@ export class CoreAgent implements Agent {
     readonly reason: string | null;
   }): Promise<Run> {
     checkScope(request.by, 'plan');
-    return cancelRun(this.#store, request);
+    const run = await cancelRun(this.#store, request);
+    const { delivery } = await this.#work();
+    if (delivery !== null) await tellBriefly(delivery, run.run_id);
+    return run;
+  }
+
+  async sync(request: SyncRequest, watch: Watch) {
+    checkScope(request.by, 'plan');
+    const [{ delivery, forge }, { syncRuns }] = await Promise.all([
+      this.#work(),
+      import('./sync/sync-runs.ts'),
+    ]);
+    return syncRuns({ store: this.#store, forge, delivery }, request, watch);
+  }
+
+  async deliverPending(signal: AbortSignal) {
+    const { delivery } = await this.#work();
+    return delivery === null ? null : delivery.deliverPending(signal);
   }
 
   /** Needs no readable record: a damaged one is what it is for. */

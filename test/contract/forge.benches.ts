@@ -10,7 +10,7 @@ import { LocalForgeDesk } from '../../services/agentd/adapters/forges/local/loca
 import type { RepositoryRef } from '../../services/agentd/planning/forge.ts';
 import { gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
-import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
+import type { ServedCheck, ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { startGitHubServer } from '../fixtures/forges/github-server.ts';
 
@@ -31,6 +31,8 @@ export interface ForgeBench {
   comment(number: number, comment: { body: string; author: string }): Promise<void>;
   merge(pullNumber: number): Promise<void>;
   protect(glob: string): Promise<void>;
+  /** Reports a check of a commit; null where the forge knows no checks. */
+  readonly check: ((check: ServedCheck) => void) | null;
   /** Where the forge's API was not used as its description says. */
   violations(): readonly string[];
   close(): Promise<void>;
@@ -63,6 +65,7 @@ export async function localBench(): Promise<ForgeBench> {
   const associationOf = (author: string): string => (author === 'mira' ? 'collaborator' : 'none');
   return {
     forge: new LocalForge(files, 'core'),
+    check: null,
     ref,
     bare: made.clone_url,
     async issue({ title, body, author, locked = false, closed = false }) {
@@ -121,6 +124,7 @@ function remoteBench(
     served,
     again,
     forge: again({}),
+    check: (check) => void served.checks.push(check),
     ref,
     bare,
     async issue({ title, body, author, locked = false, closed = false }) {

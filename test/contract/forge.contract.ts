@@ -285,6 +285,45 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       ]);
     });
 
+    it('tells what became of a pull request, and when', async () => {
+      const commit = addBranch(bench.bare, 'core/2-outcome', { 'outcome.txt': 'x\n' });
+      const request = { title: 'Outcome', body: '', head: 'core/2-outcome', base: 'main' };
+      const opened = await bench.forge.openPullRequest(bench.ref, request);
+      const asked = () => bench.forge.pullRequest(bench.ref, opened.number);
+      expect(await asked()).to.deep.equal({ ...opened, ended_at: null, checks: 'none', failed_checks: [] });
+
+      await bench.forge.closePullRequest(bench.ref, opened.number);
+      const closed = await asked();
+      expect(closed).to.include({ state: 'closed', head_commit: commit });
+      expect(Math.abs(Date.parse(closed.ended_at!) - Date.now())).to.be.below(60_000);
+
+      const second = await bench.forge.openPullRequest(bench.ref, request);
+      await bench.merge(second.number);
+      deleteBranch(bench.bare, request.head);
+      const merged = await bench.forge.pullRequest(bench.ref, second.number);
+      expect(merged).to.include({ state: 'merged', head: request.head, head_commit: commit });
+      expect(Math.abs(Date.parse(merged.ended_at!) - Date.now())).to.be.below(60_000);
+    });
+
+    it('tells how the checks of a pull request stand', async function () {
+      if (bench.check === null) return this.skip();
+      const commit = addBranch(bench.bare, 'core/3-checks', { 'checks.txt': 'x\n' });
+      const request = { title: 'Checks', body: '', head: 'core/3-checks', base: 'main' };
+      const { number } = await bench.forge.openPullRequest(bench.ref, request);
+      const checks = async () => {
+        const { checks: state, failed_checks } = await bench.forge.pullRequest(bench.ref, number);
+        return [state, ...failed_checks];
+      };
+      bench.check({ commit: '0'.repeat(40), name: 'of another commit', state: 'failure', kind: 'status' });
+      bench.check({ commit, name: 'unit', state: 'success', kind: 'check_run' });
+      expect(await checks()).to.deep.equal(['passed']);
+      bench.check({ commit, name: 'slow', state: 'pending', kind: 'check_run' });
+      expect(await checks()).to.deep.equal(['pending']);
+      bench.check({ commit, name: 'legal', state: 'failure', kind: 'status' });
+      bench.check({ commit, name: 'build', state: 'failure', kind: 'check_run' });
+      expect(await checks()).to.deep.equal(['failed', 'build', 'legal']);
+    });
+
     it('refuses a pull request between branches that are not there or do not differ', async () => {
       addBranch(bench.bare, 'core/there', { 'there.txt': 'x\n' });
       const open = (head: string, base: string): Promise<CoreError> =>
@@ -302,9 +341,12 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     it('says that a pull request is not there', async () => {
       const number = await issueBy('mira');
       for (const absent of [number, 4711]) {
-        expect(await failure(bench.forge.closePullRequest(bench.ref, absent))).to.include({
-          code: 'pull_request_not_found',
-        });
+        for (const asked of [
+          () => bench.forge.closePullRequest(bench.ref, absent),
+          () => bench.forge.pullRequest(bench.ref, absent),
+        ]) {
+          expect(await failure(asked())).to.include({ code: 'pull_request_not_found' });
+        }
       }
     });
   });

@@ -116,6 +116,7 @@ export function planned(runId: string, howMany = 3): NewEvent[] {
     influences: [],
     patch: content,
     files_of_context: 1,
+    context: [],
     memories: 0,
     notices: [],
     validation: null,

@@ -37,6 +37,7 @@ export function runView(run: Run): RunDetail {
     execution: run.execution,
     workspace: run.workspace,
     undo: run.undo,
+    pull_request: run.pull_request,
     cancelling: run.cancelling,
   };
 }

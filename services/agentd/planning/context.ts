@@ -1,12 +1,39 @@
+import type { ActionScore, ScoreRequest } from '#kit/contracts/context/execution.ts';
+import type { EntityKind, MemoryLayer } from '#kit/contracts/context/vocabulary.ts';
 import type { ContextPassage } from './planner.ts';
 
-/** What the context service knows, for planning. Both reject with Unavailable when it is not there. */
+/**
+ * What core-context knows, for planning: it reads there, and lets it read the mirror of a repository. Every method rejects with
+ * Unavailable (`context_unavailable`) when the service is not there, is too slow, or answers what nobody can use.
+ */
 export interface Context {
-  search(query: string, repository: string, limit: number, signal: AbortSignal): Promise<ContextPassage[]>;
-  lookup(
-    query: string,
-    layer: 'semantic' | 'episodic' | 'procedural',
-    limit: number,
+  /** For people, for example `core-context at http://127.0.0.1:8090`. */
+  readonly name: string;
+  /** Brings what is known of a repository up to a commit; a copy that is read already costs little. */
+  refresh(
+    repository: { readonly name: string; readonly path: string; readonly commit: string },
+    signal: AbortSignal,
+  ): Promise<void>;
+  search(
+    request: {
+      readonly query: string;
+      /** `forge/owner/repo`. */
+      readonly repository: string;
+      readonly kinds: readonly EntityKind[];
+      readonly limit: number;
+    },
     signal: AbortSignal,
   ): Promise<ContextPassage[]>;
+  lookup(
+    request: {
+      readonly query: string;
+      readonly layer: MemoryLayer;
+      /** Ids of entities: only memories about any of them. Empty: about anything. */
+      readonly about: readonly string[];
+      readonly limit: number;
+    },
+    signal: AbortSignal,
+  ): Promise<ContextPassage[]>;
+  /** How well actions like these went, in their order. */
+  scorePaths(request: ScoreRequest, signal: AbortSignal): Promise<ActionScore[]>;
 }

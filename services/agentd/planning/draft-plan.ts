@@ -5,6 +5,7 @@ import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import { type KnownHistory, noHistory } from './action-history.ts';
 import { branchName } from './branch-name.ts';
 import { changeFacts } from './change-facts.ts';
 import type { Proposal, Role } from './planner.ts';
@@ -32,6 +33,8 @@ export interface Proposed {
   readonly validation: ValidationPlan | null;
   /** null where no sandbox works, so that nothing can be validated. */
   readonly sandbox: string | null;
+  /** How actions on these files went before. */
+  readonly history: (files: readonly string[]) => Promise<KnownHistory>;
 }
 
 /** Actions ready to be sealed. */
@@ -62,8 +65,12 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
     dry_run: run.request.dry_run,
     policy,
     may_propose: role.may_propose,
+    history: noHistory.byKind,
   };
-  if (proposal.kind === 'comment') return commentOnly(common, 'a comment', secrets.mask(proposal.body));
+  if (proposal.kind === 'comment') {
+    const { byKind, notices } = await proposed.history([]);
+    return commentOnly({ ...common, history: byKind }, 'a comment', secrets.mask(proposal.body), notices);
+  }
   return draftChange(
     ports,
     proposed,
@@ -112,8 +119,10 @@ async function draftChange(
     proposed.influences,
     proposed.rejected_before,
   );
+  const history = await proposed.history(files.map(({ path }) => path));
   const actions = proposeChange({
     ...common,
+    history: history.byKind,
     target,
     title,
     explanation,
@@ -123,14 +132,14 @@ async function draftChange(
     sandbox: sandbox ?? 'none',
     workflows: (await after.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
-  const notices = validation === null ? [noValidation(target)] : [];
+  const notices = [...history.notices, ...(validation === null ? [noValidation(target)] : [])];
   const checks = checksOf(files.length, patch.length, policy, validation !== null && sandbox !== null);
   return { actions, target, title, explanation, patch: digest, notices, checks };
 }
 
-function commentOnly(common: Common, title: string, body: string): Draft {
+function commentOnly(common: Common, title: string, body: string, notices: readonly string[] = []): Draft {
   const actions = proposeComment({ ...common, body });
-  return { actions, target: common.target, title, explanation: body, patch: null, notices: [], checks: [] };
+  return { actions, target: common.target, title, explanation: body, patch: null, notices, checks: [] };
 }
 
 function targetOf(run: Run, { repository, base_branch, base_commit }: Sources): Target {

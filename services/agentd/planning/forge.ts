@@ -67,6 +67,18 @@ export interface PullRequest {
   readonly created_at: string;
 }
 
+/** How the checks of a pull request stand, all of them together. */
+export type CheckState = 'none' | 'pending' | 'passed' | 'failed';
+
+/** One pull request with what became of it. */
+export interface PullRequestOutcome extends PullRequest {
+  /** When it was merged or closed, by the forge's clock; null while it is open, or where the forge does not say. */
+  readonly ended_at: string | null;
+  /** All checks of its head commit together; `none` where none were reported. */
+  readonly checks: CheckState;
+  readonly failed_checks: readonly string[];
+}
+
 export interface Protection {
   readonly protected: boolean;
   /** Why, for people: the rule's name or "default branch". Empty when not protected. */
@@ -102,6 +114,8 @@ export interface Forge {
   protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection>;
   /** Pull requests whose head is `branch`, in every state, by listing (searching lags behind). */
   findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]>;
+  /** @throws NotFound (`pull_request_not_found`) */
+  pullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<PullRequestOutcome>;
   /** Login of the account that this forge sees us as. */
   self(signal?: AbortSignal): Promise<string>;
   gitCredential(): Promise<GitCredential | null>;

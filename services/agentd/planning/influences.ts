@@ -3,7 +3,11 @@ import type { Author, Comment, Issue, RepositoryRef } from './forge.ts';
 
 /** Only people who may write to the repository anyway are trusted; a contributor once had a change merged, no more. */
 export function isTrusted(author: Author): boolean {
-  return ['owner', 'member', 'collaborator'].includes(author.association);
+  return isTrustedAssociation(author.association);
+}
+
+export function isTrustedAssociation(association: string): boolean {
+  return ['owner', 'member', 'collaborator'].includes(association);
 }
 
 export function issueInfluence({ owner, repo }: RepositoryRef, issue: Issue): Influence {
@@ -22,4 +26,17 @@ export function commentInfluence(comment: Comment): Influence {
     author: comment.author.login,
     trusted: isTrusted(comment.author),
   };
+}
+
+export function passageInfluence(passage: {
+  readonly layer: string;
+  readonly kind: string;
+  readonly path: string | null;
+  readonly id: string;
+  readonly trusted: boolean;
+}): Influence {
+  const { layer, kind, path, id, trusted } = passage;
+  if (path !== null) return { kind: 'file', source: path, author: null, trusted };
+  const of = layer === 'graph' && kind === 'issue' ? 'issue' : 'memory';
+  return { kind: of, source: id, author: null, trusted };
 }

@@ -8,11 +8,14 @@ import type { NewEvent } from '../runs/event.ts';
 import { executorLease } from '../runs/lease-name.ts';
 import type { Run } from '../runs/run.ts';
 import { diskError } from '../runs/storage-error.ts';
+import { actionHistory, noHistory } from './action-history.ts';
 import type { Context } from './context.ts';
+import { contextRepository } from './context-ids.ts';
 import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
-import { earlierRejections, type GatheredContext, gatherContext } from './earlier-knowledge.ts';
+import { earlierRejections } from './earlier-rejections.ts';
 import type { Repository } from './forge.ts';
-import { issueInfluence } from './influences.ts';
+import { type GatheredContext, gatherContext } from './gather-context.ts';
+import { issueInfluence, passageInfluence } from './influences.ts';
 import type { Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
 import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
@@ -105,7 +108,7 @@ export class PlanIssue {
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
     const validation = await this.#ports.findValidation(treeReader(mirror.dir, base_commit), repository);
     const sandbox = await this.#ports.sandbox();
-    const knowledge = await gatherContext(context, sources, watch.signal);
+    const knowledge = await gatherContext(context, store, run, sources, watch);
     const rejections = await earlierRejections(store, run);
     const planner = this.#ports.planner(run.request.planner, role);
     say(watch, `${planner.name} planner is at work`);
@@ -137,6 +140,14 @@ export class PlanIssue {
         rejected_before: rejections.length,
         validation,
         sandbox: sandbox.kind,
+        history: async (files) =>
+          knowledge.answered
+            ? actionHistory(
+                context,
+                { repository: contextRepository(run.request), role: role.name, files },
+                watch.signal,
+              )
+            : noHistory,
       },
       result.proposal,
     );
@@ -174,7 +185,7 @@ export class PlanIssue {
     const { actions, target, title, patch, notices, checks } = draft;
     const explanation = await store.putArtifact(run.run_id, draft.explanation);
     const influences = [...(actions[0]?.influences ?? [])];
-    const memories = passages.filter(({ layer }) => layer !== 'graph').length;
+    const memories = influences.filter(({ kind }) => kind === 'memory').length;
     crashPoint('plan.before_seal');
     const sealed = await store.append(run.run_id, (now) => {
       if (now.cancelling)
@@ -194,6 +205,13 @@ export class PlanIssue {
               patch,
               files_of_context: influences.filter(({ kind }) => kind === 'file').length,
               memories,
+              context: passages.map(({ layer, source, title, why, score }) => ({
+                layer,
+                source,
+                title,
+                why,
+                score,
+              })),
               notices: [...notices],
               validation,
               checks: [...checks],
@@ -225,14 +243,7 @@ function influencesOf(
   const list: Influence[] = [
     issueInfluence(repository, issue),
     ...proposal.influences,
-    ...passages.map(
-      ({ source, layer }): Influence => ({
-        kind: layer === 'graph' ? 'file' : 'memory',
-        source,
-        author: null,
-        trusted: true,
-      }),
-    ),
+    ...passages.map(passageInfluence),
     ...rejections.map(
       ({ by, action, at }): Influence => ({
         kind: 'rejection',

@@ -34,6 +34,8 @@ export const Policy = t.strict({
     prepare_network: Score,
     starts_workflows: Score,
     rejected_before: Score,
+    /** At most; for actions of which fewer than half went well before. */
+    outcome_history: Score,
     sensitive_paths: t.array(NonEmptyString),
     critical_paths: t.array(NonEmptyString),
   }),

@@ -31,6 +31,7 @@ const plan: ChangePlan = {
   dry_run: false,
   policy,
   may_propose: actionKinds,
+  history: new Map(),
   title: 'Greet strangers when no name is given',
   explanation: 'Because an empty name is no name. {{audit_head}}',
   patch: 'c'.repeat(64),

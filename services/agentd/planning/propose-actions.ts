@@ -1,6 +1,7 @@
 import { digestOf } from '#kit/digest.ts';
 import {
   type ActionDefinition,
+  type ActionHistory,
   type ActionKind,
   type FileChange,
   gateOf,
@@ -11,7 +12,7 @@ import {
 } from '../action.ts';
 import { actionDigest } from './digest.ts';
 import type { Policy } from './policy.ts';
-import { assess, assessPatch, type ChangeFacts, type RiskAssessment } from './risk.ts';
+import { assess, assessPatch, type ChangeFacts, type RiskAssessment, withHistory } from './risk.ts';
 import { commitMessage, issueComment, plainComment, pullRequestBody, pullRequestTitle } from './texts.ts';
 
 export interface Common {
@@ -23,6 +24,8 @@ export interface Common {
   readonly policy: Policy;
   /** Kinds that the role may propose. */
   readonly may_propose: readonly string[];
+  /** How like actions went before, by kind. */
+  readonly history: ReadonlyMap<string, ActionHistory>;
 }
 
 export interface ChangePlan extends Common {
@@ -158,7 +161,7 @@ class ActionList {
 
   /** Adds an action, unless the role may not propose it or what it builds on. */
   add<K extends ActionKind>(kind: K, draft: Draft<K>): void {
-    const { run_id, target, influences, dry_run, may_propose } = this.#plan;
+    const { run_id, target, influences, dry_run, may_propose, policy } = this.#plan;
     if (!may_propose.includes(kind)) return;
     const ordinal = this.actions.length + 1;
     const depends_on = draft.needs.flatMap(
@@ -169,6 +172,8 @@ class ActionList {
     const action_id = `act_${ordinal}_${digestOf({ run_id, ordinal, kind, target, title: draft.title }).slice(0, 8)}`;
     const params =
       typeof draft.params === 'function' ? draft.params({ action_id, earlier: this.actions }) : draft.params;
+    const history = this.#plan.history.get(kind) ?? null;
+    const { risk, score, reasons } = withHistory(draft.risk, history, policy);
     const action = {
       run_id,
       action_id,
@@ -177,14 +182,15 @@ class ActionList {
       gate: gateOf(kind),
       title: draft.title,
       rationale: draft.rationale,
-      risk: draft.risk.risk,
-      risk_score: draft.risk.score,
-      risk_reasons: [...draft.risk.reasons],
+      risk,
+      risk_score: score,
+      risk_reasons: [...reasons],
       params,
       dry_run,
       depends_on,
       artifacts: { ...draft.artifacts },
       influences: [...influences],
+      history,
       target,
     } as unknown as Omit<ActionDefinition, 'digest'>;
     this.actions.push({ ...action, digest: actionDigest(action) } as ActionDefinition);

@@ -1,5 +1,5 @@
 import { Minimatch } from 'minimatch';
-import type { FileChange, Risk } from '../action.ts';
+import type { ActionHistory, FileChange, Risk } from '../action.ts';
 import type { Policy } from './policy.ts';
 
 export interface RiskAssessment {
@@ -76,6 +76,28 @@ export function assess(
     extras.map(([, reason]) => reason),
     table.levels,
   );
+}
+
+/** Below one half the score of like actions adds points, the more the lower it is. A good history takes none away. */
+export function withHistory(
+  assessed: RiskAssessment,
+  history: ActionHistory | null,
+  { risk: table }: Policy,
+): RiskAssessment {
+  if (history === null || history.score >= 0.5) return assessed;
+  const points = Math.round(table.outcome_history * (1 - 2 * history.score));
+  if (points === 0) return assessed;
+  return assessment(
+    assessed.score + points,
+    [...assessed.reasons, `like actions went badly: ${countsText(history)}`],
+    table.levels,
+  );
+}
+
+/** For example `2 merged, 1 rejected`. */
+export function countsText({ counts }: ActionHistory): string {
+  const told = Object.entries(counts).filter(([, count]) => count > 0);
+  return told.map(([outcome, count]) => `${count} ${outcome}`).join(', ');
 }
 
 function assessment(

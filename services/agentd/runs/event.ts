@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
-import { integerBetween, NonEmptyString, nullable, oneOf, Sha256, Timestamp } from '#kit/decode.ts';
+import { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
+import { integerBetween, NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
 import {
   ActionDefinition,
   ActionOutcome,
@@ -42,6 +43,19 @@ export const IssueFacts = t.strict({
 });
 export type IssueFacts = t.TypeOf<typeof IssueFacts>;
 
+/** One passage of context that the planner was given, without its text. */
+export const ContextUse = t.strict({
+  layer: oneOf(['graph', 'semantic', 'episodic', 'procedural']),
+  /** A path, with lines where it has them, or an id of the context service. */
+  source: t.string,
+  title: t.string,
+  /** What it was found by. */
+  why: t.string,
+  /** 0 to 1; comparable within one layer alone. */
+  score: t.number,
+});
+export type ContextUse = t.TypeOf<typeof ContextUse>;
+
 export const PlanFacts = t.strict({
   target: Target,
   planner: t.string,
@@ -54,6 +68,7 @@ export const PlanFacts = t.strict({
   patch: nullable(Sha256),
   files_of_context: t.number,
   memories: t.number,
+  context: optional(t.array(ContextUse)),
   /** Things to know before approving: no validation found, context absent, … */
   notices: t.array(t.string),
   validation: nullable(ValidationPlan),
@@ -156,6 +171,18 @@ const eventData = {
     message: t.string,
   }),
   undo_finished: t.strict({ undo_id: t.string, complete: t.boolean, message: t.string }),
+  /** What the forge said about the run's pull request, whenever that was new. */
+  pull_request_seen: t.strict({
+    number: t.number,
+    url: nullable(t.string),
+    state: oneOf(pullRequestStates),
+    /** When it was merged or closed, by the forge's clock. */
+    ended_at: nullable(Timestamp),
+    head_commit: nullable(t.string),
+    checks: oneOf(checkStates),
+    /** Names of the checks that failed. */
+    failed_checks: t.array(t.string),
+  }),
   /** A torn last line was found after a crash and set aside. */
   torn_line_set_aside: t.strict({ bytes: t.number, artifact: Sha256 }),
 };

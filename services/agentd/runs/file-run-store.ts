@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { codeOf, InvalidInput, NotFound } from '#kit/errors.ts';
@@ -11,7 +11,7 @@ import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
 import { checkRunId, isRunId, runIdPrefix } from './run-id.ts';
 import { RunIndex } from './run-index.ts';
-import { listRuns } from './run-list.ts';
+import { listRuns, logSize } from './run-list.ts';
 import { asSeen, isActive } from './run-status.ts';
 import type { Lease, RunPage, RunQuery, RunStore } from './run-store.ts';
 import { storageError } from './storage-error.ts';
@@ -21,6 +21,10 @@ export interface FileRunStore extends RunStore {
   /** Checks a run offline, from its folder alone. */
   verify(runId: string): Promise<Verification>;
   prune(request: PruneRequest): Promise<PruneResult>;
+  /** Bytes of the event log of each run, without reading any. */
+  logSizes(): ReadonlyMap<string, number>;
+  /** Bytes of one event log; -1 without one. */
+  logSize(runId: string): number;
   /** Releases leases and closes files. */
   close(): void;
 }
@@ -198,6 +202,16 @@ class FolderRunStore implements FileRunStore {
         request,
       );
     });
+  }
+
+  logSizes(): ReadonlyMap<string, number> {
+    if (!existsSync(this.#runsDir)) return new Map();
+    const runs = readdirSync(this.#runsDir).filter(isRunId);
+    return new Map(runs.map((runId) => [runId, this.logSize(runId)]));
+  }
+
+  logSize(runId: string): number {
+    return logSize(this.#runsDir, runId);
   }
 
   close(): void {

@@ -33,6 +33,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     execution: null,
     workspace: null,
     undo: null,
+    pull_request: null,
     cancelling: false,
   };
   return foldMore(created, rest);
@@ -124,6 +125,8 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       const status = event.data.complete ? 'undone' : settledStatus(run.actions);
       return { undo: { ...run.undo, finished: true }, status, cancelling: false };
     }
+    case 'pull_request_seen':
+      return { pull_request: { ...event.data, at: event.at } };
     default:
       return unknownEvent(event);
   }

@@ -100,7 +100,8 @@ function shownAs(listing: Listing, indexed: IndexRow | undefined): RunSummary | 
   return { ...row, status: lives ? status : 'interrupted' };
 }
 
-function logSize(runsDir: string, runId: string): number {
+/** Bytes of an event log; -1 without one. */
+export function logSize(runsDir: string, runId: string): number {
   return statSync(join(runsDir, runId, logName), { throwIfNoEntry: false })?.size ?? -1;
 }
 

@@ -47,6 +47,8 @@ export interface Run {
         readonly intents: readonly DataOf<'undo_intent'>[];
       })
     | null;
+  /** As the forge was seen to have it last; null before anybody asked. */
+  readonly pull_request: (DataOf<'pull_request_seen'> & { readonly at: string }) | null;
   /** Asked to stop and not yet stopped. */
   readonly cancelling: boolean;
 }

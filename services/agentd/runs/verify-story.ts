@@ -17,6 +17,8 @@ interface Story {
   /** Actions whose intent has no result yet, in this execution. */
   readonly open: Set<string>;
   readonly succeeded: Set<string>;
+  /** Number of the pull request that the run opened. */
+  pullRequest: number | null;
   rehearsal: boolean;
 }
 
@@ -34,6 +36,7 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
     started: new Set(),
     open: new Set(),
     succeeded: new Set(),
+    pullRequest: null,
     rehearsal: false,
   };
   const problems: FoundProblem[] = [];
@@ -71,6 +74,8 @@ function judge(story: Story, event: RunEvent): string[] {
       return judgeIntent(story, event.data.action_id, event.at);
     case 'action_result':
       return judgeResult(story, event.data);
+    case 'pull_request_seen':
+      return judgePullRequest(story, event.data.number);
     default:
       return [];
   }
@@ -155,5 +160,15 @@ function judgeResult(story: Story, result: DataOf<'action_result'>): string[] {
   if (story.succeeded.has(action_id))
     return [`${action_id} succeeded twice: two executors worked on the run`];
   story.succeeded.add(action_id);
+  const { number } = result.outcome.facts;
+  if (story.proposed.get(action_id)?.action.kind === 'open_pull_request' && typeof number === 'number') {
+    story.pullRequest = number;
+  }
   return [];
+}
+
+function judgePullRequest(story: Story, number: number): string[] {
+  if (story.pullRequest === number) return [];
+  if (story.pullRequest === null) return [`pull request #${number} was seen, but the run opened none`];
+  return [`pull request #${number} was seen; the run opened #${story.pullRequest}`];
 }

@@ -61,6 +61,7 @@ export function viewsOf(run: Run, events: readonly RunEvent[]): Map<string, stri
       head: run.head,
       plan: run.plan?.title ?? null,
       failure: run.failure,
+      pull_request: run.pull_request,
     },
   };
   const views = new Map<string, string>();
@@ -154,6 +155,8 @@ function evaluationOf(run: Run): object {
       states: Object.fromEntries(run.actions.map(({ definition, state }) => [definition.action_id, state])),
       validation_passed: typeof validation?.facts.passed === 'boolean' ? validation.facts.passed : null,
       pull_request: recoveryManifest(run).pull_request,
+      pull_request_state: run.pull_request?.state ?? null,
+      checks: run.pull_request?.checks ?? null,
     },
   };
 }

@@ -1,2 +1,85 @@
+import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
+import type { GraphRecord } from '../record/graph-record.ts';
+import { areasOf } from './areas.ts';
+import { endedActions, wentWell } from './case-outcome.ts';
+import { putRunGraph } from './run-graph.ts';
+
+interface StoredExecution {
+  readonly plan: PlanRecord | null;
+  readonly plan_seq: number;
+  readonly outcome: OutcomeRecord | null;
+  readonly outcome_seq: number;
+}
+
+export interface Recorded {
+  /** false where the same or something newer was there. */
+  readonly recorded: boolean;
+  /** What is known now; null where it was never told. */
+  readonly plan: PlanRecord | null;
+}
+
 /** See record/write-commands.ts. */
-export const executionCommands = {} as const;
+export const executionCommands = { recordPlan, recordOutcome } as const;
+
+function recordPlan(record: GraphRecord, plan: PlanRecord): Recorded {
+  const { run_id } = plan;
+  const stored = storedExecution(record, run_id);
+  if (stored.plan_seq >= plan.seq) return { recorded: false, plan: stored.plan };
+  record
+    .prepare(
+      `INSERT INTO executions (run_id, plan, plan_seq) VALUES (?, ?, ?)
+       ON CONFLICT (run_id) DO UPDATE SET plan = excluded.plan, plan_seq = excluded.plan_seq`,
+    )
+    .run(run_id, JSON.stringify(plan), plan.seq);
+  putRunGraph(record, plan, stored.outcome);
+  if (stored.outcome !== null) putCases(record, plan, stored.outcome);
+  return { recorded: true, plan };
+}
+
+/** Kept also before its plan is known; then the plan's arrival writes both. */
+function recordOutcome(record: GraphRecord, given: OutcomeRecord): Recorded {
+  const { episodes: _, ...rest } = given;
+  const outcome: OutcomeRecord = { ...rest, episodes: [] };
+  const { run_id } = outcome;
+  const { plan, outcome_seq } = storedExecution(record, run_id);
+  if (outcome_seq >= outcome.seq) return { recorded: false, plan };
+  record
+    .prepare(
+      `INSERT INTO executions (run_id, outcome, outcome_seq) VALUES (?, ?, ?)
+       ON CONFLICT (run_id) DO UPDATE SET outcome = excluded.outcome, outcome_seq = excluded.outcome_seq`,
+    )
+    .run(run_id, JSON.stringify(outcome), outcome.seq);
+  if (plan !== null) {
+    putRunGraph(record, plan, outcome);
+    putCases(record, plan, outcome);
+  }
+  return { recorded: true, plan };
+}
+
+function storedExecution(record: GraphRecord, runId: string): StoredExecution {
+  const row = record
+    .prepare('SELECT plan, plan_seq, outcome, outcome_seq FROM executions WHERE run_id = ?')
+    .get(runId) as
+    | { plan: string | null; plan_seq: number; outcome: string | null; outcome_seq: number }
+    | undefined;
+  if (row === undefined) return { plan: null, plan_seq: -1, outcome: null, outcome_seq: -1 };
+  return {
+    plan: row.plan === null ? null : JSON.parse(row.plan),
+    plan_seq: row.plan_seq,
+    outcome: row.outcome === null ? null : JSON.parse(row.outcome),
+    outcome_seq: row.outcome_seq,
+  };
+}
+
+function putCases(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord): void {
+  record.prepare('DELETE FROM action_cases WHERE run_id = ?').run(plan.run_id);
+  const insert = record.prepare(
+    `INSERT INTO action_cases (run_id, action_id, repository, role, kind, areas, outcome, went_well, at, reason)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const areas = JSON.stringify(areasOf(plan.files));
+  for (const { action_id, kind, outcome: how, at, reason } of endedActions(plan, outcome)) {
+    const well = wentWell(how) ? 1 : 0;
+    insert.run(plan.run_id, action_id, plan.repository, plan.role, kind, areas, how, well, at, reason);
+  }
+}

@@ -1,2 +1,4 @@
+import { scorePaths } from './score-paths.ts';
+
 /** See record/read-queries.ts. */
-export const executionQueries = {} as const;
+export const executionQueries = { scorePaths } as const;

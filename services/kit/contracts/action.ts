@@ -39,6 +39,27 @@ export const ProposedAction = t.strict({
   influences: t.array(
     t.strict({ kind: t.string, source: t.string, author: nullable(t.string), trusted: t.boolean }),
   ),
+  /** How like actions went before; left out or null where nothing is known. */
+  history: optional(
+    nullable(
+      t.strict({
+        /** 0 to 1. */
+        score: t.number,
+        expected: t.number,
+        counts: t.record(t.string, t.number),
+        cases: t.array(
+          t.strict({
+            run_id: t.string,
+            action_id: t.string,
+            repository: t.string,
+            outcome: t.string,
+            at: t.string,
+            reason: nullable(t.string),
+          }),
+        ),
+      }),
+    ),
+  ),
   target: t.UnknownRecord,
   digest: Sha256,
   state: oneOf(actionStates),

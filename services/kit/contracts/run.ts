@@ -52,6 +52,8 @@ export const RunDetail = t.strict({
   execution: nullable(t.UnknownRecord),
   workspace: nullable(t.UnknownRecord),
   undo: nullable(t.UnknownRecord),
+  /** As the forge was seen to have it last, by `core sync`. */
+  pull_request: nullable(t.UnknownRecord),
   cancelling: t.boolean,
 });
 export type RunDetail = t.TypeOf<typeof RunDetail>;

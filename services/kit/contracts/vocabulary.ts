@@ -27,6 +27,14 @@ export const actionStates = [
   'undone',
 ] as const;
 
+/** How an action ended, as later plannings count it. */
+export const caseOutcomes = ['succeeded', 'merged', 'rejected', 'failed', 'undone', 'closed'] as const;
+
+export const pullRequestStates = ['open', 'merged', 'closed'] as const;
+
+/** How the checks of a pull request stand, all of them together. */
+export const checkStates = ['none', 'pending', 'passed', 'failed'] as const;
+
 export const runStatuses = [
   'planning',
   'awaiting_approval',

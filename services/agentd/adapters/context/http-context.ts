@@ -1,55 +1,114 @@
 import * as t from 'io-ts';
-import { request } from 'undici';
-import { decode, optional } from '#kit/decode.ts';
-import { codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import { RecordedReply, ScoreReply } from '#kit/contracts/context/execution.ts';
+import { LookupReply } from '#kit/contracts/context/memory.ts';
+import { SearchReply } from '#kit/contracts/context/search.ts';
+import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from '#kit/errors.ts';
+import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import type { ContextWriter } from '../../outbox/context-writer.ts';
 import type { Context } from '../../planning/context.ts';
-import type { ContextPassage } from '../../planning/planner.ts';
+import { passageOfMemory, passageOfResult } from './passages.ts';
 
-const Result = t.strict({
-  id: t.string,
-  title: optional(t.string),
-  path: optional(t.string),
-  snippet: optional(t.string),
-  text: optional(t.string),
-});
-const Results = t.strict({ results: t.array(Result) });
+export interface HttpContextOptions {
+  readonly baseUrl: string;
+  /** Read when something is asked first; null: asked without a token. */
+  readonly token: () => string | null;
+  /** Milliseconds for an answer; default 5 s. */
+  readonly timeoutMs?: number;
+  /** Milliseconds for reading a repository; default 10 s. The service goes on by itself afterwards. */
+  readonly refreshMs?: number;
+}
 
-/** core-context over HTTP, as spec.md names its endpoints. Reading alone; time limit 5 s. */
-export function httpContext(baseUrl: string): Context {
-  async function ask(
+const Refreshed = t.strict({});
+
+/** core-context over HTTP, as spec.md and `GET /v1/openapi.json` name its endpoints. */
+export function httpContext(options: HttpContextOptions): Context & ContextWriter {
+  const { baseUrl, timeoutMs = 5_000, refreshMs = 10_000 } = options;
+  const name = `core-context at ${new URL(baseUrl).origin}`;
+  let clients: { quick: HttpClient; patient: HttpClient } | null = null;
+
+  function opened(): { quick: HttpClient; patient: HttpClient } {
+    if (clients === null) {
+      const token = options.token();
+      const common = { baseUrl, ...(token === null ? {} : { token }) };
+      clients = {
+        quick: createHttpClient({ ...common, timeoutMs }),
+        patient: createHttpClient({ ...common, timeoutMs: refreshMs }),
+      };
+    }
+    return clients;
+  }
+
+  async function read<A>(
     path: string,
     body: unknown,
-    layer: ContextPassage['layer'],
+    codec: t.Type<A, unknown, unknown>,
     signal: AbortSignal,
-  ): Promise<ContextPassage[]> {
-    const url = new URL(path, baseUrl);
+  ): Promise<A> {
     try {
-      const reply = await request(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]),
-      });
-      if (reply.statusCode !== 200) {
-        await reply.body.dump();
-        throw new Unavailable('context_unavailable', `${url} answered ${reply.statusCode}`);
-      }
-      const { results } = decode(Results, await reply.body.json(), String(url));
-      return results.map(({ id, title, path: file, snippet, text }) => ({
-        source: file ?? id,
-        title: title ?? id,
-        text: snippet ?? text ?? '',
-        layer,
-      }));
-    } catch (cause) {
-      if (cause instanceof Unavailable) throw cause;
-      const reason = codeOf(cause) === 'ECONNREFUSED' ? 'nothing answers there' : messageOf(cause);
-      throw new Unavailable('context_unavailable', `${url.origin}: ${reason}`, { cause });
+      return await opened().quick.post(path, body, codec, { signal });
+    } catch (error) {
+      throw unavailable(name, error, timeoutMs);
     }
   }
+
+  async function write<A>(
+    path: string,
+    body: unknown,
+    codec: t.Type<A, unknown, unknown>,
+    signal: AbortSignal,
+  ): Promise<A> {
+    try {
+      return await opened().quick.post(path, body, codec, { signal });
+    } catch (error) {
+      throw isRefusal(error) ? error : unavailable(name, error, timeoutMs);
+    }
+  }
+
   return {
-    search: (query, repository, limit, signal) =>
-      ask('/v1/graphrag/search', { query, repository, limit }, 'graph', signal),
-    lookup: (query, layer, limit, signal) => ask('/v1/memory/lookup', { query, layer, limit }, layer, signal),
+    name,
+    async refresh(repository, signal) {
+      try {
+        const body = { repositories: [repository] };
+        await opened().patient.post('/v1/admin/refresh', body, Refreshed, { signal });
+      } catch (error) {
+        throw unavailable(name, error, refreshMs);
+      }
+    },
+    async search(request, signal) {
+      const { results } = await read('/v1/graphrag/search', request, SearchReply, signal);
+      return results.map(passageOfResult);
+    },
+    async lookup({ about, ...request }, signal) {
+      const body = about.length === 0 ? request : { ...request, about };
+      const { results } = await read('/v1/memory/lookup', body, LookupReply, signal);
+      return results.map(passageOfMemory);
+    },
+    async scorePaths(request, signal) {
+      const { actions } = await read('/v1/execution/score', request, ScoreReply, signal);
+      if (actions.length !== request.actions.length)
+        throw new Unavailable('context_unavailable', `${name} scored ${actions.length} actions, not all`);
+      return actions;
+    },
+    recordPlan: (plan, signal) => write('/v1/execution/plan', plan, RecordedReply, signal),
+    recordOutcome: (outcome, signal) => write('/v1/execution/outcome', outcome, RecordedReply, signal),
   };
+}
+
+/** What was told is at fault, and telling it again would not help. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof CoreError) || error.code === 'answer_invalid') return false;
+  return [400, 409, 413, 422].includes(error.status) && !(error instanceof Interrupted);
+}
+
+function unavailable(name: string, error: unknown, timeoutMs: number): unknown {
+  if (error instanceof Interrupted) return error;
+  const why =
+    error instanceof TimedOut
+      ? `did not answer within ${timeoutMs / 1000} s`
+      : codeOf(error) === 'http_unavailable'
+        ? 'is not there'
+        : codeOf(error) === 'answer_invalid'
+          ? 'answered what cannot be understood'
+          : `cannot help: ${messageOf(error)}`;
+  return new Unavailable('context_unavailable', `${name} ${why}`, { cause: error });
 }

@@ -8,10 +8,12 @@ import type {
   Issue,
   Protection,
   PullRequest,
+  PullRequestOutcome,
   Repository,
   RepositoryRef,
 } from '../../../planning/forge.ts';
 import { shortenedBody, wholeBody } from '../bodies.ts';
+import { checksTogether, stateOfStatus } from '../checks.ts';
 import { checkedCloneUrl } from '../clone-url.ts';
 import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
@@ -30,6 +32,7 @@ import { GiteaClient, orAbsent } from './gitea-client.ts';
 import {
   AccountReply,
   BranchReply,
+  CombinedStatusReply,
   CommentReply,
   commentOf,
   IssueReply,
@@ -193,6 +196,29 @@ export class GiteaForge implements ConfiguredForge {
       found.push(pullRequestOf(reply, await this.#associations.author(repository, reply.user, signal)));
     }
     return found;
+  }
+
+  async pullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<PullRequestOutcome> {
+    checkNumber(number);
+    const repository = await this.repository(ref, signal);
+    const what = `pull request ${nameOf(repository, number)}`;
+    const base = ['repos', repository.owner, repository.repo];
+    const { data } = await orAbsent(
+      this.#client.get([...base, 'pulls', String(number)], what, signal),
+      (cause) => noPullRequest(this.name, repository, number, cause),
+    );
+    const reply = this.#decode(PullRequestReply, data, what);
+    const pull = pullRequestOf(reply, await this.#associations.author(repository, reply.user, signal));
+    const found =
+      pull.head_commit === null
+        ? null
+        : await this.#unlessHidden([...base, 'commits', pull.head_commit, 'status'], what, signal);
+    const { statuses } = this.#decode(CombinedStatusReply, found ?? { statuses: null }, what);
+    const checks = (statuses ?? []).map(({ context, status }) => ({
+      name: context,
+      state: stateOfStatus(status),
+    }));
+    return { ...pull, ended_at: reply.merged_at ?? reply.closed_at ?? null, ...checksTogether(checks) };
   }
 
   async self(signal?: AbortSignal): Promise<string> {

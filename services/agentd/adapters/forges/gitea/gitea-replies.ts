@@ -51,6 +51,8 @@ export const PullRequestReply = t.strict({
   body: t.string,
   state: t.string,
   merged: t.boolean,
+  merged_at: optional(nullable(Timestamp)),
+  closed_at: optional(nullable(Timestamp)),
   user: User,
   /** `ref` becomes `refs/pull/<n>/head` when the branch is gone; `label` stays its name. */
   head: t.strict({ label: t.string, ref: t.string, sha: t.string, repo_id: t.number }),
@@ -59,6 +61,10 @@ export const PullRequestReply = t.strict({
   created_at: Timestamp,
 });
 export type PullRequestReply = t.TypeOf<typeof PullRequestReply>;
+
+export const CombinedStatusReply = t.strict({
+  statuses: nullable(t.array(t.strict({ context: t.string, status: t.string }))),
+});
 
 export const BranchReply = t.strict({
   protected: t.boolean,

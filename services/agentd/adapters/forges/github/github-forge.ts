@@ -1,16 +1,18 @@
 import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
-import { type CoreError, NotFound, Refused } from '#kit/errors.ts';
+import { type CoreError, NotFound, Refused, Unauthorized } from '#kit/errors.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Comment,
   Issue,
   Protection,
   PullRequest,
+  PullRequestOutcome,
   Repository,
   RepositoryRef,
 } from '../../../planning/forge.ts';
 import { shortenedBody, wholeBody } from '../bodies.ts';
+import { type Check, checksTogether } from '../checks.ts';
 import { checkedCloneUrl } from '../clone-url.ts';
 import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
@@ -28,7 +30,10 @@ import { GitHubClient } from './github-client.ts';
 import {
   AccountReply,
   BranchReply,
+  CheckRunsReply,
+  CombinedStatusReply,
   CommentReply,
+  checksOf,
   commentOf,
   IssueReply,
   issueOf,
@@ -209,6 +214,56 @@ export class GitHubForge implements ConfiguredForge {
           name === branch && (repo?.full_name.toLowerCase() ?? fullName) === fullName,
       )
       .map(pullRequestOf);
+  }
+
+  async pullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<PullRequestOutcome> {
+    checkNumber(number);
+    const repository = await this.repository(ref, signal);
+    const what = `pull request ${nameOf(repository, number)}`;
+    const parameters = { ...path(repository), pull_number: number };
+    const reply = await this.#client
+      .request('GET /repos/{owner}/{repo}/pulls/{pull_number}', parameters, what, signal)
+      .catch((error: unknown) => {
+        throw error instanceof NotFound ? noPullRequest(this.name, repository, number, error) : error;
+      });
+    const found = this.#decode(PullRequestReply, reply.data, what);
+    const checks = await this.#checks(repository, found.head.sha, signal);
+    return {
+      ...pullRequestOf(found),
+      ended_at: found.merged_at ?? found.closed_at ?? null,
+      ...checksTogether(checks),
+    };
+  }
+
+  /** Checks and statuses are two kinds of one thing. A token without the right to see them sees none. */
+  async #checks(repository: Repository, commit: string, signal: AbortSignal | undefined): Promise<Check[]> {
+    const what = `checks of ${commit.slice(0, 12)} in ${nameOf(repository)}`;
+    const base = 'GET /repos/{owner}/{repo}/commits/{ref}';
+    const parameters = { ...path(repository), ref: commit, per_page: 100 };
+    const runs: t.TypeOf<typeof CheckRunsReply>['check_runs'] = [];
+    for (let page = 1; ; page++) {
+      const data = await this.#orHidden(`${base}/check-runs`, { ...parameters, page }, what, signal);
+      if (data === null) break;
+      const { total_count, check_runs } = this.#decode(CheckRunsReply, data, what);
+      runs.push(...check_runs);
+      if (check_runs.length === 0 || runs.length >= total_count) break;
+    }
+    const statuses = await this.#orHidden(`${base}/status`, parameters, what, signal);
+    return checksOf(runs, this.#decode(CombinedStatusReply, statuses ?? { statuses: [] }, what));
+  }
+
+  async #orHidden(
+    route: string,
+    parameters: Readonly<Record<string, unknown>>,
+    what: string,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    try {
+      return await this.#orAbsent(route, parameters, what, signal);
+    } catch (error) {
+      if (error instanceof Unauthorized && error.facts.status === 403) return null;
+      throw error;
+    }
   }
 
   async self(signal?: AbortSignal): Promise<string> {

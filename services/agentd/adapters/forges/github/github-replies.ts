@@ -2,6 +2,7 @@ import * as t from 'io-ts';
 import { nullable, optional, Timestamp } from '#kit/decode.ts';
 import type { Association, Author, Comment, Issue, PullRequest } from '../../../planning/forge.ts';
 import { shortenedBody } from '../bodies.ts';
+import { type Check, stateOfStatus } from '../checks.ts';
 
 /** The fields of GitHub's answers that Core uses; https://docs.github.com/rest names the rest. */
 
@@ -52,6 +53,7 @@ export const PullRequestReply = t.strict({
   body: nullable(t.string),
   state: t.string,
   merged_at: nullable(Timestamp),
+  closed_at: optional(nullable(Timestamp)),
   user: User,
   author_association: t.string,
   head: t.strict({ ref: t.string, sha: t.string, repo: nullable(t.strict({ full_name: t.string })) }),
@@ -60,6 +62,15 @@ export const PullRequestReply = t.strict({
   created_at: Timestamp,
 });
 type PullRequestReply = t.TypeOf<typeof PullRequestReply>;
+
+export const CheckRunsReply = t.strict({
+  total_count: t.number,
+  check_runs: t.array(t.strict({ name: t.string, status: t.string, conclusion: nullable(t.string) })),
+});
+
+export const CombinedStatusReply = t.strict({
+  statuses: t.array(t.strict({ context: t.string, state: t.string })),
+});
 
 export const BranchReply = t.strict({ protected: t.boolean });
 
@@ -104,6 +115,22 @@ export function pullRequestOf(reply: PullRequestReply): PullRequest {
     html_url: reply.html_url,
     created_at: reply.created_at,
   };
+}
+
+/** Conclusions other than these speak against the commit. */
+const good: readonly string[] = ['success', 'neutral', 'skipped'];
+
+export function checksOf(
+  runs: t.TypeOf<typeof CheckRunsReply>['check_runs'],
+  { statuses }: t.TypeOf<typeof CombinedStatusReply>,
+): Check[] {
+  return [
+    ...runs.map(({ name, status, conclusion }): Check => {
+      if (status !== 'completed' || conclusion === null) return { name, state: 'pending' };
+      return { name, state: good.includes(conclusion) ? 'passed' : 'failed' };
+    }),
+    ...statuses.map(({ context, state }): Check => ({ name: context, state: stateOfStatus(state) })),
+  ];
 }
 
 const associations: Readonly<Record<string, Association>> = {

@@ -7,6 +7,7 @@ import type {
   Issue,
   Protection,
   PullRequest,
+  PullRequestOutcome,
   Repository,
   RepositoryRef,
 } from '../../../planning/forge.ts';
@@ -36,7 +37,7 @@ import {
   readPullRequest,
   readPullRequests,
 } from './local-records.ts';
-import { CommentRecord, type EndRecord, type PullRequestRecord } from './records.ts';
+import { CommentRecord, EndRecord, type PullRequestRecord } from './records.ts';
 
 /** A forge in a folder: the embedded default, and a way to work without an account anywhere. */
 export class LocalForge implements ConfiguredForge {
@@ -107,6 +108,16 @@ export class LocalForge implements ConfiguredForge {
   async findPullRequests(ref: RepositoryRef, branch: string): Promise<PullRequest[]> {
     checkBranch(branch);
     return readPullRequests(await this.#folder.open(ref), branch);
+  }
+
+  /** Nothing checks a commit here. */
+  async pullRequest(ref: RepositoryRef, number: number): Promise<PullRequestOutcome> {
+    checkNumber(number);
+    const folder = await this.#folder.open(ref);
+    const pull = await readPullRequest(folder, number);
+    if (pull === null) throw noPullRequest(this.name, ref, number);
+    const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
+    return { ...pull, ended_at: end?.at ?? null, checks: 'none', failed_checks: [] };
   }
 
   async self(): Promise<string> {

@@ -1,0 +1,58 @@
+import { setTimeout } from 'node:timers/promises';
+import { Interrupted, messageOf } from '#kit/errors.ts';
+import type { Watch } from '../agent.ts';
+import type { RunDelivery } from './run-delivery.ts';
+
+/** How often a run at work is told of, and how long a command waits for its last telling, in milliseconds. */
+const everyMs = 1_000;
+const lastMs = 3_000;
+
+/**
+ * Does `work` on a run and tells core-context of it meanwhile and at the end. What cannot be told waits; it never delays the work,
+ * and it changes nothing about how the work ends.
+ */
+export async function toldAsItHappens<T>(
+  delivery: RunDelivery | null,
+  runId: string,
+  watch: Watch,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (delivery === null) return work();
+  const over = new AbortController();
+  const telling = tellUntil(delivery, runId, over.signal);
+  try {
+    return await work();
+  } finally {
+    over.abort();
+    await telling;
+    const problem = await tellBriefly(delivery, runId);
+    if (problem !== null) {
+      const message = `context: ${problem}; run ${runId} is told later, with the next command or by sync`;
+      watch.progress({ step: 'context', state: 'info', message });
+    }
+  }
+}
+
+/** Tells what is new of one run, within a short time. @returns why it waits; null when nothing does */
+export async function tellBriefly(delivery: RunDelivery, runId: string): Promise<string | null> {
+  try {
+    await delivery.deliver(runId, AbortSignal.timeout(lastMs));
+    return null;
+  } catch (error) {
+    if (error instanceof Interrupted)
+      return `${delivery.contextName} did not answer within ${lastMs / 1000} s`;
+    return messageOf(error);
+  }
+}
+
+async function tellUntil(delivery: RunDelivery, runId: string, over: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await setTimeout(everyMs, undefined, { signal: over });
+      await delivery.deliver(runId, AbortSignal.any([over, AbortSignal.timeout(lastMs)]));
+    } catch {
+      // Told at the end, or later.
+      if (over.aborted) return;
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import { messageOf } from '#kit/errors.ts';
+import type { Watch } from '../agent.ts';
+import type { Run } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
+import type { Context } from './context.ts';
+import { contextRepository, entityId } from './context-ids.ts';
+import { isTrustedAssociation } from './influences.ts';
+import type { ContextPassage } from './planner.ts';
+import type { Sources } from './read-sources.ts';
+
+/** A passage, and whether outsiders had a hand in it. */
+export type JudgedPassage = ContextPassage & { readonly trusted: boolean };
+
+export interface GatheredContext {
+  readonly passages: readonly JudgedPassage[];
+  /** Why there is less than there could be. */
+  readonly notices: readonly string[];
+  /** false: nobody answered, and asking again would cost time. */
+  readonly answered: boolean;
+}
+
+const longestQuery = 4_000;
+const codeKinds = ['file', 'symbol', 'section', 'document', 'procedure'] as const;
+const historyKinds = ['run', 'issue'] as const;
+const mostOf = { code: 8, history: 3, memories: 3 };
+const layers = ['semantic', 'episodic', 'procedural'] as const;
+
+/** What is known for this issue, this repository and this role. Without the service planning goes on and says so. */
+export async function gatherContext(
+  context: Context | null,
+  store: RunStore,
+  run: Run,
+  sources: Sources,
+  watch: Watch,
+): Promise<GatheredContext> {
+  if (context === null) return { passages: [], notices: [], answered: false };
+  const repository = contextRepository(run.request);
+  const stale = await refreshed(context, repository, sources, watch);
+  if (stale?.gone === true)
+    return { passages: [], notices: [`context: ${stale.why}; planned without it`], answered: false };
+
+  const { found, problems } = await askAll(context, run, repository, sources, watch.signal);
+  const issue = entityId.issue(repository, run.request.number);
+  const fitting = found
+    .filter(({ id }) => id !== issue)
+    .filter(({ about }) => isOfRepository(about, entityId.repository(repository)));
+  const distinct = [...new Map(fitting.map((passage) => [passage.id, passage])).values()];
+  const passages = await Promise.all(
+    distinct.map(async (passage) => ({ ...passage, trusted: await isTrustedPassage(store, run, passage) })),
+  );
+  const reasons = [...new Set([...(stale === null ? [] : [stale.why]), ...problems])];
+  const without = found.length === 0 ? 'planned without it' : 'planned with what else it knew';
+  return {
+    passages,
+    notices: reasons.map((reason) => `context: ${reason}; ${without}`),
+    answered: found.length > 0 || problems.length === 0,
+  };
+}
+
+/** null when the service has read the base commit. */
+async function refreshed(
+  context: Context,
+  name: string,
+  { mirror, base_commit }: Sources,
+  watch: Watch,
+): Promise<{ readonly why: string; readonly gone: boolean } | null> {
+  watch.progress({ step: 'context', state: 'info', message: `${context.name} reads ${name}` });
+  try {
+    await context.refresh({ name, path: mirror.dir, commit: base_commit }, watch.signal);
+    return null;
+  } catch (error) {
+    watch.signal.throwIfAborted();
+    const why = messageOf(error);
+    return { why, gone: why.endsWith('is not there') };
+  }
+}
+
+async function askAll(
+  context: Context,
+  run: Run,
+  repository: string,
+  { issue }: Sources,
+  signal: AbortSignal,
+): Promise<{ readonly found: ContextPassage[]; readonly problems: string[] }> {
+  const query = `${issue.title}\n${issue.body}`.slice(0, longestQuery).toWellFormed();
+  const { number, role } = run.request;
+  const about = [entityId.issue(repository, number), entityId.repository(repository), entityId.agent(role)];
+  const search = (kinds: Parameters<Context['search']>[0]['kinds'], limit: number) =>
+    context.search({ query, repository, kinds, limit }, signal);
+  const asked = await Promise.allSettled([
+    search(codeKinds, mostOf.code),
+    search(historyKinds, mostOf.history),
+    ...layers.map((layer) => context.lookup({ query, layer, about, limit: mostOf.memories }, signal)),
+    // What people told it need not name an entity. What happened in other repositories stays there.
+    ...(['semantic', 'procedural'] as const).map((layer) =>
+      context.lookup({ query, layer, about: [], limit: mostOf.memories }, signal),
+    ),
+  ]);
+  signal.throwIfAborted();
+  const problems = asked.flatMap((answer) =>
+    answer.status === 'rejected' ? [messageOf(answer.reason)] : [],
+  );
+  return {
+    found: asked.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])),
+    problems: [...new Set(problems)],
+  };
+}
+
+function isOfRepository(about: readonly string[], repository: string): boolean {
+  const repositories = about.filter((entity) => entity.startsWith('repo:'));
+  return repositories.length === 0 || repositories.includes(repository);
+}
+
+/** What tells of a run or an issue is as trusted as who wrote the issue; files at the base commit and what people told are. */
+async function isTrustedPassage(store: RunStore, run: Run, passage: ContextPassage): Promise<boolean> {
+  if (passage.run_id !== null) return isTrustedRun(await store.read(passage.run_id).catch(() => null));
+  if (passage.kind !== 'issue') return true;
+  const number = Number(/#(\d+)$/.exec(passage.id)?.[1]);
+  if (!Number.isInteger(number)) return false;
+  const { forge, owner, repo } = run.request;
+  const [known] = (await store.list({ limit: 1, forge, owner, repo, number })).runs;
+  return known === undefined ? false : isTrustedRun(await store.read(known.run_id).catch(() => null));
+}
+
+function isTrustedRun(run: Run | null): boolean {
+  return run?.issue != null && isTrustedAssociation(run.issue.association);
+}

@@ -1,0 +1,221 @@
+import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
+import type { RelationKind } from '#kit/contracts/context/vocabulary.ts';
+import type { GraphRecord } from '../record/graph-record.ts';
+import { nodeId } from '../record/node-id.ts';
+import { indexText } from '../search/index-text.ts';
+
+/** Writes the nodes and edges of a run: all of them from what was told last, so that writing twice changes nothing. */
+export function putRunGraph(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): void {
+  const run = putEntities(record, plan, outcome);
+  putArtifacts(record, run, plan, outcome);
+  touchFiles(record, run, plan);
+  putReasoning(record, plan, outcome);
+}
+
+function putEntities(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): number {
+  const { repository: name, issue: facts, created_at } = plan;
+  const repository = repositoryNode(record, name, created_at);
+  const issueTitle = `${shortName(name)}#${facts.number} ${facts.title}`;
+  const issue = record.putNode({
+    id: nodeId.issue(name, facts.number),
+    label: 'CoreEntity',
+    kind: 'issue',
+    title: issueTitle,
+    repository: name,
+    properties: {
+      number: facts.number,
+      state: facts.state,
+      author: facts.author,
+      association: facts.association,
+      url: facts.url,
+    },
+    valid_from: created_at,
+  });
+  indexText(record, issue, { title: issueTitle, path: null, body: facts.body });
+
+  const status = outcome?.status ?? plan.status;
+  const title = plan.title ?? `planning of ${issueTitle}`;
+  const run = record.putNode({
+    id: nodeId.run(plan.run_id),
+    label: 'CoreEntity',
+    kind: 'run',
+    title,
+    repository: name,
+    properties: {
+      run_id: plan.run_id,
+      agent: plan.role,
+      status,
+      recovery_branch: plan.recovery_branch,
+      base_commit: plan.base_commit,
+      issue_number: facts.number,
+    },
+    valid_from: created_at,
+  });
+  indexText(record, run, { title, path: null, body: outcome?.summary ?? plan.summary });
+
+  const agent = record.putNode({
+    id: nodeId.agent(plan.role),
+    label: 'CoreEntity',
+    kind: 'agent',
+    title: plan.role,
+    valid_from: created_at,
+  });
+  relate(record, repository, 'has_issue', issue, created_at);
+  relate(record, issue, 'has_run', run, created_at);
+  relate(record, agent, 'has_run', run, created_at);
+  return run;
+}
+
+/** A repository that nobody ingested is known by its name alone. */
+function repositoryNode(record: GraphRecord, name: string, valid_from: string): number {
+  const id = nodeId.repository(name);
+  const known = record.nodeOf(id);
+  if (known !== null) return known;
+  const node = record.putNode({
+    id,
+    label: 'CoreEntity',
+    kind: 'repository',
+    title: name,
+    repository: name,
+    valid_from,
+  });
+  indexText(record, node, { title: name, path: null, body: '' });
+  return node;
+}
+
+function putArtifacts(
+  record: GraphRecord,
+  run: number,
+  plan: PlanRecord,
+  outcome: OutcomeRecord | null,
+): void {
+  for (const { sha256, title } of [...plan.artifacts, ...(outcome?.artifacts ?? [])]) {
+    const artifact = record.putNode({
+      id: nodeId.artifact(sha256),
+      label: 'CoreEntity',
+      kind: 'artifact',
+      title,
+      repository: plan.repository,
+      properties: { sha256 },
+      valid_from: plan.planned_at,
+    });
+    relate(record, run, 'has_artifact', artifact, plan.planned_at);
+  }
+}
+
+function touchFiles(record: GraphRecord, run: number, { repository, files, planned_at }: PlanRecord): void {
+  for (const path of files) {
+    const file = record.nodeOf(nodeId.file(repository, path));
+    if (file !== null) relate(record, run, 'touches', file, planned_at);
+  }
+}
+
+function putReasoning(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): void {
+  const { run_id, repository, issue, planned_at } = plan;
+  const usage = outcome?.usage ?? null;
+  const reasoning = record.putNode({
+    id: nodeId.reasoning(run_id),
+    label: 'ReasoningRun',
+    kind: 'reasoning_run',
+    title: plan.title ?? run_id,
+    repository,
+    properties: {
+      run_id,
+      agent: plan.role,
+      status: outcome?.status ?? plan.status,
+      summary: outcome?.summary ?? plan.summary,
+      planner: plan.planner,
+      model_provider: usage?.provider ?? plan.model?.provider ?? null,
+      model: usage?.model ?? plan.model?.model ?? null,
+      model_tier: usage?.tier ?? plan.model?.tier ?? null,
+      recovery_branch: plan.recovery_branch,
+      dry_run: plan.dry_run,
+      ...outcomeProperties(outcome),
+    },
+    valid_from: plan.created_at,
+  });
+  const task = record.putNode({
+    id: nodeId.task(repository, issue.number),
+    label: 'Task',
+    kind: 'task',
+    title: issue.title,
+    repository,
+    properties: { ...nameParts(repository), number: issue.number, title: issue.title, url: issue.url },
+    valid_from: plan.created_at,
+  });
+  record.putEdge({ from: reasoning, to: task, type: 'PLANS_FOR', valid_from: planned_at });
+  putActions(record, reasoning, plan, outcome);
+}
+
+function outcomeProperties(outcome: OutcomeRecord | null): Record<string, string | number | boolean | null> {
+  if (outcome === null) return {};
+  const { validation, pull_request, usage, errors } = outcome;
+  return {
+    ended_at: outcome.summary === null ? null : outcome.at,
+    validation_passed: validation?.passed ?? null,
+    pull_request: pull_request?.number ?? null,
+    pull_request_url: pull_request?.url ?? null,
+    pull_request_state: pull_request?.state ?? null,
+    checks: pull_request?.checks ?? null,
+    input_tokens: usage?.input_tokens ?? 0,
+    output_tokens: usage?.output_tokens ?? 0,
+    cost: usage === null ? 0 : usage.cost,
+    error: errors[0] === undefined ? null : `${errors[0].code}: ${errors[0].message}`,
+  };
+}
+
+function putActions(
+  record: GraphRecord,
+  reasoning: number,
+  plan: PlanRecord,
+  outcome: OutcomeRecord | null,
+): void {
+  let previous: number | null = null;
+  for (const action of plan.actions.toSorted((a, b) => a.ordinal - b.ordinal)) {
+    const { action_id, ordinal, kind, gate, title, risk, risk_score, dry_run, digest } = action;
+    const now = outcome?.actions.find((candidate) => candidate.action_id === action_id);
+    const node = record.putNode({
+      id: nodeId.action(plan.run_id, action_id),
+      label: 'Action',
+      kind,
+      title,
+      repository: plan.repository,
+      properties: {
+        action_id,
+        run_id: plan.run_id,
+        kind,
+        gate,
+        risk,
+        risk_score,
+        approval: now?.approval ?? 'required',
+        decided_by: now?.decided_by ?? null,
+        reason: now?.reason ?? null,
+        dry_run,
+        ordinal,
+        title,
+        digest,
+        state: now?.state ?? 'pending',
+        outcome: now?.message ?? null,
+        outcome_code: now?.code ?? null,
+      },
+      valid_from: plan.planned_at,
+    });
+    const valid_from = plan.planned_at;
+    record.putEdge({ from: reasoning, to: node, type: 'PROPOSES', ordinal, valid_from });
+    if (previous !== null) record.putEdge({ from: previous, to: node, type: 'NEXT_ACTION', valid_from });
+    previous = node;
+  }
+}
+
+function relate(record: GraphRecord, from: number, kind: RelationKind, to: number, valid_from: string): void {
+  record.putEdge({ from, to, type: 'CORE_RELATION', kind, valid_from });
+}
+
+function nameParts(repository: string): { forge: string; owner: string; repo: string } {
+  const parts = repository.split('/');
+  return { forge: parts.at(-3) ?? '', owner: parts.at(-2) ?? '', repo: parts.at(-1)! };
+}
+
+function shortName(repository: string): string {
+  return repository.split('/').slice(-2).join('/');
+}
