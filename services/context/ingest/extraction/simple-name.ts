@@ -1,0 +1,4 @@
+/** The last part of a qualified name, as its users write it. */
+export function simpleName(name: string): string {
+  return /[^.:#]*$/.exec(name)![0];
+}

@@ -1,0 +1,106 @@
+import { Worker } from 'node:worker_threads';
+import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
+import { CoreError, Failed, Interrupted } from '#kit/errors.ts';
+import { copyOf, errorFrom } from '../record/error-copy.ts';
+import type { Readers } from '../record/readers.ts';
+import type { Writer } from '../record/writer.ts';
+import type { IngestTarget, Progress } from './ingest-repository.ts';
+import type { AccessAnswer, ThreadMessage } from './thread-messages.ts';
+
+export interface Record {
+  readonly writer: Pick<Writer, 'run'>;
+  readonly readers: Pick<Readers, 'ask'>;
+}
+
+export interface IngestOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: ((progress: Progress) => void) | undefined;
+}
+
+/** A parser that breaks takes its thread with it; a repository full of such files is given up. */
+const mostBrokenFiles = 100;
+
+/**
+ * Ingests a repository in a thread of its own, which reads git, parses, and asks here for what it needs of the record. Ended by
+ * `signal` between any two transactions: what is stored is whole, and the next time does the rest.
+ * @throws Interrupted; Failed (`repository_vanished`, `parser_broken`, `thread_ended`); what git and the record throw
+ */
+export async function ingestInThread(
+  target: Omit<IngestTarget, 'plainly'>,
+  record: Record,
+  options: IngestOptions,
+): Promise<RefreshedRepository> {
+  const plainly: string[] = [];
+  for (;;) {
+    try {
+      return await oneThread({ ...target, plainly }, record, options);
+    } catch (error) {
+      const blob = brokenBlob(error);
+      if (blob === null || plainly.includes(blob) || plainly.length >= mostBrokenFiles) throw error;
+      plainly.push(blob);
+    }
+  }
+}
+
+function brokenBlob(error: unknown): string | null {
+  if (!(error instanceof CoreError) || error.code !== 'parser_broken') return null;
+  return typeof error.facts.blob === 'string' ? error.facts.blob : null;
+}
+
+function oneThread(
+  target: IngestTarget,
+  record: Record,
+  options: IngestOptions,
+): Promise<RefreshedRepository> {
+  const { signal, progress } = options;
+  if (signal?.aborted) return Promise.reject(interrupted(target, signal));
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./ingest-thread.ts', import.meta.url), { workerData: target });
+    const end = (settle: () => void): void => {
+      signal?.removeEventListener('abort', abort);
+      settle();
+      worker.terminate();
+    };
+    const abort = (): void => end(() => reject(interrupted(target, signal!)));
+    signal?.addEventListener('abort', abort);
+    worker.on('message', (message: ThreadMessage) => {
+      if (message.type === 'progress') progress?.(message.progress);
+      else if (message.type === 'done') end(() => resolve(message.result));
+      else if (message.type === 'failed') end(() => reject(errorFrom(message.error)));
+      else void answer(record, message).then((reply) => worker.postMessage(reply));
+    });
+    worker.on('error', (error) => end(() => reject(error)));
+    worker.on('exit', (code) => {
+      const { repository } = target;
+      end(() =>
+        reject(new Failed('thread_ended', `the thread that ingested ${repository} ended with ${code}`)),
+      );
+    });
+  });
+}
+
+async function answer(
+  { writer, readers }: Record,
+  message: Extract<ThreadMessage, { id: number }>,
+): Promise<AccessAnswer> {
+  const { id, input } = message;
+  try {
+    const value =
+      message.type === 'ask'
+        ? await readers.ask(message.query, input as never)
+        : await writer.run(message.command, input as never, 'normal');
+    return { id, value };
+  } catch (error) {
+    return { id, error: copyOf(error) };
+  }
+}
+
+function interrupted({ repository }: IngestTarget, signal: AbortSignal): Interrupted {
+  return new Interrupted(
+    'interrupted',
+    `the ingestion of ${repository} was stopped; the next goes on from here`,
+    {
+      cause: signal.reason,
+    },
+  );
+}

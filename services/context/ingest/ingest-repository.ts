@@ -1,0 +1,197 @@
+import { posix } from 'node:path';
+import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
+import { crashPoint } from '#kit/crash-point.ts';
+import { codeOf, Failed, messageOf } from '#kit/errors.ts';
+import { Batches } from './batches.ts';
+import { Extractor, extractorVersion } from './extraction/extractor.ts';
+import type { IngestedFile } from './ingest-queries.ts';
+import { linkRepository } from './linking/link-repository.ts';
+import type { RecordAccess } from './record-access.ts';
+import { readBlobs } from './repository/blobs.ts';
+import { type ListedFile, type Listing, listFiles } from './repository/listing.ts';
+import { isLfsPointer, type Skipped } from './repository/skipped.ts';
+import { stepsOf } from './store-steps.ts';
+import type { StoreStep } from './stored-rows.ts';
+
+export interface IngestTarget {
+  readonly repository: string;
+  /** As a person named it. */
+  readonly path: string;
+  readonly gitDir: string;
+  /** null where there is none yet. */
+  readonly commit: string | null;
+  readonly full: boolean;
+  readonly maxFileBytes: number;
+  readonly historyCommits: number;
+  /** Blobs that broke the parser and are read as text alone. */
+  readonly plainly: readonly string[];
+}
+
+export interface Progress {
+  readonly done: number;
+  /** Files to read in all. */
+  readonly total: number;
+  readonly path: string;
+}
+
+type Counts = Pick<RefreshedRepository, 'files' | 'symbols' | 'edges'> & { readonly skipped: Skipped };
+
+/**
+ * Brings the record up to a commit of a repository. Each transaction leaves the record whole: a file's row says which content it
+ * holds only when all of that is stored, and the repository's row says so last of all. So whatever cuts this off, the next time does
+ * what is left.
+ */
+export async function ingestRepository(
+  target: IngestTarget,
+  access: RecordAccess,
+  progress: (progress: Progress) => void,
+): Promise<RefreshedRepository> {
+  const started = performance.now();
+  const { repository, path, commit } = target;
+  const unchanged = target.full ? null : await totalsOf(target, access);
+  const took = () => Math.round(performance.now() - started);
+  if (unchanged !== null) {
+    const { files } = unchanged;
+    return { repository, commit, read: 0, closed: 0, unchanged: files, ...unchanged, took_ms: took() };
+  }
+  const at = new Date().toISOString();
+  await access.write('beginIngestion', { repository, path, at });
+  const listing = await listFiles(target.gitDir, commit, target.maxFileBytes);
+  const known = await knownFiles(target, access);
+  const closed = await closeGone(target, listing, known, at, access);
+  const read = await readChanged(target, listing, known, at, access, progress);
+  await closeEmptyFolders(target, at, access);
+  await linkRepository(target, at, access);
+  crashPoint('ingest_before_finish');
+  const stored = await access.ask('ingestedFiles', { repository });
+  const counts = await countsOf(repository, listing, stored, read.lost, access);
+  const basis = basisOf(target);
+  await access.write('finishIngestion', { repository, at, basis, commit, totals: JSON.stringify(counts) });
+  return {
+    ...{ repository, commit, read: read.read, unchanged: counts.files - read.read, closed },
+    ...counts,
+    took_ms: took(),
+  };
+}
+
+function basisOf({ commit, maxFileBytes, historyCommits }: IngestTarget): string {
+  return `${commit ?? 'empty'} ${extractorVersion} ${maxFileBytes} ${historyCommits}`;
+}
+
+/** What the last ingestion counted, if it was of this commit and came to its end. */
+async function totalsOf(target: IngestTarget, access: RecordAccess): Promise<Counts | null> {
+  const rows = await access.ask('ingestedRepositories', null);
+  const row = rows.find(({ repository }) => repository === target.repository);
+  return row?.basis === basisOf(target) && row.totals !== null ? (JSON.parse(row.totals) as Counts) : null;
+}
+
+async function knownFiles(
+  { repository }: IngestTarget,
+  access: RecordAccess,
+): Promise<ReadonlyMap<string, IngestedFile>> {
+  const files = await access.ask('ingestedFiles', { repository });
+  return new Map(files.map((file) => [file.path, file]));
+}
+
+/** Each of these transactions closes all that is in so many files. */
+const filesOfClosing = 8;
+
+async function closeGone(
+  { repository }: IngestTarget,
+  { files, unreadable }: Listing,
+  known: ReadonlyMap<string, IngestedFile>,
+  at: string,
+  access: RecordAccess,
+): Promise<number> {
+  const present = new Set([...files.map(({ path }) => path), ...unreadable]);
+  const gone = [...known.values()].filter(({ path }) => !present.has(path));
+  for (let from = 0; from < gone.length; from += filesOfClosing) {
+    const paths = gone.slice(from, from + filesOfClosing).map(({ path }) => path);
+    await access.write('closeFiles', { repository, at, paths });
+    crashPoint('ingest_between_closings');
+  }
+  return gone.filter(({ skipped }) => skipped === null).length;
+}
+
+async function readChanged(
+  target: IngestTarget,
+  { files }: Listing,
+  known: ReadonlyMap<string, IngestedFile>,
+  at: string,
+  access: RecordAccess,
+  progress: (progress: Progress) => void,
+): Promise<{ read: number; lost: number }> {
+  const { repository, gitDir, commit, full } = target;
+  const changed = files.filter((file) => full || known.get(file.path)?.source !== sourceOf(file));
+  const counts = { read: 0, lost: 0 };
+  if (commit === null || changed.length === 0) return counts;
+  const extractor = new Extractor();
+  const batches = new Batches(async (steps) => {
+    await access.write('storeSteps', { repository, at, steps });
+    crashPoint('ingest_between_batches');
+  });
+  let done = 0;
+  for await (const { file, bytes } of readBlobs(gitDir, commit, changed)) {
+    const steps = bytes === null ? null : await readFile(target, extractor, file, bytes);
+    if (steps === null) counts.lost++;
+    else await batches.add(steps);
+    if (steps?.[0]?.step === 'file') counts.read++;
+    progress({ done: ++done, total: changed.length, path: file.path });
+  }
+  await batches.end();
+  return counts;
+}
+
+async function readFile(
+  { repository, plainly }: IngestTarget,
+  extractor: Extractor,
+  file: ListedFile,
+  bytes: Buffer,
+): Promise<StoreStep[]> {
+  const { path, blob, size } = file;
+  const source = sourceOf(file);
+  if (isLfsPointer(bytes)) return [{ step: 'skipped', path, source, reason: 'lfs' }];
+  try {
+    const extraction = await extractor.extract(path, bytes, plainly.includes(blob));
+    if (extraction === null) return [{ step: 'skipped', path, source, reason: 'binary' }];
+    return stepsOf(repository, { path, source, size }, extraction);
+  } catch (cause) {
+    const code = codeOf(cause) === 'parser_broken' ? 'parser_broken' : 'file_not_read';
+    throw new Failed(code, `${path}: ${messageOf(cause)}`, { cause, facts: { blob } });
+  }
+}
+
+/** Which content a row holds, by the reader that read it. */
+function sourceOf({ blob }: ListedFile): string {
+  return `${extractorVersion} ${blob}`;
+}
+
+async function closeEmptyFolders(
+  { repository }: IngestTarget,
+  at: string,
+  access: RecordAccess,
+): Promise<void> {
+  const open = await access.ask('openDirectories', { repository });
+  if (open.length === 0) return;
+  const stored = await access.ask('ingestedFiles', { repository });
+  const used = new Set<string>();
+  for (const { path, skipped } of stored) {
+    let folder = skipped === null ? posix.dirname(path) : '.';
+    for (; folder !== '.' && !used.has(folder); folder = posix.dirname(folder)) used.add(folder);
+  }
+  const paths = open.filter((path) => !used.has(path));
+  if (paths.length > 0) await access.write('closeDirectories', { repository, at, paths });
+}
+
+async function countsOf(
+  repository: string,
+  listing: Listing,
+  stored: readonly IngestedFile[],
+  lost: number,
+  access: RecordAccess,
+): Promise<Counts> {
+  const skipped = { ...listing.skipped, unreadable: listing.skipped.unreadable + lost };
+  for (const file of stored) if (file.skipped !== null) skipped[file.skipped]++;
+  const files = stored.filter((file) => file.skipped === null && file.source !== null).length;
+  return { files, skipped, ...(await access.ask('ingestedTotals', { repository })) };
+}

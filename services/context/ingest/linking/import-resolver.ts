@@ -1,0 +1,41 @@
+import { posix } from 'node:path';
+import { familyOf, type LanguageName } from '../extraction/languages.ts';
+import type { Definitions } from './facts.ts';
+import { resolveGo, resolveInclude, resolveJavascript, resolvePhp } from './import-rules.ts';
+import { resolveDotted, resolvePython, resolveRuby, resolveRust } from './import-rules-dotted.ts';
+import type { Places } from './places.ts';
+
+/** What an import may lead to: paths of files, or of a folder where the language imports folders. */
+export type ImportRule = (places: Places, from: string, module: string) => readonly string[];
+
+const rules: Readonly<Record<string, ImportRule>> = {
+  javascript: resolveJavascript,
+  python: resolvePython,
+  go: resolveGo,
+  rust: resolveRust,
+  java: (places, _from, module) => resolveDotted(places, module, '.java'),
+  cpp: resolveInclude,
+  ruby: resolveRuby,
+  php: resolvePhp,
+};
+
+/** The files and folders of the repository that a file imports; what comes from elsewhere leads nowhere. */
+export function resolveImports(
+  places: Places,
+  from: string,
+  language: LanguageName,
+  modules: readonly string[],
+): Set<string> {
+  const rule = rules[familyOf(language)];
+  const found = new Set(rule === undefined ? [] : modules.flatMap((module) => rule(places, from, module)));
+  found.delete(from);
+  return found;
+}
+
+/** Collects what import rules need to know of the other files. */
+export function rememberModule(places: Places, path: string, { module }: Definitions): void {
+  if (module === null) return;
+  const folder = posix.dirname(path);
+  if (posix.basename(path) === 'go.mod') places.goModules.push({ folder, name: module.name! });
+  else places.packages.set(folder, module);
+}

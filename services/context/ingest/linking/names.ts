@@ -1,0 +1,98 @@
+import { familyOf } from '../extraction/languages.ts';
+import { simpleName } from '../extraction/simple-name.ts';
+import type { Definitions } from './facts.ts';
+
+export interface NamedSymbol {
+  readonly id: string;
+  readonly path: string;
+  readonly name: string;
+  readonly isMember: boolean;
+}
+
+/** More of the same name say nothing about which one is meant. */
+const mostOfName = 3;
+/** A symbol that everybody uses connects everybody with everybody. */
+const mostUsers = 200;
+const mostOfPart = 25;
+
+/** The symbols of a repository by name, to find which one a use means. */
+export class Names {
+  readonly #byName = new Map<string, NamedSymbol[]>();
+  readonly #users = new Map<string, number>();
+
+  add(path: string, { language, symbols }: Definitions): void {
+    const family = familyOf(language);
+    for (const { name, sort, id } of symbols) {
+      const simple = simpleName(name);
+      const isMember = simple !== name || sort === 'method';
+      const key = `${family} ${simple}`;
+      const same = this.#byName.get(key);
+      const symbol = { id, path, name, isMember };
+      if (same === undefined) this.#byName.set(key, [symbol]);
+      else same.push(symbol);
+    }
+  }
+
+  /**
+   * The symbols that the names stand for: of the file itself, else of what it imports, else, for a name that says enough, of
+   * anywhere if few have it.
+   * @returns ids with how sure each is, 0 to 1
+   */
+  uses(
+    { of, names }: { readonly of: string; readonly names: readonly string[] },
+    from: { readonly path: string; readonly family: string; readonly imported: (path: string) => boolean },
+  ): Map<string, number> {
+    const found = names.flatMap((name) => {
+      const all = this.#byName.get(`${from.family} ${name}`) ?? [];
+      const meant = this.#meant(all, name, from);
+      return meant.length > mostOfName ? [] : meant.map(({ id }) => ({ id, weight: 1 / meant.length }));
+    });
+    const kept = new Map<string, number>();
+    for (const { id, weight } of found.sort((a, b) => b.weight - a.weight)) {
+      if (kept.size >= mostOfPart) break;
+      if (id === of || kept.has(id) || !this.#hasRoom(id)) continue;
+      kept.set(id, Math.round(weight * 100) / 100);
+    }
+    return kept;
+  }
+
+  /** By a name that somebody wrote in a text: qualified in any language's way, or simple; at most two have it. */
+  mentioned(text: string): NamedSymbol[] {
+    const parts = text.split(/::|[.#]|->/);
+    const simple = parts.at(-1)!;
+    if (!/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(simple)) return [];
+    if (parts.length === 1 && !saysEnough(simple)) return [];
+    const families = ['javascript', 'python', 'go', 'rust', 'java', 'cpp', 'csharp', 'ruby', 'php'];
+    const all = families.flatMap((family) => this.#byName.get(`${family} ${simple}`) ?? []);
+    const qualified = parts.join('.');
+    const meant =
+      parts.length === 1
+        ? all
+        : all.filter(({ name }) => `.${name.replaceAll('::', '.')}`.endsWith(`.${qualified}`));
+    return meant.length <= 2 ? meant : [];
+  }
+
+  #meant(
+    all: readonly NamedSymbol[],
+    name: string,
+    { path, imported }: { readonly path: string; readonly imported: (path: string) => boolean },
+  ): readonly NamedSymbol[] {
+    const own = all.filter((symbol) => symbol.path === path);
+    if (own.length > 0) return own;
+    const near = all.filter((symbol) => imported(symbol.path));
+    if (near.length > 0)
+      return near.some(({ isMember }) => !isMember) ? near.filter(({ isMember }) => !isMember) : near;
+    return saysEnough(name) ? all : [];
+  }
+
+  #hasRoom(id: string): boolean {
+    const users = (this.#users.get(id) ?? 0) + 1;
+    this.#users.set(id, users);
+    return users <= mostUsers;
+  }
+}
+
+/** Whether a name is more than one word, or a long one: `text` and `name` are in every file, meaning something else. */
+function saysEnough(name: string): boolean {
+  return name.length >= 10 || /[a-z0-9][A-Z]|[A-Za-z]_[A-Za-z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{4,}/.test(name);
+}

@@ -1,0 +1,53 @@
+import { realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { git, gitText } from '#kit/git/git.ts';
+import { resolve } from '#kit/git/tree.ts';
+
+/**
+ * The git directory of a folder that is a work tree or a bare repository; a folder within a work tree is not one.
+ * @throws NotFound (`repository_not_found`), InvalidInput (`not_a_repository`)
+ */
+export async function gitDirOf(path: string): Promise<string> {
+  const folder = await realpath(path).catch(() => null);
+  if (folder === null || !(await stat(folder)).isDirectory()) {
+    throw new NotFound('repository_not_found', `there is no folder '${path}'`);
+  }
+  const found = await git(['rev-parse', '--absolute-git-dir'], {
+    cwd: folder,
+    env: { GIT_CEILING_DIRECTORIES: dirname(folder) },
+    accept: [128],
+  });
+  if (found.exitCode === 0) return found.stdout.toString('utf8').trimEnd();
+  throw new InvalidInput(
+    'not_a_repository',
+    `'${path}' is no git repository: neither a work tree nor a bare one`,
+    {
+      hint: 'name the folder that holds .git',
+    },
+  );
+}
+
+/**
+ * The commit to read: the given one, else `HEAD`'s; null where there is no commit yet.
+ * @throws NotFound (`commit_not_found`)
+ */
+export async function commitOf(gitDir: string, wanted: string | undefined): Promise<string | null> {
+  const commit = await resolve(gitDir, `${wanted ?? 'HEAD'}^{commit}`);
+  if (commit !== null || wanted === undefined) return commit;
+  throw new NotFound('commit_not_found', `there is no commit '${wanted}' in ${gitDir}`);
+}
+
+/** The last two parts of the address of `origin`; null where there is none that gives a name. */
+export async function nameByOrigin(gitDir: string): Promise<string | null> {
+  const { exitCode } = await git(['config', '--get', 'remote.origin.url'], { gitDir, accept: [1] });
+  if (exitCode !== 0) return null;
+  const url = await gitText(['config', '--get', 'remote.origin.url'], { gitDir });
+  const parts = url
+    .replace(/[?#].*$/, '')
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '')
+    .split(/[/:\\]/);
+  const name = parts.slice(-2).join('/');
+  return parts.length > 1 && !name.includes('@') ? name : null;
+}
