@@ -18,7 +18,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   const repeated = key === null ? null : sightingOf(record, key);
   if (repeated !== null) {
     if (repeated.digest === digest)
-      return replyOf(repeated.row, { created: repeated.first === 1, masked }, []);
+      return replyOf(repeated.row, { created: false, duplicate: repeated.first === 0, masked }, []);
     throw new Conflict(
       'memory_key_taken',
       `key ${JSON.stringify(key)} is that of ${repeated.row.id}, recorded with digest ${repeated.digest}; this one has ${digest}`,
@@ -36,7 +36,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
       first: 0,
       exact: duplicate.exact ? 1 : 0,
     });
-    return replyOf(duplicate.row, { created: false, masked }, []);
+    return replyOf(duplicate.row, { created: false, duplicate: true, masked }, []);
   }
   const row = storeMemory(
     record,
@@ -45,7 +45,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   noteSighting(record, row, { ...prepared, seen_at: now, first: 1, exact: 1 });
   rememberBands(record, row.memory, memory);
   const closed = placeFact(record, row);
-  return replyOf(memoryRow(record.db, row.memory), { created: true, masked }, closed);
+  return replyOf(memoryRow(record.db, row.memory), { created: true, duplicate: false, masked }, closed);
 }
 
 function rememberedFrom(recording: Recording, now: string): Remembered {
@@ -93,15 +93,21 @@ function noteSighting(record: GraphRecord, row: MemoryRow, sighting: Sighting): 
     .run(row.memory, recording.source, key, digest, seen_at, first, exact);
 }
 
+interface Telling {
+  readonly created: boolean;
+  readonly duplicate: boolean;
+  readonly masked: number;
+}
+
 function replyOf(
   row: MemoryRow,
-  { created, masked }: { readonly created: boolean; readonly masked: number },
+  { created, duplicate, masked }: Telling,
   closed: readonly string[],
 ): RecordReply {
   return {
     id: row.id,
     created,
-    duplicate_of: created ? null : row.id,
+    duplicate_of: duplicate ? row.id : null,
     closed: [...closed],
     valid_from: row.valid_from,
     valid_to: row.valid_to === noEnd ? null : row.valid_to,

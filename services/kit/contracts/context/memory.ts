@@ -12,6 +12,11 @@ import {
 import { Limit, QueryText, Source } from './common.ts';
 import { memoryLayers } from './vocabulary.ts';
 
+/** A codec's type as a caller writes it: what may be undefined may be left out. */
+type Written<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? never : K]: T[K];
+};
+
 export const longestContent = 100_000;
 
 export const MemoryLayer = oneOf(memoryLayers);
@@ -91,7 +96,7 @@ export const RecordRequest = t.strict({
   /** Of a procedural memory. */
   steps: optional(nullable(Steps)),
 });
-export type RecordRequest = t.TypeOf<typeof RecordRequest>;
+export type RecordRequest = Written<t.TypeOf<typeof RecordRequest>>;
 
 export const RecordReply = t.strict({
   id: t.string,
@@ -127,7 +132,7 @@ export const LookupRequest = t.strict({
   as_of: optional(nullable(Timestamp)),
   session: optional(nullable(Name)),
 });
-export type LookupRequest = t.TypeOf<typeof LookupRequest>;
+export type LookupRequest = Written<t.TypeOf<typeof LookupRequest>>;
 
 const facts = {
   id: t.string,
@@ -196,7 +201,7 @@ export const OutcomeRequest = t.strict({
   /** The run in which; said twice of one run, the later holds. */
   run: optional(nullable(Name)),
 });
-export type OutcomeRequest = t.TypeOf<typeof OutcomeRequest>;
+export type OutcomeRequest = Written<t.TypeOf<typeof OutcomeRequest>>;
 
 export const OutcomeReply = t.strict({ id: t.string, worked: t.number, failed: t.number });
 export type OutcomeReply = t.TypeOf<typeof OutcomeReply>;
@@ -208,7 +213,7 @@ export const ForgetRequest = t.strict({
   /** Kept with what was forgotten; without its content. */
   reason: optional(nullable(Name)),
 });
-export type ForgetRequest = t.TypeOf<typeof ForgetRequest>;
+export type ForgetRequest = Written<t.TypeOf<typeof ForgetRequest>>;
 
 export const ForgetReply = t.strict({
   /** Memories that are gone for good. */

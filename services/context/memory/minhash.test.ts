@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { bandsOf, signatureOf } from './minhash.ts';
+import { jaccard, normalised, trigrams } from './normalise.ts';
+
+const words = fc.array(fc.string({ minLength: 1, maxLength: 8 }), { minLength: 30, maxLength: 60 });
+
+describe('MinHash', () => {
+  it('gives equal sets equal signatures, in whatever order they come', () => {
+    fc.assert(
+      fc.property(words, (grams) => {
+        expect(signatureOf(grams)).to.deep.equal(signatureOf(grams.toReversed()));
+      }),
+    );
+  });
+
+  it('agrees in about as many rows as the sets have in common', () => {
+    const errors: number[] = [];
+    for (let common = 10; common <= 190; common += 5) {
+      const a = Array.from({ length: 200 }, (_, n) => `gram ${common} ${n}`);
+      const b = a.map((gram, n) => (n < common ? gram : `other ${gram}`));
+      const [x, y] = [signatureOf(a), signatureOf(b)];
+      const agreeing = x.filter((value, n) => value === y[n]).length / x.length;
+      errors.push(agreeing - jaccard(new Set(a), new Set(b)));
+    }
+    // Of 96 rows the standard error of one estimate is at most 0.051.
+    expect(Math.max(...errors.map(Math.abs))).to.be.below(0.17);
+    expect(Math.abs(errors.reduce((sum, error) => sum + error, 0) / errors.length)).to.be.below(0.03);
+  });
+
+  it('brings texts with a Jaccard index of 0.9 together, and keeps different ones apart', () => {
+    let met = 0;
+    let strangers = 0;
+    const rounds = 300;
+    for (let round = 0; round < rounds; round++) {
+      const a = Array.from({ length: 100 }, (_, n) => `${round} ${n}`);
+      const near = a.map((gram, n) => (n < 5 ? `${gram} changed` : gram));
+      const half = a.map((gram, n) => (n < 50 ? `${gram} changed` : gram));
+      const bands = new Set(bandsOf(signatureOf(a), ''));
+      if (bandsOf(signatureOf(near), '').some((band) => bands.has(band))) met++;
+      if (bandsOf(signatureOf(half), '').some((band) => bands.has(band))) strangers++;
+    }
+    expect(met / rounds).to.be.at.least(0.98);
+    expect(strangers / rounds).to.be.below(0.1);
+  });
+
+  it('never brings different scopes together', () => {
+    const signature = signatureOf(trigrams('the same text'));
+    const bands = new Set(bandsOf(signature, 'semantic'));
+    expect(bandsOf(signature, 'episodic').filter((band) => bands.has(band))).to.deep.equal([]);
+  });
+});
+
+describe('Normalised texts', () => {
+  it('do not change when they are normalised again', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        const once = normalised(text);
+        expect(normalised(once)).to.equal(once);
+      }),
+    );
+  });
+
+  it('have the same 3-grams in any case, with any spaces and punctuation', () => {
+    expect(normalised('  The  RELEASE\tis “ready”. ')).to.equal(normalised('the release is ready'));
+  });
+
+  it('are measured from 0 to 1, the same both ways', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (a, b) => {
+        const [x, y] = [trigrams(a), trigrams(b)];
+        expect(jaccard(x, y)).to.equal(jaccard(y, x)).and.to.be.within(0, 1);
+        expect(jaccard(x, x)).to.equal(1);
+      }),
+    );
+  });
+});

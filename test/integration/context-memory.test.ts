@@ -1,0 +1,397 @@
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { OutcomeRequest, RecordRequest } from '#kit/contracts/context/memory.ts';
+import { decode } from '#kit/decode.ts';
+import { type MemoryPlace, openMemory } from './context-memory.place.ts';
+
+describe('The memory', () => {
+  let place: MemoryPlace;
+
+  beforeEach(() => {
+    place = openMemory();
+  });
+
+  afterEach(() => place.close());
+
+  async function rejected(
+    promise: Promise<unknown>,
+  ): Promise<Error & { code: string; status: number; errors: { pointer: string }[] }> {
+    return promise.then(
+      () => expect.fail('it was accepted'),
+      (error) => error,
+    );
+  }
+
+  function entities(...ids: string[]): void {
+    const db = new DatabaseSync(place.record.path);
+    for (const id of ids) {
+      const [kind, repository = null, path = null] = id.split(':');
+      db.prepare(
+        `INSERT INTO nodes (id, label, kind, repository, title, path, valid_from, changed)
+         VALUES (?, 'CoreEntity', ?, ?, ?, ?, '2020-01-01T00:00:00.000Z', 0)`,
+      ).run(id, kind === 'repo' ? 'repository' : kind!, repository, id, path);
+    }
+    db.close();
+  }
+
+  function rows(sql: string): Record<string, unknown>[] {
+    const db = new DatabaseSync(place.record.path, { readOnly: true });
+    const found = db
+      .prepare(sql)
+      .all()
+      .map((row) => ({ ...row }));
+    db.close();
+    return found;
+  }
+
+  describe('recording', () => {
+    it('changes nothing when the same key and body come again, in any order and number', async () => {
+      const request = {
+        layer: 'semantic',
+        content: 'Tags are signed.',
+        key: 'k1',
+        about: [],
+        confidence: 0.5,
+      };
+      const replies = await Promise.all(Array.from({ length: 20 }, () => place.tell(request)));
+      expect(new Set(replies.map(({ id }) => id)).size).to.equal(1);
+      expect(replies.filter(({ created }) => created)).to.have.length(1);
+      expect(await place.lines()).to.have.length(1);
+    });
+
+    it('refuses a key with another content and names both digests', async () => {
+      await place.tell({ layer: 'semantic', content: 'Tags are signed.', key: 'k1' });
+      const error = await rejected(
+        place.tell({ layer: 'semantic', content: 'Tags are not signed.', key: 'k1' }),
+      );
+      expect(error).to.include({ code: 'memory_key_taken', status: 409 });
+      expect(error.message).to.match(/recorded with digest [0-9a-f]{64}; this one has [0-9a-f]{64}$/);
+    });
+
+    it('answers a key that came with a duplicate as it did before', async () => {
+      const first = await place.tell({ layer: 'semantic', content: 'Tags are signed.' });
+      const again = { layer: 'semantic', content: 'tags are signed', key: 'k2' };
+      const second = await place.tell(again);
+      expect(second).to.include({ id: first.id, created: false, duplicate_of: first.id });
+      expect(await place.tell(again)).to.deep.equal(second);
+    });
+
+    it('stores a near-duplicate once and keeps who said it', async () => {
+      const text =
+        'The integration tests need a running Gitea, which the fixtures start on a free port of their own.';
+      const first = await place.tell({ layer: 'semantic', content: text, source: 'mira' });
+      const second = await place.tell({
+        layer: 'semantic',
+        content: text.replace('running', 'runing'),
+        source: 'jo',
+      });
+      expect(second).to.include({ id: first.id, created: false, duplicate_of: first.id });
+      const [line] = await place.lines();
+      expect(JSON.parse(line!).sightings.map(({ source }: { source: string }) => source)).to.deep.equal([
+        'mira',
+        'jo',
+      ]);
+    });
+
+    it('keeps texts apart that differ in a number or a negation, in their layer or in what they are about', async () => {
+      entities('repo:demo/a', 'repo:demo/b');
+      const text =
+        'A build of the whole project on the small machine takes 12 minutes and must be repeated after a crash.';
+      const told = [
+        { layer: 'semantic', content: text },
+        { layer: 'semantic', content: text.replace('12', '13') },
+        { layer: 'semantic', content: text.replace('must be', 'must not be') },
+        { layer: 'procedural', content: text },
+        { layer: 'semantic', content: text, about: ['repo:demo/a'] },
+        { layer: 'semantic', content: text, about: ['repo:demo/b', 'repo:demo/a'] },
+      ];
+      for (const request of told) expect(await place.tell(request)).to.include({ created: true });
+      const same = await place.tell({
+        layer: 'semantic',
+        content: text,
+        about: ['repo:demo/a', 'repo:demo/b'],
+      });
+      expect(same.created).to.equal(false);
+      expect(await place.lines()).to.have.length(told.length);
+    });
+
+    it('finds an exact duplicate among many, whatever the text', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }), async (text) => {
+          const request = { layer: 'semantic', content: `memory ${text}` };
+          if (!RecordRequest.is(request)) return;
+          const first = await place.tell(request);
+          const second = await place.tell({ ...request, content: `  ${request.content}\n` });
+          expect(second).to.include({ id: first.id, created: false });
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    it('puts the turns of a session in order and refuses two in one place', async () => {
+      const turn = (content: string, more = {}) =>
+        place.tell({ layer: 'episodic', session: 's', content, ...more });
+      expect(await turn('Hello', { speaker: 'mira' })).to.include({ seq: 1, created: true });
+      expect(await turn('ok', { speaker: 'core' })).to.include({ seq: 2 });
+      expect(await turn('ok', { speaker: 'mira' })).to.include({ seq: 3, created: true });
+      expect(await turn('ok', { speaker: 'mira' })).to.include({ seq: 3, created: false });
+      expect(await turn('ok', { speaker: 'mira', seq: 9 })).to.include({ seq: 9, created: true });
+      expect(await turn('OK.', { speaker: 'mira', seq: 9 })).to.include({ seq: 9, created: false });
+      const error = await rejected(turn('something else', { seq: 9 }));
+      expect(error).to.include({ code: 'memory_place_taken', status: 409 });
+    });
+
+    it('names an unknown entity and those near to it', async () => {
+      entities(
+        'repo:local/demo/hello',
+        'file:local/demo/hello:src/greet.js',
+        'file:local/demo/hello:src/main.js',
+      );
+      const one = await rejected(
+        place.tell({ layer: 'semantic', content: 'x', about: ['repo:local/demo/helo'] }),
+      );
+      expect(one).to.include({ code: 'entity_unknown', status: 422 });
+      expect(one.message).to.contain('"repo:local/demo/helo"').and.to.contain('repo:local/demo/hello');
+      const two = await rejected(place.tell({ layer: 'semantic', content: 'x', about: ['src/greet.js'] }));
+      expect(two.message).to.contain('file:local/demo/hello:src/greet.js').and.not.to.contain('main.js');
+      expect(two.errors[0]).to.include({ pointer: '/about/0' });
+      const { id } = await place.tell({ layer: 'semantic', content: 'x' });
+      const three = await rejected(place.tell({ layer: 'semantic', content: 'y', about: [id] }));
+      expect(three).to.include({ code: 'invalid_input', status: 400 });
+    });
+
+    it('makes a Memory node with ABOUT edges, which the change sequence shows', async () => {
+      entities('repo:local/demo/hello');
+      const { id } = await place.tell({
+        layer: 'semantic',
+        content: 'The default branch is main.\nSince 2020.',
+        kind: 'note',
+        about: ['repo:local/demo/hello', 'repo:local/demo/hello'],
+        confidence: 0.75,
+        source: 'mira',
+      });
+      const [node] = rows(`SELECT * FROM nodes WHERE id = '${id}'`);
+      expect(node).to.include({
+        label: 'Memory',
+        kind: 'note',
+        title: 'The default branch is main.',
+        valid_to: null,
+      });
+      expect(JSON.parse(String(node!.properties))).to.include({
+        layer: 'semantic',
+        confidence: 0.75,
+        source: 'mira',
+      });
+      expect(Number(node!.changed)).to.be.greaterThan(0);
+      const edges = rows(
+        'SELECT f.id AS a, e.type, t.id AS b FROM edges e JOIN nodes f ON f.node = from_node JOIN nodes t ON t.node = to_node',
+      );
+      expect(edges).to.deep.equal([{ a: id, type: 'ABOUT', b: 'repo:local/demo/hello' }]);
+    });
+
+    it('masks secrets and says so', async () => {
+      const secret = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`;
+      const { masked, id } = await place.tell({
+        layer: 'semantic',
+        content: `The token is ${secret}, keep it.`,
+      });
+      expect(masked).to.equal(1);
+      expect((await place.memory.read(id)).content).not.to.contain(secret);
+    });
+
+    const refused: [string, Record<string, unknown>, string][] = [
+      ['a wrong layer', { layer: 'short-term', content: 'x' }, '/layer'],
+      ['a missing layer', { content: 'x' }, '/layer'],
+      ['an empty content', { layer: 'semantic', content: ' \n' }, '/content'],
+      ['too long a content', { layer: 'semantic', content: 'x'.repeat(100_001) }, '/content'],
+      ['NUL', { layer: 'semantic', content: 'a\0b' }, '/content'],
+      ['a lone surrogate', { layer: 'semantic', content: 'a\ud800b' }, '/content'],
+      ['a lone surrogate in a name', { layer: 'semantic', content: 'x', source: '\udc00' }, '/source'],
+      ['a confidence beyond 1', { layer: 'semantic', content: 'x', confidence: 1.1 }, '/confidence'],
+      [
+        'a confidence that is NaN',
+        { layer: 'semantic', content: 'x', confidence: Number.NaN },
+        '/confidence',
+      ],
+      ['a place between places', { layer: 'episodic', content: 'x', session: 's', seq: 1.5 }, '/seq'],
+      ['a place without a session', { layer: 'episodic', content: 'x', seq: 1 }, '/seq'],
+      ['steps of a fact', { layer: 'semantic', content: 'x', steps: ['y'] }, '/steps'],
+      ['a predicate of nobody', { layer: 'semantic', content: 'x', predicate: 'is' }, '/predicate'],
+      ['a time that is none', { layer: 'semantic', content: 'x', valid_from: 'yesterday' }, '/valid_from'],
+      [
+        'an end before the beginning',
+        {
+          layer: 'semantic',
+          content: 'x',
+          valid_from: '2026-02-01T00:00:00Z',
+          valid_to: '2026-01-01T00:00:00Z',
+        },
+        '/valid_to',
+      ],
+      [
+        'entities without end',
+        { layer: 'semantic', content: 'x', about: Array.from({ length: 101 }, (_, n) => `e${n}`) },
+        '/about',
+      ],
+    ];
+    for (const [what, request, pointer] of refused) {
+      it(`refuses ${what}, with its place`, async () => {
+        const error = await rejected(place.tell(request));
+        expect(error).to.include({ code: 'invalid_input', status: 400 });
+        expect(error.errors.map((one) => one.pointer)).to.include(pointer);
+        expect(await place.lines()).to.deep.equal([]);
+      });
+    }
+
+    it('takes the longest content, and gives it back as it was', async () => {
+      const content = 'ä€😀 \r\n'.repeat(20_000).slice(0, 99_999).toWellFormed();
+      const { id } = await place.tell({ layer: 'semantic', content });
+      expect((await place.memory.read(id)).content).to.equal(content);
+    });
+  });
+
+  describe('of facts', () => {
+    const day = (n: number) => new Date(Date.UTC(2026, 0, n)).toISOString();
+    const fact = (content: string, from: number, more: Record<string, unknown> = {}) => ({
+      layer: 'semantic',
+      subject: 'Release',
+      predicate: 'is run by',
+      content,
+      valid_from: day(from),
+      ...more,
+    });
+    const holdsAt = async (n: number) => place.texts('release', { as_of: day(n) });
+
+    it('closes the older with the newer', async () => {
+      const first = await place.tell(fact('Mira runs the release', 1));
+      const second = await place.tell({
+        ...fact('Jo runs the release', 10),
+        subject: ' RELEASE',
+        predicate: 'Is  run by',
+      });
+      expect(second.closed).to.deep.equal([first.id]);
+      expect(await holdsAt(5)).to.deep.equal(['Mira runs the release']);
+      expect(await holdsAt(10)).to.deep.equal(['Jo runs the release']);
+      expect(await place.texts('release')).to.deep.equal(['Jo runs the release']);
+      expect(rows(`SELECT valid_to FROM nodes WHERE id = '${first.id}'`)).to.deep.equal([
+        { valid_to: day(10) },
+      ]);
+    });
+
+    it('remembers what holds again after it did not', async () => {
+      await place.tell(fact('Mira runs the release', 1));
+      await place.tell(fact('Jo runs the release', 5));
+      expect(await place.tell(fact('Mira runs the release', 9))).to.include({ created: true });
+      expect(await place.texts('release')).to.deep.equal(['Mira runs the release']);
+      expect(await place.tell(fact('mira runs the release!', 12))).to.include({ created: false });
+    });
+
+    it('tells numbers apart that differ in one digit', async () => {
+      const text = 'The maximal number of connections that the database of the service accepts is 100';
+      await place.tell(fact(text, 1));
+      expect(await place.tell(fact(text.replace('100', '101'), 2))).to.include({ created: true });
+    });
+
+    it('has the same history in whatever order it is told', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.uniqueArray(
+            fc.record({
+              from: fc.integer({ min: 1, max: 60 }),
+              to: fc.option(fc.integer({ min: 1, max: 20 })),
+            }),
+            {
+              selector: ({ from }) => from,
+              minLength: 2,
+              maxLength: 6,
+            },
+          ),
+          fc.integer(),
+          fc.string({ minLength: 8, maxLength: 8 }),
+          async (facts, seed, name) => {
+            const tell = async (subject: string, order: typeof facts) => {
+              for (const { from, to } of order)
+                await place.tell(
+                  fact(`number ${from}`, from, {
+                    subject,
+                    ...(to === null ? {} : { valid_to: day(from + to) }),
+                  }),
+                );
+              return rows(
+                `SELECT content, valid_from, valid_to FROM memories WHERE subject = '${subject}' ORDER BY valid_from`,
+              );
+            };
+            const id = `${Buffer.from(name).toString('hex')}${seed}`;
+            const forwards = await tell(
+              `f${id}`,
+              facts.toSorted((a, b) => a.from - b.from),
+            );
+            const anyhow = await tell(`a${id}`, facts);
+            expect(anyhow).to.deep.equal(forwards);
+          },
+        ),
+        { numRuns: 40 },
+      );
+    });
+
+    it('leaves facts about other entities alone', async () => {
+      entities('repo:demo/a', 'repo:demo/b');
+      await place.tell(fact('main', 1, { about: ['repo:demo/a'] }));
+      expect(await place.tell(fact('trunk', 2, { about: ['repo:demo/b'] }))).to.include({ valid_to: null });
+      const third = await place.tell(fact('develop', 3, { about: ['repo:demo/b', 'repo:demo/a'] }));
+      expect(third.closed).to.have.length(2);
+    });
+
+    it('opens the older again when the newer is forgotten', async () => {
+      await place.tell(fact('Mira runs the release', 1));
+      const { id } = await place.tell(fact('Jo runs the release', 5));
+      await place.memory.forget({ id }, 'test');
+      expect(await place.texts('release')).to.deep.equal(['Mira runs the release']);
+    });
+  });
+
+  describe('of playbooks', () => {
+    it('counts how often they worked, once for each run', async () => {
+      const { id } = await place.tell({ layer: 'procedural', content: 'Release', steps: ['Tag', 'Push'] });
+      const say = (body: Record<string, unknown>) =>
+        place.memory.outcome(decode(OutcomeRequest, { id, ...body }, 'the body'));
+      await say({ worked: true, run: 'run_1' });
+      await say({ worked: true, run: 'run_1' });
+      await say({ worked: false, run: 'run_2' });
+      await say({ worked: true });
+      expect(await say({ worked: true, run: 'run_2' })).to.deep.equal({ id, worked: 3, failed: 0 });
+      const [node] = rows(`SELECT properties FROM nodes WHERE id = '${id}'`);
+      expect(JSON.parse(String(node!.properties))).to.include({ worked: 3, failed: 0 });
+    });
+
+    it('refuses an outcome of nothing, and of what cannot work', async () => {
+      expect(await rejected(place.memory.outcome({ id: 'memory:none', worked: true }))).to.include({
+        code: 'memory_not_found',
+        status: 404,
+      });
+      const { id } = await place.tell({ layer: 'semantic', content: 'x' });
+      expect(await rejected(place.memory.outcome({ id, worked: true }))).to.include({
+        code: 'memory_not_procedural',
+        status: 422,
+      });
+    });
+
+    it('puts the one that works before the one that fails', async () => {
+      const told = await Promise.all(
+        ['alpha', 'beta'].map((name) =>
+          place.tell({ layer: 'procedural', content: `Deploy by ${name}`, steps: ['go'] }),
+        ),
+      );
+      for (const run of ['1', '2', '3']) {
+        await place.memory.outcome({ id: told[0]!.id, worked: false, run });
+        await place.memory.outcome({ id: told[1]!.id, worked: true, run });
+      }
+      const { results } = await place.memory.lookup({ query: 'deploy', layer: 'procedural' });
+      expect(results.map(({ text, why }) => [text, why.success])).to.deep.equal([
+        ['Deploy by beta', 0.8],
+        ['Deploy by alpha', 0.2],
+      ]);
+    });
+  });
+});
