@@ -29,6 +29,9 @@ function episodesOf(plan: PlanRecord, { run_id, episodes }: OutcomeRecord): Reco
 }
 
 /** One for each way in which the run was summed up: the last may come long after the first, when its pull request is merged. */
+/** Beyond every event of a run: an episode and a summary must not want the same place. */
+const summariesFrom = 1_000_000_000;
+
 function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord): RecordRequest[] {
   if (summary === null) return [];
   return [
@@ -45,7 +48,7 @@ function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord
       ],
       source: 'core',
       session: run_id,
-      seq,
+      seq: summariesFrom + seq,
       speaker: 'core',
       at,
       valid_from: at,

@@ -1,6 +1,7 @@
-import * as t from 'io-ts';
+import type * as t from 'io-ts';
 import { RecordedReply, ScoreReply } from '#kit/contracts/context/execution.ts';
 import { LookupReply } from '#kit/contracts/context/memory.ts';
+import { RefreshReply } from '#kit/contracts/context/refresh.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
 import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from '#kit/errors.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
@@ -17,8 +18,6 @@ export interface HttpContextOptions {
   /** Milliseconds for reading a repository; default 10 s. The service goes on by itself afterwards. */
   readonly refreshMs?: number;
 }
-
-const Refreshed = t.strict({});
 
 /** core-context over HTTP, as spec.md and `GET /v1/openapi.json` name its endpoints. */
 export function httpContext(options: HttpContextOptions): Context & ContextWriter {
@@ -67,11 +66,16 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
   return {
     name,
     async refresh(repository, signal) {
-      try {
-        const body = { repositories: [repository] };
-        await opened().patient.post('/v1/admin/refresh', body, Refreshed, { signal });
-      } catch (error) {
-        throw unavailable(name, error, refreshMs);
+      const body = { repositories: [repository] };
+      const { repositories } = await opened()
+        .patient.post('/v1/admin/refresh', body, RefreshReply, { signal })
+        .catch((error: unknown) => {
+          throw unavailable(name, error, refreshMs);
+        });
+      for (const read of repositories) {
+        if (!('error' in read)) continue;
+        const why = `${name} cannot read ${repository.name}: ${read.error.detail}`;
+        throw new Unavailable('context_unavailable', why, { facts: { code: read.error.code } });
       }
     },
     async search(request, signal) {
