@@ -48,7 +48,7 @@ describe('Forgetting memories', () => {
       await place.tell({ layer: 'semantic', content: `Further remark number ${n} about the garden` });
     expect(bytes().toString('latin1'))
       .to.match(/Quentinella/)
-      .and.to.match(/quentinella/);
+      .and.to.match(/[^u]entinella/);
     const reply = await place.memory.forget({ id: told.id, reason: 'asked to' }, 'mira');
     expect(reply).to.deep.equal({ forgotten: 1, ids: [told.id], kept: 0, wiped: true });
     expect(tables()).not.to.match(traces);

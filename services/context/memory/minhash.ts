@@ -29,12 +29,12 @@ export function signatureOf(grams: Iterable<string>): Uint32Array {
   return signature;
 }
 
-/** Where the texts of one scope meet that are probably alike: 64-bit numbers, one for each band. */
-export function bandsOf(signature: Uint32Array, scope: string): bigint[] {
+/** Where the texts of one scope meet that are probably alike: 48-bit numbers, one for each band. */
+export function bandsOf(signature: Uint32Array, scope: string): number[] {
   return Array.from({ length: bandCount }, (_, band) => {
     const rows = signature.subarray(band * rowsPerBand, (band + 1) * rowsPerBand);
     const digest = hash('sha256', `${band} ${rows.join(' ')} ${scope}`, 'buffer');
-    return digest.readBigInt64LE(0);
+    return digest.readUIntBE(0, 6);
   });
 }
 
