@@ -48,6 +48,18 @@ export function timeSpan(text: string): number {
   );
 }
 
+/** `owner/repo`. */
+export function repositoryName(option: string) {
+  return (text: string): { readonly owner: string; readonly repo: string } => {
+    const [owner = '', repo = '', ...more] = text.split('/');
+    if (owner.trim() !== '' && repo.trim() !== '' && more.length === 0) return { owner, repo };
+    throw new InvalidInput(
+      'invalid_option',
+      `${option} '${text}' is not the name of a repository: it must be owner/repo; for example demo/hello`,
+    );
+  };
+}
+
 export function notEmpty(option: string) {
   return (text: string): string => {
     if (text.trim() !== '') return text;

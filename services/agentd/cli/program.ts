@@ -8,7 +8,16 @@ import type { ExecuteOptions } from './commands/execute.ts';
 import type { CommentOptions, IssueNewOptions, ListState } from './commands/forge.ts';
 import type { PlanIssueOptions } from './commands/plan-issue.ts';
 import type { RunsOptions } from './commands/runs.ts';
-import { issueNumber, listLimit, notEmpty, oneOfWords, timeSpan, upTo } from './option-values.ts';
+import type { SyncOptions } from './commands/sync.ts';
+import {
+  issueNumber,
+  listLimit,
+  notEmpty,
+  oneOfWords,
+  repositoryName,
+  timeSpan,
+  upTo,
+} from './option-values.ts';
 import type { Ref } from './services.ts';
 
 export interface GlobalOptions {
@@ -222,6 +231,18 @@ function addExecuting(program: Command, run: RunCommand): void {
       run(command.optsWithGlobals(), async (context) => {
         const { executeApproved } = await import('./commands/execute.ts');
         return executeApproved(context, runId(id, options.runId, 'execute-approved'), options);
+      }),
+    );
+  program
+    .command('sync')
+    .description('learn what became of pull requests, and tell the context service what it does not know yet')
+    .option('--repository <owner/repo>', 'of this repository alone', repositoryName('--repository'))
+    .option('--full', 'tell the context service everything again')
+    .action((options: SyncOptions, command: Command) =>
+      run(command.optsWithGlobals(), async (context) => {
+        const { repository, full } = options;
+        const { sync } = await import('./commands/sync.ts');
+        return sync(context, defined({ repository, full }));
       }),
     );
   withRun(program.command('resume'))

@@ -45,7 +45,7 @@ export async function actions(
   const chosen = names.length === 0 ? run.actions : names.map((name) => actionNamed(run, name));
   if (context.json)
     writeJson(terminal, { run_id: run.run_id, status: run.status, actions: chosen.map(actionJson) });
-  else if (names.length === 0) terminal.out(actionsView(run, terminal, suggestions, context.verbose));
+  else if (names.length === 0) terminal.out(actionsView(run, terminal, suggestions));
   else {
     const failed = await failedStep(context, run);
     terminal.out(chosen.map((action) => actionDetail(action, terminal, failed)).join('\n'));

@@ -23,6 +23,6 @@ export async function planIssue(context: CommandContext, options: PlanIssueOptio
   const run = await watched(context, (watch) => agent.planIssue({ ...request, dry_run: dryRun, by }, watch));
   if (context.json) writeJson(terminal, runJson(run));
   else if (run.plan === null) terminal.out(runView(run, terminal, suggestions, { verbose }));
-  else terminal.out(planView(run, terminal, suggestions, await services.approvalDays(), verbose));
+  else terminal.out(planView(run, terminal, suggestions, await services.approvalDays()));
   return run.plan === null ? exitCodes.failed : exitCodes.done;
 }

@@ -7,13 +7,14 @@ import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 import { actionText, riskPaint, riskWord } from './action-text.ts';
 import { failedStepLines } from './failed-step-view.ts';
+import { historyColumn, historyRows } from './history-text.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { headLines, noticeLines, quoted, underGates } from './plan-view.ts';
 
 /** Every action with the digest that an approval names. */
-export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestions, verbose = false): string {
+export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestions): string {
   const lines = [...headLines(run, terminal), '', ...digestLines(run, run.actions, terminal), ''];
-  lines.push(...noticeLines(run, terminal, verbose));
+  lines.push(...noticeLines(run, terminal));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }
@@ -21,16 +22,23 @@ export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestio
 /** Rows of `#`, action, risk, approval, state, digest and what. */
 export function digestLines(run: Run, actions: readonly ActionState[], terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
-  const header = ['#', 'action', 'risk', '', 'approval', 'state', 'digest', 'what'].map(
-    (text): Cell => ({ text, paint: paint.dim }),
-  );
-  const rows = actions.map(({ definition, approval, state }): Cell[] => {
+  const history = historyColumn(actions);
+  const names = ['#', 'action', 'risk', ''];
+  const more = ['approval', 'state', 'digest', 'what'];
+  const header = [
+    ...names.map((text): Cell => ({ text })),
+    ...history.header,
+    ...more.map((text): Cell => ({ text })),
+  ].map((cell): Cell => ({ ...cell, paint: paint.dim }));
+  const rows = actions.map((action): Cell[] => {
+    const { definition, approval, state } = action;
     const { main, note } = actionText(definition, symbols);
     return [
       { text: String(definition.ordinal), align: 'right' },
       { text: definition.kind },
       { text: riskWord(definition.risk), paint: riskPaint(definition.risk, paint) },
       { text: String(definition.risk_score), align: 'right' },
+      ...history.cellsOf(action),
       { text: approval },
       { text: state },
       { text: definition.digest.slice(0, 12) },
@@ -61,6 +69,7 @@ export function actionDetail(
   const rows: [string, string][] = [
     ['why', definition.rationale],
     ...definition.risk_reasons.map((reason): [string, string] => ['risk', reason]),
+    ...historyRows(definition.history),
     ['state', action.state],
     ...(outcome === null ? [] : [['outcome', outcome.message] as [string, string]]),
     ['approval', approvalText(action, terminal.now())],

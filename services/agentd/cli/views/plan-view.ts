@@ -6,22 +6,17 @@ import { type Suggestions, shortRunId } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
 import { visibleLine, visibleLines } from '../terminal-text.ts';
 import { actionText, riskPaint, riskWord } from './action-text.ts';
+import { historyColumn } from './history-text.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 
 /** What `plan-issue` shows: where the run stands, each proposed action, and what to type next. */
-export function planView(
-  run: Run,
-  terminal: Terminal,
-  suggestions: Suggestions,
-  expiryDays: number,
-  verbose = false,
-): string {
+export function planView(run: Run, terminal: Terminal, suggestions: Suggestions, expiryDays: number): string {
   const { paint } = terminal;
   const lines = [...headLines(run, terminal), ''];
   lines.push(...actionLines(run, terminal), '');
   const body = onlyComment(run);
   if (body !== null) lines.push('The comment would say:', '', ...quoted(body, terminal), '');
-  lines.push(...noticeLines(run, terminal, verbose));
+  lines.push(...noticeLines(run, terminal));
   lines.push(
     `Nothing was written to the repository. Run ${paint.bold(run.run_id)}, approvals expire ${expiryDays === 1 ? 'in 1 day' : `in ${expiryDays} days`}.`,
   );
@@ -64,20 +59,24 @@ export function actionLines(run: Run, terminal: Terminal): string[] {
     24,
     Math.max(0, ...mains.filter(({ note }) => note !== '').map(({ main }) => main.length)),
   );
+  const history = historyColumn(run.actions);
   const header: Cell[] = [
     { text: '#', align: 'right' },
     { text: 'action' },
     { text: 'risk' },
     { text: '', align: 'right' },
+    ...history.header,
     { text: 'what' },
   ].map((cell) => ({ paint: paint.dim, ...cell }) as Cell);
-  const rows = run.actions.map(({ definition }, index): Cell[] => {
+  const rows = run.actions.map((action, index): Cell[] => {
+    const { definition } = action;
     const { main, note } = mains[index]!;
     return [
       { text: String(definition.ordinal), align: 'right' },
       { text: definition.kind },
       { text: riskWord(definition.risk), paint: riskPaint(definition.risk, paint) },
       { text: `${definition.risk_score} `, align: 'right' },
+      ...history.cellsOf(action),
       { text: note === '' ? main : `${main.padEnd(shortMain)}  ${note}` },
     ];
   });
@@ -107,12 +106,9 @@ export function underGates(
   return out;
 }
 
-const withoutContext = 'planned without the context service';
-
-/** What planning had to say. That there is no context service is the usual case, told only to who asks for more. */
-export function noticeLines(run: Run, terminal: Terminal, verbose: boolean): string[] {
-  const all = run.plan?.notices ?? [];
-  const notices = verbose ? all : all.filter((notice) => !notice.startsWith(withoutContext));
+/** What planning had to say. */
+export function noticeLines(run: Run, terminal: Terminal): string[] {
+  const notices = run.plan?.notices ?? [];
   const failed = (run.plan?.checks ?? []).filter(({ passed }) => !passed);
   const lines = [
     ...notices.map((notice) => visibleLine(notice)),

@@ -6,6 +6,7 @@ import type { Suggestions } from '../suggestion.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 import { actionText } from './action-text.ts';
+import { contextLines } from './context-view.ts';
 import { failedStepLines } from './failed-step-view.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines, underGates } from './plan-view.ts';
@@ -43,7 +44,7 @@ export function runView(
   if (run.actions.length > 0 && !brief) lines.push(...stateLines(run, terminal), '');
   lines.push(...resultLines(run, terminal));
   if (failed !== null) lines.push(...failedStepLines(failed, terminal));
-  if (!brief) lines.push(...noticeLines(run, terminal, verbose));
+  if (!brief) lines.push(...noticeLines(run, terminal), ...contextLines(run, terminal, verbose));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }
@@ -94,7 +95,7 @@ export function resultLines(run: Run, terminal: Terminal): string[] {
     if (definition.kind === 'open_pull_request')
       rows.push([
         'pull request',
-        [`#${fact(facts, 'number')}`, fact(facts, 'url')].filter(Boolean).join('  '),
+        [`#${fact(facts, 'number')}`, fact(facts, 'url'), pullRequestState(run)].filter(Boolean).join('  '),
       ]);
     if (definition.kind === 'comment_issue' && fact(facts, 'url') !== '')
       rows.push(['comment', fact(facts, 'url')]);
@@ -115,6 +116,14 @@ export function resultLines(run: Run, terminal: Terminal): string[] {
     }),
     '',
   ];
+}
+
+/** As the forge was seen to have it last; empty before anybody asked. */
+function pullRequestState({ pull_request }: Run): string {
+  if (pull_request === null) return '';
+  const { state, checks, failed_checks } = pull_request;
+  const failed = failed_checks.length === 0 ? '' : ` (${failed_checks.join(', ')})`;
+  return `${state}${checks === 'none' ? '' : `, checks ${checks}${failed}`}`;
 }
 
 export function fact(facts: Readonly<Record<string, unknown>>, name: string): string {

@@ -62,14 +62,62 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(shown).to.not.match(/core approve|execute-approved/);
   });
 
-  it('leaves the usual notice to --verbose', () => {
+  it('says when a plan was made without the context service', () => {
     const run = sampleRun();
-    const notices = ['planned without the context service (no answer)', 'other'];
+    const notices = ['context: core-context at http://127.0.0.1:8090 is not there; planned without it'];
     const noted = { ...run, plan: { ...run.plan!, notices } };
-    expect(runView(noted, terminal(), suggestions))
-      .to.contain('other')
-      .and.not.contain('context service');
-    expect(runView(noted, terminal(), suggestions, { verbose: true })).to.contain('context service');
+    expect(runView(noted, terminal(), suggestions)).to.contain(`note  ${notices[0]}`);
+    expect(planView(noted, terminal(), suggestions, 7)).to.contain(`note  ${notices[0]}`);
+  });
+
+  it('tells which context was used and why, and leaves a long list to --verbose', () => {
+    const run = sampleRun();
+    const context = Array.from({ length: 8 }, (_, index) => ({
+      layer: index === 0 ? ('semantic' as const) : ('graph' as const),
+      source: index === 0 ? 'memory:1' : `src/${index}.js:1-3`,
+      title: index === 0 ? 'Strangers are greeted in English' : `function f${index}`,
+      why: 'words greet, name',
+      score: 0.5,
+    }));
+    const told = { ...run, plan: { ...run.plan!, context } };
+    const brief = runView(told, terminal(), suggestions);
+    expect(brief).to.match(
+      /context {2}8 passages\n {2}semantic memory {2}Strangers are greeted in English +words greet/,
+    );
+    expect(brief).to.contain('and 3 more, shown by --verbose').and.not.contain('src/7.js');
+    expect(runView(told, terminal(), suggestions, { verbose: true })).to.contain('src/7.js:1-3  function f7');
+  });
+
+  it('shows how like actions went before, where anything is known', () => {
+    const run = sampleRun();
+    expect(planView(run, terminal(), suggestions, 7)).to.not.contain('before');
+    const history = {
+      score: 0.4,
+      expected: 0.667,
+      counts: { succeeded: 1, merged: 0, rejected: 2, failed: 0, undone: 0, closed: 0 },
+      cases: [
+        {
+          run_id: run.run_id,
+          action_id: 'act_2_00000000',
+          repository: 'local/demo/hello',
+          outcome: 'rejected' as const,
+          at: '2026-01-02T03:04:05.000Z',
+          reason: 'too broad',
+        },
+      ],
+    };
+    const actions = run.actions.map((action, index) =>
+      index === 1 ? { ...action, definition: { ...action.definition, history } } : action,
+    );
+    for (const view of [
+      planView({ ...run, actions }, terminal(), suggestions, 7),
+      actionsView({ ...run, actions }, terminal(), suggestions),
+    ]) {
+      expect(view).to.match(/apply_patch .*1 of 3 ok/);
+    }
+    expect(actionDetail(actions[1]!, terminal()))
+      .to.contain('like actions: 1 succeeded, 2 rejected; score 0.40, 0.67 without them')
+      .and.contain('rejected 2026-01-02: too broad');
   });
 
   it('says in few words how a validation is prepared', () => {

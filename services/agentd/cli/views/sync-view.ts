@@ -1,0 +1,77 @@
+import type { DeliveryReport, PullRequestReport, SyncReport } from '../../agent.ts';
+import { type Cell, table } from '../layout.ts';
+import { age } from '../moments.ts';
+import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
+import type { Terminal } from '../terminal.ts';
+import { visibleLine } from '../terminal-text.ts';
+
+/** What the forges said about the pull requests of runs, and what the context service was told. */
+export function syncView(
+  { pull_requests, context }: SyncReport,
+  terminal: Terminal,
+  suggestions: Suggestions,
+): string {
+  const lines =
+    pull_requests.length === 0
+      ? ['No run has a pull request yet.']
+      : pullRequestLines(pull_requests, terminal);
+  for (const problem of problemsOf(pull_requests)) lines.push(`${terminal.paint.yellow('note')}  ${problem}`);
+  lines.push(...contextLines(context, terminal));
+  if (pull_requests.length === 0)
+    lines.push(`  runs     ${terminal.paint.cyan(commandLine(suggestions, 'runs'))}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function pullRequestLines(pulls: readonly PullRequestReport[], terminal: Terminal): string[] {
+  const { paint, symbols } = terminal;
+  const header = ['pull request', 'state', 'checks', 'since', 'run', ''].map(
+    (text): Cell => ({ text, paint: paint.dim }),
+  );
+  const paints = { open: paint.cyan, merged: paint.green, closed: paint.red };
+  const rows = pulls.map((pull): Cell[] => [
+    { text: visibleLine(`${pull.owner}/${pull.repo}#${pull.number}`) },
+    pull.state === null ? { text: 'unknown' } : { text: pull.state, paint: paints[pull.state] },
+    { text: pull.checks === null || pull.checks === 'none' ? '-' : pull.checks },
+    { text: pull.ended_at === null ? '-' : age(pull.ended_at, terminal.now()) },
+    { text: shortRunId(pull.run_id) },
+    { text: newsOf(pull) },
+  ]);
+  return table([header, ...rows], { indent: 0, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis });
+}
+
+function newsOf({ news, before, state, problem }: PullRequestReport): string {
+  if (problem !== null) return 'not answered';
+  if (!news) return '';
+  return before === null || before === state ? 'news' : `was ${before}`;
+}
+
+/** Each problem once, with how many pull requests it is about. */
+function problemsOf(pulls: readonly PullRequestReport[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { problem } of pulls)
+    if (problem !== null) counts.set(problem.message, (counts.get(problem.message) ?? 0) + 1);
+  return [...counts].map(([message, count]) =>
+    visibleLine(count === 1 ? message : `${message} (${count} times)`),
+  );
+}
+
+function contextLines(context: DeliveryReport | null, { paint }: Terminal): string[] {
+  if (context === null) return ['context  none is configured (context.url)'];
+  const { delivered, waiting, reason, refused } = context;
+  const lines = [
+    `context  ${delivered.length === 0 ? 'knows every run' : `was told of ${runs(delivered.length)}`}`,
+  ];
+  if (waiting.length > 0) {
+    lines[0] = `context  ${delivered.length === 0 ? 'was told of no run' : `was told of ${runs(delivered.length)}`}, ${runs(waiting.length)} ${waiting.length === 1 ? 'waits' : 'wait'}`;
+  }
+  if (reason !== null) lines.push(`${paint.yellow('note')}  ${visibleLine(reason)}`);
+  for (const one of refused)
+    lines.push(
+      `${paint.yellow('note')}  it does not take ${shortRunId(one.run_id)}: ${visibleLine(one.reason)}`,
+    );
+  return lines;
+}
+
+function runs(count: number): string {
+  return count === 1 ? '1 run' : `${count} runs`;
+}
