@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { codeOf, Failed, messageOf } from '#kit/errors.ts';
+import { learnHistory } from '../search/history/learn-history.ts';
 import { Batches } from './batches.ts';
 import { Extractor, extractorVersion } from './extraction/extractor.ts';
 import type { IngestedFile } from './ingest-queries.ts';
@@ -62,6 +63,7 @@ export async function ingestRepository(
   const read = await readChanged(target, listing, known, at, access, progress);
   await closeEmptyFolders(target, at, access);
   await linkRepository(target, at, access);
+  if (commit !== null) await learnHistory(access, { ...target, commit, most: target.historyCommits });
   crashPoint('ingest_before_finish');
   const stored = await access.ask('ingestedFiles', { repository });
   const counts = await countsOf(repository, listing, stored, read.lost, access);

@@ -1,15 +1,11 @@
-import type { InputOf, OutputOf } from '../record/writer.ts';
-import type { ingestCommands } from './ingest-commands.ts';
-import type { ingestQueries } from './ingest-queries.ts';
+import type { ReadQueries } from '../record/read-queries.ts';
+import type { InputOf, OutputOf, WriteCommand } from '../record/writer.ts';
 
-type Queries = typeof ingestQueries;
-export type IngestQuery = keyof Queries;
-export type IngestCommand = keyof typeof ingestCommands;
-export type QueryInput<Q extends IngestQuery> = Parameters<Queries[Q]>[1];
-export type QueryOutput<Q extends IngestQuery> = ReturnType<Queries[Q]>;
-
-/** What an ingestion needs of the record, whatever thread it runs in. */
+/** What an ingestion needs of the record, whatever thread it runs in; it writes what it can read again. */
 export interface RecordAccess {
-  ask<Q extends IngestQuery>(query: Q, input: QueryInput<Q>): Promise<QueryOutput<Q>>;
-  write<C extends IngestCommand>(command: C, input: InputOf<C>): Promise<OutputOf<C>>;
+  ask<Q extends keyof ReadQueries>(
+    query: Q,
+    input: Parameters<ReadQueries[Q]>[1],
+  ): Promise<ReturnType<ReadQueries[Q]>>;
+  write<C extends WriteCommand>(command: C, input: InputOf<C>): Promise<OutputOf<C>>;
 }

@@ -9,6 +9,17 @@ export interface NamedSymbol {
   readonly isMember: boolean;
 }
 
+/** Where names are used. */
+interface Place {
+  readonly path: string;
+  readonly family: string;
+  /** Whether what a file defines can be seen there. */
+  readonly imported: (path: string) => boolean;
+}
+
+/** Families whose files import by name what they use of each other; only members come without. */
+const namesImports = new Set(['javascript', 'python', 'rust', 'php']);
+
 /** More of the same name say nothing about which one is meant. */
 const mostOfName = 3;
 /** A symbol that everybody uses connects everybody with everybody. */
@@ -40,7 +51,7 @@ export class Names {
    */
   uses(
     { of, names }: { readonly of: string; readonly names: readonly string[] },
-    from: { readonly path: string; readonly family: string; readonly imported: (path: string) => boolean },
+    from: Place,
   ): Map<string, number> {
     const found = names.flatMap((name) => {
       const all = this.#byName.get(`${from.family} ${name}`) ?? [];
@@ -75,14 +86,15 @@ export class Names {
   #meant(
     all: readonly NamedSymbol[],
     name: string,
-    { path, imported }: { readonly path: string; readonly imported: (path: string) => boolean },
+    { path, family, imported }: Place,
   ): readonly NamedSymbol[] {
     const own = all.filter((symbol) => symbol.path === path);
     if (own.length > 0) return own;
     const near = all.filter((symbol) => imported(symbol.path));
     if (near.length > 0)
       return near.some(({ isMember }) => !isMember) ? near.filter(({ isMember }) => !isMember) : near;
-    return saysEnough(name) ? all : [];
+    if (!saysEnough(name)) return [];
+    return all.length === 1 || !namesImports.has(family) ? all : all.filter(({ isMember }) => isMember);
   }
 
   #hasRoom(id: string): boolean {
@@ -92,7 +104,7 @@ export class Names {
   }
 }
 
-/** Whether a name is more than one word, or a long one: `text` and `name` are in every file, meaning something else. */
+/** Whether a name is more than one word: `text` and `credential` are in every file, meaning something else. */
 function saysEnough(name: string): boolean {
-  return name.length >= 10 || /[a-z0-9][A-Z]|[A-Za-z]_[A-Za-z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{4,}/.test(name);
+  return /[a-z0-9][A-Z]|[A-Za-z]_[A-Za-z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{4,}/.test(name);
 }

@@ -6,7 +6,7 @@ import { pathText } from './path-text.ts';
 export interface ChangedTogether {
   readonly a: string;
   readonly b: string;
-  /** 0 to 1: the commits with both, by the geometric mean of the commits with each. */
+  /** 0 to 1: the commits with both, by the geometric mean of the commits with each and one more, as two may be chance. */
   readonly weight: number;
 }
 
@@ -54,7 +54,7 @@ function strongest(
     .map(([key, count]) => {
       const one = Math.floor(key / paths.length);
       const other = key % paths.length;
-      const weight = count / Math.sqrt(alone.get(one)! * alone.get(other)!);
+      const weight = count / (1 + Math.sqrt(alone.get(one)! * alone.get(other)!));
       return { one, other, count, weight };
     })
     .sort((x, y) => y.weight - x.weight || y.count - x.count || x.one - y.one || x.other - y.other);
