@@ -1,4 +1,6 @@
 import type { GraphRecord } from '../record/graph-record.ts';
+import { addPathTerms } from './words/path-terms.ts';
+import { addTerms, type Terms } from './words/words.ts';
 
 export interface NodeText {
   readonly title: string;
@@ -10,12 +12,54 @@ export interface NodeText {
 export function indexText(record: GraphRecord, node: number, { title, path, body }: NodeText): void {
   forgetText(record, node);
   record.prepare('INSERT INTO bodies (node, text) VALUES (?, ?)').run(node, body);
-  record
-    .prepare('INSERT INTO texts (rowid, title, path, body) VALUES (?, ?, ?, ?)')
-    .run(node, title, path ?? '', body);
+  const terms: Terms = new Map();
+  addTerms(body, terms);
+  if (isWhole(record, node)) {
+    record
+      .prepare('INSERT INTO whole_index (rowid, name, path, body) VALUES (?, ?, ?, ?)')
+      .run(node, nameText(title), pathText(path), bagText(terms));
+  } else {
+    record
+      .prepare('INSERT INTO part_index (rowid, name, body) VALUES (?, ?, ?)')
+      .run(node, nameText(title), bagText(terms));
+  }
 }
 
 export function forgetText(record: GraphRecord, node: number): void {
-  record.prepare('DELETE FROM texts WHERE rowid = ?').run(node);
+  record.prepare('DELETE FROM whole_index WHERE rowid = ?').run(node);
+  record.prepare('DELETE FROM part_index WHERE rowid = ?').run(node);
   record.prepare('DELETE FROM bodies WHERE node = ?').run(node);
 }
+
+/** Whether a node is a file of its own, and not a part of one or something without a path. */
+function isWhole(record: GraphRecord, node: number): boolean {
+  const row = record.prepare('SELECT kind, path FROM nodes WHERE node = ?').get(node) as
+    | { kind: string; path: string | null }
+    | undefined;
+  return row !== undefined && row.path !== null && (row.kind === 'file' || row.kind === 'document');
+}
+
+function nameText(title: string): string {
+  const terms: Terms = new Map();
+  addPathTerms(title, terms);
+  return [...terms.keys()].join(' ');
+}
+
+function pathText(path: string | null): string {
+  const terms: Terms = new Map();
+  if (path !== null) addPathTerms(path, terms);
+  return [...terms.keys()].join(' ');
+}
+
+/** Order says nothing, and the tenth time little more than the third. */
+function bagText(terms: Terms): string {
+  const parts: string[] = [];
+  for (const [term, count] of terms) {
+    const times = Math.min(count, most);
+    for (let time = 0; time < times; time++) parts.push(term);
+  }
+  return parts.join(' ');
+}
+
+/** Beyond this, a word that is there more often says no more. */
+const most = 16;

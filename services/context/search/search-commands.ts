@@ -1,2 +1,4 @@
+import { learnChanges } from './history/history-commands.ts';
+
 /** See record/write-commands.ts. */
-export const searchCommands = {} as const;
+export const searchCommands = { learnChanges } as const;

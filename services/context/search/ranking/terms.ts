@@ -1,0 +1,49 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type QueryTerm, queryTerms } from '../words/query-terms.ts';
+import { rows } from './statements.ts';
+
+/** A term of the query that the index knows. */
+export interface WeighedTerm extends QueryTerm {
+  /** How much a match says: the rarer, the more. */
+  readonly rarity: number;
+}
+
+/** A stack trace of twenty thousand characters has a thousand terms; the rarest say where to look. */
+const mostTerms = 32;
+const mostLookedUp = 400;
+
+/** The query's terms that are in the index, rarest first. */
+export function weighedTerms(db: DatabaseSync, query: string): WeighedTerm[] {
+  const asked = queryTerms(query).slice(0, mostLookedUp);
+  const counts = documentCounts(
+    db,
+    asked.map(({ term }) => term),
+  );
+  return asked
+    .filter(({ term }) => counts.has(term))
+    .map((term) => ({ ...term, rarity: term.weight / Math.log2(2 + counts.get(term.term)!) }))
+    .toSorted((a, b) => b.rarity - a.rarity)
+    .slice(0, mostTerms);
+}
+
+function documentCounts(db: DatabaseSync, terms: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  const list = JSON.stringify(terms);
+  for (const table of ['whole_terms', 'part_terms']) {
+    const found = rows<{ term: string; doc: number }>(
+      db,
+      `SELECT t.term, t.doc FROM json_each(?) AS asked CROSS JOIN ${table} AS t ON t.term = asked.value`,
+      list,
+    );
+    for (const { term, doc } of found) counts.set(term, (counts.get(term) ?? 0) + doc);
+  }
+  return counts;
+}
+
+/** What FTS5 is asked: any of the terms, those that count more more than once. Terms hold no quotes. */
+export function matchOf(terms: readonly WeighedTerm[]): string {
+  const least = Math.min(...terms.map(({ weight }) => weight));
+  return terms
+    .flatMap(({ term, weight }) => Array<string>(Math.max(1, Math.round(weight / least))).fill(`"${term}"`))
+    .join(' OR ');
+}

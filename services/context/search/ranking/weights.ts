@@ -1,0 +1,26 @@
+/**
+ * How the parts of a score are weighed. Chosen by test/bench/retrieval on one half of the histories and checked on the other.
+ */
+export interface Weights {
+  /** Of a word in a file's name, its path and its text, in `whole_index`. */
+  readonly whole: readonly [name: number, path: number, body: number];
+  /** Of a word in the name of a part and in its text, in `part_index`. */
+  readonly part: readonly [name: number, body: number];
+  /** What the parts of a file count beside the file as a whole, whose weight is 1. */
+  readonly parts: number;
+  /** What each further part of a file counts of the one before it. */
+  readonly furtherPart: number;
+  /** What similar changes of the past count, beside all text, whose weight is 1. */
+  readonly history: number;
+  /** What an edge from a better result passes on of its score. */
+  readonly edges: Readonly<Record<string, number>>;
+}
+
+export const weights: Weights = {
+  whole: [8, 4, 1],
+  part: [4, 1],
+  parts: 1,
+  furtherPart: 0.4,
+  history: 0.5,
+  edges: { imports: 0.05, changed_with: 0.1, references: 0.05, mentions: 0.05 },
+};

@@ -1,0 +1,70 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { defaultLimit } from '#kit/contracts/context/common.ts';
+import type { SearchRequest, SearchResult } from '#kit/contracts/context/search.ts';
+import { NotFound } from '#kit/errors.ts';
+import { resultOf } from './explain.ts';
+import { expand } from './ranking/expansion.ts';
+import { type Group, groupsOf } from './ranking/groups.ts';
+import { addPastChanges } from './ranking/past-changes.ts';
+import { rows } from './ranking/statements.ts';
+import { matchOf, weighedTerms } from './ranking/terms.ts';
+import { partHits, type Scope, wholeHits } from './ranking/text-hits.ts';
+import { weights as chosen, type Weights } from './ranking/weights.ts';
+
+/**
+ * What the record has on a query, best first: text relevance of files and of their parts, then what similar changes of the past
+ * touched and what the graph joins with the best results, added up. A file is one result, shown by its best part; where kinds are
+ * asked for, every node is one.
+ *
+ * @throws NotFound (`repository_unknown`)
+ */
+export function search(db: DatabaseSync, request: SearchRequest, weights: Weights = chosen): SearchResult[] {
+  const scope = scopeOf(db, request);
+  const terms = weighedTerms(db, request.query);
+  if (terms.length === 0) return [];
+  const match = matchOf(terms);
+  const apart = scope.kinds !== null;
+  const groups = groupsOf(
+    wholeHits(db, match, scope, weights),
+    partHits(db, match, scope, weights),
+    apart,
+    weights,
+  );
+  if (!apart) {
+    if (weights.history > 0) addPastChanges(db, match, scope, groups, weights.history);
+    expand(db, scope, groups, weights.edges);
+  }
+  const ranked = [...groups.values()].toSorted(better).slice(0, request.limit ?? defaultLimit);
+  const best = ranked[0]?.score ?? 1;
+  return ranked.map((group) => resultOf(db, group, terms, best));
+}
+
+/** Of equals, the one whose key sorts first: the same query gives the same list. */
+function better(a: Group, b: Group): number {
+  return b.score - a.score || (a.key < b.key ? -1 : 1);
+}
+
+function scopeOf(db: DatabaseSync, { kinds, repository, as_of }: SearchRequest): Scope {
+  return {
+    kinds: kinds === undefined || kinds.length === 0 ? null : kinds,
+    repositories: repository === undefined ? null : repositoriesOf(db, repository),
+    at: new Date(as_of ?? Date.now()).toISOString(),
+    wide: kinds === undefined && repository === undefined && as_of === undefined,
+  };
+}
+
+/** The repositories of that name, or whose name ends with it. */
+function repositoriesOf(db: DatabaseSync, name: string): string[] {
+  const known = rows<{ repository: string }>(
+    db,
+    "SELECT DISTINCT repository FROM nodes WHERE kind = 'repository' AND repository IS NOT NULL ORDER BY repository",
+  ).map(({ repository }) => repository);
+  const exact = known.filter((one) => one === name);
+  const meant = exact.length > 0 ? exact : known.filter((one) => one.endsWith(`/${name}`));
+  if (meant.length > 0) return meant;
+  const some = known.slice(0, 10).join(', ');
+  throw new NotFound(
+    'repository_unknown',
+    `there is no repository '${name}' in the context; ${some === '' ? 'none is there yet' : `the choices are ${some}`}`,
+  );
+}

@@ -1,0 +1,72 @@
+import { joined, wholesOfPath } from './path-terms.ts';
+import { isNoise, isStopWord } from './stop-words.ts';
+import { partsOf, termsOfWord } from './words.ts';
+
+export interface QueryTerm {
+  readonly term: string;
+  /** As the query has it. */
+  readonly written: string;
+  /** How often it counts. */
+  readonly weight: number;
+}
+
+/** Lines that tools add to the message of a change: they name people, not things. */
+const trailer =
+  /^\s*(signed-off-by|co-authored-by|co-developed-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|change-id|cherry-picked-from|git-svn-id|reviewed-on|cc)\s*:.*$/gim;
+
+export function withoutTrailers(message: string): string {
+  return message.replace(trailer, '');
+}
+
+/** What an address says lies behind its host. */
+const address = /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/]{1,200}/gi;
+
+const word = /[\p{L}\p{M}\p{N}_$]+/gu;
+
+/** A word, an identifier, a path, a dotted name, a frame of a stack trace: what is written without a space. */
+const unit = /[\p{L}\p{M}\p{N}_$]+(?:[./\\:#@-]{1,3}[\p{L}\p{M}\p{N}_$]+)*/gu;
+
+/** Of a path or dotted name with more parts, the last ones alone are looked for as one. */
+const mostJoined = 4;
+
+/**
+ * Reads a query, none of which is syntax. What stands above a first empty line, the subject of a message, counts twice. Words that
+ * stand in the messages of all sorts of changes count where there is nothing else.
+ */
+export function queryTerms(query: string): QueryTerm[] {
+  const terms = new Map<string, QueryTerm>();
+  const noise = new Map<string, QueryTerm>();
+  const text = withoutTrailers(query.normalize('NFKC')).replace(address, ' ').trim();
+  const subjectEnd = Math.max(0, text.search(/\n\s*\n/));
+  for (const { 0: written, index } of text.matchAll(unit)) {
+    const weight = index < subjectEnd ? subjectWeight : 1;
+    const words = written.match(word)!;
+    if (words.length > 1 || partsOf(written).length > 1) addIdentifier(terms, written, words, weight);
+    else if (!isStopWord(written)) addWord(isNoise(written) ? noise : terms, written, weight);
+  }
+  return [...(terms.size > 0 ? terms : noise).values()];
+}
+
+const subjectWeight = 2;
+
+function addIdentifier(
+  terms: Map<string, QueryTerm>,
+  written: string,
+  words: readonly string[],
+  weight: number,
+): void {
+  for (const each of words) if (words.length === 1 || !isStopWord(each)) addWord(terms, each, weight);
+  if (words.length === 1) return;
+  if (words.length <= mostJoined) add(terms, { term: joined(written), written, weight });
+  for (const term of wholesOfPath(written)) add(terms, { term, written, weight });
+}
+
+function addWord(terms: Map<string, QueryTerm>, written: string, weight: number): void {
+  for (const term of termsOfWord(written)) add(terms, { term, written, weight });
+}
+
+function add(terms: Map<string, QueryTerm>, term: QueryTerm): void {
+  if (term.term.length < 2 && !/\p{Lo}/u.test(term.term)) return;
+  const known = terms.get(term.term);
+  if (known === undefined || known.weight < term.weight) terms.set(term.term, term);
+}
