@@ -103,7 +103,7 @@ function* bandMates(record: GraphRecord, memory: Remembered): Iterable<MemoryRow
   }
 }
 
-function bandsOfMemory({ layer, about, content, steps }: Remembered): bigint[] {
+function bandsOfMemory({ layer, about, content, steps }: Remembered): number[] {
   const text = comparedText(content, steps);
   const scope = [layer, ...about, '', distinguishingMarks(text)].join('\n');
   return bandsOf(signatureOf(trigrams(normalised(text))), scope);
