@@ -63,7 +63,7 @@ export async function ingestRepository(
   const read = await readChanged(target, listing, known, at, access, progress);
   await closeEmptyFolders(target, at, access);
   await linkRepository(target, at, access);
-  if (commit !== null) await learnHistory(access, { ...target, commit, most: target.historyCommits });
+  await learnCommits(target, access);
   crashPoint('ingest_before_finish');
   const stored = await access.ask('ingestedFiles', { repository });
   const counts = await countsOf(repository, listing, stored, read.lost, access);
@@ -183,6 +183,13 @@ async function closeEmptyFolders(
   }
   const paths = open.filter((path) => !used.has(path));
   if (paths.length > 0) await access.write('closeDirectories', { repository, at, paths });
+}
+
+/** What commits say helps to find what they touched. */
+async function learnCommits(target: IngestTarget, access: RecordAccess): Promise<void> {
+  const { repository, gitDir, commit, historyCommits } = target;
+  if (commit === null) return;
+  await learnHistory(access, { repository, gitDir, commit, most: historyCommits });
 }
 
 async function countsOf(
