@@ -1,0 +1,42 @@
+/**
+ * The process that runs callers' Cypher: `node child.ts <folder>`. It holds the disposable projection and nothing else, and is ended
+ * by SIGKILL whenever its parent wants. Messages come and go by the channel of `child_process.fork`.
+ */
+import { messageOf } from '#kit/errors.ts';
+import type { AnswerMessage, CallFailure, CallMessage, CallName, Calls } from './messages.ts';
+import { ProjectionFolder } from './projection-folder.ts';
+import { CallRefused, runText } from './run-text.ts';
+
+const projection = new ProjectionFolder(process.argv[2]!);
+
+const handlers: { [N in CallName]: (input: Calls[N]['input']) => Promise<Calls[N]['output']> } = {
+  open: async () => ({ position: await projection.open() }),
+  begin: async ({ fresh, until }) => projection.begin(fresh, until).then(() => null),
+  apply: async ({ changes }) => projection.apply(changes).then(() => null),
+  commit: async ({ position }) => projection.commit(position).then(() => null),
+  run: (input) => projection.use((snapshot) => runText(snapshot, input)),
+  digests: () => projection.use((snapshot) => snapshot.digests()),
+};
+
+process.on('message', async ({ id, name, input }: CallMessage) => {
+  const handle = handlers[name] as (input: unknown) => Promise<unknown>;
+  try {
+    send({ id, output: await handle(input) });
+  } catch (error) {
+    send({ id, failure: failureOf(error) });
+  }
+});
+process.on('disconnect', () => {
+  // An exit would wait for a query that runs in a native thread.
+  process.kill(process.pid, 'SIGKILL');
+});
+
+function send(answer: AnswerMessage): void {
+  process.send!(answer);
+}
+
+function failureOf(error: unknown): CallFailure {
+  if (error instanceof CallRefused) return error.failure;
+  const status = error instanceof Error && 'gqlStatus' in error ? String(error.gqlStatus) : null;
+  return { kind: status === null ? 'other' : 'engine', message: messageOf(error), status };
+}

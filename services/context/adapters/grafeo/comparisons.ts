@@ -1,0 +1,137 @@
+import { closingOf, isSign, isWord, type Token } from '../../graph/text/tokens.ts';
+import type { Query } from './query.ts';
+
+/** Properties that are text wherever they are: they can be compared with text that looks like a number. */
+const textual = new Set([
+  'id',
+  'kind',
+  'title',
+  'name',
+  'path',
+  'repository',
+  'valid_from',
+  'valid_to',
+  'layer',
+  'run_id',
+  'action_id',
+  'agent',
+  'status',
+  'summary',
+  'model_provider',
+  'model_tier',
+  'recovery_branch',
+  'risk',
+  'approval',
+  'content',
+  'source',
+  'subject',
+  'predicate',
+  'session',
+  'speaker',
+]);
+
+const why =
+  "comparing text with a number: here '1' = 1 is true; compare text with text, numbers with numbers";
+
+/** Grafeo finds `'1'` and `1` equal; lists with null in them too. */
+export function comparisonProblem(query: Query, index: number): string | null {
+  const { tokens } = query;
+  if (isSign(tokens[index], '=', '<>')) return equality(query, index);
+  if (isWord(tokens[index], 'IN') && isSign(tokens[index + 1], '[')) return membership(query, index);
+  if (isSign(tokens[index], '{')) return patternMap(query, index);
+  return isSign(tokens[index], '+') ? appended(tokens, index) : null;
+}
+
+function equality({ tokens, params }: Query, index: number): string | null {
+  const [left, right] = [tokens[index - 1], tokens[index + 1]];
+  const kinds = [left, right].map((token) => literalKind(token, params));
+  if (kinds.includes('numeral') && kinds.includes('number')) return why;
+  if (kinds.includes('list') && tokens.some((token) => isWord(token, 'NULL')))
+    return 'comparing lists with null in them; compare their elements';
+  const other = kinds[0] === null ? propertyBefore(tokens, index) : propertyAfter(tokens, index);
+  if (kinds.includes('numeral') && (other === null || !textual.has(other))) return why;
+  return kinds.includes('number') && other !== null && textual.has(other) ? why : null;
+}
+
+function membership({ tokens, params }: Query, index: number): string | null {
+  const inside = tokens.slice(index + 2, closingOf(tokens, index + 1));
+  const kinds = inside.map((token) => literalKind(token, params));
+  const property = propertyBefore(tokens, index);
+  const isText = property !== null && textual.has(property);
+  const left = literalKind(tokens[index - 1], params);
+  if (left === 'number' || left === 'numeral')
+    return kinds.some((k) => k !== left && isNumeric(k)) ? why : null;
+  return kinds.includes(isText ? 'number' : 'numeral') ? why : null;
+}
+
+/** `(n:Label {key: '1'})` */
+function patternMap({ tokens, params }: Query, index: number): string | null {
+  const before = tokens[index - 1];
+  const isPattern = (before?.kind === 'word' || before?.kind === 'name') && inPattern(tokens, index);
+  if (!isPattern && !(isSign(before, '(') && tokens[index - 2]?.kind !== 'word')) return null;
+  const close = closingOf(tokens, index);
+  for (let at = index + 1; at < close; at++) {
+    if (!isSign(tokens[at], ':')) continue;
+    const kind = literalKind(tokens[at + 1], params);
+    const isText = textual.has(tokens[at - 1]!.text);
+    if ((kind === 'numeral' && !isText) || (kind === 'number' && isText)) return why;
+  }
+  return null;
+}
+
+function inPattern(tokens: readonly Token[], index: number): boolean {
+  for (let at = index - 1; at >= 0; at--) {
+    if (isSign(tokens[at], '(', '[')) return true;
+    if (!(isSign(tokens[at], ':', '|', '*', '..') || tokens[at]!.kind !== 'sign')) return false;
+  }
+  return false;
+}
+
+/** A list and a single value: null instead of a longer list. */
+function appended(tokens: readonly Token[], index: number): string | null {
+  const isSingle = (token: Token | undefined) => token?.kind === 'number' || token?.kind === 'string';
+  const listLeft = isSign(tokens[index - 1], ']') && isLiteralList(tokens, index - 1);
+  if (
+    (listLeft && isSingle(tokens[index + 1])) ||
+    (isSign(tokens[index + 1], '[') && isSingle(tokens[index - 1]))
+  )
+    return 'adding a single value to a list; write it as a list, [1] + [2]';
+  return null;
+}
+
+function isLiteralList(tokens: readonly Token[], close: number): boolean {
+  let open = close;
+  while (open >= 0 && closingOf(tokens, open) !== close) open--;
+  const before = tokens[open - 1];
+  return !(before?.kind === 'word' || before?.kind === 'name' || isSign(before, ')', ']'));
+}
+
+type LiteralKind = 'numeral' | 'number' | 'list' | null;
+
+function literalKind(token: Token | undefined, params: Readonly<Record<string, unknown>>): LiteralKind {
+  if (token?.kind === 'number') return 'number';
+  if (token?.kind === 'string') return looksNumeric(token.text.slice(1, -1)) ? 'numeral' : null;
+  if (isSign(token, '[', ']')) return 'list';
+  if (token?.kind !== 'parameter') return null;
+  const value = params[token.text.slice(1).trim()];
+  if (typeof value === 'number') return 'number';
+  return typeof value === 'string' && looksNumeric(value) ? 'numeral' : null;
+}
+
+function isNumeric(kind: LiteralKind): boolean {
+  return kind === 'number' || kind === 'numeral';
+}
+
+function looksNumeric(text: string): boolean {
+  return text.trim() !== '' && !Number.isNaN(Number(text));
+}
+
+/** `n.key =` */
+function propertyBefore(tokens: readonly Token[], index: number): string | null {
+  return isSign(tokens[index - 2], '.') ? tokens[index - 1]!.text : null;
+}
+
+/** `= n.key` */
+function propertyAfter(tokens: readonly Token[], index: number): string | null {
+  return isSign(tokens[index + 2], '.') ? (tokens[index + 3]?.text ?? null) : null;
+}

@@ -1,0 +1,152 @@
+import grafeo, { type GrafeoDB } from '@grafeo-db/js';
+import { type Changes, labelsOf, type Position, positionLabel } from '../../graph/changes.ts';
+import { DigestSums, type GraphDigests } from '../../graph/digest.ts';
+import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
+
+/** Grafeo's types allow named imports, which fail when they run. */
+const { GrafeoDB: Grafeo } = grafeo;
+
+type Row = Record<string, unknown>;
+type Kept = Changes['nodes'][number]['properties'];
+
+/** A version of the projection that is being written. Callers' text never meets it. */
+export class ProjectionFile {
+  readonly #db: GrafeoDB;
+  /** Nodes of a projection that began empty, by id, for the fast way in; null otherwise. */
+  readonly #made: Map<string, number> | null;
+  readonly #until: number;
+
+  private constructor(db: GrafeoDB, made: Map<string, number> | null, until: number) {
+    this.#db = db;
+    this.#made = made;
+    this.#until = until;
+  }
+
+  static async create(path: string, until: number): Promise<ProjectionFile> {
+    const db = Grafeo.create(path);
+    for (const label of [...nodeLabels, positionLabel])
+      await db.executeCypher(`CREATE INDEX FOR (n:${label}) ON (n.id)`);
+    return new ProjectionFile(db, new Map(), until);
+  }
+
+  static open(path: string): ProjectionFile {
+    return new ProjectionFile(Grafeo.open(path), null, 0);
+  }
+
+  async apply({ deletions, nodes, edges, position }: Changes): Promise<void> {
+    if (this.#made === null || position.deletions > this.#until) await this.#delete(deletions);
+    const made = this.#made;
+    if (made !== null && position.nodes <= this.#until) await this.#createNodes(nodes, made);
+    else await this.#putNodes(nodes);
+    if (made !== null && position.edges <= this.#until) await this.#createEdges(edges, made);
+    else await this.#putEdges(edges);
+  }
+
+  async close(position: Position): Promise<void> {
+    await this.#db.upsertNodes([positionLabel], [{ id: 'position', ...position }], { replace: true });
+    this.#db.close();
+  }
+
+  async #createNodes(nodes: Changes['nodes'], made: Map<string, number>): Promise<void> {
+    for (const [label, group] of grouped(nodes, ({ label }) => label)) {
+      const fresh = group.filter(({ properties }) => !made.has(String(properties.id)));
+      const rows = fresh.map(({ properties }) => properties);
+      const ids = await this.#db.batchCreateNodesWithProps([...labelsOf[label]], rows);
+      for (const [nth, { properties }] of fresh.entries()) made.set(String(properties.id), ids[nth]!);
+    }
+  }
+
+  async #createEdges(edges: Changes['edges'], made: Map<string, number>): Promise<void> {
+    const known = edges.filter(({ from, to }) => made.has(from) && made.has(to));
+    const rows = known.map(({ from, to, type, properties }) => {
+      return { src: made.get(from)!, dst: made.get(to)!, type, properties };
+    });
+    if (rows.length > 0) await this.#db.batchCreateEdges(rows);
+    if (known.length < edges.length)
+      await this.#putEdges(edges.filter(({ from, to }) => !made.has(from) || !made.has(to)));
+  }
+
+  async #putNodes(nodes: Changes['nodes']): Promise<void> {
+    for (const [label, group] of grouped(nodes, ({ label }) => label)) {
+      const rows = group.map(({ properties }) => properties);
+      await this.#db.upsertNodes([...labelsOf[label]], rows, { key: 'id', replace: true });
+    }
+  }
+
+  async #putEdges(edges: Changes['edges']): Promise<void> {
+    for (const [, group] of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
+      const { from_label, to_label, type } = group[0]!;
+      const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
+      await this.#db.executeCypher(
+        `UNWIND $rows AS r MATCH (a:${from_label} {id: r.from}) MATCH (b:${to_label} {id: r.to})
+         MERGE (a)-[e:${type}${key}]->(b) SET e = r.properties`,
+        { rows: group.map(({ from, to, kind, properties }) => ({ from, to, kind, properties })) },
+      );
+    }
+  }
+
+  async #delete(deletions: Changes['deletions']): Promise<void> {
+    const edges = deletions.filter((deletion) => deletion.subject === 'edge');
+    for (const [, group] of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
+      const { from_label, to_label, type } = group[0]!;
+      const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
+      await this.#db.executeCypher(
+        `UNWIND $rows AS r MATCH (a:${from_label} {id: r.from})-[e:${type}${key}]->(b:${to_label} {id: r.to}) DELETE e`,
+        { rows: group },
+      );
+    }
+    const ids = deletions
+      .filter(({ subject }) => subject === 'node')
+      .map((deletion) => ('id' in deletion ? deletion.id : ''));
+    if (ids.length === 0) return;
+    for (const label of nodeLabels)
+      await this.#db.executeCypher(`UNWIND $ids AS id MATCH (n:${label} {id: id}) DETACH DELETE n`, { ids });
+  }
+}
+
+/** A version that is only read. */
+export class ProjectionSnapshot {
+  readonly db: GrafeoDB;
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+    this.db = Grafeo.openReadOnly(path);
+  }
+
+  async position(): Promise<Position | null> {
+    const { rows } = await this.#rows(`MATCH (n:${positionLabel}) RETURN properties(n) AS p`);
+    const { record, nodes, edges, deletions } = (rows[0]?.p ?? {}) as unknown as Position;
+    return typeof record === 'string' ? { record, nodes, edges, deletions } : null;
+  }
+
+  async digests(): Promise<GraphDigests> {
+    const nodes = new DigestSums();
+    for (const label of nodeLabels) {
+      const { rows } = await this.#rows(`MATCH (n:${label}) RETURN properties(n) AS p`);
+      for (const row of rows) nodes.addNode(label, row.p as Kept);
+    }
+    const edges = new DigestSums();
+    for (const type of edgeTypes) {
+      const { rows } = await this.#rows(
+        `MATCH (a)-[e:${type}]->(b) RETURN a.id AS f, b.id AS t, properties(e) AS p`,
+      );
+      for (const row of rows) edges.addEdge(type, String(row.f), String(row.t), row.p as Kept);
+    }
+    return { nodes: nodes.result(), edges: edges.result() };
+  }
+
+  async #rows(query: string): Promise<{ rows: Row[] }> {
+    return { rows: (await this.db.executeCypher(query)).toArray() as Row[] };
+  }
+}
+
+function grouped<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item)) ?? [];
+    group.push(item);
+    groups.set(keyOf(item), group);
+  }
+  return groups;
+}
