@@ -1,8 +1,8 @@
 import type * as t from 'io-ts';
 import { RecordedReply, ScoreReply } from '#kit/contracts/context/execution.ts';
 import { LookupReply } from '#kit/contracts/context/memory.ts';
-import { RefreshReply } from '#kit/contracts/context/refresh.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
+import { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from '#kit/errors.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import type { ContextWriter } from '../../outbox/context-writer.ts';
@@ -67,16 +67,15 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
     name,
     async refresh(repository, signal) {
       const body = { repositories: [repository] };
-      const { repositories } = await opened()
-        .patient.post('/v1/admin/refresh', body, RefreshReply, { signal })
+      const { repositories, error } = await opened()
+        .patient.post('/v1/admin/refresh', body, RefreshStatus, { signal })
         .catch((error: unknown) => {
           throw unavailable(name, error, refreshMs);
         });
-      for (const read of repositories) {
-        if (!('error' in read)) continue;
-        const why = `${name} cannot read ${repository.name}: ${read.error.detail}`;
-        throw new Unavailable('context_unavailable', why, { facts: { code: read.error.code } });
-      }
+      const failed = repositories.flatMap((one) => ('error' in one ? [one.error] : []))[0] ?? error;
+      if (failed == null) return;
+      const why = `${name} cannot read ${repository.name}: ${failed.detail}`;
+      throw new Unavailable('context_unavailable', why, { facts: { code: failed.code } });
     },
     async search(request, signal) {
       const { results } = await read('/v1/graphrag/search', request, SearchReply, signal);
