@@ -55,6 +55,19 @@ describe('Background work', () => {
     await work.start('run_1', 'third', async () => {});
   });
 
+  it('begins what is asked for at the last event of the work before, once', async () => {
+    const work = new BackgroundWork(silent);
+    await work.start('run_1', 'first', async ({ progress }) => {
+      progress({ step: 'one', state: 'started', message: 'begun' });
+      await setTimeout(50);
+    });
+    const seen = { stopped: false };
+    const asked = ['second', 'third'].map((what) => work.start('run_1', what, untilStopped(seen)));
+    const results = await Promise.allSettled(asked);
+    expect(results.map(({ status }) => status)).to.have.members(['fulfilled', 'rejected']);
+    await work.close();
+  });
+
   it('has room for so many, and none when the daemon ends', async () => {
     const work = new BackgroundWork(silent);
     const seen = { stopped: false };

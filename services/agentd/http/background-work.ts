@@ -13,7 +13,7 @@ interface Job {
 export type RunWatcher = (update: ProgressUpdate | null) => void;
 
 const mostJobs = 16;
-/** An answer waits so long, in milliseconds, for the work to begin or to be refused. */
+/** An answer waits so long, in milliseconds, for earlier work to end, and for its own to begin or to be refused. */
 const beginningMs = 1_500;
 
 /** Work that goes on after its request was answered. One job for each run; all end with the daemon. */
@@ -49,6 +49,7 @@ export class BackgroundWork {
    * @throws what the work throws before that, Conflict (`run_busy`), Unavailable (`too_busy`)
    */
   async start(runId: string, what: string, work: (watch: Watch) => Promise<unknown>): Promise<void> {
+    await this.#letEnd(runId);
     const busy = this.#jobs.get(runId);
     if (busy !== undefined) {
       throw new Conflict('run_busy', `run ${runId} is at work already: ${busy.what}`, {
@@ -81,6 +82,12 @@ export class BackgroundWork {
     } finally {
       waited.abort();
     }
+  }
+
+  /** Who saw the last event of some work asks for the next at once; that work ends a moment later. */
+  async #letEnd(runId: string): Promise<void> {
+    const job = this.#jobs.get(runId);
+    if (job !== undefined) await Promise.race([job.done, setTimeout(beginningMs, undefined, { ref: false })]);
   }
 
   /** Stops the work on a run, if there is any here. */

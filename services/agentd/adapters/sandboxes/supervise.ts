@@ -43,7 +43,7 @@ export interface Supervised extends SandboxResult {
 type End = { readonly by: SandboxResult['ended_by']; readonly note: string };
 
 const pollMs = 100;
-/** A run is ended before it fills the disk that Core's own records need. */
+/** A run is ended before it fills the disk that Core's own records need: with this left, or half of what it found. */
 const diskReserve = 256 * 1024 * 1024;
 /** How long dying processes may take before that is an error. */
 const deathMs = 20_000;
@@ -55,6 +55,7 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
   let delivered = 0;
   let end: End | null = null;
 
+  const reserve = Math.min(diskReserve, freeBytes(run.workspace) / 2);
   const pipe = await openPipe();
   const child = withoutInherited(5, (rest) =>
     spawn(launch.file, launch.args, {
@@ -106,7 +107,7 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     seconds * 1000,
   );
   const poll = setInterval(() => {
-    const broken = end ?? brokenLimit(inside, run);
+    const broken = end ?? brokenLimit(inside, run, reserve);
     if (broken) stop(broken);
   }, pollMs);
   child.once('exit', () => inside.kill());
@@ -150,7 +151,7 @@ export function cancelledResult(): SandboxResult {
   };
 }
 
-function brokenLimit(inside: Inside, run: SandboxRun): End | null {
+function brokenLimit(inside: Inside, run: SandboxRun, reserve: number): End | null {
   const processes = inside.processes();
   const { processes: allowed, memory_mib } = run.limits;
   if (processes.length > allowed) {
@@ -160,11 +161,15 @@ function brokenLimit(inside: Inside, run: SandboxRun): End | null {
   if (usedMemory(inside, processes, bytes) > bytes) {
     return { by: 'memory', note: `ended for using more than ${memory_mib} MiB of memory, the limit` };
   }
-  const disk = statfsSync(run.workspace);
-  if (disk.bavail * disk.bsize < diskReserve) {
+  if (freeBytes(run.workspace) < reserve) {
     return { by: 'signal', note: 'ended because the disk is nearly full' };
   }
   return null;
+}
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 /** Cheap and too high first; exact only when that is past the limit. */
