@@ -99,8 +99,13 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
 
 /** What was told is at fault, and telling it again would not help. */
 function isRefusal(error: unknown): boolean {
-  if (!(error instanceof CoreError) || error.code === 'answer_invalid') return false;
+  if (!(error instanceof CoreError) || isRubbish(error)) return false;
   return [400, 409, 413, 422].includes(error.status) && !(error instanceof Interrupted);
+}
+
+/** An answer that is no JSON, or not of the agreed shape. */
+function isRubbish(error: unknown): boolean {
+  return ['answer_invalid', 'invalid_json'].includes(codeOf(error));
 }
 
 function unavailable(name: string, error: unknown, timeoutMs: number): unknown {
@@ -110,7 +115,7 @@ function unavailable(name: string, error: unknown, timeoutMs: number): unknown {
       ? `did not answer within ${timeoutMs / 1000} s`
       : codeOf(error) === 'http_unavailable'
         ? 'is not there'
-        : codeOf(error) === 'answer_invalid'
+        : isRubbish(error)
           ? 'answered what cannot be understood'
           : `cannot help: ${messageOf(error)}`;
   return new Unavailable('context_unavailable', `${name} ${why}`, { cause: error });
