@@ -15,7 +15,7 @@ export function decode<A>(
 ): A {
   const result = codec.decode(value);
   if (!isLeft(result)) return result.right;
-  const errors = distinct(result.left.map(fieldError));
+  const errors = distinct(withoutAbsence(result.left).map(fieldError));
   const first = errors[0]!;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   throw new InvalidInput(code, `${what}: ${first.pointer || '/'} ${first.detail}${more}`, { errors });
@@ -83,6 +83,12 @@ function show(value: unknown): string {
   if (value === undefined) return 'is missing';
   const text = JSON.stringify(value) ?? String(value);
   return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
+}
+
+/** That a value could also be left out helps nobody who gave one. */
+function withoutAbsence(errors: readonly t.ValidationError[]): readonly t.ValidationError[] {
+  const told = errors.filter(({ context }) => context.at(-1)?.type !== t.undefined);
+  return told.length > 0 ? told : errors;
 }
 
 function distinct(errors: FieldError[]): FieldError[] {

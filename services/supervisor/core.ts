@@ -37,13 +37,17 @@ async function start(args: readonly string[]): Promise<number> {
     const { runOwnCommand } = await import('./run-own-command.ts');
     return runOwnCommand(own, args, calledAs(root));
   }
-  return startAgentd(args);
+  if (command === 'context') {
+    const rest = args.toSpliced(commandIndex(args), 1);
+    return startService('context', rest, `${calledAs(root)} context`);
+  }
+  return startService('agentd', args, calledAs(root));
 }
 
-/** core-agentd is another service: started by its file, never imported as a module of this one. */
-async function startAgentd(args: readonly string[]): Promise<number> {
-  const program: Program = await import(new URL('../agentd/main.ts', import.meta.url).href);
-  return program.main({ args, program: calledAs(root), version: version() });
+/** Other services are started by their files, never imported as modules of this one. */
+async function startService(name: string, args: readonly string[], calledBy: string): Promise<number> {
+  const program: Program = await import(new URL(`../${name}/main.ts`, import.meta.url).href);
+  return program.main({ args, program: calledBy, version: version() });
 }
 
 interface Program {
@@ -54,9 +58,13 @@ interface Program {
   }): Promise<number>;
 }
 
-/** The first word that is neither an option nor the value of one. */
 function commandOf(args: readonly string[]): string | undefined {
-  return args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '--home');
+  return args[commandIndex(args)];
+}
+
+/** Of the first word that is neither an option nor the value of one. */
+function commandIndex(args: readonly string[]): number {
+  return args.findIndex((word, index) => !word.startsWith('-') && args[index - 1] !== '--home');
 }
 
 function isCommand(word: string): boolean {

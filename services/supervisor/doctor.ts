@@ -1,8 +1,10 @@
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
+import { checkCypher } from './health-checks/cypher.ts';
 import type { Finding } from './health-checks/finding.ts';
 import {
+  checkContextPort,
   checkDaemonPort,
   checkFolder,
   checkForges,
@@ -40,7 +42,8 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkFolder('configuration folder', folders.config, 'config'),
     finding,
     checkTokens(folders),
-    ...(settings === null ? [] : [checkDaemonPort(settings)]),
+    ...(settings === null ? [] : [checkDaemonPort(settings), checkContextPort(folders)]),
+    checkCypher(folders),
     checkForges(folders),
   ]);
   return found.flat();

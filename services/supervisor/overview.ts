@@ -37,12 +37,21 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
     ],
   ],
   [
+    'Know',
+    [
+      ['context refresh', 'read repositories into the graph, only what changed'],
+      ['context search', 'files, symbols, documents and runs that matter for a text'],
+      ['context lookup', 'what is remembered; context remember adds to it'],
+      ['context cypher', 'ask the graph; context --help lists the rest'],
+    ],
+  ],
+  [
     'Set up',
     [
       ['forge', 'the local forge: repositories, issues and pull requests in a folder'],
       ['config show', 'every setting and where its value comes from'],
       ['token', 'make, list and revoke tokens of the HTTP API'],
-      ['install', 'put core and core-agentd on your PATH'],
+      ['install', 'put core, core-agentd and core-context on your PATH'],
     ],
   ],
 ];

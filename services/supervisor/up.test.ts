@@ -10,6 +10,7 @@ import { expect } from 'chai';
 describe('core up', () => {
   let home: string;
   let started: Up[];
+  let contextPort: number;
 
   interface Up {
     readonly child: ChildProcess;
@@ -17,7 +18,8 @@ describe('core up', () => {
     readonly exit: Promise<unknown[]>;
   }
 
-  beforeEach(() => {
+  beforeEach(async () => {
+    contextPort = await freePort();
     home = mkdtempSync(join(tmpdir(), 'core-up-'));
     started = [];
   });
@@ -32,8 +34,12 @@ describe('core up', () => {
 
   function start(port: number): Up {
     const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
-      try { process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port} }); process.exit(); }
+      try { process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, contextPort: ${contextPort} }); process.exit(); }
       catch (error) { console.error(error.message, error.hint); process.exit(1); }`;
+    return launch(script);
+  }
+
+  function launch(script: string): Up {
     const child = spawn(
       process.execPath,
       ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script],
@@ -50,14 +56,15 @@ describe('core up', () => {
     return up;
   }
 
-  /** Processes of core-agentd with this home, by the environment that they were started with. */
-  function daemons(): number[] {
+  /** Processes of services with this home, by the environment that they were started with. */
+  function daemons(name = ''): number[] {
     return readdirSync('/proc')
       .filter((name) => /^\d+$/.test(name))
       .filter((pid) => {
         try {
           const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
-          return environment.includes(`CORE_STATE_DIR=${home}/`);
+          const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+          return environment.includes(`CORE_STATE_DIR=${home}/`) && command.includes(`services/${name}`);
         } catch {
           return false;
         }
@@ -88,23 +95,25 @@ describe('core up', () => {
       () => false,
     );
 
-  it('shows where the daemon answers, starts it again when it dies, and leaves none behind', async function () {
+  it('shows where the services answer, starts one again when it dies, and leaves none behind', async function () {
     if (process.platform !== 'linux') this.skip();
     const port = await freePort();
     const up = start(port);
-    await until(() => up.out().includes(`core-agentd  http://127.0.0.1:${port}  ok`));
-    expect(up.out()).to.match(/core-agentd │ .*listens on/);
+    await until(() => up.out().includes(`core-agentd   http://127.0.0.1:${port}  ok`));
+    expect(up.out()).to.contain(`core-context  http://127.0.0.1:${contextPort}  ok`);
+    expect(up.out()).to.match(/core-agentd {2}│ .*listens on/);
 
     const second = start(port);
     await second.exit;
     expect(second.child.exitCode).to.equal(1);
-    expect(second.out()).to.match(/is used by core-agentd \d+\.\d+\.\d+ \(ok\)/);
+    expect(second.out()).to.match(/is used by core-context \d+\.\d+\.\d+ \(ok\)/);
 
-    const [first] = daemons();
+    const [first] = daemons('agentd');
     process.kill(first!, 'SIGKILL');
     await until(() => up.out().includes('core-agentd ended: SIGKILL; again in 0.5 s'));
     await until(() => answers(port));
-    expect(daemons()).not.to.include(first);
+    expect(daemons('agentd')).not.to.include(first);
+    expect(await answers(contextPort)).to.equal(true);
 
     up.child.kill('SIGTERM');
     expect(await up.exit).to.deep.equal([0, null]);
@@ -120,6 +129,19 @@ describe('core up', () => {
     await up.exit;
     await until(() => daemons().length === 0);
     expect(await answers(port)).to.equal(false);
+    expect(await answers(contextPort)).to.equal(false);
+  });
+
+  it('leaves core-context away where planning is told of another, and says so', async () => {
+    mkdirSync(join(home, 'config'));
+    writeFileSync(join(home, 'config/core.json'), '{"context":{"url":null}}');
+    const port = await freePort();
+    const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
+      process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port} }); process.exit();`;
+    const up = launch(script);
+    await until(() => up.out().includes('core-context is not started: context.url is null'));
+    expect(daemons('context')).to.deep.equal([]);
+    expect(await answers(port)).to.equal(true);
   });
 
   it('names the program that has its port', async () => {

@@ -26,6 +26,10 @@ export class Readers {
     return Promise.race(this.#threads.map((thread) => thread.ended));
   }
 
+  get damaged(): Promise<Error> {
+    return Promise.race(this.#threads.map((thread) => thread.damaged));
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }

@@ -1,4 +1,4 @@
-import { rebuildLinkedIndexes, rebuildTexts } from './rebuild-text.ts';
+import { rebuildTexts } from './rebuild-text.ts';
 
 /** See write-commands.ts. */
-export const recordCommands = { rebuildTexts, rebuildLinkedIndexes } as const;
+export const recordCommands = { rebuildTexts } as const;

@@ -16,13 +16,13 @@ export interface RecordFindings {
 }
 
 /** Cheap: reads one row. Throws where the record cannot be read. */
-function touchRecord(db: DatabaseSync): true {
+function touchRecord(db: DatabaseSync, _: null): true {
   db.prepare('SELECT node FROM nodes LIMIT 1').get();
   db.prepare('SELECT node FROM bodies LIMIT 1').get();
   return true;
 }
 
-function countRecord(db: DatabaseSync): RecordCounts {
+function countRecord(db: DatabaseSync, _: null): RecordCounts {
   return db
     .prepare(
       `SELECT (SELECT count(*) FROM nodes) AS nodes, (SELECT count(*) FROM edges) AS edges,
@@ -32,13 +32,13 @@ function countRecord(db: DatabaseSync): RecordCounts {
 }
 
 /** Reads everything. */
-function checkRecord(db: DatabaseSync): RecordFindings {
+function checkRecord(db: DatabaseSync, _: null): RecordFindings {
   const rows = db.prepare('PRAGMA integrity_check(20)').all() as { integrity_check: string }[];
   const damage = rows.map((row) => row.integrity_check).filter((text) => text !== 'ok');
   const { orphans } = db.prepare('SELECT count(*) AS orphans FROM pragma_foreign_key_check').get() as {
     orphans: number;
   };
-  return { damage, orphans, counts: countRecord(db) };
+  return { damage, orphans, counts: countRecord(db, null) };
 }
 
 /** See read-queries.ts. */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { Failed } from '#kit/errors.ts';
+import { codeOf, Failed } from '#kit/errors.ts';
 import { type ErrorCopy, errorFrom } from './error-copy.ts';
 
 export interface CallMessage {
@@ -29,12 +29,18 @@ export class Thread {
   #tellEnd: (error: Error) => void = () => {};
   /** Resolves with the reason when the thread can answer nothing any more. */
   readonly ended: Promise<Error>;
+  #tellDamage: (error: Error) => void = () => {};
+  /** Resolves with the first answer that says that the record is damaged. */
+  readonly damaged: Promise<Error>;
 
   /** @param script a module that calls `serveCalls`; @param data what it finds as `workerData` */
   constructor(script: URL, data: unknown) {
     this.#worker = new Worker(script, { workerData: data });
     this.ended = new Promise((resolve) => {
       this.#tellEnd = resolve;
+    });
+    this.damaged = new Promise((resolve) => {
+      this.#tellDamage = resolve;
     });
     this.#worker.unref();
     this.#worker.on('message', (answer: AnswerMessage) => this.#settle(answer));
@@ -67,8 +73,13 @@ export class Thread {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if ('error' in answer) waiting?.reject(errorFrom(answer.error));
+    if ('error' in answer) this.#refuse(waiting, errorFrom(answer.error));
     else waiting?.resolve(answer.value as never);
+  }
+
+  #refuse(waiting: Waiting | undefined, error: Error): void {
+    if (codeOf(error) === 'record_damaged') this.#tellDamage(error);
+    waiting?.reject(error);
   }
 
   #end(error: Error): void {

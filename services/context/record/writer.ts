@@ -37,6 +37,10 @@ export class Writer {
     return this.#thread.ended;
   }
 
+  get damaged(): Promise<Error> {
+    return this.#thread.damaged;
+  }
+
   close(): Promise<void> {
     return this.#thread.call('close', null).then(() => this.#thread.close());
   }

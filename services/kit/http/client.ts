@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import type * as t from 'io-ts';
 import { Agent, type Dispatcher, request } from 'undici';
@@ -27,6 +28,14 @@ export interface HttpClient {
   get<A>(path: string, codec: t.Type<A, unknown, unknown>, options?: CallOptions): Promise<A>;
   getBytes(path: string, options?: CallOptions): Promise<Uint8Array>;
   post<A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, options?: CallOptions): Promise<A>;
+  /** An answer of any length, piece by piece. */
+  getPieces(path: string, options?: CallOptions): Promise<AsyncIterable<Uint8Array>>;
+  /** A body of any length, piece by piece. */
+  upload<A>(
+    path: string,
+    body: { readonly type: string; readonly content: Readable },
+    codec: t.Type<A, unknown, unknown>,
+  ): Promise<A>;
   /** Live events; ends when the service ends the stream. Go on later with the last `id`. */
   events(
     path: string,
@@ -37,6 +46,8 @@ export interface HttpClient {
 
 const attempts = 3;
 const answerLimit = 32 * 1024 * 1024;
+/** Milliseconds for an answer to an upload, which may be long work. */
+const uploadMs = 600_000;
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { baseUrl, token, timeoutMs = 30_000 } = options;
@@ -96,6 +107,36 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     getBytes: (path, options = {}) => get(path, options),
     async post(path, body, codec, options = {}) {
       return decodeAnswer(codec, await call('POST', path, body, options), `POST ${path}`);
+    },
+    async getPieces(path, options = {}) {
+      const what = `GET ${new URL(path, baseUrl).href}`;
+      try {
+        const answer = await request(new URL(path, baseUrl), {
+          dispatcher,
+          signal: options.signal ?? null,
+          headers: authorization,
+        });
+        if (answer.statusCode !== 200) await readAnswer(answer);
+        return answer.body;
+      } catch (error) {
+        throw explained(error, what, options.signal);
+      }
+    },
+    async upload(path, { type, content }, codec) {
+      const what = `POST ${new URL(path, baseUrl).href}`;
+      try {
+        const headers = { ...authorization, 'content-type': type };
+        const sent = {
+          method: 'POST',
+          dispatcher,
+          headers,
+          body: content,
+          headersTimeout: uploadMs,
+        } as const;
+        return decodeAnswer(codec, await readAnswer(await request(new URL(path, baseUrl), sent)), what);
+      } catch (error) {
+        throw explained(error, what);
+      }
     },
     async *events(path, options = {}) {
       const what = `GET ${new URL(path, baseUrl).href}`;

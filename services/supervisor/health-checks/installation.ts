@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
+import { readContextAddress } from '#kit/config/context-address.ts';
 import { mergeJson } from '#kit/config/merge.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
 import { decode, optional } from '#kit/decode.ts';
@@ -47,7 +48,29 @@ export function checkTokens(folders: Folders): Finding {
   });
 }
 
-export async function checkDaemonPort({ agentd: { host, port } }: Settings): Promise<Finding> {
+export function checkDaemonPort({ agentd: { host, port } }: Settings): Promise<Finding> {
+  return checkPort({ host, port, setting: 'agentd.port in core.json' });
+}
+
+/** core-context's. */
+export async function checkContextPort(folders: Folders): Promise<Finding> {
+  try {
+    const { host, port } = readContextAddress({ folders, environment });
+    return await checkPort({ host, port, setting: 'port in context.json' });
+  } catch (error) {
+    return broken('core-context', error);
+  }
+}
+
+async function checkPort({
+  host,
+  port,
+  setting,
+}: {
+  readonly host: string;
+  readonly port: number;
+  readonly setting: string;
+}): Promise<Finding> {
   const name = `port ${port}`;
   const holder = await whoAnswers(host, port);
   if (holder.kind === 'nobody') return { name, state: 'works', detail: `free on ${host}`, fix: null };
@@ -56,7 +79,7 @@ export async function checkDaemonPort({ agentd: { host, port } }: Settings): Pro
     return { name, state: 'works', detail, fix: null };
   if (holder.kind === 'core')
     return { name, state: 'broken', detail, fix: `Its checks: http://${host}:${port}/healthz` };
-  return { name, state: 'broken', detail, fix: 'End it, or set agentd.port in core.json.' };
+  return { name, state: 'broken', detail, fix: `End it, or set ${setting}.` };
 }
 
 const ConfiguredForges = t.strict({

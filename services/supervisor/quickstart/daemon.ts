@@ -5,8 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '#kit/environment.ts';
 import { Unavailable } from '#kit/errors.ts';
 
-const agentd = fileURLToPath(new URL('../../agentd/main.ts', import.meta.url));
-
 export interface Daemon {
   readonly url: string;
   readonly port: number;
@@ -14,19 +12,26 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/**
- * Starts core-agentd as a child and waits until it answers. It ends with this process, however that ends.
- * @param port 0 for any free one
- */
-export async function startDaemon(home: string, port: number, logFile: string): Promise<Daemon> {
+export interface DaemonOptions {
+  /** `agentd` or `context`: its folder, and its name after `core-`. */
+  readonly service: 'agentd' | 'context';
+  readonly home: string;
+  readonly port: number;
+  readonly logFile: string;
+}
+
+/** Starts a service as a child and waits until it answers. It ends with this process, however that ends. */
+export async function startDaemon({ service, home, port, logFile }: DaemonOptions): Promise<Daemon> {
   const log = openSync(logFile, 'a', 0o600);
+  const main = fileURLToPath(new URL(`../../${service}/main.ts`, import.meta.url));
+  const variable = `CORE_${service.toUpperCase()}`;
   const child = spawn(
     process.execPath,
-    ['--disable-warning=ExperimentalWarning', agentd, 'serve', '--home', home],
+    ['--disable-warning=ExperimentalWarning', main, 'serve', '--home', home],
     {
       // With a channel the daemon ends with this process, even when that is killed.
       stdio: ['ignore', log, log, 'ipc'],
-      env: childEnvironment({ CORE_AGENTD_PORT: String(port), CORE_AGENTD_HOST: '127.0.0.1' }),
+      env: childEnvironment({ [`${variable}_PORT`]: String(port), [`${variable}_HOST`]: '127.0.0.1' }),
     },
   );
   closeSync(log);
@@ -48,7 +53,7 @@ export async function startDaemon(home: string, port: number, logFile: string): 
     const said = readFileSync(logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
     throw new Unavailable(
       'daemon_not_up',
-      `core-agentd does not answer on ${url}. Its last words:\n${said}`,
+      `core-${service} does not answer on ${url}. Its last words:\n${said}`,
       {
         cause: error,
       },

@@ -67,6 +67,7 @@ class Tour {
   readonly #homeWord: string;
   readonly #paint: ReturnType<typeof createColors>;
   #daemon: Daemon | null = null;
+  #context: Daemon | null = null;
   #stopped = false;
 
   constructor(options: QuickstartOptions, home: string) {
@@ -81,7 +82,7 @@ class Tour {
     this.#say('An issue becomes a pull request, and every step of it waits for an approval.');
     this.#say(`All that this makes is in ${this.#homeWord}; remove that folder and it is gone.`);
     const { name, folder, number } = await this.#makeDemo();
-    await this.#startDaemon();
+    await this.#startServices();
     const issue = ['--owner', 'demo', '--repo', name, '--number', String(number)];
 
     this.#step('Plan: reads the issue, writes nothing to the repository');
@@ -112,8 +113,9 @@ class Tour {
   }
 
   async end(): Promise<void> {
-    await this.#daemon?.stop();
+    await Promise.all([this.#daemon?.stop(), this.#context?.stop()]);
     this.#daemon = null;
+    this.#context = null;
   }
 
   async #makeDemo(): Promise<{ name: string; folder: string; number: number }> {
@@ -157,16 +159,27 @@ class Tour {
       join(config, 'validation.json'),
       `${JSON.stringify({ allow_unsandboxed: true }, null, 2)}\n`,
     );
-    const core = { agentd: { checkouts: { [name]: folder } }, context: { url: null } };
+    const core = { agentd: { checkouts: { [name]: folder } } };
     writeFileSync(join(config, 'core.json'), `${JSON.stringify(core, null, 2)}\n`);
   }
 
-  async #startDaemon(): Promise<void> {
-    this.#step('The daemon');
-    const port = await freePort(7817);
-    this.#daemon = await startDaemon(this.#home, port, join(this.#home, 'core-agentd.log'));
-    const taken = port === 7817 ? '' : ' (7817 is taken)';
-    this.#say(`core-agentd answers on ${this.#daemon.url}${taken}; it ends with this quickstart`);
+  async #startServices(): Promise<void> {
+    this.#step('The services: graph and memory, and the daemon');
+    this.#context = await this.#start('context', 8090);
+    writeFileSync(
+      join(this.#home, 'config/context.json'),
+      `${JSON.stringify({ port: this.#context.port }, null, 2)}\n`,
+    );
+    this.#daemon = await this.#start('agentd', 7817);
+  }
+
+  async #start(service: 'agentd' | 'context', wished: number): Promise<Daemon> {
+    const port = await freePort(wished);
+    const logFile = join(this.#home, `core-${service}.log`);
+    const daemon = await startDaemon({ service, home: this.#home, port, logFile });
+    const taken = port === wished ? '' : ` (${wished} is taken)`;
+    this.#say(`core-${service} answers on ${daemon.url}${taken}; it ends with this quickstart`);
+    return daemon;
   }
 
   async #plan(issue: readonly string[]): Promise<string> {
@@ -243,7 +256,7 @@ class Tour {
     const exitCode = await runOpenly(process.execPath, this.#args(words));
     if (exitCode === exitCodes.done) return;
     throw new Failed('quickstart_step_failed', `core ${words[0]} ended with ${exitCode}`, {
-      hint: `Its output is above; the daemon's log is ${join(this.#homeWord, 'core-agentd.log')}.`,
+      hint: `Its output is above; the logs are ${join(this.#homeWord, 'core-agentd.log')} and core-context.log.`,
     });
   }
 

@@ -1,0 +1,107 @@
+import type { Command } from 'commander';
+import type { RunCommand } from '#kit/cli/program.ts';
+import { CypherReply } from '#kit/contracts/context/cypher.ts';
+import { SearchReply } from '#kit/contracts/context/search.ts';
+import { entityKinds } from '#kit/contracts/context/vocabulary.ts';
+import { exitCodes } from '#kit/errors.ts';
+import { withService } from '../client.ts';
+import { collect, namedValue, wholeNumber } from '../option-values.ts';
+import { counted, type Paint, short, tell } from '../output.ts';
+
+interface SearchOptions {
+  readonly limit?: string;
+  readonly kind?: string[];
+  readonly repository?: string;
+  readonly asOf?: string;
+}
+
+const widest = 60;
+
+export function define(program: Command, run: RunCommand): void {
+  program
+    .command('search')
+    .description('files, symbols, documents, issues and runs that matter for a text, best first')
+    .argument('<query...>', 'words, an error message, code')
+    .option('--limit <n>', 'results at most, 1 to 100')
+    .option('--kind <kind>', `only these, repeatable: ${entityKinds.join(', ')}`, collect)
+    .option('--repository <name>', 'only of this one')
+    .option('--as-of <time>', 'what was valid then')
+    .action((words: string[], { limit, kind, repository, asOf }: SearchOptions) =>
+      run((context) =>
+        withService(context, async (client) => {
+          const body = {
+            query: words.join(' '),
+            ...(limit === undefined ? {} : { limit: wholeNumber('--limit', limit) }),
+            ...(kind === undefined ? {} : { kinds: kind }),
+            ...(repository === undefined ? {} : { repository }),
+            ...(asOf === undefined ? {} : { as_of: asOf }),
+          };
+          const reply = await client.post('/v1/graphrag/search', body, SearchReply);
+          tell(context, reply, (paint) => searchLines(reply, paint, context.program));
+          return exitCodes.done;
+        }),
+      ),
+    );
+  program
+    .command('cypher')
+    .description('ask the graph; reading alone')
+    .argument('<query>', "for example 'MATCH (r:ReasoningRun) RETURN r.run_id AS run, r.status AS status'")
+    .option(
+      '--param <name=value>',
+      'named in the query as $name, repeatable; the value is JSON or a text',
+      collect,
+    )
+    .option('--limit <n>', 'rows at most')
+    .action((query: string, { param = [], limit }: { param?: string[]; limit?: string }) =>
+      run((context) =>
+        withService(context, async (client) => {
+          const params = Object.fromEntries(param.map((text) => namedValue('--param', text)));
+          const body = {
+            query,
+            params,
+            ...(limit === undefined ? {} : { limit: wholeNumber('--limit', limit) }),
+          };
+          const reply = await client.post('/v1/graphdb/cypher', body, CypherReply);
+          tell(context, reply, (paint) => tableLines(reply, paint));
+          return exitCodes.done;
+        }),
+      ),
+    );
+}
+
+function searchLines({ results }: SearchReply, paint: Paint, program: string): string[] {
+  if (results.length === 0) return [`Nothing was found in what ${program} repositories lists.`];
+  return results.flatMap(({ score, kind, title, repository, path, start_line, why, snippet }) => {
+    const place = path === null ? title : `${path}${start_line === null ? '' : `:${start_line}`}`;
+    const terms = why.terms.slice(0, 6).join(' ');
+    const edges = why.edges.slice(0, 2).map((edge) => `${edge.kind} ${edge.from}`);
+    const because = [terms, ...edges].filter((part) => part !== '').join(' · ');
+    return [
+      `${paint.dim(score.toFixed(2))}  ${paint.bold(short(place, 120))}  ${kind}${path === null ? '' : ` ${short(title, 60)}`}  ${paint.dim(short(repository ?? '', 60))}`,
+      `      ${paint.dim(short(because, 140))}`,
+      ...(snippet === '' ? [] : [`      ${short(snippet, 140)}`]),
+    ];
+  });
+}
+
+function tableLines({ columns, rows, truncated, took_ms, engine }: CypherReply, paint: Paint): string[] {
+  const cells = rows.map((row) => columns.map((column) => short(textOf(row[column]), widest)));
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...cells.map((row) => row[index]!.length)),
+  );
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, index) => cell.padEnd(widths[index]!))
+      .join('  ')
+      .trimEnd();
+  const more = truncated ? ', there are more: --limit' : '';
+  return [
+    paint.bold(line(columns)),
+    ...cells.map(line),
+    paint.dim(`${counted(rows.length, 'row')}${more}; ${engine}, ${Math.round(took_ms)} ms`),
+  ];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}

@@ -1,0 +1,251 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
+import {
+  ForgetReply,
+  ImportReply,
+  LookupReply,
+  OutcomeReply,
+  RecordReply,
+} from '#kit/contracts/context/memory.ts';
+import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
+import { exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
+import { withService } from '../client.ts';
+import { collect, wholeNumber } from '../option-values.ts';
+import { counted, type Paint, short, tell } from '../output.ts';
+
+const layers = memoryLayers.join(', ');
+
+export function define(program: Command, run: RunCommand): void {
+  program
+    .command('lookup')
+    .description('what is remembered about something, best first')
+    .argument('<query...>', 'words')
+    .option('--layer <layer>', `one of ${layers}; left out, all`)
+    .option('--limit <n>', 'results at most, 1 to 100')
+    .option('--about <id>', 'only about this entity, repeatable', collect)
+    .option('--session <name>', 'only of this session')
+    .option('--as-of <time>', 'what was valid then')
+    .action((words: string[], options: LookupOptions) =>
+      run((context) =>
+        withService(context, async (client) => {
+          const reply = await client.post('/v1/memory/lookup', lookupBody(words, options), LookupReply);
+          tell(context, reply, (paint) => lookupLines(reply, paint));
+          return exitCodes.done;
+        }),
+      ),
+    );
+  program
+    .command('remember')
+    .description('remember something; the same key again changes nothing')
+    .argument('<text...>', 'what')
+    .option('--layer <layer>', `one of ${layers}`, 'semantic')
+    .option('--kind <word>', 'a word of yours, for example decision')
+    .option('--about <id>', 'an entity, as search gives it, repeatable', collect)
+    .option('--source <name>', 'who said it; all of a source can be forgotten at once')
+    .option('--subject <name>', 'of a fact')
+    .option('--predicate <name>', 'of a fact: a newer one on the same two closes it')
+    .option('--session <name>', 'of an episode')
+    .option('--speaker <name>', 'of an episode')
+    .option('--step <text>', 'of a playbook, repeatable', collect)
+    .option('--key <text>', 'what makes it the same memory')
+    .action((words: string[], { step, ...options }: RememberOptions) =>
+      run((context) =>
+        withService(context, async (client) => {
+          const body = {
+            content: words.join(' '),
+            ...options,
+            ...(step === undefined ? {} : { steps: step }),
+          };
+          const reply = await client.post('/v1/memory/record', body, RecordReply);
+          tell(context, reply, () => rememberLines(reply));
+          return exitCodes.done;
+        }),
+      ),
+    );
+  program
+    .command('outcome')
+    .description('say whether a playbook worked')
+    .argument('<id>', 'of the memory')
+    .option('--worked', 'it did')
+    .option('--failed', 'it did not')
+    .option('--run <run>', 'in which run')
+    .action((id: string, options: { worked?: boolean; failed?: boolean; run?: string }) =>
+      run((context) =>
+        withService(context, async (client) => {
+          if (options.worked === options.failed)
+            throw new InvalidInput('usage', 'say one of --worked and --failed');
+          const body = {
+            id,
+            worked: options.worked === true,
+            ...(options.run === undefined ? {} : { run: options.run }),
+          };
+          const reply = await client.post('/v1/memory/outcome', body, OutcomeReply);
+          tell(context, reply, () => [`worked ${reply.worked}, failed ${reply.failed} times`]);
+          return exitCodes.done;
+        }),
+      ),
+    );
+  program
+    .command('forget')
+    .description('remove a memory, or all of a source, for good')
+    .argument('[id]', 'of the memory')
+    .option('--source <name>', 'all of this source')
+    .option('--reason <text>', 'kept with what was forgotten')
+    .option('--yes', 'without asking')
+    .action((id: string | undefined, options: { source?: string; reason?: string; yes?: boolean }) =>
+      run((context) => forget(context, id, options)),
+    );
+  program
+    .command('export')
+    .description('all that is remembered, as JSON Lines')
+    .argument('[file]', 'where to write it; left out, standard output')
+    .action((file: string | undefined) =>
+      run((context) =>
+        withService(context, async (client) => {
+          const pieces = Readable.from(await client.getPieces('/v1/memory/export'));
+          if (file === undefined) await pipeline(pieces, process.stdout, { end: false });
+          else
+            await pipeline(pieces, createWriteStream(file, { mode: 0o600, flags: 'wx' })).catch(
+              notWritten(file),
+            );
+          return exitCodes.done;
+        }),
+      ),
+    );
+  program
+    .command('import')
+    .description('bring in an export; nothing of it unless every line can be read')
+    .argument('<file>', 'JSON Lines')
+    .option('--force', 'bring back what was forgotten here too')
+    .action((file: string, { force }: { force?: boolean }) =>
+      run((context) =>
+        withService(context, async (client) => {
+          const content = createReadStream(file);
+          await opened(content, file);
+          const path = `/v1/memory/import${force === true ? '?force=true' : ''}`;
+          const reply = await client.upload(path, { type: 'application/jsonl', content }, ImportReply);
+          tell(context, reply, () => importLines(reply));
+          return reply.conflicts.length === 0 ? exitCodes.done : exitCodes.failed;
+        }),
+      ),
+    );
+}
+
+interface LookupOptions {
+  readonly layer?: string;
+  readonly limit?: string;
+  readonly about?: string[];
+  readonly session?: string;
+  readonly asOf?: string;
+}
+
+interface RememberOptions {
+  readonly step?: string[];
+  readonly [name: string]: string | string[] | undefined;
+}
+
+function lookupBody(words: readonly string[], { limit, asOf, ...same }: LookupOptions): unknown {
+  return {
+    query: words.join(' '),
+    ...same,
+    ...(limit === undefined ? {} : { limit: wholeNumber('--limit', limit) }),
+    ...(asOf === undefined ? {} : { as_of: asOf }),
+  };
+}
+
+async function forget(
+  context: CommandContext,
+  id: string | undefined,
+  { source, reason, yes }: { readonly source?: string; readonly reason?: string; readonly yes?: boolean },
+): Promise<number> {
+  if ((id === undefined) === (source === undefined))
+    throw new InvalidInput('usage', 'name an id or --source');
+  if (yes !== true) {
+    if (!(process.stdin.isTTY && process.stderr.isTTY))
+      throw new InvalidInput('no_terminal', 'forget asks first, and there is no terminal to ask on', {
+        hint: 'Add --yes.',
+      });
+    const { confirm } = await import('@inquirer/prompts');
+    const what = id ?? `all that ${source} said`;
+    if (!(await confirm({ message: `Forget ${short(what, 200)} for good?`, default: false })))
+      return exitCodes.done;
+  }
+  return withService(context, async (client) => {
+    const body = { ...(id === undefined ? { source } : { id }), ...(reason === undefined ? {} : { reason }) };
+    const reply = await client.post('/v1/memory/forget', body, ForgetReply);
+    tell(context, reply, () => [
+      `${counted(reply.forgotten, 'memory', 'memories')} gone for good${reply.wiped ? '' : '; the bytes go when nobody reads, at the next start at the latest'}`,
+      ...(reply.kept === 0 ? [] : [`${reply.kept} stay: others said the same`]),
+    ]);
+    return exitCodes.done;
+  });
+}
+
+function lookupLines({ results, unknown_about }: LookupReply, paint: Paint): string[] {
+  const unknown = unknown_about.map((id) => `${paint.yellow('unknown')}  ${short(id, 120)}`);
+  if (results.length === 0) return [...unknown, 'Nothing is remembered about that.'];
+  return [
+    ...unknown,
+    ...results.flatMap(
+      ({ score, layer, kind, id, text, at, speaker, valid_from, valid_to, worked, failed }) => {
+        const who = speaker === null ? '' : `${short(speaker, 40)}: `;
+        const when = (at ?? valid_from).slice(0, 10);
+        const until = valid_to === null ? '' : ` to ${valid_to.slice(0, 10)}`;
+        const tried = worked + failed === 0 ? '' : `  worked ${worked} of ${worked + failed}`;
+        return [
+          `${paint.dim(score.toFixed(2))}  ${layer}${kind === layer ? '' : ` ${short(kind, 40)}`}  ${when}${until}${tried}  ${paint.dim(id)}`,
+          `      ${who}${short(text, 200)}`,
+        ];
+      },
+    ),
+  ];
+}
+
+function rememberLines({ id, created, duplicate_of, closed, masked }: RecordReply): string[] {
+  const first = created
+    ? `remembered as ${id}`
+    : duplicate_of === null
+      ? `known already as ${id}`
+      : `much the same as ${duplicate_of}, which it was joined to`;
+  return [
+    first,
+    ...closed.map((old) => `closes ${old}`),
+    ...(masked === 0 ? [] : [`${counted(masked, 'secret')} in it masked`]),
+  ];
+}
+
+function importLines({
+  lines,
+  created,
+  unchanged,
+  skipped_forgotten,
+  conflicts,
+  unlinked,
+}: ImportReply): string[] {
+  return [
+    `${counted(lines, 'line')}: ${created} new, ${unchanged} known already`,
+    ...(skipped_forgotten === 0
+      ? []
+      : [`${skipped_forgotten} were forgotten here and stay so; --force brings them back`]),
+    ...(unlinked === 0 ? [] : [`${unlinked} are about entities that are not known here yet`]),
+    ...conflicts.map(({ line, id, reason }) => `line ${line}  ${id}  ${short(reason, 200)}`),
+  ];
+}
+
+function opened(content: ReturnType<typeof createReadStream>, file: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    content.once('ready', () => resolve());
+    content.once('error', (cause) =>
+      reject(new InvalidInput('file_unreadable', `${file} cannot be read: ${messageOf(cause)}`, { cause })),
+    );
+  });
+}
+
+function notWritten(file: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new Failed('not_writable', `${file} cannot be written: ${messageOf(cause)}`, { cause });
+  };
+}

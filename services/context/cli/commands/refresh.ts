@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { RunCommand } from '#kit/cli/program.ts';
+import type { WantedRepository } from '#kit/contracts/context/refresh.ts';
+import { RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { HttpClient } from '#kit/http/client.ts';
+import { withService } from '../client.ts';
+import { counted, type Paint, short, tell } from '../output.ts';
+import { createProgressBar } from '../progress-bar.ts';
+
+interface RefreshOptions {
+  readonly full?: boolean;
+  readonly rebuild?: boolean;
+  readonly name?: string;
+}
+
+const askEveryMs = 150;
+
+export function define(program: Command, run: RunCommand): void {
+  program
+    .command('refresh')
+    .description('read what changed in repositories: all that are known, or those named by path or name')
+    .argument('[repositories...]', 'paths of git repositories, or names of known ones')
+    .option('--full', 'read every file again, not only what changed')
+    .option('--rebuild', 'make indexes and projections again')
+    .option('--name <name>', 'keep the repository under this name, for example demo/hello')
+    .action((given: string[], options: RefreshOptions) =>
+      run((context) =>
+        withService(context, async (client) => {
+          const status = await followed(client, bodyOf(given, options));
+          tell(context, status, (paint) => statusLines(status, paint));
+          return isWell(status) ? exitCodes.done : exitCodes.failed;
+        }),
+      ),
+    );
+  program
+    .command('repositories')
+    .description('repositories that were read')
+    .action(() =>
+      run((context) =>
+        withService(context, async (client) => {
+          const reply = await client.get('/v1/repositories', RepositoriesReply);
+          tell(context, reply, (paint) => repositoryLines(reply, paint, context.program));
+          return exitCodes.done;
+        }),
+      ),
+    );
+}
+
+/** Starts it, shows how it goes, and gives its end. */
+async function followed(client: HttpClient, body: unknown): Promise<RefreshStatus> {
+  let status = await client.post('/v1/admin/refresh', body, RefreshStatus);
+  const bar = createProgressBar(process.stderr);
+  try {
+    while (status.state === 'running') {
+      if (status.progress !== null) bar.show(status.progress);
+      await setTimeout(askEveryMs);
+      status = await client.get(`/v1/admin/refresh?id=${status.id}`, RefreshStatus);
+    }
+    return status;
+  } finally {
+    bar.end();
+  }
+}
+
+function bodyOf(given: readonly string[], { full, rebuild, name }: RefreshOptions): unknown {
+  if (name !== undefined && given.length !== 1) {
+    throw new InvalidInput('usage', `--name names one repository: ${given.length} were given`);
+  }
+  const repositories = given.map((word): WantedRepository => {
+    const path = pathOf(word);
+    if (name === undefined) return path ?? word;
+    if (path !== null) return { name, path, commit: undefined };
+    throw new InvalidInput(
+      'invalid_option',
+      `--name needs the path of a repository: ${JSON.stringify(word)} is none`,
+    );
+  });
+  return {
+    ...(given.length === 0 ? {} : { repositories }),
+    ...(full === true ? { full } : {}),
+    ...(rebuild === true ? { rebuild } : {}),
+    wait: false,
+  };
+}
+
+/** Absolute path of what is written like a path or is one here; null for a name. */
+function pathOf(word: string): string | null {
+  return /^[./~]/.test(word) || existsSync(word) ? resolve(word) : null;
+}
+
+function isWell({ state, repositories }: RefreshStatus): boolean {
+  return state === 'done' && repositories.every((one) => !('error' in one));
+}
+
+function statusLines({ repositories, rebuilt, error, state }: RefreshStatus, paint: Paint): string[] {
+  const lines = rebuilt.map((name) => `made again  ${name}`);
+  for (const one of repositories) {
+    if ('error' in one) {
+      lines.push(
+        `${paint.red('failed')}  ${one.repository}  ${short(one.error.detail, 300)}  [${one.error.code}]`,
+      );
+      continue;
+    }
+    const { repository, commit, files, read, closed, symbols, edges, took_ms } = one;
+    lines.push(
+      `${paint.bold(repository)} @ ${commit?.slice(0, 7) ?? 'no commit yet'}  in ${(took_ms / 1000).toFixed(1)} s`,
+    );
+    lines.push(
+      `  ${counted(files, 'file')}, ${read} read, ${closed} closed; ${counted(symbols, 'symbol')}, ${counted(edges, 'edge')}`,
+    );
+    const skipped = Object.entries(one.skipped).filter(([, count]) => count > 0);
+    if (skipped.length > 0)
+      lines.push(
+        `  left out: ${skipped.map(([why, count]) => `${count} ${why.replaceAll('_', ' ')}`).join(', ')}`,
+      );
+  }
+  if (error !== null) lines.push(`${paint.red('failed')}  ${short(error.detail, 300)}  [${error.code}]`);
+  if (lines.length === 0 && state === 'done')
+    lines.push('No repository is configured or known: name the path of one.');
+  return lines;
+}
+
+function repositoryLines({ repositories }: RepositoriesReply, paint: Paint, program: string): string[] {
+  if (repositories.length === 0) return [`None was read yet: ${program} refresh PATH`];
+  const width = Math.max(...repositories.map(({ repository }) => repository.length));
+  return repositories.map(({ repository, commit, files, at, complete, path }) => {
+    const when = at === null ? 'never to the end' : at.slice(0, 16).replace('T', ' ');
+    const cut = complete ? '' : `  ${paint.yellow('not to the end')}`;
+    return `${repository.padEnd(width)}  ${commit?.slice(0, 7) ?? '-      '}  ${counted(files, 'file')}  ${when}${cut}  ${paint.dim(short(path, 200))}`;
+  });
+}

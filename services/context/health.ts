@@ -1,0 +1,88 @@
+import { statfs } from 'node:fs/promises';
+import type { Health, HealthStatus } from '#kit/contracts/health.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import type { ContextConfig } from './configuration.ts';
+import type { RefreshDesk } from './http/refresh-desk.ts';
+import type { OpenRecord } from './record/open-record.ts';
+import type { Readers } from './record/readers.ts';
+
+interface HealthParts {
+  readonly version: string;
+  readonly folders: Pick<Folders, 'state'>;
+  readonly config: Pick<ContextConfig, 'repositories'>;
+  readonly readers: Readers;
+  readonly desk: RefreshDesk;
+  readonly record: Pick<OpenRecord, 'recovery'>;
+}
+
+type Found = Health['checks'][string];
+
+/** With less, in bytes, the next writes may not find room. */
+const littleRoom = 16 * 1024 * 1024;
+
+/** Without its record the service can do nothing; without anything else it can do less. */
+export async function checkHealth(parts: HealthParts): Promise<Health> {
+  const checks = {
+    record: await check('failing', () => recordCheck(parts)),
+    disk: await check('degraded', () => diskCheck(parts)),
+    text_index: await check('degraded', () => textCheck(parts)),
+    repositories: await check('degraded', async () => repositoriesCheck(parts)),
+  };
+  const statuses = Object.values(checks).map(({ status }) => status);
+  const status = statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok';
+  return { status, service: 'core-context', version: parts.version, checks };
+}
+
+async function recordCheck({ readers, record }: HealthParts): Promise<Found> {
+  await readers.ask('touchRecord', null);
+  if (record.recovery === null) return { status: 'ok', detail: 'readable' };
+  const { at, set_aside, reason, tables } = record.recovery;
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  const detail = `readable; it was damaged (${reason}) and made again at ${at} from ${rows} rows that could be read. The damaged file is ${set_aside}; remove it when you need it no more`;
+  return { status: 'degraded', detail };
+}
+
+async function diskCheck({ folders }: HealthParts): Promise<Found> {
+  const { bavail, bsize } = await statfs(folders.state);
+  const free = Math.floor((bavail * bsize) / 1_048_576);
+  if (bavail * bsize >= littleRoom) return { status: 'ok', detail: `${free} MiB free` };
+  return {
+    status: 'degraded',
+    detail: `${free} MiB free: writes are refused when it is full, and go on when there is room`,
+  };
+}
+
+/** By a search, which reads what every search reads. */
+async function textCheck({ readers }: HealthParts): Promise<Found> {
+  await readers.ask('search', {
+    query: 'health',
+    limit: 1,
+    kinds: undefined,
+    repository: undefined,
+    as_of: undefined,
+  });
+  return { status: 'ok', detail: 'searchable' };
+}
+
+function repositoriesCheck({ desk, config }: HealthParts): Found {
+  const [now] = desk.running();
+  const failed = [...desk.outcomes().values()].flatMap((one) =>
+    'error' in one ? [`${one.repository}: ${one.error.detail}`] : [],
+  );
+  if (failed.length > 0) return { status: 'degraded', detail: failed.join('; ') };
+  if (now?.progress != null) {
+    const { what, done, total } = now.progress;
+    return { status: 'ok', detail: `reading ${what}: ${done} of ${total}` };
+  }
+  const configured = Object.keys(config.repositories).length;
+  return { status: 'ok', detail: now === undefined ? `${configured} configured` : 'reading' };
+}
+
+async function check(otherwise: HealthStatus, work: () => Promise<Found>): Promise<Found> {
+  try {
+    return await work();
+  } catch (error) {
+    return { status: otherwise, detail: messageOf(error) };
+  }
+}

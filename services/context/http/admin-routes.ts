@@ -1,0 +1,76 @@
+import { RefreshRequest as RefreshBody, type RefreshRequest } from '#kit/contracts/context/refresh.ts';
+import { CheckReply, RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
+import { type Route, route, routeWithBody } from '#kit/http/route.ts';
+import type { Ingestion } from '../ingest/ingestion.ts';
+import { requireScope } from './access.ts';
+import type { RefreshDesk } from './refresh-desk.ts';
+
+export interface AdminParts {
+  readonly desk: RefreshDesk;
+  readonly ingestion: Ingestion;
+  readonly check: () => Promise<CheckReply>;
+}
+
+export function adminRoutes({ desk, ingestion, check }: AdminParts): Route[] {
+  return [
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/admin/refresh',
+        summary: 'Read what changed in repositories; with `rebuild`, make indexes and projections again',
+        // A path or a rebuilding needs `admin` besides.
+        scope: 'plan',
+        body: RefreshBody,
+        bodyOptional: true,
+        answers: {
+          200: { description: 'Done; each repository has its result or its error', content: RefreshStatus },
+          202: { description: 'It goes on; ask for it by its id', content: RefreshStatus },
+        },
+      },
+      async ({ body, identity }) => {
+        if (namesPath(body)) requireScope(identity, 'admin', 'reading a path of this machine');
+        if (body.rebuild === true) requireScope(identity, 'admin', 'rebuilding');
+        const status = await desk.refresh(body, identity!.name);
+        const location = { Location: `/v1/admin/refresh?id=${status.id}` };
+        return status.state === 'running'
+          ? { status: 202, headers: location, json: status }
+          : { json: status };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/admin/refresh',
+        summary: 'How a refresh goes, or went',
+        scope: 'read',
+        query: { id: { description: 'Which one; default the latest', schema: { type: 'string' } } },
+        answers: { 200: { description: 'The refresh', content: RefreshStatus } },
+      },
+      async ({ query }) => ({ json: desk.status(query.id) }),
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/admin/check',
+        summary: 'Checks the record, and compares it with its mirror. Reads everything',
+        scope: 'plan',
+        answers: { 200: { description: 'What was found', content: CheckReply } },
+      },
+      async () => ({ json: await check() }),
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/repositories',
+        summary: 'Repositories that were read',
+        scope: 'read',
+        answers: { 200: { description: 'All of them', content: RepositoriesReply } },
+      },
+      async () => ({ json: { repositories: await ingestion.known() } }),
+    ),
+  ];
+}
+
+function namesPath({ repositories = [] }: RefreshRequest): boolean {
+  return repositories.some((wanted) => typeof wanted !== 'string' || wanted.startsWith('/'));
+}

@@ -1,0 +1,25 @@
+import { defaultLimit } from '#kit/contracts/context/common.ts';
+import { SearchReply, SearchRequest } from '#kit/contracts/context/search.ts';
+import { type Route, routeWithBody } from '#kit/http/route.ts';
+import type { Readers } from '../record/readers.ts';
+
+export function graphragRoutes(readers: Readers): Route[] {
+  return [
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/graphrag/search',
+        summary: 'Files, symbols, documents, issues and runs that matter for a text, best first',
+        scope: 'read',
+        body: SearchRequest,
+        answers: { 200: { description: 'At most as many as the limit', content: SearchReply } },
+      },
+      async ({ body }) => {
+        const started = performance.now();
+        const results = await readers.ask('search', { ...body, limit: body.limit ?? defaultLimit });
+        const took_ms = Math.round((performance.now() - started) * 100) / 100;
+        return { json: { results, source: 'record', took_ms } };
+      },
+    ),
+  ];
+}

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { surviveLostOutput } from '#kit/standard-output.ts';
+
+/** Runs one command line; `./core context` and `core-context` are two names for it. */
+export async function main(start: {
+  readonly args: readonly string[];
+  readonly program: string;
+  readonly version: string;
+}): Promise<number> {
+  const { runContextProgram } = await import('./cli/program.ts');
+  return runContextProgram(start);
+}
+
+if (import.meta.main) {
+  surviveLostOutput();
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  process.exitCode = await main({ args: process.argv.slice(2), program: 'core-context', version });
+  process.exit();
+}
