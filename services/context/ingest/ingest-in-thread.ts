@@ -23,7 +23,7 @@ const mostBrokenFiles = 100;
 /**
  * Ingests a repository in a thread of its own, which reads git, parses, and asks here for what it needs of the record. Ended by
  * `signal` between any two transactions: what is stored is whole, and the next time does the rest.
- * @throws Interrupted; Failed (`repository_vanished`, `parser_broken`, `thread_ended`); what git and the record throw
+ * @throws Interrupted; Failed (`repository_vanished`, `parser_broken`, `ingestion_ended`); what git and the record throw
  */
 export async function ingestInThread(
   target: Omit<IngestTarget, 'plainly'>,
@@ -73,7 +73,7 @@ function oneThread(
     worker.on('exit', (code) => {
       const { repository } = target;
       end(() =>
-        reject(new Failed('thread_ended', `the thread that ingested ${repository} ended with ${code}`)),
+        reject(new Failed('ingestion_ended', `the thread that ingested ${repository} ended with ${code}`)),
       );
     });
   });

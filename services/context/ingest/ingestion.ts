@@ -4,8 +4,6 @@ import type {
   FailedRepository,
   KnownRepository,
   RefreshedRepository,
-  RefreshRequest,
-  WantedRepository,
 } from '#kit/contracts/context/refresh.ts';
 import { matches } from '#kit/decode.ts';
 import { CoreError, codeOf, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
@@ -27,10 +25,18 @@ export interface RefreshOptions {
   readonly progress?: (progress: Progress & { readonly repository: string }) => void;
 }
 
-interface Named {
+/** A repository at a path, kept under a name; of `HEAD`, unless a commit is given. */
+export interface RepositoryAt {
   readonly name: string;
   readonly path: string;
   readonly commit?: string | undefined;
+}
+
+export interface RefreshWish {
+  /** Names, absolute paths, or both; default all that are configured or known. */
+  readonly repositories?: readonly (string | RepositoryAt)[] | undefined;
+  /** Read every file again, not only what changed. */
+  readonly full?: boolean | undefined;
 }
 
 /**
@@ -52,13 +58,13 @@ export class Ingestion {
    * @throws NotFound (`repository_unknown`) or InvalidInput for a name or path that leads nowhere, before anything is read
    */
   async refresh(
-    { repositories, full = false }: Pick<RefreshRequest, 'repositories' | 'full'>,
+    { repositories, full = false }: RefreshWish,
     options: RefreshOptions = {},
   ): Promise<(RefreshedRepository | FailedRepository)[]> {
     const known = await this.#places();
     const named =
       repositories === undefined
-        ? [...known].map(([name, path]): Named => ({ name, path }))
+        ? [...known].map(([name, path]): RepositoryAt => ({ name, path }))
         : await Promise.all(repositories.map((wanted) => nameOf(wanted, known)));
     const distinct = new Map(named.map((one) => [one.name, one]));
     return Promise.all([...distinct.values()].map((one) => this.#outcome(one, full, options)));
@@ -80,7 +86,7 @@ export class Ingestion {
   }
 
   async #outcome(
-    one: Named,
+    one: RepositoryAt,
     full: boolean,
     options: RefreshOptions,
   ): Promise<RefreshedRepository | FailedRepository> {
@@ -93,7 +99,7 @@ export class Ingestion {
     }
   }
 
-  #join(one: Named, full: boolean, options: RefreshOptions): Promise<RefreshedRepository> {
+  #join(one: RepositoryAt, full: boolean, options: RefreshOptions): Promise<RefreshedRepository> {
     const same = this.#underWay.get(one.name);
     if (same !== undefined) return same;
     const turn = this.#last.then(() => this.#ingest(one, full, options));
@@ -104,7 +110,7 @@ export class Ingestion {
   }
 
   async #ingest(
-    { name, path, commit: wanted }: Named,
+    { name, path, commit: wanted }: RepositoryAt,
     full: boolean,
     { signal, progress }: RefreshOptions,
   ): Promise<RefreshedRepository> {
@@ -118,7 +124,10 @@ export class Ingestion {
   }
 }
 
-async function nameOf(wanted: WantedRepository, known: ReadonlyMap<string, string>): Promise<Named> {
+async function nameOf(
+  wanted: string | RepositoryAt,
+  known: ReadonlyMap<string, string>,
+): Promise<RepositoryAt> {
   if (typeof wanted !== 'string') return wanted;
   if (wanted.startsWith('/')) return nameOfPath(wanted, known);
   const path = known.get(wanted);
@@ -140,7 +149,7 @@ function listed(names: readonly string[]): string {
 }
 
 /** A path that is known keeps its name; another is called as its `origin` is, else as its folder. */
-async function nameOfPath(path: string, known: ReadonlyMap<string, string>): Promise<Named> {
+async function nameOfPath(path: string, known: ReadonlyMap<string, string>): Promise<RepositoryAt> {
   const found = [...known].find(([, place]) => place === path);
   if (found !== undefined) return { name: found[0], path };
   const gitDir = await gitDirOf(path);

@@ -6,7 +6,7 @@ import { resolve } from '#kit/git/tree.ts';
 
 /**
  * The git directory of a folder that is a work tree or a bare repository; a folder within a work tree is not one.
- * @throws NotFound (`repository_not_found`), InvalidInput (`not_a_repository`)
+ * @throws NotFound (`repository_not_found`), InvalidInput (`path_not_a_repository`)
  */
 export async function gitDirOf(path: string): Promise<string> {
   const folder = await realpath(path).catch(() => null);
@@ -20,7 +20,7 @@ export async function gitDirOf(path: string): Promise<string> {
   });
   if (found.exitCode === 0) return found.stdout.toString('utf8').trimEnd();
   throw new InvalidInput(
-    'not_a_repository',
+    'path_not_a_repository',
     `'${path}' is no git repository: neither a work tree nor a bare one`,
     {
       hint: 'name the folder that holds .git',
