@@ -1,22 +1,26 @@
-import type { CheckReply } from '#kit/contracts/context/status.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Health } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
+import { checkAll } from './check.ts';
 import type { ContextConfig } from './configuration.ts';
 import { Execution } from './execution/execution.ts';
 import { executionRoutes } from './execution/execution-routes.ts';
+import { openGraph } from './graph/open-graph.ts';
 import { checkHealth } from './health.ts';
 import { adminRoutes } from './http/admin-routes.ts';
+import { cypherRoutes } from './http/cypher-routes.ts';
 import { graphragRoutes } from './http/graphrag-routes.ts';
 import { memoryRoutes } from './http/memory-routes.ts';
 import { RefreshDesk } from './http/refresh-desk.ts';
 import { Ingestion } from './ingest/ingestion.ts';
 import { Memory } from './memory/memory.ts';
+import { rebuildAll } from './rebuild.ts';
 import { openRecord, recordFolder } from './record/open-record.ts';
 import { Readers } from './record/readers.ts';
-import type { Rebuilt } from './record/rebuild-text.ts';
 import { noteDamage } from './record/recovery.ts';
 import { Writer } from './record/writer.ts';
 
@@ -52,48 +56,20 @@ export async function composeContext({
   const memory = new Memory({ writer, readers, path: record.path });
   const execution = new Execution({ writer, readers, memory });
   const ingestion = new Ingestion({ writer, readers, config });
-
-  const desk = new RefreshDesk({
-    ingestion,
-    rebuild: rebuildAll,
-    afterwards: () => memory.link(),
+  const graph = openGraph({
+    readers,
+    config,
+    password: neo4jPassword(config, folders),
+    folder: join(recordFolder(folders.state), 'cypher'),
     logger,
   });
 
-  async function rebuildAll(
-    progress: (now: { what: string; done: number; total: number; path: null }) => void,
-    signal: AbortSignal,
-  ): Promise<string[]> {
-    const { texts } = await readers.ask('countRecord', null);
-    let done = 0;
-    for (let after = 0; ; ) {
-      signal.throwIfAborted();
-      const next: Rebuilt = await writer.run('rebuildTexts', { after, milliseconds: 20 }, 'normal');
-      if (next === null) break;
-      done += next.done;
-      after = next.last;
-      progress({ what: 'text index', done, total: texts, path: null });
-    }
-    await writer.run('rebuildMemoryIndex', null, 'normal');
-    return ['text index', 'memory index'];
-  }
-
-  async function check(): Promise<CheckReply> {
-    const started = performance.now();
-    const own = new Readers(record.path, 1);
-    try {
-      const found = await own.ask('checkRecord', null);
-      const ok = found.damage.length === 0 && found.orphans === 0;
-      return {
-        ok,
-        record: { damage: [...found.damage], orphans: found.orphans, counts: { ...found.counts } },
-        graph: { engine: 'none', ok: true, detail: '', differences: [] },
-        took_ms: Math.round(performance.now() - started),
-      };
-    } finally {
-      await own.close();
-    }
-  }
+  const desk = new RefreshDesk({
+    ingestion,
+    rebuild: (progress, signal) => rebuildAll({ writer, readers, graph, progress, signal }),
+    afterwards: () => memory.link(),
+    logger,
+  });
 
   const damaged = Promise.race([writer.damaged, readers.damaged]).then((error) => {
     noteDamage(recordFolder(folders.state), messageOf(error));
@@ -102,23 +78,37 @@ export async function composeContext({
 
   return {
     routes: [
-      ...adminRoutes({ desk, ingestion, check }),
+      ...adminRoutes({ desk, ingestion, check: () => checkAll(record.path, graph) }),
       ...graphragRoutes(readers),
       ...memoryRoutes(memory),
+      ...cypherRoutes(graph, config.cypher.rows),
       ...executionRoutes(execution),
     ],
-    health: () => checkHealth({ version, folders, config, readers, desk, record }),
+    health: () => checkHealth({ version, folders, config, readers, desk, record, graph }),
     begin() {
       void memory.finishForgetting().catch((error) => logger.warn('forgetting is not finished', { error }));
+      if (record.recoveredNow)
+        void graph.rebuild().catch((error) => logger.warn('the graph is not made again', { error }));
       if (!record.recoveredNow && Object.keys(config.repositories).length === 0) return;
       desk.refresh({ full: record.recoveredNow }, 'core-context').catch(() => {});
     },
     broken: Promise.race([damaged, writer.ended, readers.ended]),
     async close() {
       await desk.close();
+      await graph.close();
       await readers.close();
       await writer.close();
       record.close();
     },
   };
+}
+
+/** null where there is none, or nothing in it. */
+function neo4jPassword({ neo4j }: ContextConfig, { secrets }: Folders): string | null {
+  if (neo4j === null) return null;
+  try {
+    return readFileSync(join(secrets, neo4j.password_file), 'utf8').trim() || null;
+  } catch {
+    return null;
+  }
 }

@@ -3,6 +3,7 @@ import type { Health, HealthStatus } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { ContextConfig } from './configuration.ts';
+import type { Graph } from './graph/open-graph.ts';
 import type { RefreshDesk } from './http/refresh-desk.ts';
 import type { OpenRecord } from './record/open-record.ts';
 import type { Readers } from './record/readers.ts';
@@ -14,6 +15,7 @@ interface HealthParts {
   readonly readers: Readers;
   readonly desk: RefreshDesk;
   readonly record: Pick<OpenRecord, 'recovery'>;
+  readonly graph: Pick<Graph, 'engine' | 'health'>;
 }
 
 type Found = Health['checks'][string];
@@ -27,6 +29,7 @@ export async function checkHealth(parts: HealthParts): Promise<Health> {
     record: await check('failing', () => recordCheck(parts)),
     disk: await check('degraded', () => diskCheck(parts)),
     text_index: await check('degraded', () => textCheck(parts)),
+    cypher: await check('degraded', () => cypherCheck(parts)),
     repositories: await check('degraded', async () => repositoriesCheck(parts)),
   };
   const statuses = Object.values(checks).map(({ status }) => status);
@@ -63,6 +66,12 @@ async function textCheck({ readers }: HealthParts): Promise<Found> {
     as_of: undefined,
   });
   return { status: 'ok', detail: 'searchable' };
+}
+
+async function cypherCheck({ graph }: HealthParts): Promise<Found> {
+  const { status, detail, lag } = await graph.health();
+  const behind = lag.changes === 0 ? '' : `; ${lag.changes} changes behind for ${lag.seconds} s`;
+  return { status, detail: `${graph.engine}: ${detail}${behind}` };
 }
 
 function repositoriesCheck({ desk, config }: HealthParts): Found {
