@@ -40,4 +40,5 @@ export const searchTables = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX changed_files_path ON changed_files (repository, path);
   CREATE VIRTUAL TABLE change_index USING fts5(message, content='', contentless_delete=1, tokenize='ascii');
+  CREATE VIRTUAL TABLE change_terms USING fts5vocab('change_index', 'row');
 `;

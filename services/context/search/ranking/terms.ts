@@ -10,11 +10,12 @@ export interface WeighedTerm extends QueryTerm {
 
 /** A stack trace of twenty thousand characters has a thousand terms; the rarest say where to look. */
 const mostTerms = 32;
-const mostLookedUp = 400;
+/** Of longer queries the beginning and the end: a stack trace is told with what was called last at one of them. */
+const mostLookedUp = 2000;
 
 /** The query's terms that are in the index, rarest first. */
 export function weighedTerms(db: DatabaseSync, query: string): WeighedTerm[] {
-  const asked = queryTerms(query).slice(0, mostLookedUp);
+  const asked = bothEnds(queryTerms(query), mostLookedUp);
   const counts = documentCounts(
     db,
     asked.map(({ term }) => term),
@@ -26,10 +27,14 @@ export function weighedTerms(db: DatabaseSync, query: string): WeighedTerm[] {
     .slice(0, mostTerms);
 }
 
+function bothEnds<Item>(items: readonly Item[], most: number): readonly Item[] {
+  return items.length <= most ? items : [...items.slice(0, most / 2), ...items.slice(-most / 2)];
+}
+
 function documentCounts(db: DatabaseSync, terms: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   const list = JSON.stringify(terms);
-  for (const table of ['whole_terms', 'part_terms']) {
+  for (const table of ['whole_terms', 'part_terms', 'change_terms']) {
     const found = rows<{ term: string; doc: number }>(
       db,
       `SELECT t.term, t.doc FROM json_each(?) AS asked CROSS JOIN ${table} AS t ON t.term = asked.value`,

@@ -44,7 +44,7 @@ export function partsOf(word: string): string[] {
 const partPattern = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|[[\p{L}\p{M}]--[\p{Lu}\p{Ll}]]+|\p{N}+/gv;
 
 /** Scripts written without spaces are found by each two letters that stand together. */
-const pairs = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]{2,}/u;
+const pairs = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]{2,}$/u;
 
 function pairsOf(part: string): string[] {
   const letters = [...part];

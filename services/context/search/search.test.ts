@@ -1,0 +1,266 @@
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { SearchRequest, SearchResult } from '#kit/contracts/context/search.ts';
+import { decode } from '#kit/decode.ts';
+import { GraphRecord, type NodeInput } from '../record/graph-record.ts';
+import { nodeId } from '../record/node-id.ts';
+import { migrate } from '../record/schema.ts';
+import { learnChanges } from './history/history-commands.ts';
+import { indexText } from './index-text.ts';
+import { search } from './search.ts';
+
+const repository = 'local/demo/hello';
+const early = '2026-01-01T00:00:00.000Z';
+const late = '2026-06-01T00:00:00.000Z';
+
+class Scene {
+  readonly db = new DatabaseSync(':memory:');
+  readonly record: GraphRecord;
+
+  constructor() {
+    migrate(this.db);
+    this.record = new GraphRecord(this.db);
+  }
+
+  add(node: Omit<NodeInput, 'label' | 'valid_from'> & { valid_from?: string }, body: string): number {
+    const row = this.record.putNode({ label: 'CoreEntity', valid_from: early, ...node });
+    indexText(this.record, row, { title: node.title, path: node.path ?? null, body });
+    return row;
+  }
+
+  repository(name = repository): void {
+    this.add({ id: nodeId.repository(name), kind: 'repository', title: name, repository: name }, '');
+  }
+
+  file(path: string, body: string, name = repository): number {
+    const title = path.split('/').at(-1)!;
+    return this.add({ id: nodeId.file(name, path), kind: 'file', title, repository: name, path }, body);
+  }
+
+  symbol(path: string, title: string, lines: readonly [number, number], body: string): number {
+    const [start_line, end_line] = lines;
+    const id = nodeId.symbol(repository, path, title);
+    return this.add({ id, kind: 'symbol', title, repository, path, start_line, end_line }, body);
+  }
+
+  relate(from: number, kind: string, to: number, weight = 1): void {
+    this.record.putEdge({ from, to, type: 'CORE_RELATION', kind, weight, valid_from: early });
+  }
+
+  search(query: string, request: Partial<SearchRequest> = {}): SearchResult[] {
+    const results = search(this.db, decode(SearchRequest, { query, ...request }, 'the request'));
+    return results.map((result) => decode(SearchResult, result, 'a result'));
+  }
+
+  paths(query: string, request: Partial<SearchRequest> = {}): (string | null)[] {
+    return this.search(query, request).map(({ path }) => path);
+  }
+}
+
+/** A small project whose files have something in common, as files have. */
+function project(): Scene {
+  const scene = new Scene();
+  scene.repository();
+  const greeting =
+    'export function greetStranger(name) {\n  if (name === "") return "Hello, stranger";\n  return hello(name);\n}';
+  scene.file('src/greeter.ts', `import { logLine } from './log.ts';\n\n${greeting}\n`);
+  scene.symbol('src/greeter.ts', 'greetStranger', [3, 6], greeting);
+  const log = 'export function logLine(text) {\n  process.stderr.write(text);\n}';
+  scene.file('src/log.ts', log);
+  scene.symbol('src/log.ts', 'logLine', [1, 3], log);
+  scene.file('src/read-tree.ts', 'export class TreeReader {\n  readTree(root) { return walk(root); }\n}');
+  scene.symbol('src/read-tree.ts', 'TreeReader.readTree', [2, 2], 'readTree(root) { return walk(root); }');
+  scene.file('test/greeter.test.ts', 'it("says hello to a stranger", () => greetStranger(""))');
+  scene.file('docs/colours.md', '# Colours\n\nThe terminal shows red, green and blue.');
+  scene.add(
+    {
+      id: nodeId.issue(repository, 7),
+      kind: 'issue',
+      title: 'Colours are wrong on a light terminal',
+      repository,
+    },
+    'Yellow on white cannot be read.',
+  );
+  return scene;
+}
+
+describe('Search', () => {
+  it('finds a file once, and shows its best part with its lines and what matched', () => {
+    const scene = project();
+    const [first, ...others] = scene.search('greet a stranger without a name');
+    expect(first).to.include({
+      id: nodeId.symbol(repository, 'src/greeter.ts', 'greetStranger'),
+      kind: 'symbol',
+      path: 'src/greeter.ts',
+      start_line: 3,
+      end_line: 6,
+      score: 1,
+    });
+    expect(first!.snippet).to.include('Hello, stranger');
+    expect(first!.why.terms).to.include.members(['stranger', 'greet', 'name']);
+    expect(first!.why.text).to.be.within(0, 1);
+    expect(others.map(({ path }) => path))
+      .to.include('test/greeter.test.ts')
+      .and.not.include('src/greeter.ts');
+  });
+
+  for (const query of [
+    'readTree',
+    'read_tree',
+    'read-tree.ts',
+    'src/read-tree.ts:2:3',
+    'TreeReader.readTree',
+    'reading trees',
+    '    at TreeReader.readTree (file:///app/src/read-tree.ts:2:3)',
+    'what does `readTree` return?',
+  ]) {
+    it(`finds what ${JSON.stringify(query)} names`, () => {
+      expect(project().paths(query)[0]).to.equal('src/read-tree.ts');
+    });
+  }
+
+  it('finds what has no path', () => {
+    const [first] = project().search('yellow terminal is wrong');
+    expect(first).to.include({ kind: 'issue', path: null, title: 'Colours are wrong on a light terminal' });
+  });
+
+  it('finds nothing for what is not there', () => {
+    expect(project().search('quaternion')).to.deep.equal([]);
+    expect(project().search('🎉 -- ""')).to.deep.equal([]);
+    expect(project().search('the of and')).to.deep.equal([]);
+  });
+
+  it('gives the kinds that are asked for, each thing by itself', () => {
+    const results = project().search('greet stranger log line', { kinds: ['symbol'] });
+    expect(results.map(({ title }) => title)).to.have.members(['greetStranger', 'logLine']);
+    expect(
+      project()
+        .search('colours', { kinds: ['issue'] })
+        .map(({ kind }) => kind),
+    ).to.deep.equal(['issue']);
+  });
+
+  it('keeps to a repository, by its name or the end of it', () => {
+    const scene = project();
+    scene.repository('local/other/place');
+    scene.file('greet.ts', 'greet every stranger', 'local/other/place');
+    expect(scene.paths('stranger', { repository: 'other/place' })).to.deep.equal(['greet.ts']);
+    expect(scene.paths('stranger', { repository })).to.not.include('greet.ts');
+    expect(scene.paths('stranger')).to.include('greet.ts');
+    expect(() => scene.search('stranger', { repository: 'no/where' }))
+      .to.throw("no repository 'no/where'")
+      .with.property('code', 'repository_unknown');
+    expect(() => scene.search('stranger', { repository: 'lace' })).to.throw("no repository 'lace'");
+  });
+
+  it('answers as of a time: what was closed before or opened after is not there', () => {
+    const scene = project();
+    const gone = scene.file('old.ts', 'greet the stranger of old');
+    scene.record.closeNode(gone, late);
+    scene.add(
+      { id: 'file:new', kind: 'file', title: 'new.ts', repository, path: 'new.ts', valid_from: late },
+      'stranger',
+    );
+    expect(scene.paths('stranger')).to.include('new.ts').and.not.include('old.ts');
+    const then = scene.paths('stranger', { as_of: '2026-03-01T00:00:00Z' });
+    expect(then).to.include('old.ts').and.not.include('new.ts');
+    expect(scene.paths('stranger', { as_of: '2020-01-01T00:00:00Z' })).to.deep.equal([]);
+  });
+
+  it('still finds what is valid when most of what matches is not', () => {
+    const scene = project();
+    for (let nth = 0; nth < 500; nth++)
+      scene.record.closeNode(scene.file(`gone/${nth}.ts`, 'stranger '.repeat(9)), early);
+    expect(scene.paths('stranger')[0]).to.equal('src/greeter.ts');
+  });
+
+  it('passes scores on along edges, and says so', () => {
+    const scene = project();
+    const [greeter, log] = ['src/greeter.ts', 'src/log.ts'].map(
+      (path) => scene.record.nodeOf(nodeId.file(repository, path))!,
+    );
+    expect(scene.paths('hello stranger')).to.not.include('src/log.ts');
+    scene.relate(greeter!, 'imports', log!);
+    const found = scene.search('hello stranger').find(({ path }) => path === 'src/log.ts')!;
+    expect(found.why.edges[0]).to.include({
+      kind: 'imports',
+      from: nodeId.file(repository, 'src/greeter.ts'),
+    });
+    expect(found.why.text).to.equal(0);
+    expect(found.score).to.be.within(0, 0.5);
+  });
+
+  it('finds what changes in like words touched, and says which', () => {
+    const scene = project();
+    const change = { commit: 'c0ffee', at: early, message: 'Limit the flux capacitor', renames: [] };
+    learnChanges(scene.record, {
+      repository,
+      changes: [{ ...change, paths: ['src/log.ts', 'gone.ts'] }],
+      anew: true,
+      upTo: 'c0ffee',
+    });
+    const [found] = scene.search('flux capacitors overheat');
+    expect(found).to.include({ path: 'src/log.ts' });
+    expect(found!.why.edges[0]).to.include({ kind: 'changed_by', from: `commit:${repository}@c0ffee` });
+    expect(scene.search('flux capacitors', { as_of: '2025-01-01T00:00:00Z' })).to.deep.equal([]);
+  });
+
+  it('replaces the text of a node that is indexed again', () => {
+    const scene = project();
+    scene.file('src/log.ts', 'now about marmalade');
+    expect(scene.paths('marmalade')).to.deep.equal(['src/log.ts']);
+    expect(scene.search('stderr', { kinds: ['file'] })).to.deep.equal([]);
+  });
+
+  it('shows no control characters and no endless lines', () => {
+    const scene = project();
+    scene.file(
+      'min.js',
+      `${'x;'.repeat(50_000)}marmalade\u001b[2J\u202e${'y;'.repeat(50_000)}`.slice(40_000),
+    );
+    const [found] = scene.search('marmalade');
+    expect(found!.snippet)
+      .to.include('marmalade')
+      .and.not.match(/[\u001b\u202e]/);
+    expect(found!.snippet.length).to.be.below(1000);
+  });
+
+  it('takes any text for a query, syntax of FTS5 and Cypher among it', () => {
+    const scene = project();
+    for (const query of [
+      'stranger" OR "log',
+      'title:stranger NEAR(a, 2)',
+      'MATCH (n) DETACH DELETE n',
+      '* ^ - + ( ) "',
+      'a\0b\ud800',
+      "'; DROP TABLE nodes; --",
+    ])
+      expect(() => scene.search(query), query).to.not.throw();
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', minLength: 1, maxLength: 300 }).filter((text) => text.trim() !== ''),
+        (query) => {
+          scene.search(query);
+        },
+      ),
+      { numRuns: 300 },
+    );
+    expect(scene.paths('stranger')).to.include('src/greeter.ts');
+  });
+
+  it('takes a stack trace of 20,000 characters', () => {
+    const frame = (nth: number) => `    at Strange${nth}.call${nth} (/app/lib/strange-${nth}.js:${nth}:1)\n`;
+    const trace = Array.from({ length: 500 }, (_, nth) => frame(nth))
+      .join('')
+      .slice(0, 19_900);
+    expect(project().paths(`${trace}    at greetStranger (src/greeter.ts:4:9)`)[0]).to.equal(
+      'src/greeter.ts',
+    );
+  });
+
+  it('gives the same list for the same query', () => {
+    const scene = project();
+    expect(scene.search('hello stranger log')).to.deep.equal(scene.search('hello stranger log'));
+  });
+});

@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { addPathTerms } from './path-terms.ts';
+import { stem } from './porter.ts';
+import { queryTerms } from './query-terms.ts';
+import { addTerms, type Terms } from './words.ts';
+
+function termsOf(text: string): string[] {
+  const terms: Terms = new Map();
+  addTerms(text, terms);
+  return [...terms.keys()].sort();
+}
+
+const asked = (query: string) => queryTerms(query).map(({ term }) => term);
+
+describe('Terms of a text', () => {
+  for (const [text, expected] of [
+    ['readTree', ['read', 'readtre', 'tree']],
+    ['read_tree', ['read', 'readtre', 'tree']],
+    ['ReadTree', ['read', 'readtre', 'tree']],
+    ['READ_TREE', ['read', 'readtre', 'tree']],
+    ['parseHTTPHeader', ['header', 'http', 'pars', 'parsehttphead']],
+    ['sha256', ['256', 'sha', 'sha256']],
+    ['$store.dispatch', ['dispatch', 'store']],
+    ['validates validation validated', ['valid']],
+    ['größerAls', ['al', 'größer', 'größerals']],
+    ['ﬁle', ['file']],
+    ['データベース接続', ['タベ', 'デー', 'ベー', 'ース', '接続', 'ス接', 'ータ']],
+    ['3f2c1a9d8e7b6a5f4d3c', []],
+    ['a b c 1', []],
+    ['"foo" AND NOT bar*', ['and', 'bar', 'foo', 'not']],
+    ['\0x\ud800y🎉', []],
+  ] as const) {
+    it(`of ${JSON.stringify(text)}`, () => {
+      expect(termsOf(text)).to.deep.equal([...expected].sort());
+    });
+  }
+
+  it('are of letters and digits alone, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+        for (const term of termsOf(text)) expect(term).to.match(/^[\p{L}\p{M}\p{N}]+$/u);
+      }),
+    );
+  });
+});
+
+describe('Terms of a path', () => {
+  it('are its words, its names written as one, and its last names together', () => {
+    const terms: Terms = new Map();
+    addPathTerms('kit/crash-point.test.ts', terms);
+    expect([...terms.keys()]).to.include.members(['kit', 'crash', 'point', 'crashpoint', 'kitcrashpoint']);
+  });
+});
+
+describe('Terms of a query', () => {
+  it('meet those of the identifiers that it names in another way of writing', () => {
+    for (const written of ['run-store', 'run_store', 'runStore', 'RunStore', 'run.store']) {
+      expect(asked(written), written).to.include('runstor');
+    }
+  });
+
+  it('leave out words that say nothing, and what all changes say where there is more', () => {
+    expect(asked('fix: the parser should not crash')).to.deep.equal(['parser', 'crash']);
+    expect(asked('Fix a bug')).to.deep.equal(['fix', 'bug']);
+    expect(asked('what is this about')).to.deep.equal([]);
+  });
+
+  for (const [name, frame, expected] of [
+    [
+      'Node',
+      '    at decode (/app/services/kit/decode.ts:41:9)',
+      ['decod', 'kitdecodet', 'serviceskitdecodet'],
+    ],
+    ['Python', '  File "src/_pytest/python.py", line 3, in collect', ['pytestpythonpi', 'collect']],
+    [
+      'Java',
+      '\tat org.acme.RunStore.append(RunStore.java:17)',
+      ['runstor', 'append', 'orgacmerunstoreappend'],
+    ],
+    ['Rust', '  4: core::runs::append at ./src/runs.rs:12:1', ['corerunsappend', 'srcrunsr']],
+  ] as const) {
+    it(`have the file and function of a frame of ${name}`, () => {
+      const terms = asked(frame);
+      for (const term of expected)
+        expect(
+          terms.some((one) => one.startsWith(term)),
+          `${term} in ${terms}`,
+        ).to.equal(true);
+    });
+  }
+
+  it('count the subject of a message twice, and not who signed it', () => {
+    const message =
+      'Sort the list\n\nThe order was random.\n\nSigned-off-by: Mira <mira@example.org>\nCo-authored-by: Tom <t@e.org>';
+    expect(queryTerms(message).map(({ term, weight }) => [term, weight])).to.deep.equal([
+      ['sort', 2],
+      ['list', 2],
+      ['order', 1],
+      ['random', 1],
+    ]);
+  });
+
+  it('take any text, and are no syntax', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 500 }), (text) => {
+        for (const { term } of queryTerms(text)) expect(term).to.match(/^[\p{L}\p{M}\p{N}]+$/u);
+      }),
+    );
+  });
+});
+
+describe('Stems', () => {
+  for (const [word, expected] of [
+    ['caresses', 'caress'],
+    ['ponies', 'poni'],
+    ['cats', 'cat'],
+    ['agreed', 'agre'],
+    ['plastered', 'plaster'],
+    ['motoring', 'motor'],
+    ['sing', 'sing'],
+    ['conflated', 'conflat'],
+    ['hopping', 'hop'],
+    ['filing', 'file'],
+    ['happy', 'happi'],
+    ['relational', 'relat'],
+    ['digitizer', 'digit'],
+    ['triplicate', 'triplic'],
+    ['hopefulness', 'hope'],
+    ['adoption', 'adopt'],
+    ['effective', 'effect'],
+    ['controlling', 'control'],
+    ['probate', 'probat'],
+    ['rate', 'rate'],
+    ['generalizations', 'gener'],
+    ['oscillators', 'oscil'],
+    ['café', 'café'],
+    ['x2', 'x2'],
+  ] as const) {
+    it(`of ${word} is ${expected}`, () => expect(stem(word)).to.equal(expected));
+  }
+});
