@@ -2,6 +2,7 @@ import { NotFound } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { closeGap } from './fact-timeline.ts';
 import { aboutOf, type MemoryRow, memoryById, memoryRow } from './memory-row.ts';
+import { forgetBands } from './near-duplicates.ts';
 import { secureDelete } from './secure-delete.ts';
 import { project, removeMemory } from './store-memory.ts';
 
@@ -82,6 +83,7 @@ function forgetOne(
   at: string,
 ): void {
   const about = aboutOf(record.db, row.memory);
+  forgetBands(record, row.memory, { ...row, about, steps: JSON.parse(row.steps) as string[] });
   removeMemory(record, row);
   closeGap(record, row, about);
   record

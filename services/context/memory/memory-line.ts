@@ -1,21 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryLine } from '#kit/contracts/context/memory.ts';
 import { aboutOf, type MemoryRow } from './memory-row.ts';
+import { statement } from './statement.ts';
 
 /** A memory as an export has it. */
 export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
-  const sightings = db
-    .prepare(
-      `SELECT source, key, digest, seen_at, first, exact FROM memory_sightings WHERE memory = ?
+  const sightings = statement(
+    db,
+    `SELECT source, key, digest, seen_at, first, exact FROM memory_sightings WHERE memory = ?
        ORDER BY seen_at, first DESC, coalesce(source, ''), coalesce(key, '')`,
-    )
-    .all(row.memory) as unknown as (Omit<MemoryLine['sightings'][number], 'first' | 'exact'> & {
+  ).all(row.memory) as unknown as (Omit<MemoryLine['sightings'][number], 'first' | 'exact'> & {
     first: number;
     exact: number;
   })[];
-  const outcomes = db
-    .prepare("SELECT run, worked, at FROM memory_outcomes WHERE memory = ? ORDER BY at, coalesce(run, '')")
-    .all(row.memory) as { run: string | null; worked: number; at: string }[];
+  const outcomes = statement(
+    db,
+    "SELECT run, worked, at FROM memory_outcomes WHERE memory = ? ORDER BY at, coalesce(run, '')",
+  ).all(row.memory) as { run: string | null; worked: number; at: string }[];
   const { id, layer, kind, content, source, subject, predicate, confidence, session, seq, speaker, at } = row;
   return {
     id,

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryLayer } from '#kit/contracts/context/vocabulary.ts';
+import { statement } from './statement.ts';
 
 /** Stands in `memories.valid_to` for no end. */
 export const noEnd = '9999-12-31T23:59:59.999Z';
@@ -36,17 +37,17 @@ export interface MemoryRow {
 }
 
 export function memoryRow(db: DatabaseSync, memory: number): MemoryRow {
-  return db.prepare('SELECT * FROM memories WHERE memory = ?').get(memory) as unknown as MemoryRow;
+  return statement(db, 'SELECT * FROM memories WHERE memory = ?').get(memory) as unknown as MemoryRow;
 }
 
 export function memoryById(db: DatabaseSync, id: string): MemoryRow | null {
-  const row = db.prepare('SELECT * FROM memories WHERE id = ?').get(id);
+  const row = statement(db, 'SELECT * FROM memories WHERE id = ?').get(id);
   return (row as unknown as MemoryRow | undefined) ?? null;
 }
 
 /** Ids of the entities that a memory is about, known here or not. */
 export function aboutOf(db: DatabaseSync, memory: number): string[] {
-  const rows = db.prepare('SELECT entity FROM memory_about WHERE memory = ? ORDER BY entity').all(memory);
+  const rows = statement(db, 'SELECT entity FROM memory_about WHERE memory = ? ORDER BY entity').all(memory);
   return (rows as { entity: string }[]).map(({ entity }) => entity);
 }
 

@@ -1,7 +1,7 @@
 /**
  * What was remembered. `memories.valid_to` is the effective end, the far future for none, so that it can be compared; what the
  * caller stated is kept beside it. `memory_about` names entities by id, known here or not yet; the ABOUT edges follow from it.
- * Everything here but `memory_index` and `memory_bands` is the only copy.
+ * Everything here but `memory_index` and `memory_bands` is the only copy. The long columns stand last: what filters reads past none.
  */
 export const memoryTables = `
   CREATE TABLE memories (
@@ -9,8 +9,6 @@ export const memoryTables = `
     id TEXT NOT NULL UNIQUE,
     layer TEXT NOT NULL CHECK (layer IN ('semantic', 'episodic', 'procedural')),
     kind TEXT NOT NULL,
-    content TEXT NOT NULL,
-    context TEXT NOT NULL,
     words INTEGER NOT NULL,
     source TEXT,
     subject TEXT,
@@ -23,13 +21,15 @@ export const memoryTables = `
     seq INTEGER,
     speaker TEXT,
     at TEXT,
-    steps TEXT NOT NULL DEFAULT '[]',
     worked INTEGER NOT NULL DEFAULT 0,
     failed INTEGER NOT NULL DEFAULT 0,
     recorded_at TEXT NOT NULL,
     valid_from TEXT NOT NULL,
     stated_to TEXT,
-    valid_to TEXT NOT NULL
+    valid_to TEXT NOT NULL,
+    steps TEXT NOT NULL DEFAULT '[]',
+    context TEXT NOT NULL,
+    content TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX memories_order ON memories (session, seq) WHERE session IS NOT NULL AND seq IS NOT NULL;
   CREATE INDEX memories_session ON memories (session, kind, words) WHERE session IS NOT NULL;
@@ -72,10 +72,9 @@ export const memoryTables = `
 
   CREATE TABLE memory_bands (
     band INTEGER NOT NULL,
-    memory INTEGER NOT NULL REFERENCES memories (memory) ON DELETE CASCADE,
+    memory INTEGER NOT NULL,
     PRIMARY KEY (band, memory)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX memory_bands_memory ON memory_bands (memory);
 
   CREATE TABLE forgotten_memories (
     id TEXT PRIMARY KEY,

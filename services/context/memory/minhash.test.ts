@@ -23,8 +23,8 @@ describe('MinHash', () => {
       const agreeing = x.filter((value, n) => value === y[n]).length / x.length;
       errors.push(agreeing - jaccard(new Set(a), new Set(b)));
     }
-    // Of 96 rows the standard error of one estimate is at most 0.051.
-    expect(Math.max(...errors.map(Math.abs))).to.be.below(0.17);
+    // Of 48 rows the standard error of one estimate is at most 0.072.
+    expect(Math.max(...errors.map(Math.abs))).to.be.below(0.25);
     expect(Math.abs(errors.reduce((sum, error) => sum + error, 0) / errors.length)).to.be.below(0.03);
   });
 
@@ -35,10 +35,10 @@ describe('MinHash', () => {
     for (let round = 0; round < rounds; round++) {
       const a = Array.from({ length: 100 }, (_, n) => `${round} ${n}`);
       const near = a.map((gram, n) => (n < 5 ? `${gram} changed` : gram));
-      const half = a.map((gram, n) => (n < 50 ? `${gram} changed` : gram));
+      const distant = a.map((gram, n) => (n < 70 ? `${gram} changed` : gram));
       const bands = new Set(bandsOf(signatureOf(a), ''));
       if (bandsOf(signatureOf(near), '').some((band) => bands.has(band))) met++;
-      if (bandsOf(signatureOf(half), '').some((band) => bands.has(band))) strangers++;
+      if (bandsOf(signatureOf(distant), '').some((band) => bands.has(band))) strangers++;
     }
     expect(met / rounds).to.be.at.least(0.98);
     expect(strangers / rounds).to.be.below(0.1);

@@ -1,7 +1,7 @@
 import { Conflict } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { factsHolding } from './fact-timeline.ts';
-import { aboutOf, type MemoryRow, memoryRow, noEnd } from './memory-row.ts';
+import { aboutOf, type MemoryRow, noEnd } from './memory-row.ts';
 import { bandsOf, signatureOf } from './minhash.ts';
 import { distinguishingMarks, jaccard, normalised, trigrams } from './normalise.ts';
 import { factOf, isTurn, type Remembered } from './remembered.ts';
@@ -44,10 +44,26 @@ export function findDuplicate(
 }
 
 /** Makes a memory findable for its later duplicates. */
-export function rememberBands(record: GraphRecord, memory: number, text: Remembered): void {
-  if (isTurn(text) || factOf(text) !== null) return;
+export function rememberBands(record: GraphRecord, memory: number, text: BandedText): void {
+  if (!isBanded(text)) return;
   const put = record.prepare('INSERT OR IGNORE INTO memory_bands (band, memory) VALUES (?, ?)');
   for (const band of bandsOfMemory(text)) put.run(band, memory);
+}
+
+/** Forgets where its duplicates would look for it. */
+export function forgetBands(record: GraphRecord, memory: number, text: BandedText): void {
+  if (!isBanded(text)) return;
+  const drop = record.prepare('DELETE FROM memory_bands WHERE band = ? AND memory = ?');
+  for (const band of bandsOfMemory(text)) drop.run(band, memory);
+}
+
+type BandedText = Pick<
+  Remembered,
+  'layer' | 'session' | 'kind' | 'subject' | 'predicate' | 'about' | 'content' | 'steps'
+>;
+
+function isBanded(text: BandedText): boolean {
+  return !isTurn(text) && factOf(text) === null;
 }
 
 function sameTurn(record: GraphRecord, memory: Remembered, statedAt: string | null): Duplicate | null {
@@ -98,12 +114,14 @@ function* bandMates(record: GraphRecord, memory: Remembered): Iterable<MemoryRow
     for (const { memory: mate } of find.all(band, mostPerBand) as { memory: number }[]) {
       if (seen.has(mate)) continue;
       seen.add(mate);
-      yield memoryRow(record.db, mate);
+      // Bands outlive a memory whose node was removed by others.
+      const row = record.prepare('SELECT * FROM memories WHERE memory = ?').get(mate);
+      if (row !== undefined) yield row as unknown as MemoryRow;
     }
   }
 }
 
-function bandsOfMemory({ layer, about, content, steps }: Remembered): number[] {
+function bandsOfMemory({ layer, about, content, steps }: BandedText): number[] {
   const text = comparedText(content, steps);
   const scope = [layer, ...about, '', distinguishingMarks(text)].join('\n');
   return bandsOf(signatureOf(trigrams(normalised(text))), scope);

@@ -45,7 +45,8 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   noteSighting(record, row, { ...prepared, seen_at: now, first: 1, exact: 1 });
   rememberBands(record, row.memory, memory);
   const closed = placeFact(record, row);
-  return replyOf(memoryRow(record.db, row.memory), { created: true, duplicate: false, masked }, closed);
+  const placed = row.fact === null ? row : memoryRow(record.db, row.memory);
+  return replyOf(placed, { created: true, duplicate: false, masked }, closed);
 }
 
 function rememberedFrom(recording: Recording, now: string): Remembered {

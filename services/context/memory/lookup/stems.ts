@@ -19,12 +19,17 @@ export class Stems {
     this.#terms = this.#db.prepare('SELECT doc, term FROM terms');
   }
 
-  /** The terms of each word: mostly one, several where the tokenizer splits it, none where it has nothing to index. */
-  of(words: Iterable<string>): Map<string, readonly string[]> {
+  /** Learns all of these words at once, which is cheaper than one after the other. */
+  learn(words: Iterable<string>): void {
     const asked = new Set(words);
     const unknown = [...asked].filter((word) => !this.#known.has(word));
     if (unknown.length > 0) this.#learn(unknown, asked);
-    return new Map([...asked].map((word) => [word, this.#known.get(word) ?? []]));
+  }
+
+  /** The terms of a word: mostly one, several where the tokenizer splits it, none where it has nothing to index. */
+  of(word: string): readonly string[] {
+    if (!this.#known.has(word)) this.learn([word]);
+    return this.#known.get(word)!;
   }
 
   #learn(unknown: readonly string[], asked: ReadonlySet<string>): void {

@@ -8,7 +8,7 @@ import type { Stems } from './stems.ts';
 const k1 = 0.9;
 const b = 0.4;
 /** So many that the index finds best are scored here. */
-const mostCandidates = 300;
+const mostCandidates = 200;
 const mostTerms = 48;
 /** Further text of a long memory does not change how often a word counts by much. */
 const scoredLength = 20_000;
@@ -55,8 +55,9 @@ export function termsOf(
   { memories }: Collection,
 ): Term[] {
   const byTerm = new Map<string, string[]>();
-  for (const [word, terms] of stems.of(words))
-    for (const term of terms) byTerm.set(term, [...(byTerm.get(term) ?? []), word]);
+  stems.learn(words);
+  for (const word of words)
+    for (const term of stems.of(word)) byTerm.set(term, [...(byTerm.get(term) ?? []), word]);
   const find = db.prepare('SELECT doc FROM memory_words WHERE term = ?');
   const found: Term[] = [];
   for (const [term, having] of byTerm) {
@@ -87,12 +88,12 @@ export function textScores(
     )
     .all(match, ...condition.values, mostCandidates) as unknown as MemoryRow[];
   const texts = rows.map((row) => wordsOf(`${row.content.slice(0, scoredLength)}\n${row.context}`, Infinity));
-  const termOf = stems.of(new Set(texts.flat()));
+  stems.learn(texts.flat());
   const byName = new Map(terms.map((term) => [term.term, term]));
   return rows.map((row, n) => {
     const counts = new Map<Term, number>();
     for (const word of texts[n]!)
-      for (const name of termOf.get(word) ?? []) {
+      for (const name of stems.of(word)) {
         const term = byName.get(name);
         if (term !== undefined) counts.set(term, (counts.get(term) ?? 0) + 1);
       }
