@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { environment } from '#kit/environment.ts';
+import { neo4jJars, neo4jVersion } from './support/neo4j-jars.ts';
 
 interface Need {
   readonly command: readonly [string, ...string[]];
@@ -23,6 +25,15 @@ const things = {
   script: {
     command: ['script', '--version'],
     provide: 'apt-get install bsdutils',
+  },
+  neo4j: {
+    command: [
+      'sh',
+      '-c',
+      'test -n "$NEO4J_URI" || { java -version && ls "$0"; }',
+      join(neo4jJars(environment), `neo4j-${neo4jVersion}.jar`),
+    ],
+    provide: '.ci/run fetches it (or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD)',
   },
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],

@@ -19,6 +19,7 @@ export interface Environment {
   readonly CORE_CRASH_AT: string | undefined;
   readonly XDG_STATE_HOME: string | undefined;
   readonly XDG_CONFIG_HOME: string | undefined;
+  readonly XDG_CACHE_HOME: string | undefined;
   readonly HOME: string | undefined;
   readonly PATH: string | undefined;
   readonly NO_COLOR: string | undefined;
@@ -32,6 +33,10 @@ export interface Environment {
   readonly HTTPS_PROXY: string | undefined;
   readonly HTTP_PROXY: string | undefined;
   readonly NO_PROXY: string | undefined;
+  /** A Neo4j server for the tests, in place of one that they start; its data is replaced. Tests only. */
+  readonly NEO4J_URI: string | undefined;
+  readonly NEO4J_USER: string | undefined;
+  readonly NEO4J_PASSWORD: string | undefined;
 }
 
 export const environment: Environment = {
@@ -48,6 +53,7 @@ export const environment: Environment = {
   CORE_CRASH_AT: process.env.CORE_CRASH_AT,
   XDG_STATE_HOME: process.env.XDG_STATE_HOME,
   XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME,
+  XDG_CACHE_HOME: process.env.XDG_CACHE_HOME,
   HOME: process.env.HOME,
   PATH: process.env.PATH,
   NO_COLOR: process.env.NO_COLOR,
@@ -60,6 +66,9 @@ export const environment: Environment = {
   HTTPS_PROXY: process.env.HTTPS_PROXY ?? process.env.https_proxy,
   HTTP_PROXY: process.env.HTTP_PROXY ?? process.env.http_proxy,
   NO_PROXY: process.env.NO_PROXY ?? process.env.no_proxy,
+  NEO4J_URI: process.env.NEO4J_URI,
+  NEO4J_USER: process.env.NEO4J_USER,
+  NEO4J_PASSWORD: process.env.NEO4J_PASSWORD,
 };
 
 /** What a service of Core that this process starts sees: the same, with these variables changed. */

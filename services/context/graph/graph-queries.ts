@@ -82,7 +82,7 @@ function graphLag(db: DatabaseSync, { after }: { readonly after: Position | null
 }
 
 /** What every projection of this record has to come to. */
-function graphDigests(db: DatabaseSync): GraphDigests {
+function graphDigests(db: DatabaseSync, _input: Readonly<Record<string, never>>): GraphDigests {
   const nodes = new DigestSums();
   for (const row of db.prepare(`SELECT ${nodeColumns} FROM nodes`).iterate()) {
     const { label, properties } = projectedNode(row as unknown as NodeRow);

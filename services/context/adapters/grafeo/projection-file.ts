@@ -1,6 +1,7 @@
 import grafeo, { type GrafeoDB } from '@grafeo-db/js';
 import { type Changes, labelsOf, type Position, positionLabel } from '../../graph/changes.ts';
 import { DigestSums, type GraphDigests } from '../../graph/digest.ts';
+import { grouped } from '../../graph/grouped.ts';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
 
 /** Grafeo's types allow named imports, which fail when they run. */
@@ -48,7 +49,8 @@ export class ProjectionFile {
   }
 
   async #createNodes(nodes: Changes['nodes'], made: Map<string, number>): Promise<void> {
-    for (const [label, group] of grouped(nodes, ({ label }) => label)) {
+    for (const group of grouped(nodes, ({ label }) => label)) {
+      const { label } = group[0]!;
       const fresh = group.filter(({ properties }) => !made.has(String(properties.id)));
       const rows = fresh.map(({ properties }) => properties);
       const ids = await this.#db.batchCreateNodesWithProps([...labelsOf[label]], rows);
@@ -67,14 +69,15 @@ export class ProjectionFile {
   }
 
   async #putNodes(nodes: Changes['nodes']): Promise<void> {
-    for (const [label, group] of grouped(nodes, ({ label }) => label)) {
+    for (const group of grouped(nodes, ({ label }) => label)) {
+      const { label } = group[0]!;
       const rows = group.map(({ properties }) => properties);
       await this.#db.upsertNodes([...labelsOf[label]], rows, { key: 'id', replace: true });
     }
   }
 
   async #putEdges(edges: Changes['edges']): Promise<void> {
-    for (const [, group] of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
+    for (const group of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
       const { from_label, to_label, type } = group[0]!;
       const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
       await this.#db.executeCypher(
@@ -87,7 +90,7 @@ export class ProjectionFile {
 
   async #delete(deletions: Changes['deletions']): Promise<void> {
     const edges = deletions.filter((deletion) => deletion.subject === 'edge');
-    for (const [, group] of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
+    for (const group of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
       const { from_label, to_label, type } = group[0]!;
       const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
       await this.#db.executeCypher(
@@ -139,14 +142,4 @@ export class ProjectionSnapshot {
   async #rows(query: string): Promise<{ rows: Row[] }> {
     return { rows: (await this.db.executeCypher(query)).toArray() as Row[] };
   }
-}
-
-function grouped<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item)) ?? [];
-    group.push(item);
-    groups.set(keyOf(item), group);
-  }
-  return groups;
 }

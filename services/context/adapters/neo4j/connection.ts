@@ -1,0 +1,42 @@
+import neo4j, { type Driver, type Session, type SessionConfig } from 'neo4j-driver';
+
+export interface Neo4jAccount {
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+}
+
+/** One pool of connections to one database. It connects when it is used, and again after the server was away. */
+export class Neo4jConnection {
+  readonly #driver: Driver;
+  readonly #database: string;
+
+  constructor({ url, user, password, database }: Neo4jAccount) {
+    this.#database = database;
+    this.#driver = neo4j.driver(url, neo4j.auth.basic(user, password), {
+      connectionTimeout: 3_000,
+      connectionAcquisitionTimeout: 5_000,
+      maxTransactionRetryTime: 0,
+      maxConnectionPoolSize: 20,
+      userAgent: 'core-context',
+      useBigInt: true,
+    });
+  }
+
+  session(config: SessionConfig = {}): Session {
+    return this.#driver.session({ database: this.#database, ...config });
+  }
+
+  close(): Promise<void> {
+    return this.#driver.close();
+  }
+}
+
+/** What Neo4j keeps as whole numbers: JavaScript's own would all arrive as floats. */
+export function toNeo4j(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(toNeo4j);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, toNeo4j(each)]));
+}

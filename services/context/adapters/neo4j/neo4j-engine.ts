@@ -1,0 +1,122 @@
+import neo4j, { type Result, type Transaction } from 'neo4j-driver';
+import type { CypherReply } from '#kit/contracts/context/cypher.ts';
+import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../../graph/cypher-engine.ts';
+import { largestReply } from '../../graph/cypher-engine.ts';
+import type { MirrorLoop } from '../../graph/mirror-loop.ts';
+import { checkCall, tooLargeReply, tooSlow } from '../../graph/refusals.ts';
+import { refusedAt } from '../../graph/text/place.ts';
+import { refuseWrites } from '../../graph/text/read-only.ts';
+import { type Neo4jConnection, toNeo4j } from './connection.ts';
+import { neo4jError } from './neo4j-error.ts';
+import { plain } from './plain.ts';
+import { type PlanNode, planProblem } from './plan-gate.ts';
+
+/** How long a query waits for the mirror to see what was written just before. */
+const settleMs = 5_000;
+
+/**
+ * Cypher on a Neo4j server: read access mode, the plan's own query type, its operators and procedures by list, and the server's time
+ * limit for the transaction. Rows are fetched no further than the limit.
+ */
+export class Neo4jEngine implements CypherEngine {
+  readonly #connection: Neo4jConnection;
+  readonly #loop: MirrorLoop;
+  readonly #limits: CypherLimits;
+
+  constructor(options: {
+    readonly connection: Neo4jConnection;
+    readonly loop: MirrorLoop;
+    readonly limits: CypherLimits;
+  }) {
+    this.#connection = options.connection;
+    this.#loop = options.loop;
+    this.#limits = options.limits;
+  }
+
+  async query(call: CypherCall): Promise<CypherReply> {
+    const began = performance.now();
+    checkCall(call.query, call.params);
+    refuseWrites(call.query);
+    await this.#loop.settle(settleMs);
+    call.signal?.throwIfAborted();
+    const read = await this.#read(call);
+    return { ...read, took_ms: Math.round((performance.now() - began) * 10) / 10, engine: 'neo4j' };
+  }
+
+  health(): Promise<EngineHealth> {
+    return this.#loop.health();
+  }
+
+  async #read({
+    query,
+    params,
+    limit,
+    signal,
+  }: CypherCall): Promise<Omit<CypherReply, 'took_ms' | 'engine'>> {
+    const { seconds } = this.#limits;
+    const session = this.#connection.session({
+      defaultAccessMode: neo4j.session.READ,
+      fetchSize: Math.min(limit + 1, 1_000),
+    });
+    let explaining = true;
+    let late = false;
+    // The server ends the transaction by itself; this is for a server that hangs.
+    const timer = setTimeout(() => end(true), seconds * 1_000 + 1_500);
+    const end = (isLate: boolean) => {
+      late ||= isLate;
+      void session.close().catch(() => {});
+    };
+    const abort = () => end(false);
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      const transaction = await session.beginTransaction({ timeout: seconds * 1_000 });
+      const given = toNeo4j(params) as Record<string, unknown>;
+      await refuseByPlan(transaction, query, given);
+      explaining = false;
+      const rows = await taken(transaction.run(query, given), limit);
+      await transaction.rollback().catch(() => {});
+      return rows;
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      if (late) throw tooSlow(seconds);
+      throw isOurs(thrown) ? thrown : neo4jError(thrown, { query, seconds, linesBefore: explaining ? 1 : 0 });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      void session.close().catch(() => {});
+    }
+  }
+}
+
+async function refuseByPlan(
+  transaction: Transaction,
+  query: string,
+  params: Record<string, unknown>,
+): Promise<void> {
+  const { summary } = await transaction.run(`EXPLAIN\n${query}`, params);
+  if (summary.queryType !== 'r')
+    throw refusedAt('cypher_read_only', null, 'the query writes; queries here only read');
+  if (!summary.plan)
+    throw refusedAt('cypher_read_only', null, 'the query has no plan that could be looked at');
+  const problem = planProblem(summary.plan as PlanNode);
+  if (problem !== null) throw refusedAt('cypher_read_only', null, problem);
+}
+
+/** Rows up to the limit and no further: what the server still has is discarded there. */
+async function taken(result: Result, limit: number): Promise<Omit<CypherReply, 'took_ms' | 'engine'>> {
+  const rows: Record<string, unknown>[] = [];
+  const columns = (await result.keys()) as string[];
+  let bytes = 0;
+  for await (const record of result) {
+    if (rows.length === limit) return { columns, rows, truncated: true };
+    const row = plain(record.toObject()) as Record<string, unknown>;
+    bytes += JSON.stringify(row).length;
+    if (bytes > largestReply) throw tooLargeReply(`row ${rows.length + 1} of the result`);
+    rows.push(row);
+  }
+  return { columns, rows, truncated: false };
+}
+
+function isOurs(thrown: unknown): boolean {
+  return thrown instanceof Error && 'exitCode' in thrown;
+}

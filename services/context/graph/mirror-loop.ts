@@ -1,0 +1,157 @@
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Readers } from '../record/readers.ts';
+import type { Position } from './changes.ts';
+import type { EngineHealth } from './cypher-engine.ts';
+import type { GraphMirror } from './graph-mirror.ts';
+
+const batch = 2_000;
+const lookMs = 500;
+const firstBackoffMs = 500;
+const longestBackoffMs = 30_000;
+
+/**
+ * Keeps a mirror up to date from the record's change sequence, by itself: it looks for changes, hands them over in their order, and
+ * after a failure tries again, ever more slowly, from where the mirror says that it is. Writes to the record never wait for it.
+ */
+export class MirrorLoop {
+  readonly #mirror: GraphMirror;
+  readonly #readers: Pick<Readers, 'ask'>;
+  readonly #logger: Logger;
+  #position: Position | null = null;
+  #prepared = false;
+  #failure: string | null = null;
+  #backoffMs = 0;
+  #seenAt = performance.now();
+  #running: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(options: {
+    readonly mirror: GraphMirror;
+    readonly readers: Pick<Readers, 'ask'>;
+    readonly logger: Logger;
+  }) {
+    this.#mirror = options.mirror;
+    this.#readers = options.readers;
+    this.#logger = options.logger;
+  }
+
+  start(): void {
+    void this.#look();
+  }
+
+  /** Looks now; rejects when the mirror cannot be reached. Whatever was committed before the call is there afterwards. */
+  async catchUp(): Promise<void> {
+    await this.#running?.catch(() => {});
+    await this.#once();
+  }
+
+  /** The same, for so long at most and without failing: the mirror may be behind afterwards. */
+  async settle(ms: number): Promise<void> {
+    if (this.#failure !== null) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    await Promise.race([this.catchUp().catch(() => {}), late]);
+    clearTimeout(timer);
+  }
+
+  /** Empties the mirror and fills it again. */
+  async rebuild(): Promise<void> {
+    await this.#running?.catch(() => {});
+    this.#running = this.#mirror.clear().finally(() => {
+      this.#position = null;
+      this.#prepared = false;
+      this.#running = null;
+    });
+    await this.#running;
+    await this.catchUp();
+  }
+
+  async health(): Promise<EngineHealth> {
+    const { changes } = await this.#readers.ask('graphLag', { after: this.#position });
+    const behind = changes === 0 && this.#failure === null;
+    const seconds = behind ? 0 : Math.round((performance.now() - this.#seenAt) / 1_000);
+    const lag = { changes, seconds };
+    const told = `${changes} changes and ${seconds} s behind`;
+    if (this.#failure !== null)
+      return { status: 'degraded', detail: `neo4j, ${told}: ${this.#failure}`, lag };
+    return {
+      status: seconds > 10 ? 'degraded' : 'ok',
+      detail: changes === 0 ? 'neo4j, up to date' : `neo4j, ${told}`,
+      lag,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#running?.catch(() => {});
+    await this.#mirror.close();
+  }
+
+  async #look(): Promise<void> {
+    await this.catchUp().catch(() => {});
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.#look(), this.#backoffMs || lookMs);
+    this.#timer.unref();
+  }
+
+  #once(): Promise<void> {
+    this.#running ??= this.#follow()
+      .then(
+        () => this.#succeeded(),
+        (error) => this.#failed(error),
+      )
+      .finally(() => {
+        this.#running = null;
+      });
+    return this.#running;
+  }
+
+  async #follow(): Promise<void> {
+    if (!this.#prepared) await this.#prepare();
+    while (!this.#closed) {
+      const { restart, changes } = await this.#readers.ask('graphChanges', {
+        after: this.#position,
+        most: batch,
+      });
+      if (restart) {
+        this.#logger.warn('the mirror is of another record: it is emptied and filled again');
+        await this.#mirror.clear();
+      }
+      const { deletions, nodes, edges, complete, position } = changes;
+      if (restart || this.#position === null || deletions.length + nodes.length + edges.length > 0)
+        await this.#mirror.apply(changes);
+      this.#position = position;
+      if (complete) return;
+    }
+  }
+
+  /** A mirror without a position may hold a part of something: it is emptied first. */
+  async #prepare(): Promise<void> {
+    await this.#mirror.prepare();
+    this.#position = await this.#mirror.position();
+    if (this.#position === null) await this.#mirror.clear();
+    this.#prepared = true;
+  }
+
+  #succeeded(): void {
+    if (this.#failure !== null) this.#logger.info('the mirror has caught up');
+    this.#failure = null;
+    this.#backoffMs = 0;
+    this.#seenAt = performance.now();
+  }
+
+  #failed(error: unknown): never {
+    this.#backoffMs = Math.min(longestBackoffMs, this.#backoffMs * 2 || firstBackoffMs);
+    if (this.#failure === null)
+      this.#logger.warn('the mirror cannot be written; it catches up by itself', { error });
+    this.#failure = messageOf(error).split('\n')[0]!;
+    // What the mirror has seen is asked of it again: an answer may have been lost on its way.
+    this.#prepared = false;
+    throw error;
+  }
+}

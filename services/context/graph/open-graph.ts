@@ -1,0 +1,120 @@
+/**
+ * The graph as callers meet it: `openGraph({readers, config, password, folder, logger})` gives Cypher, health, refresh, rebuild and
+ * check, on Neo4j where it is configured and on the embedded engine where not. Nothing starts before it is asked, but the mirror.
+ */
+
+import type { CypherReply, CypherRequest } from '#kit/contracts/context/cypher.ts';
+import { defaultCypherLimit } from '#kit/contracts/context/cypher.ts';
+import { InvalidInput, Refused } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import { GrafeoEngine } from '../adapters/grafeo/grafeo-engine.ts';
+import { GrafeoProjection } from '../adapters/grafeo/grafeo-projection.ts';
+import { Neo4jConnection } from '../adapters/neo4j/connection.ts';
+import { Neo4jEngine } from '../adapters/neo4j/neo4j-engine.ts';
+import { connectionError } from '../adapters/neo4j/neo4j-error.ts';
+import { Neo4jMirror } from '../adapters/neo4j/neo4j-mirror.ts';
+import type { ContextConfig } from '../configuration.ts';
+import type { Readers } from '../record/readers.ts';
+import { type Comparison, compared } from './comparison.ts';
+import type { CypherEngine, EngineHealth } from './cypher-engine.ts';
+import type { GraphDigests } from './digest.ts';
+import { MirrorLoop } from './mirror-loop.ts';
+
+export interface GraphOptions {
+  readonly readers: Pick<Readers, 'ask'>;
+  readonly config: Pick<ContextConfig, 'cypher' | 'neo4j'>;
+  /** What the file that `neo4j.password_file` names holds; null when there is none, or nothing in it. */
+  readonly password: string | null;
+  /** The embedded engine's own; disposable. */
+  readonly folder: string;
+  readonly logger: Logger;
+}
+
+export interface Graph {
+  readonly engine: 'grafeo' | 'neo4j';
+  /** @throws see CypherEngine.query; InvalidInput (`invalid_limit`) */
+  query(request: CypherRequest, signal?: AbortSignal): Promise<CypherReply>;
+  health(): Promise<EngineHealth>;
+  /** Brings the projection up to what is committed now. @throws Unavailable (`cypher_unavailable`) */
+  refresh(): Promise<void>;
+  /** Makes the projection again from nothing. */
+  rebuild(): Promise<void>;
+  /** Compares what the record holds with what the projection holds, after bringing it up to date. */
+  check(): Promise<Comparison>;
+  close(): Promise<void>;
+}
+
+/** What the two engines do differently, beside the queries. */
+interface Projection {
+  refresh(): Promise<unknown>;
+  rebuild(): Promise<unknown>;
+  digests(): Promise<GraphDigests>;
+  close(): Promise<void> | void;
+}
+
+/** @throws Refused (`neo4j_password_missing`) */
+export function openGraph(options: GraphOptions): Graph {
+  const { config, readers } = options;
+  const { engine, name, projection } =
+    config.neo4j === null ? embedded(options) : onServer(options, config.neo4j);
+  return {
+    engine: name,
+    query: async ({ query, params, limit }, signal) => {
+      const rows = checkedLimit(limit, config.cypher.rows);
+      return engine.query({ query, params: params ?? {}, limit: rows, ...(signal && { signal }) });
+    },
+    health: () => engine.health(),
+    refresh: async () => void (await projection.refresh()),
+    rebuild: async () => void (await projection.rebuild()),
+    check: () => compared(readers, projection),
+    close: async () => projection.close(),
+  };
+}
+
+function checkedLimit(limit: number | undefined, most: number): number {
+  const value = limit ?? Math.min(defaultCypherLimit, most);
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+  throw new InvalidInput('invalid_limit', `limit ${value} is not an integer from 1 to ${most}`);
+}
+
+function embedded({ readers, config, folder, logger }: GraphOptions) {
+  const limits = config.cypher;
+  const held = new GrafeoProjection({ readers, folder, memoryMb: limits.memory_mb, logger });
+  const projection: Projection = {
+    refresh: () => held.current(),
+    rebuild: () => held.reset().then(() => held.current()),
+    digests: async () => (await held.current()).call('digests', null),
+    close: () => held.close(),
+  };
+  return {
+    name: 'grafeo',
+    engine: new GrafeoEngine({ projection: held, readers, limits }) as CypherEngine,
+    projection,
+  } as const;
+}
+
+function onServer(
+  { readers, config, password, logger }: GraphOptions,
+  { url, user, database, password_file }: NonNullable<ContextConfig['neo4j']>,
+) {
+  if (password === null) {
+    const hint = `write the password of ${user} into the secret file ${password_file}`;
+    throw new Refused('neo4j_password_missing', `no password for ${url} in ${password_file}`, { hint });
+  }
+  const connection = new Neo4jConnection({ url, user, password, database });
+  const mirror = new Neo4jMirror(connection);
+  const loop = new MirrorLoop({ mirror, readers, logger });
+  loop.start();
+  const told = <T>(work: Promise<T>) =>
+    work.catch((error) => {
+      throw connectionError(error);
+    });
+  const projection: Projection = {
+    refresh: () => told(loop.catchUp()),
+    rebuild: () => told(loop.rebuild()),
+    digests: () => told(mirror.digests()),
+    close: () => loop.close(),
+  };
+  const engine: CypherEngine = new Neo4jEngine({ connection, loop, limits: config.cypher });
+  return { name: 'neo4j', engine, projection } as const;
+}
