@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { createHttpServer } from '#kit/http/server.ts';
+import { createLogger } from '#kit/log.ts';
+import { Redactor } from '#kit/redaction.ts';
+import { createToken, openTokens } from '#kit/tokens.ts';
+import { memoryRoutes } from '../../services/context/http/memory-routes.ts';
+import { Memory } from '../../services/context/memory/memory.ts';
+import { openRecord } from '../../services/context/record/open-record.ts';
+import { Readers } from '../../services/context/record/readers.ts';
+import { Writer } from '../../services/context/record/writer.ts';
+import { type Benchmark, compare, takeTurns } from './comparison.ts';
+
+const autocannon = fileURLToPath(new URL('../../node_modules/autocannon/autocannon.js', import.meta.url));
+const connections = 32;
+const seconds = 2;
+const bareCommits = 300;
+/** As long as a remark of two sentences; autocannon makes each of them another one. */
+const content =
+  'Request [<id>] told that the deployment of the service waits for the second reviewer. It went on after the break.';
+
+/** Each memory is acknowledged when it is durable, and so is each bare commit of one row with the same text. */
+export const memory: Benchmark = {
+  summary: `memories recorded over HTTP, ${connections} at a time`,
+  async run(folder) {
+    const service = await startService(folder);
+    const bare = openBare(join(folder, 'bare.sqlite'));
+    try {
+      const samples = await takeTurns(8, {
+        bare: () => bareRate(bare),
+        recorded: () => recordedRate(service),
+      });
+      const what = { subject: 'POST /v1/memory/record', yardstick: 'single-row commits, synchronous = FULL' };
+      return [compare({ ...what, measure: 'rate', bar: 0.5 }, samples.recorded, samples.bare)];
+    } finally {
+      bare.close();
+      await service.stop();
+    }
+  },
+};
+
+interface Service {
+  readonly url: string;
+  readonly token: string;
+  stop(): Promise<void>;
+}
+
+async function startService(folder: string): Promise<Service> {
+  const record = openRecord(join(folder, 'state'));
+  const writer = new Writer(record.path);
+  const readers = new Readers(record.path);
+  const folders = { tokens: join(folder, 'tokens') };
+  const { text: token } = createToken(folders, { name: 'bench', scopes: ['read', 'plan'] });
+  const redactor = new Redactor();
+  const server = createHttpServer({
+    service: 'core-context',
+    version: '0',
+    binding: {
+      host: '127.0.0.1',
+      port: 0,
+      allowed_hosts: [],
+      require_token_for_reads: false,
+      behind_proxy: false,
+      tls: null,
+    },
+    tokens: openTokens(folders),
+    logger: createLogger({ service: 'core-context', level: 'warn', format: 'text', redactor }),
+    redactor,
+    health: async () => ({ status: 'ok', service: 'core-context', version: '0', checks: {} }),
+    routes: memoryRoutes(new Memory({ writer, readers, path: record.path })),
+  });
+  const { url } = await server.start();
+  return {
+    url,
+    token,
+    async stop() {
+      await server.close();
+      await writer.close();
+      await readers.close();
+      record.close();
+    },
+  };
+}
+
+/** The load comes from a process of its own. */
+async function recordedRate({ url, token }: Service): Promise<number> {
+  const args = [
+    ...[autocannon, '--json', '--method', 'POST', '--idReplacement'],
+    ...['--connections', String(connections), '--duration', String(seconds)],
+    ...['--headers', 'content-type=application/json', '--headers', `authorization=Bearer ${token}`],
+    ...['--body', JSON.stringify({ layer: 'semantic', content, source: 'bench' }), `${url}/v1/memory/record`],
+  ];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 });
+  const { requests, duration, errors, non2xx } = JSON.parse(stdout);
+  if (errors + non2xx > 0) throw new Error(`${errors} errors, ${non2xx} answers that are not 2xx`);
+  return requests.total / duration;
+}
+
+function openBare(path: string): DatabaseSync {
+  const db = new DatabaseSync(path);
+  db.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT)',
+  );
+  return db;
+}
+
+function bareRate(db: DatabaseSync): number {
+  const insert = db.prepare('INSERT INTO rows (text) VALUES (?)');
+  const started = performance.now();
+  for (let done = 0; done < bareCommits; done++) insert.run(content);
+  return (bareCommits * 1000) / (performance.now() - started);
+}
