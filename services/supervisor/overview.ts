@@ -30,6 +30,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
     'Recover',
     [
       ['resume', 'continue a run that a crash interrupted'],
+      ['sync', 'learn what became of pull requests, and tell the context service'],
       ['undo', 'take back what a run did'],
       ['cancel', 'stop a run'],
       ['verify', 'check the record of a run offline'],

@@ -212,6 +212,22 @@ export function executionFinished(stopped: 'cancelled' | 'failed' | null = null)
   return { type: 'execution_finished', data: { execution_id: 'exe_1', stopped, message: 'ended' } };
 }
 
+export function pullRequestSeen(number: number, change: Partial<DataOf<'pull_request_seen'>> = {}): NewEvent {
+  return {
+    type: 'pull_request_seen',
+    data: {
+      number,
+      url: null,
+      state: 'open',
+      ended_at: null,
+      head_commit: commit,
+      checks: 'none',
+      failed_checks: [],
+      ...change,
+    },
+  };
+}
+
 export function turn(text = 'one'): NewEvent {
   return {
     type: 'planner_turn',

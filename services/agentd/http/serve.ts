@@ -8,6 +8,7 @@ import { Shutdown } from '#kit/shutdown.ts';
 import { ensureTokens, openTokens } from '#kit/tokens.ts';
 import type { Agent } from '../agent.ts';
 import { createDaemon } from './server.ts';
+import { tellContext } from './tell-context.ts';
 
 /** Runs the daemon until `signal` is aborted or the process that started it is gone. */
 export async function serve(options: {
@@ -33,6 +34,8 @@ export async function serve(options: {
   });
   await daemon.start();
   shutdown.add('the HTTP interface', () => daemon.close());
+  const telling = tellContext(agent, logger);
+  shutdown.add('telling the context service', () => telling.end());
   const reason = await endOf(signal);
   logger.info(`ending: ${reason}`);
   await shutdown.close(reason);

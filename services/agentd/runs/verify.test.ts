@@ -19,6 +19,7 @@ import {
   executionStarted,
   intended,
   planned,
+  pullRequestSeen,
   resulted,
   sampleAction,
   sampleRequest,
@@ -324,6 +325,22 @@ describe('verifying a run', () => {
     writeFileSync(join(folder, 'artifacts', sha256(content)), content);
     symlinkSync(join(folder, 'artifacts', sha256(content)), view);
     expect(problems()).to.deep.equal(['actions.json: is not a file']);
+  });
+
+  it('finds a pull request that the run did not open', () => {
+    const opening = planned(runId, 7);
+    const all = opening.flatMap((event) => (event.type === 'action_proposed' ? [event.data.action] : []));
+    const { action_id } = all.find(({ kind }) => kind === 'open_pull_request')!;
+    const start = [
+      ...opening,
+      ...all.map((action) => decided(action)),
+      executionStarted(),
+      intended(action_id),
+    ];
+    const opened = [...start, resulted(action_id, {}, { number: 7, url: null })];
+    expect(problemsOf(...opened, pullRequestSeen(7), pullRequestSeen(7, { state: 'merged' }))).to.equal('');
+    expect(problemsOf(...opened, pullRequestSeen(8))).to.contain('#8 was seen; the run opened #7');
+    expect(problemsOf(...start, pullRequestSeen(7))).to.contain('the run opened none');
   });
 
   it('finds two executors that worked on one action', () => {

@@ -29,7 +29,10 @@ export async function show(
     return exitCodes.done;
   }
   if (context.json) writeJson(terminal, runJson(run));
-  else terminal.out(runView(run, terminal, suggestions, { verbose, failed: await failedStep(context, run) }));
+  else
+    terminal.out(
+      runView(run, terminal, suggestions, { verbose, context: true, failed: await failedStep(context, run) }),
+    );
   return exitCodes.done;
 }
 

@@ -16,6 +16,8 @@ export interface RunViewOptions {
   /** Leaves the actions out. */
   readonly brief?: boolean;
   readonly verbose?: boolean;
+  /** Which context the plan was made with. */
+  readonly context?: boolean;
   /** What made the validation fail. */
   readonly failed?: FailedStep | null;
 }
@@ -27,7 +29,7 @@ export function runView(
   run: Run,
   terminal: Terminal,
   suggestions: Suggestions,
-  { brief = false, verbose = false, failed = null }: RunViewOptions = {},
+  { brief = false, verbose = false, context = false, failed = null }: RunViewOptions = {},
 ): string {
   const { paint, symbols } = terminal;
   const when = `${age(run.updated_at, terminal.now())}`;
@@ -44,7 +46,8 @@ export function runView(
   if (run.actions.length > 0 && !brief) lines.push(...stateLines(run, terminal), '');
   lines.push(...resultLines(run, terminal));
   if (failed !== null) lines.push(...failedStepLines(failed, terminal));
-  if (!brief) lines.push(...noticeLines(run, terminal), ...contextLines(run, terminal, verbose));
+  if (!brief) lines.push(...noticeLines(run, terminal));
+  if (context) lines.push(...contextLines(run, terminal, verbose));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }

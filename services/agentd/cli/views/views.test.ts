@@ -80,12 +80,15 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
       score: 0.5,
     }));
     const told = { ...run, plan: { ...run.plan!, context } };
-    const brief = runView(told, terminal(), suggestions);
+    expect(runView(told, terminal(), suggestions)).to.not.contain('passages');
+    const brief = runView(told, terminal(), suggestions, { context: true });
     expect(brief).to.match(
       /context {2}8 passages\n {2}semantic memory {2}Strangers are greeted in English +words greet/,
     );
     expect(brief).to.contain('and 3 more, shown by --verbose').and.not.contain('src/7.js');
-    expect(runView(told, terminal(), suggestions, { verbose: true })).to.contain('src/7.js:1-3  function f7');
+    expect(runView(told, terminal(), suggestions, { context: true, verbose: true })).to.contain(
+      'src/7.js:1-3  function f7',
+    );
   });
 
   it('shows how like actions went before, where anything is known', () => {
