@@ -29,12 +29,17 @@ export function signatureOf(grams: Iterable<string>): Uint32Array {
   return signature;
 }
 
-/** Where the texts of one scope meet that are probably alike: 48-bit numbers, one for each band. */
+/** Where the texts of one scope meet that are probably alike: 52-bit numbers, one for each band. */
 export function bandsOf(signature: Uint32Array, scope: string): number[] {
+  const digest = hash('sha256', scope, 'buffer');
+  const [left, right] = [digest.readInt32LE(0), digest.readInt32LE(4)];
   return Array.from({ length: bandCount }, (_, band) => {
-    const rows = signature.subarray(band * rowsPerBand, (band + 1) * rowsPerBand);
-    const digest = hash('sha256', `${band} ${rows.join(' ')} ${scope}`, 'buffer');
-    return digest.readUIntBE(0, 6);
+    let [high, low] = [mixed(left + band), mixed(right - band)];
+    for (let row = band * rowsPerBand; row < (band + 1) * rowsPerBand; row++) {
+      high = mixed(high ^ signature[row]!) + row;
+      low = Math.imul(mixed(low + signature[row]!), 0x01000193);
+    }
+    return (mixed(high) >>> 12) * 2 ** 32 + (mixed(low) >>> 0);
   });
 }
 

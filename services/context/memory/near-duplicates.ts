@@ -8,8 +8,8 @@ import { factOf, isTurn, type Remembered } from './remembered.ts';
 
 /** From this Jaccard index of their 3-grams on, two texts say the same. */
 const alike = 0.9;
-/** Of each band's memories the newest; more would be the same text many times over. */
-const mostPerBand = 50;
+/** Of the memories that share a band the newest; more would be the same text many times over. */
+const mostMates = 200;
 
 export interface Duplicate {
   readonly row: MemoryRow;
@@ -46,8 +46,12 @@ export function findDuplicate(
 /** Makes a memory findable for its later duplicates. */
 export function rememberBands(record: GraphRecord, memory: number, text: BandedText): void {
   if (!isBanded(text)) return;
-  const put = record.prepare('INSERT OR IGNORE INTO memory_bands (band, memory) VALUES (?, ?)');
-  for (const band of bandsOfMemory(text)) put.run(band, memory);
+  const bands = bandsOfMemory(text);
+  record
+    .prepare(
+      `INSERT OR IGNORE INTO memory_bands (band, memory) VALUES ${bands.map(() => '(?, ?)').join(', ')}`,
+    )
+    .run(...bands.flatMap((band) => [band, memory]));
 }
 
 /** Forgets where its duplicates would look for it. */
@@ -107,22 +111,27 @@ function comparedText(content: string, steps: readonly string[]): string {
   return [content, ...steps].join('\n');
 }
 
-function* bandMates(record: GraphRecord, memory: Remembered): Iterable<MemoryRow> {
-  const find = record.prepare('SELECT memory FROM memory_bands WHERE band = ? ORDER BY memory DESC LIMIT ?');
-  const seen = new Set<number>();
-  for (const band of bandsOfMemory(memory)) {
-    for (const { memory: mate } of find.all(band, mostPerBand) as { memory: number }[]) {
-      if (seen.has(mate)) continue;
-      seen.add(mate);
-      // Bands outlive a memory whose node was removed by others.
-      const row = record.prepare('SELECT * FROM memories WHERE memory = ?').get(mate);
-      if (row !== undefined) yield row as unknown as MemoryRow;
-    }
-  }
+function bandMates(record: GraphRecord, memory: Remembered): MemoryRow[] {
+  const bands = bandsOfMemory(memory);
+  // Bands outlive a memory whose node was removed by others.
+  return record
+    .prepare(
+      `SELECT * FROM memories WHERE memory IN (
+         SELECT memory FROM memory_bands WHERE band IN (${bands.map(() => '?').join(', ')}) ORDER BY memory DESC LIMIT ?)`,
+    )
+    .all(...bands, mostMates) as unknown as MemoryRow[];
 }
 
-function bandsOfMemory({ layer, about, content, steps }: BandedText): number[] {
+const lastBands = new WeakMap<BandedText, readonly number[]>();
+
+/** Asked for twice of a memory that is new: when its duplicates are looked for, and when it is kept. */
+function bandsOfMemory(banded: BandedText): readonly number[] {
+  const known = lastBands.get(banded);
+  if (known !== undefined) return known;
+  const { layer, about, content, steps } = banded;
   const text = comparedText(content, steps);
   const scope = [layer, ...about, '', distinguishingMarks(text)].join('\n');
-  return bandsOf(signatureOf(trigrams(normalised(text))), scope);
+  const bands = bandsOf(signatureOf(trigrams(normalised(text))), scope);
+  lastBands.set(banded, bands);
+  return bands;
 }
