@@ -3,8 +3,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { append } from './append.ts';
 import { type Benchmark, type Comparison, isMet } from './comparison.ts';
+import { contextMemory } from './context-memory.ts';
 import { execute } from './execute.ts';
+import { ingest } from './ingest.ts';
 import { listOverHttp } from './list-over-http.ts';
+import { memory } from './memory.ts';
+import { search } from './search.ts';
 import { start } from './start.ts';
 
 /** `npm run bench -- [NAME…] [--json]`: ends with 1 when a bar was missed. */
@@ -13,6 +17,10 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   append,
   execute,
   'list-over-http': listOverHttp,
+  search,
+  memory,
+  ingest,
+  'context-memory': contextMemory,
 };
 
 const { values, positionals } = parseArgs({
@@ -57,6 +65,6 @@ function lineOf(comparison: Comparison): string {
   const [low, high] = spread;
   return [
     `  ${isMet(comparison) ? 'met   ' : 'MISSED'}  ${subject}: ${ratio.toFixed(2)} of the ${measure} of ${yardstick}`,
-    `          ${measure === 'time' ? 'at most' : 'at least'} ${bar}; half of ${rounds} rounds between ${low.toFixed(2)} and ${high.toFixed(2)}`,
+    `          ${measure === 'rate' ? 'at least' : 'at most'} ${bar}; half of ${rounds} rounds between ${low.toFixed(2)} and ${high.toFixed(2)}`,
   ].join('\n');
 }
