@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
@@ -185,5 +185,15 @@ describe('runs in the execution graph', function () {
       .to.contain('context  was told of no run, 1 run waits')
       .and.contain('note  core-context at http://127.0.0.1:9 is not there');
     expect(away.stdout).to.match(/demo\/hello#\d+ +open/);
+
+    configure(context.url);
+    for (const name of readdirSync(join(world.home, 'state/forge/demo/hello/pulls')))
+      rmSync(join(world.home, 'state/forge/demo/hello/pulls', name));
+    const gone = await world.command(['sync']);
+    expect(gone.code).to.equal(1);
+    expect(gone.stdout)
+      .to.match(/demo\/hello#\d+ +open .* not answered/)
+      .and.match(/note {2}forge 'local' has no pull request demo\/hello#\d+/)
+      .and.contain('context  was told of 1 run');
   });
 });

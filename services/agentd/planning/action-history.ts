@@ -24,7 +24,10 @@ export async function actionHistory(
     const known = scores.filter(({ cases }) => cases.length > 0);
     return {
       byKind: new Map(
-        known.map(({ kind, score, expected, counts, cases }) => [kind, { score, expected, counts, cases }]),
+        known.map(({ kind, score, expected, counts, cases }) => [
+          kind,
+          { score, expected, counts, cases: cases.map(withShortReason) },
+        ]),
       ),
       notices: [],
     };
@@ -32,4 +35,11 @@ export async function actionHistory(
     signal.throwIfAborted();
     return { byKind: new Map(), notices: [`context: ${messageOf(error)}; scored without prior outcomes`] };
   }
+}
+
+/** Events hold small facts; the whole reason is in the run that it belongs to. */
+function withShortReason<C extends { readonly reason: string | null }>(one: C): C {
+  const { reason } = one;
+  if (reason === null || reason.length <= 300) return one;
+  return { ...one, reason: `${reason.slice(0, 299).toWellFormed()}…` };
 }

@@ -5,11 +5,8 @@ import type { RunStore } from '../runs/run-store.ts';
 import type { Context } from './context.ts';
 import { contextRepository, entityId } from './context-ids.ts';
 import { isTrustedAssociation } from './influences.ts';
-import type { ContextPassage } from './planner.ts';
+import type { ContextPassage, JudgedPassage } from './planner.ts';
 import type { Sources } from './read-sources.ts';
-
-/** A passage, and whether outsiders had a hand in it. */
-export type JudgedPassage = ContextPassage & { readonly trusted: boolean };
 
 export interface GatheredContext {
   readonly passages: readonly JudgedPassage[];

@@ -33,10 +33,12 @@ export function passageInfluence(passage: {
   readonly kind: string;
   readonly path: string | null;
   readonly id: string;
+  readonly title: string;
   readonly trusted: boolean;
 }): Influence {
-  const { layer, kind, path, id, trusted } = passage;
+  const { layer, kind, path, id, title, trusted } = passage;
   if (path !== null) return { kind: 'file', source: path, author: null, trusted };
   const of = layer === 'graph' && kind === 'issue' ? 'issue' : 'memory';
-  return { kind: of, source: id, author: null, trusted };
+  const name = title.length > 80 ? `${title.slice(0, 79).toWellFormed()}…` : title;
+  return { kind: of, source: name === '' ? id : `${id} (${name})`, author: null, trusted };
 }

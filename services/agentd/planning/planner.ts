@@ -12,7 +12,7 @@ export interface PlanningInput {
   readonly role: Role;
   readonly scratch: ScratchCopy;
   /** Passages that the context service found; empty without it. */
-  readonly context: readonly ContextPassage[];
+  readonly context: readonly JudgedPassage[];
   /** Why people rejected earlier proposals for this issue. */
   readonly rejections: readonly {
     readonly at: string;
@@ -51,6 +51,9 @@ export interface ContextPassage {
   /** The run that it tells of; null for what comes from no run. */
   readonly run_id: string | null;
 }
+
+/** A passage, and whether outsiders had a hand in it. */
+export type JudgedPassage = ContextPassage & { readonly trusted: boolean };
 
 export interface Turn {
   /** Messages that this turn added: the model's, then the answers to its tool calls. */

@@ -21,5 +21,7 @@ export const executionTables = `
     reason TEXT,
     PRIMARY KEY (run_id, action_id)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX action_cases_kind ON action_cases (kind, repository, at);
+  CREATE INDEX action_cases_here ON action_cases (kind, repository, at);
+  CREATE INDEX action_cases_anywhere ON action_cases (kind, at);
+  CREATE INDEX action_cases_newest ON action_cases (at, went_well);
 `;

@@ -4,8 +4,8 @@ import { areaOverlap, areasOf } from './areas.ts';
 
 /**
  * How well actions like these went. The score is the mean of a Beta distribution: `(priorCases · expected + Σ weight · went well)
- * / (priorCases + Σ weight)`, so that one case moves it a little and ten cases move it far. `expected` is the share of all ended
- * actions that went well, itself moved towards 2/3 by as many cases.
+ * / (priorCases + Σ weight)`, so that one case moves it a little and ten cases move it far. `expected` is the share of the newest
+ * actions that went well, of every kind, itself moved towards 2/3 by as many cases.
  */
 const priorCases = 3;
 const hopeful = 2 / 3;
@@ -13,8 +13,8 @@ const hopeful = 2 / 3;
 /** How much a case of another repository, role or place counts beside one of the same. */
 const weights = { otherRepository: 0.25, otherRole: 0.75, otherArea: 0.5 };
 
-/** Newest of each repository and kind that are looked at. */
-const mostCases = 500;
+/** How many of the newest are looked at: of the kind in this repository, of the kind in others, and of all for `expected`. */
+const newest = { here: 300, elsewhere: 100, all: 2_000 };
 const shownCases = 5;
 
 interface CaseRow {
@@ -31,20 +31,25 @@ interface CaseRow {
 
 export function scorePaths(db: DatabaseSync, { repository, role, actions }: ScoreRequest): ActionScore[] {
   const all = db
-    .prepare('SELECT coalesce(sum(went_well), 0) AS well, count(*) AS cases FROM action_cases')
-    .get() as { well: number; cases: number };
+    .prepare(
+      `SELECT coalesce(sum(went_well), 0) AS well, count(*) AS cases
+       FROM (SELECT went_well FROM action_cases ORDER BY at DESC LIMIT ?)`,
+    )
+    .get(newest.all) as { well: number; cases: number };
   const expected = (priorCases * hopeful + all.well) / (priorCases + all.cases);
   const columns = 'run_id, action_id, repository, role, areas, outcome, went_well, at, reason';
   const here = db.prepare(
     `SELECT ${columns} FROM action_cases WHERE kind = ? AND repository = ? ORDER BY at DESC LIMIT ?`,
   );
   const elsewhere = db.prepare(
-    `SELECT ${columns} FROM action_cases WHERE kind = ? AND repository <> ? ORDER BY at DESC LIMIT ?`,
+    `SELECT ${columns} FROM action_cases INDEXED BY action_cases_anywhere
+     WHERE kind = ? AND repository <> ? ORDER BY at DESC LIMIT ?`,
   );
   return actions.map(({ kind, files }) => {
-    const rows = [here, elsewhere].flatMap(
-      (statement) => statement.all(kind, repository, mostCases) as unknown as CaseRow[],
-    );
+    const rows = [
+      ...here.all(kind, repository, newest.here),
+      ...elsewhere.all(kind, repository, newest.elsewhere),
+    ] as unknown as CaseRow[];
     const areas = areasOf(files);
     const weighted = rows.map((row) => ({ row, weight: weightOf(row, { repository, role, areas }) }));
     const total = weighted.reduce((sum, { weight }) => sum + weight, 0);
