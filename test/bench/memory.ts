@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { createHttpServer } from '#kit/http/server.ts';
 import { createLogger } from '#kit/log.ts';
 import { Redactor } from '#kit/redaction.ts';
@@ -14,29 +14,31 @@ import { Readers } from '../../services/context/record/readers.ts';
 import { Writer } from '../../services/context/record/writer.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 
-const autocannon = fileURLToPath(new URL('../../node_modules/autocannon/autocannon.js', import.meta.url));
+const load = fileURLToPath(new URL('./memory-load.ts', import.meta.url));
 const connections = 32;
-const seconds = 2;
+const requests = 600;
 const bareCommits = 300;
-/** As long as a remark of two sentences; autocannon makes each of them another one. */
 const content =
-  'Request [<id>] told that the deployment of the service waits for the second reviewer. It went on after the break.';
+  'Request 12345 told that the deployment of the service waits for the second reviewer. It went on after the break.';
 
 /** Each memory is acknowledged when it is durable, and so is each bare commit of one row with the same text. */
 export const memory: Benchmark = {
   summary: `memories recorded over HTTP, ${connections} at a time`,
   async run(folder) {
     const service = await startService(folder);
+    // The load comes from a process of its own, the same in all rounds.
+    const client = fork(load, [service.url, service.token, String(connections)]);
     const bare = openBare(join(folder, 'bare.sqlite'));
     try {
       const samples = await takeTurns(8, {
         bare: () => bareRate(bare),
-        recorded: () => recordedRate(service),
+        recorded: () => recordedRate(client),
       });
       const what = { subject: 'POST /v1/memory/record', yardstick: 'single-row commits, synchronous = FULL' };
       return [compare({ ...what, measure: 'rate', bar: 0.5 }, samples.recorded, samples.bare)];
     } finally {
       bare.close();
+      client.disconnect();
       await service.stop();
     }
   },
@@ -85,18 +87,15 @@ async function startService(folder: string): Promise<Service> {
   };
 }
 
-/** The load comes from a process of its own. */
-async function recordedRate({ url, token }: Service): Promise<number> {
-  const args = [
-    ...[autocannon, '--json', '--method', 'POST', '--idReplacement'],
-    ...['--connections', String(connections), '--duration', String(seconds)],
-    ...['--headers', 'content-type=application/json', '--headers', `authorization=Bearer ${token}`],
-    ...['--body', JSON.stringify({ layer: 'semantic', content, source: 'bench' }), `${url}/v1/memory/record`],
-  ];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 });
-  const { requests, duration, errors, non2xx } = JSON.parse(stdout);
-  if (errors + non2xx > 0) throw new Error(`${errors} errors, ${non2xx} answers that are not 2xx`);
-  return requests.total / duration;
+async function recordedRate(client: ChildProcess): Promise<number> {
+  client.send(requests);
+  const [rate] = await Promise.race([
+    once(client, 'message'),
+    once(client, 'exit').then(([code]) => {
+      throw new Error(`the client ended with ${code}`);
+    }),
+  ]);
+  return rate as number;
 }
 
 function openBare(path: string): DatabaseSync {
