@@ -93,6 +93,28 @@ describe('runs in the execution graph', function () {
     expect(memories.filter(({ kind }) => kind === 'run_event').length).to.be.above(15);
   });
 
+  it('is told while a long action runs', async () => {
+    world.checkout.git('pull', '-q');
+    writeFileSync(
+      join(world.checkout.dir, '.core.json'),
+      '{"validation":{"commands":[{"name":"slow","run":"sleep 4"}]}}\n',
+    );
+    world.checkout.git('-c', 'user.name=t', '-c', 'user.email=t@example.org', 'commit', '-qam', 'Slow down');
+    world.checkout.git('push', '-q', 'origin', 'HEAD:main');
+    const run = await world.approve(await plan());
+    const seen = new Set<string>();
+    const work = execute(run);
+    const looking = setInterval(() => {
+      const [{ status } = { status: '' }] = properties('ReasoningRun');
+      const validation = properties('Action').find(({ kind }) => kind === 'run_validation');
+      seen.add(`${status} ${validation?.state}`);
+    }, 100);
+    await work;
+    clearInterval(looking);
+    expect([...seen]).to.include('executing running');
+    expect(properties('ReasoningRun')[0]).to.include({ status: 'completed' });
+  });
+
   it('shows the next planning how like actions went, and raises the risk of what went badly', async () => {
     const first = await plan();
     for (const kind of ['push_branch', 'comment_issue'])
