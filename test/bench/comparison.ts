@@ -2,9 +2,9 @@
 export interface Comparison {
   readonly subject: string;
   readonly yardstick: string;
-  /** Of the subject's samples to the yardstick's; `time` or `rate` says which. */
-  readonly measure: 'time' | 'rate';
-  /** For a time at most, for a rate at least. */
+  /** Of the subject's samples to the yardstick's. */
+  readonly measure: 'time' | 'rate' | 'memory';
+  /** For a rate at least, for all else at most. */
   readonly bar: number;
   readonly ratio: number;
   /** The middle half of the ratios of single rounds. */
@@ -56,7 +56,7 @@ export function compare(
 }
 
 export function isMet({ measure, ratio, bar }: Comparison): boolean {
-  return measure === 'time' ? ratio <= bar : ratio >= bar;
+  return measure === 'rate' ? ratio >= bar : ratio <= bar;
 }
 
 function quantile(samples: readonly number[], part: number): number {

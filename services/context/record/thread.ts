@@ -12,6 +12,11 @@ export type AnswerMessage =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: ErrorCopy };
 
+/** What lives long here is in SQLite; a heap that may grow does so before it is cleaned. */
+const resourceLimits = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 512 };
+
+const start = new URL('./thread-start.js', import.meta.url);
+
 interface Waiting {
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
@@ -34,8 +39,9 @@ export class Thread {
   readonly damaged: Promise<Error>;
 
   /** @param script a module that calls `serveCalls`; @param data what it finds as `workerData` */
-  constructor(script: URL, data: unknown) {
-    this.#worker = new Worker(script, { workerData: data });
+  constructor(script: URL, data: object) {
+    const workerData = { ...data, script: script.href };
+    this.#worker = new Worker(start, { workerData, resourceLimits });
     this.ended = new Promise((resolve) => {
       this.#tellEnd = resolve;
     });

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { tokenNameFor } from '#kit/tokens/token.ts';
+
+const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any;
+}
+
+/** core-context as a process with a home of its own. */
+export interface ContextProcess {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** What it said so far. */
+  said(): string;
+  /** With the person's token unless `token` is null. */
+  ask(method: 'GET' | 'POST', path: string, body?: unknown, options?: AskOptions): Promise<Answer>;
+  get(path: string): Promise<Answer>;
+  post(path: string, body: unknown): Promise<Answer>;
+  /** SIGTERM, unless it is gone; gives its exit code. */
+  stop(): Promise<number | null>;
+  kill(): Promise<void>;
+}
+
+export interface AskOptions {
+  readonly token?: string | null;
+  readonly type?: string;
+}
+
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Program and arguments before it, for example to enter a name space. */
+  readonly within?: readonly string[];
+}
+
+/** Resolves when it answers. @throws Error with what it said when it ends before that */
+export async function startContext(
+  home: string,
+  { env = {}, within = [] }: StartOptions = {},
+): Promise<ContextProcess> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const [first, ...rest] = [...within, program, 'serve', '--home', home];
+  const child = spawn(first!, rest, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, CORE_CONTEXT_PORT: String(port), ...env },
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      said += chunk;
+    });
+  }
+  const ended = once(child, 'close');
+  for (let asked = 0; ; asked++) {
+    const answer = await fetch(`${url}/healthz`).catch(() => null);
+    await answer?.arrayBuffer();
+    if (answer !== null) break;
+    if (asked === 400 || child.exitCode !== null || child.signalCode !== null)
+      throw Object.assign(new Error(`core-context does not answer: ${said}`), { exitCode: child.exitCode });
+    await setTimeout(50);
+  }
+  const person = join(home, 'config/tokens', `${tokenNameFor(userInfo().username)}.token`);
+
+  async function ask(
+    method: string,
+    path: string,
+    body: unknown,
+    { token, type }: AskOptions = {},
+  ): Promise<Answer> {
+    const bearer = token === undefined ? readFileSync(person, 'utf8').trim() : token;
+    const headers: Record<string, string> = {};
+    if (bearer !== null) headers.authorization = `Bearer ${bearer}`;
+    if (body !== undefined) headers['content-type'] = type ?? 'application/json';
+    const sent = body === undefined || typeof body === 'string' ? (body ?? null) : JSON.stringify(body);
+    const answer = await fetch(`${url}${path}`, { method, headers, body: sent });
+    const text = await answer.text();
+    const isJson = answer.headers.get('content-type')?.includes('json') === true;
+    return { status: answer.status, headers: answer.headers, text, json: isJson ? safeJson(text) : null };
+  }
+
+  return {
+    url,
+    child,
+    said: () => said,
+    ask: (method, path, body, options) => ask(method, path, body, options),
+    get: (path) => ask('GET', path, undefined),
+    post: (path, body) => ask('POST', path, body),
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      await ended;
+      return child.exitCode;
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+/** JSON Lines are no JSON. */
+function safeJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
