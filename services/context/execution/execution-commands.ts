@@ -19,7 +19,7 @@ export interface Recorded {
 }
 
 /** See record/write-commands.ts. */
-export const executionCommands = { recordPlan, recordOutcome } as const;
+export const executionCommands = { recordPlan, recordOutcome, noteRunMemories } as const;
 
 function recordPlan(record: GraphRecord, plan: PlanRecord): Recorded {
   const { run_id } = plan;
@@ -54,6 +54,15 @@ function recordOutcome(record: GraphRecord, given: OutcomeRecord): Recorded {
     putCases(record, plan, outcome);
   }
   return { recorded: true, plan };
+}
+
+function noteRunMemories(
+  record: GraphRecord,
+  { run_id, keys }: { readonly run_id: string; readonly keys: readonly string[] },
+): null {
+  const note = record.prepare('INSERT OR IGNORE INTO run_memories (run_id, key) VALUES (?, ?)');
+  for (const key of keys) note.run(run_id, key);
+  return null;
 }
 
 function storedExecution(record: GraphRecord, runId: string): StoredExecution {

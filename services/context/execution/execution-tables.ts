@@ -1,4 +1,7 @@
-/** The runs of core-agentd as they were told last, and how each of their actions ended. */
+/**
+ * The runs of core-agentd as they were told last, how each of their actions ended, and which memories were made of them: one
+ * that was forgotten since does not come back when its run is told again.
+ */
 export const executionTables = `
   CREATE TABLE executions (
     run_id TEXT PRIMARY KEY,
@@ -7,6 +10,12 @@ export const executionTables = `
     outcome TEXT,
     outcome_seq INTEGER NOT NULL DEFAULT -1
   ) STRICT;
+
+  CREATE TABLE run_memories (
+    run_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (run_id, key)
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE action_cases (
     run_id TEXT NOT NULL,

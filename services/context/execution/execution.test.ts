@@ -171,6 +171,20 @@ describe('the execution graph', () => {
     expect((await asked()).map(({ text }) => text)).to.not.include(rejection);
   });
 
+  it('brings back nothing that people had forgotten', async () => {
+    await execution.recordPlan(samplePlan());
+    const ends = [{}, rejected('touches the wrong file')];
+    const episodes = [{ seq: 6, at: at(62), speaker: 'mira', text: 'rejected 2 apply_patch' }];
+    await execution.recordOutcome(sampleOutcome(1, 9, ends, { episodes }));
+    const count = () => all("SELECT count(*) AS n FROM nodes WHERE label = 'Memory'")[0]!.n;
+    expect(count()).to.equal(3);
+    await memory.forget({ id: undefined, source: 'mira', reason: 'asked to' }, 'mira');
+    expect(count()).to.equal(1);
+    await execution.recordOutcome(sampleOutcome(1, 9, ends, { episodes }));
+    await execution.recordOutcome(sampleOutcome(1, 12, ends, { episodes }));
+    expect(count()).to.equal(1);
+  });
+
   it('scores by what became of like actions, and one case does not decide', async () => {
     const nobody = await score();
     expect(nobody).to.deep.include({ score: 0.667, expected: 0.667, cases: [] });

@@ -47,7 +47,7 @@ export class Execution {
   /** Its memories are kept once the plan is known, because they are about nodes that the plan made. */
   async recordOutcome(outcome: OutcomeRecord): Promise<RecordedReply> {
     const recorded = await this.#writer.run('recordOutcome', outcome);
-    const problems = recorded.plan === null ? [] : await this.#remember(memoriesOf(recorded.plan, outcome));
+    const problems = recorded.plan === null ? [] : await this.#remember(recorded.plan, outcome);
     return { ...replyOf(outcome.run_id, recorded), problems };
   }
 
@@ -55,18 +55,26 @@ export class Execution {
     return { actions: await this.#readers.ask('scorePaths', request), source: 'record' };
   }
 
-  /** One that is refused, for example because it was forgotten on purpose, holds up none of the others. */
-  async #remember(memories: readonly RecordRequest[]): Promise<string[]> {
+  /** Each once, so that what people had forgotten stays so. One that is refused holds up none of the others. */
+  async #remember(plan: PlanRecord, outcome: OutcomeRecord): Promise<string[]> {
+    const { run_id } = outcome;
+    const known = new Set(await this.#readers.ask('runMemories', run_id));
+    const memories = memoriesOf(plan, outcome).filter(({ key }) => !known.has(key));
     const problems: string[] = [];
+    const keys: string[] = [];
     const kept = memories.map(async (memory) => {
       try {
         await this.#memory.record(memory);
+        keys.push(memory.key);
       } catch (error) {
         if (!(error instanceof CoreError) || error.status >= 500) throw error;
-        problems.push(`${memory.key}: ${error.message}`);
+        // The same summary again, of a later moment.
+        if (error.code === 'memory_key_taken') keys.push(memory.key);
+        else problems.push(`${memory.key}: ${error.message}`);
       }
     });
     await Promise.all(kept);
+    if (keys.length > 0) await this.#writer.run('noteRunMemories', { run_id, keys });
     return problems.sort();
   }
 }

@@ -3,15 +3,18 @@ import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { sha256 } from '#kit/digest.ts';
 import { nodeId } from '../record/node-id.ts';
 
+/** Its key names it among the memories of its run. */
+export type RunMemoryRequest = RecordRequest & { readonly key: string };
+
 /**
  * What a run teaches: each thing that happened is an episode of the session that the run is, its end is summed up there, and
  * why people rejected what it proposed is a fact about the action. Each has a key, so that telling it again changes nothing.
  */
-export function memoriesOf(plan: PlanRecord, outcome: OutcomeRecord): RecordRequest[] {
+export function memoriesOf(plan: PlanRecord, outcome: OutcomeRecord): RunMemoryRequest[] {
   return [...episodesOf(plan, outcome), ...summaryOf(plan, outcome), ...decisionsOf(plan, outcome)];
 }
 
-function episodesOf(plan: PlanRecord, { run_id, episodes }: OutcomeRecord): RecordRequest[] {
+function episodesOf(plan: PlanRecord, { run_id, episodes }: OutcomeRecord): RunMemoryRequest[] {
   return episodes.map(({ seq, at, speaker, text }) => ({
     ...empty,
     layer: 'episodic',
@@ -32,7 +35,7 @@ function episodesOf(plan: PlanRecord, { run_id, episodes }: OutcomeRecord): Reco
 /** Beyond every event of a run: an episode and a summary must not want the same place. */
 const summariesFrom = 1_000_000_000;
 
-function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord): RecordRequest[] {
+function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord): RunMemoryRequest[] {
   if (summary === null) return [];
   return [
     {
@@ -52,20 +55,20 @@ function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord
       speaker: 'core',
       at,
       valid_from: at,
-      key: `${run_id}/summary/${seq}/${sha256(summary).slice(0, 12)}`,
+      key: `${run_id}/summary/${sha256(summary).slice(0, 12)}`,
     },
   ];
 }
 
 /** A decision that came after a rejection ends it: both are facts about one action, and the newer one holds. */
-function decisionsOf(plan: PlanRecord, outcome: OutcomeRecord): RecordRequest[] {
-  return outcome.actions.flatMap((action): RecordRequest[] => {
+function decisionsOf(plan: PlanRecord, outcome: OutcomeRecord): RunMemoryRequest[] {
+  return outcome.actions.flatMap((action): RunMemoryRequest[] => {
     const planned = plan.actions.find(({ action_id }) => action_id === action.action_id);
     if (planned === undefined) return [];
     const { run_id } = plan;
     const issue = nodeId.issue(plan.repository, plan.issue.number);
     const what = `${planned.kind} (${planned.title}) for ${plan.repository}#${plan.issue.number}`;
-    const decided = (approval: string, by: string, at: string, reason: string | null): RecordRequest => ({
+    const decided = (approval: string, by: string, at: string, reason: string | null): RunMemoryRequest => ({
       ...empty,
       layer: 'semantic',
       kind: approval === 'rejected' ? 'rejection' : 'decision',
