@@ -1,7 +1,7 @@
 import type { PartRow, StoreStep } from './stored-rows.ts';
 
-/** About what the writer does in 7 ms; whoever else wants it waits no longer than for two of these. */
-const largestBatch = 32_000;
+/** About what the writer does in 8 ms; whoever else wants it waits no longer than for two of these. */
+const largestBatch = 40_000;
 const mostUnderWay = 2;
 /** What a node costs besides its text, in characters of text. */
 const costOfNode = 600;
