@@ -24,9 +24,12 @@ export function tooBusy(waiting: number): Unavailable {
 }
 
 const deepest = 32;
+const longestQuery = 20_000;
 
 /** @throws InvalidInput (`cypher_invalid`, `invalid_input`) for what neither engine may be handed */
 export function checkCall(query: string, params: Readonly<Record<string, unknown>>): void {
+  if (query.length > longestQuery)
+    throw invalidAt(null, `it has ${query.length} characters; ${longestQuery} is the limit`);
   const nul = query.indexOf('\0');
   if (nul !== -1) throw invalidAt(placeOf(query, nul), 'a NUL character');
   if (!query.isWellFormed()) throw invalidAt(null, 'half of a surrogate pair');

@@ -13,20 +13,16 @@ const aggregates = [
   'PERCENTILECONT',
   'PERCENTILEDISC',
 ];
-const afterReturn = ['ORDER', 'SKIP', 'OFFSET', 'LIMIT', 'UNION'];
+const afterReturn = ['RETURN', 'ORDER', 'SKIP', 'OFFSET', 'LIMIT', 'UNION'];
 
 /** A `RETURN` that groups gives nodes and relationships as internal numbers; `WITH` does not. */
 export function aggregateProblem({ tokens }: Query, index: number): string | null {
   if (isClauseWord(tokens, index, 'RETURN')) return groupedEntity(tokens, index);
   if (!isAggregate(tokens, index)) return null;
-  for (let at = index - 1, depth = 0; at >= 0; at--) {
-    if (isSign(tokens[at], ')', ']', '}')) depth++;
-    else if (isSign(tokens[at], '(', '[', '{') && depth-- === 0) {
-      depth = 0;
-      if (isSign(tokens[at], '{') && isSubquery(tokens, at)) return null;
-      if (!isSign(tokens[at], '('))
-        return `an aggregate inside a map or list; aggregate in WITH … AS x first, then use x`;
-    }
+  for (let at = tokens[index]!.within; at !== null; at = tokens[at]!.within) {
+    if (isSign(tokens[at], '{') && isSubquery(tokens, at)) return null;
+    if (!isSign(tokens[at], '('))
+      return 'an aggregate inside a map or list; aggregate in WITH … AS x first, then use x';
   }
   return null;
 }
@@ -35,18 +31,18 @@ function groupedEntity(tokens: readonly Token[], index: number): string | null {
   const items = itemsAfter(tokens, index);
   const groups = items.some(([start, end]) => range(start, end).some((at) => isAggregate(tokens, at)));
   if (!groups) return null;
-  const entities = entitiesOf(tokens);
+  const named = entitiesOf(tokens);
   for (const [start, end] of items) {
     const first = tokens[start];
     const isAlone = start + 1 === end || isWord(tokens[start + 1], 'AS');
-    if (first !== undefined && isAlone && entities.has(first.text))
+    if (first !== undefined && isAlone && named.has(first.text))
       return `RETURN ${first.text} beside an aggregate; write WITH ${first.text}, … AS x RETURN ${first.text}, x`;
     const collected = range(start, end).find(
       (at) => isWord(tokens[at], 'COLLECT') && isAggregate(tokens, at),
     );
     if (collected === undefined) continue;
     const name = isWord(tokens[collected + 2], 'DISTINCT') ? collected + 3 : collected + 2;
-    if (isSign(tokens[name + 1], ')') && entities.has(tokens[name]!.text))
+    if (isSign(tokens[name + 1], ')') && named.has(tokens[name]!.text))
       return `RETURN collect(${tokens[name]!.text}); write WITH collect(${tokens[name]!.text}) AS x RETURN x`;
   }
   return null;
@@ -58,9 +54,14 @@ function isAggregate(tokens: readonly Token[], index: number): boolean {
   );
 }
 
+const entities = new WeakMap<readonly Token[], Set<string>>();
+
 /** Variables of nodes, relationships and paths. */
 function entitiesOf(tokens: readonly Token[]): Set<string> {
+  const known = entities.get(tokens);
+  if (known !== undefined) return known;
   const found = new Set<string>();
+  entities.set(tokens, found);
   for (const [index, token] of tokens.entries()) {
     if (token.kind !== 'word' && token.kind !== 'name') continue;
     const [before, after] = [tokens[index - 1], tokens[index + 1]];

@@ -46,7 +46,7 @@ function equality({ tokens, params }: Query, index: number): string | null {
   const [left, right] = [tokens[index - 1], tokens[index + 1]];
   const kinds = [left, right].map((token) => literalKind(token, params));
   if (kinds.includes('numeral') && kinds.includes('number')) return why;
-  if (kinds.includes('list') && tokens.some((token) => isWord(token, 'NULL')))
+  if ([index - 1, index + 1].some((at) => isSign(tokens[at], '[', ']') && holdsNull(tokens, at)))
     return 'comparing lists with null in them; compare their elements';
   const other = kinds[0] === null ? propertyBefore(tokens, index) : propertyAfter(tokens, index);
   if (kinds.includes('numeral') && (other === null || !textual.has(other))) return why;
@@ -87,6 +87,11 @@ function inPattern(tokens: readonly Token[], index: number): boolean {
   return false;
 }
 
+function holdsNull(tokens: readonly Token[], bracket: number): boolean {
+  const [start, end] = [bracket, tokens[bracket]!.pair ?? bracket].sort((a, b) => a - b) as [number, number];
+  return tokens.slice(start, end).some((token) => isWord(token, 'NULL'));
+}
+
 /** A list and a single value: null instead of a longer list. */
 function appended(tokens: readonly Token[], index: number): string | null {
   const isSingle = (token: Token | undefined) => token?.kind === 'number' || token?.kind === 'string';
@@ -100,18 +105,16 @@ function appended(tokens: readonly Token[], index: number): string | null {
 }
 
 function isLiteralList(tokens: readonly Token[], close: number): boolean {
-  let open = close;
-  while (open >= 0 && closingOf(tokens, open) !== close) open--;
+  const open = tokens[close]!.pair ?? 0;
   const before = tokens[open - 1];
   return !(before?.kind === 'word' || before?.kind === 'name' || isSign(before, ')', ']'));
 }
 
-type LiteralKind = 'numeral' | 'number' | 'list' | null;
+type LiteralKind = 'numeral' | 'number' | null;
 
 function literalKind(token: Token | undefined, params: Readonly<Record<string, unknown>>): LiteralKind {
   if (token?.kind === 'number') return 'number';
   if (token?.kind === 'string') return looksNumeric(token.text.slice(1, -1)) ? 'numeral' : null;
-  if (isSign(token, '[', ']')) return 'list';
   if (token?.kind !== 'parameter') return null;
   const value = params[token.text.slice(1).trim()];
   if (typeof value === 'number') return 'number';

@@ -1,6 +1,7 @@
 import type { QueryResult } from '@grafeo-db/js';
 import { largestReply } from '../../graph/cypher-engine.ts';
 import type { CallFailure, Calls } from './messages.ts';
+import { renamed } from './parameters.ts';
 import { plain } from './plain.ts';
 import { planProblem } from './plan-gate.ts';
 import { prepared } from './prepared.ts';
@@ -19,8 +20,9 @@ export class CallRefused extends Error {
 /** Runs a caller's text: only after its plan was seen to only read, and on a snapshot that cannot be written. */
 export async function runText(
   { db }: ProjectionSnapshot,
-  { query, params, rows: most }: Calls['run']['input'],
+  { rows: most, ...asked }: Calls['run']['input'],
 ): Promise<Calls['run']['output']> {
+  const { query, params } = renamed(asked.query, asked.params);
   const text = prepared(query, most + 1);
   // The caller's own text first: what is wrong there is named by its place in it.
   for (const each of text === query ? [query] : [query, text]) {

@@ -34,7 +34,7 @@ export function refuseUnsupported(query: Query): void {
 }
 
 function labelExpression({ tokens }: Query, index: number): string | null {
-  if (!isSign(tokens[index], ':')) return null;
+  if (!isSign(tokens[index], ':') || enclosing(tokens, index) === '{') return null;
   const why = 'a label expression; write n:A OR n:B, n:A AND n:B, NOT n:A in WHERE';
   if (isSign(tokens[index + 1], '!', '%', '(', '$')) return why;
   if (tokens[index + 1]?.kind === 'parameter') return 'a label in a parameter; write the label itself';
@@ -43,12 +43,12 @@ function labelExpression({ tokens }: Query, index: number): string | null {
 }
 
 function subquery({ tokens }: Query, index: number): string | null {
-  if (!isSign(tokens[index + 1], '{')) return null;
-  if (isWord(tokens[index], 'COLLECT')) return 'COLLECT { … }; write OPTIONAL MATCH and collect(…)';
-  if (!isWord(tokens[index], 'EXISTS', 'COUNT')) return null;
-  const inside = tokens.slice(index + 2, closingOf(tokens, index + 1));
-  if (!inside.some((token) => isWord(token, 'RETURN'))) return null;
-  return `RETURN inside ${tokens[index]!.text} { … }; leave it out`;
+  if (isWord(tokens[index], 'COLLECT') && isSign(tokens[index + 1], '{'))
+    return 'COLLECT { … }; write OPTIONAL MATCH and collect(…)';
+  const open = isWord(tokens[index], 'RETURN') ? enclosingStart(tokens, index) : -1;
+  const before = tokens[open - 1];
+  if (!isSign(tokens[open], '{') || !isWord(before, 'EXISTS', 'COUNT')) return null;
+  return `RETURN inside ${before!.text} { … }; leave it out`;
 }
 
 function functionCall({ tokens }: Query, index: number): string | null {
@@ -78,12 +78,13 @@ function pattern({ tokens }: Query, index: number): string | null {
     (signs(')', '{') && tokens[index + 2]?.kind === 'number')
   )
     return 'a quantified path; write -[*1..3]->';
+  const start = isWord(tokens[index], 'WHERE') ? enclosingStart(tokens, index) : -1;
+  const inPattern = isSign(tokens[start], '(') && !isNameBefore(tokens, start);
+  if (inPattern && tokens[start + 1]?.kind === 'word')
+    return 'WHERE inside a pattern; write it after the pattern';
   const opensPattern = isSign(tokens[index], '(') && !isNameBefore(tokens, index);
   if (!opensPattern) return null;
   const close = closingOf(tokens, index);
-  const inner = tokens.slice(index, close).findIndex((token) => isWord(token, 'WHERE'));
-  if (inner > 0 && enclosingStart(tokens, index + inner) === index && tokens[index + 1]?.kind === 'word')
-    return 'WHERE inside a pattern; write it after the pattern';
   const isNamed = isSign(tokens[index - 1], '=') && isWord(tokens[index - 3], 'MATCH');
   return isNamed && !isSign(tokens[close + 1], '-', '<') ? 'a named path of one node; name the node' : null;
 }
@@ -126,13 +127,8 @@ function enclosing(tokens: readonly Token[], index: number): string | null {
   return tokens[enclosingStart(tokens, index)]?.text ?? null;
 }
 
-export function enclosingStart(tokens: readonly Token[], index: number): number {
-  let depth = 0;
-  for (let at = index - 1; at >= 0; at--) {
-    if (isSign(tokens[at], ')', ']', '}')) depth++;
-    else if (isSign(tokens[at], '(', '[', '{') && depth-- === 0) return at;
-  }
-  return -1;
+function enclosingStart(tokens: readonly Token[], index: number): number {
+  return tokens[index]?.within ?? -1;
 }
 
 function isNameBefore(tokens: readonly Token[], index: number): boolean {

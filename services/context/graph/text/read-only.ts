@@ -39,6 +39,7 @@ export function refuseWrites(query: string): Token[] {
   const refuse = (index: number, why: string) => {
     throw refusedAt('cypher_read_only', placeOf(query, tokens[index]?.offset ?? 0), why);
   };
+  const last = tokens.findLastIndex((token) => !isSign(token, ';'));
   for (const [index, token] of tokens.entries()) {
     const word = token.text.toUpperCase();
     if (startsClause(tokens, index, writing))
@@ -52,7 +53,7 @@ export function refuseWrites(query: string): Token[] {
       refuse(index, `${word} is no query of the graph; begin with MATCH, UNWIND, WITH, CALL or RETURN`);
     if (startsStatement(tokens, index) && isWord(token, ...wrapping))
       refuse(index, `${word} is not taken; send the query itself`);
-    if (isSign(token, ';') && index < tokens.length - 1 && !tokens.slice(index).every((t) => isSign(t, ';')))
+    if (isSign(token, ';') && index < last)
       refuse(index, 'one request holds one statement; send the second one by itself');
     if (isWord(token, 'TRANSACTIONS') && isWord(tokens[index - 1], 'IN', 'CONCURRENT'))
       refuse(index, 'IN TRANSACTIONS is for writing; use CALL { … } alone');

@@ -4,6 +4,10 @@ export interface Token {
   readonly text: string;
   readonly offset: number;
   readonly end: number;
+  /** Index of the bracket that belongs to this one; of a bracket alone, and of all else, none. */
+  pair: number | null;
+  /** Index of the bracket that the token stands in. */
+  within: number | null;
 }
 
 const patterns: readonly (readonly [Token['kind'] | 'nothing', RegExp])[] = [
@@ -24,11 +28,32 @@ export function tokensOf(query: string): Token[] {
     const [kind, end] = next(query, offset);
     if (kind !== 'nothing') {
       const text = query.slice(offset, end);
-      tokens.push({ kind, text: kind === 'name' ? text.slice(1, -1) : text, offset, end });
+      tokens.push({
+        kind,
+        text: kind === 'name' ? text.slice(1, -1) : text,
+        offset,
+        end,
+        pair: null,
+        within: null,
+      });
     }
     offset = end;
   }
+  pairBrackets(tokens);
   return tokens;
+}
+
+/** Once for all: whoever looks for a bracket's other end again and again takes the square of a query's length. */
+function pairBrackets(tokens: readonly Token[]): void {
+  const open: number[] = [];
+  for (const [index, token] of tokens.entries()) {
+    if (isSign(token, ')', ']', '}')) {
+      const start = open.pop();
+      if (start !== undefined) [tokens[start]!.pair, token.pair] = [index, start];
+    }
+    token.within = open.at(-1) ?? null;
+    if (isSign(token, '(', '[', '{')) open.push(index);
+  }
 }
 
 function next(query: string, offset: number): readonly [Token['kind'] | 'nothing', number] {
@@ -57,10 +82,5 @@ export function isClauseWord(tokens: readonly Token[], index: number, ...words: 
 
 /** Index of the bracket that ends the one at `open`; the number of tokens when none does. */
 export function closingOf(tokens: readonly Token[], open: number): number {
-  let depth = 0;
-  for (let index = open; index < tokens.length; index++) {
-    if (isSign(tokens[index], '(', '[', '{')) depth++;
-    else if (isSign(tokens[index], ')', ']', '}') && --depth === 0) return index;
-  }
-  return tokens.length;
+  return tokens[open]?.pair ?? tokens.length;
 }

@@ -1,0 +1,166 @@
+/** Queries and what they answer, the same on every engine. */
+export const answers: readonly (readonly [
+  query: string,
+  rows: readonly Readonly<Record<string, unknown>>[],
+  params?: Readonly<Record<string, unknown>>,
+])[] = [
+  ['MATCH (n:CoreEntity) RETURN count(*) AS c', [{ c: 6 }]],
+  [
+    'MATCH (n:CoreEntity) RETURN n.kind AS kind, count(*) AS c ORDER BY c DESC, kind',
+    [
+      { kind: 'file', c: 3 },
+      { kind: 'symbol', c: 2 },
+      { kind: 'repository', c: 1 },
+    ],
+  ],
+  [
+    'MATCH (m:Memory) RETURN m.layer AS layer, m.confidence AS confidence, m.pinned AS pinned',
+    [{ layer: 'semantic', confidence: 0.75, pinned: true }],
+  ],
+  ['MATCH (m:Memory)-[:ABOUT]->(e) RETURN e.path AS path', [{ path: 'src/greet.js' }]],
+  [
+    'MATCH (:ReasoningRun {run_id: $run})-[p:PROPOSES]->(a:ProposedAction) RETURN p.ordinal AS n, a.kind AS kind ORDER BY n',
+    [
+      { n: 1, kind: 'create_branch' },
+      { n: 2, kind: 'apply_patch' },
+      { n: 3, kind: 'commit' },
+    ],
+    { run: 'r1' },
+  ],
+  [
+    'MATCH (r:AgentRun)-[:PLANS_FOR]->(t:ForgeIssue) RETURN r.agent AS agent, t.number AS number',
+    [{ agent: 'Depute', number: 1 }],
+  ],
+  [
+    "MATCH p = (a:Action {action_id: 'act_1'})-[:NEXT_ACTION*1..5]->(b) RETURN length(p) AS steps, [x IN nodes(p) | x.kind] AS kinds ORDER BY steps",
+    [
+      { steps: 1, kinds: ['create_branch', 'apply_patch'] },
+      { steps: 2, kinds: ['create_branch', 'apply_patch', 'commit'] },
+    ],
+  ],
+  [
+    "MATCH (n:CoreEntity {id: 'file:README.md'}) RETURN n",
+    [
+      {
+        n: {
+          labels: ['CoreEntity'],
+          properties: {
+            end_line: 30,
+            id: 'file:README.md',
+            kind: 'file',
+            path: 'README.md',
+            repository: 'local/demo/hello',
+            start_line: 1,
+            title: 'README.md',
+            valid_from: '2026-01-01T00:00:00.000Z',
+          },
+        },
+      },
+    ],
+  ],
+  [
+    "MATCH (:CoreEntity {id: 'symbol:main'})-[r]->() RETURN r",
+    [
+      {
+        r: {
+          type: 'CORE_RELATION',
+          properties: { kind: 'references', valid_from: '2026-01-01T00:00:00.000Z', weight: 0.5 },
+        },
+      },
+    ],
+  ],
+  [
+    "MATCH (:ReasoningRun)-[r:PROPOSES]->({action_id: 'act_2'}) RETURN r",
+    [{ r: { type: 'PROPOSES', properties: { ordinal: 2 } } }],
+  ],
+  [
+    'MATCH (n:Task) RETURN n {.id, .number} AS m, properties(n).title AS title',
+    [{ m: { id: 'task:1', number: 1 }, title: 'Wrong greeting' }],
+  ],
+  [
+    "MATCH p = shortestPath((a:CoreEntity {id: 'repo:hello'})-[*..5]->(b:CoreEntity {id: 'symbol:greet'})) RETURN [x IN nodes(p) | x.id] AS ids, [r IN relationships(p) | r.kind] AS kinds",
+    [{ ids: ['repo:hello', 'file:src/greet.js', 'symbol:greet'], kinds: ['contains', 'defines'] }],
+  ],
+  [
+    "MATCH (f:CoreEntity {kind: 'file'}) OPTIONAL MATCH (f)-[:CORE_RELATION {kind: 'defines'}]->(s) RETURN f.path AS path, collect(s.title) AS symbols ORDER BY path",
+    [
+      { path: 'README.md', symbols: [] },
+      { path: 'src/greet.js', symbols: ['greet'] },
+      { path: 'src/main.js', symbols: ['main'] },
+    ],
+  ],
+  [
+    "MATCH (f:CoreEntity) WHERE f.kind = 'file' AND NOT EXISTS { MATCH (f)-[:CORE_RELATION {kind: 'defines'}]->() } RETURN f.path AS path",
+    [{ path: 'README.md' }],
+  ],
+  [
+    "MATCH (f:CoreEntity {kind: 'file'}) RETURN f.path AS path, COUNT { (f)-->() } AS out ORDER BY path",
+    [
+      { path: 'README.md', out: 0 },
+      { path: 'src/greet.js', out: 2 },
+      { path: 'src/main.js', out: 1 },
+    ],
+  ],
+  [
+    'MATCH (n:CoreEntity) WITH n ORDER BY n.id LIMIT 2 WITH collect(n) AS ns RETURN size(ns) AS s, [x IN ns | x.id] AS ids',
+    [{ s: 2, ids: ['file:README.md', 'file:src/greet.js'] }],
+  ],
+  [
+    'MATCH (n) WHERE n:Memory OR n:Task RETURN n.id AS id ORDER BY id',
+    [{ id: 'memory:1' }, { id: 'task:1' }],
+  ],
+  [
+    'UNWIND $list AS x RETURN x, x * 2 AS twice',
+    [
+      { x: 1, twice: 2 },
+      { x: 2.5, twice: 5 },
+    ],
+    { list: [1, 2.5] },
+  ],
+  [
+    'RETURN $m.a AS a, $m AS m, $n AS n',
+    [{ a: [1, 'x', null], m: { a: [1, 'x', null], b: { c: true } }, n: null }],
+    { m: { a: [1, 'x', null], b: { c: true } }, n: null },
+  ],
+  ['RETURN 7 / 2 AS a, 7 % 3 AS b, 7.0 / 2 AS c, -7 / 2 AS d', [{ a: 3, b: 1, c: 3.5, d: -3 }]],
+  ['RETURN 9007199254740993 AS big', [{ big: '9007199254740993' }]],
+  [
+    'UNWIND [] AS x RETURN count(x) AS c, sum(x) AS s, avg(x) AS a, collect(x) AS l',
+    [{ c: 0, s: 0, a: null, l: [] }],
+  ],
+  [
+    'MATCH (a:Action) RETURN sum(a.risk_score)+1, max(a.ordinal)',
+    [{ 'sum(a.risk_score)+1': 31, 'max(a.ordinal)': 3 }],
+  ],
+  ['UNWIND [3, 1, null, 2] AS x RETURN x ORDER BY x DESC', [{ x: null }, { x: 3 }, { x: 2 }, { x: 1 }]],
+  [
+    "RETURN toUpper('a') + toLower('B') AS a, split('a,b', ',') AS b, substring('hello', 1, 2) AS c, size('héllo') AS d, coalesce(null, 1) AS e",
+    [{ a: 'Ab', b: ['a', 'b'], c: 'el', d: 5, e: 1 }],
+  ],
+  [
+    "RETURN CASE WHEN 1 < 2 THEN 'y' ELSE 'n' END AS a, [x IN range(1, 5) WHERE x % 2 = 1 | x * x] AS b, reduce(s = 0, x IN [1, 2, 3] | s + x) AS c",
+    [{ a: 'y', b: [1, 9, 25], c: 6 }],
+  ],
+  ['UNWIND [1, 2] AS x RETURN x UNION UNWIND [2, 3] AS x RETURN x', [{ x: 1 }, { x: 2 }, { x: 3 }]],
+  [
+    "MATCH (a:CoreEntity)-[r:CORE_RELATION]-(b) WHERE a.id = 'symbol:greet' RETURN type(r) AS t, r.kind AS k, startNode(r).id AS s ORDER BY s",
+    [
+      { t: 'CORE_RELATION', k: 'defines', s: 'file:src/greet.js' },
+      { t: 'CORE_RELATION', k: 'references', s: 'symbol:main' },
+    ],
+  ],
+  [
+    "MATCH (n:CoreEntity {kind: 'file'}) CALL { WITH n MATCH (n)-->(m) RETURN count(m) AS d } RETURN n.path AS path, d ORDER BY path",
+    [
+      { path: 'README.md', d: 0 },
+      { path: 'src/greet.js', d: 2 },
+      { path: 'src/main.js', d: 1 },
+    ],
+  ],
+  [
+    "MATCH (n:CoreEntity) WHERE n.valid_from >= '2026' AND n.missing IS NULL RETURN count(n) AS c",
+    [{ c: 6 }],
+  ],
+  ['MATCH (n:Nothing) RETURN n.id AS id', []],
+  ['OPTIONAL MATCH (n:Nothing) RETURN n, n.id AS id', [{ n: null, id: null }]],
+];
