@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ContextProcess, startContext } from '../e2e/context-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -30,7 +31,8 @@ describe('the record of a running core-context', function () {
           acknowledged.set(answer.json.id, text);
         }
       });
-      await new Promise((resolve) => setTimeout(resolve, 40 + Math.random() * 250));
+      const enough = acknowledged.size + 1 + Math.floor(Math.random() * 30);
+      while (acknowledged.size < enough) await setTimeout(1);
       await service.kill();
       going = false;
       await Promise.all(writers);
@@ -45,7 +47,7 @@ describe('the record of a running core-context', function () {
         .map(({ id, content }: { id: string; content: string }) => [id, content]),
     );
     const lost = [...acknowledged].filter(([id, content]) => kept.get(id) !== content);
-    expect(acknowledged.size).to.be.greaterThan(50);
+    expect(acknowledged.size).to.be.at.least(20);
     expect(lost).to.deep.equal([]);
     expect((await service.get('/v1/admin/check')).json.record).to.deep.include({ damage: [], orphans: 0 });
   });
@@ -115,6 +117,8 @@ describe('the record of a running core-context', function () {
       expect([refused?.status, refused?.json.code], refused?.text).to.deep.equal([503, 'disk_full']);
       expect(refused!.headers.get('retry-after')).to.equal('30');
       expect((await service.post('/v1/memory/lookup', { query: 'disk' })).status).to.equal(200);
+      // An answer of the health check is good for a second.
+      await setTimeout(1_100);
       const health = await service.get('/healthz');
       expect(health.json.checks.disk.status).to.equal('degraded');
       disk.free();

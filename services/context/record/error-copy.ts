@@ -17,7 +17,7 @@ export function copyOf(thrown: unknown): ErrorCopy {
   const { facts, errors, hint, retryAfter } = error instanceof CoreError ? error : ({} as Partial<CoreError>);
   return {
     kind: error.name,
-    code: 'code' in error && typeof error.code === 'string' ? error.code : undefined,
+    code: ownCode(error),
     message: error.message,
     options: {
       ...(facts && { facts }),
@@ -27,6 +27,11 @@ export function copyOf(thrown: unknown): ErrorCopy {
     },
     stack: error.stack,
   };
+}
+
+function ownCode(error: Error): string | undefined {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
 }
 
 export function errorFrom({ kind, code, message, options, stack }: ErrorCopy): Error {
