@@ -1,4 +1,5 @@
 import type { GraphRecord } from '../record/graph-record.ts';
+import { passageRow, passagesOf } from './passages.ts';
 import { addPathTerms } from './words/path-terms.ts';
 import { addTerms, type Terms } from './words/words.ts';
 
@@ -11,24 +12,26 @@ export interface NodeText {
 /** Makes a node findable by its text, in place of the text that it had. */
 export function indexText(record: GraphRecord, node: number, { title, path, body }: NodeText): void {
   forgetText(record, node);
-  record.prepare('INSERT INTO bodies (node, text) VALUES (?, ?)').run(node, body);
-  const terms: Terms = new Map();
-  addTerms(body, terms);
-  if (isWhole(record, node)) {
-    record
-      .prepare('INSERT INTO whole_index (rowid, name, path, body) VALUES (?, ?, ?, ?)')
-      .run(node, nameText(title), pathText(path), bagText(terms));
-  } else {
-    record
-      .prepare('INSERT INTO part_index (rowid, name, body) VALUES (?, ?, ?)')
-      .run(node, nameText(title), bagText(terms));
+  record.prepare('INSERT OR REPLACE INTO bodies (node, text) VALUES (?, ?)').run(node, body);
+  const part = record.prepare('INSERT OR REPLACE INTO part_index (rowid, name, body) VALUES (?, ?, ?)');
+  if (!isWhole(record, node)) {
+    part.run(node, nameText(title), bagText(body));
+    return;
   }
+  record
+    .prepare('INSERT OR REPLACE INTO whole_index (rowid, name, path, body) VALUES (?, ?, ?, ?)')
+    .run(node, nameText(title), pathText(path), bagText(body));
+  for (const [nth, passage] of passagesOf(body).entries())
+    part.run(passageRow(node, nth), '', bagText(passage));
 }
 
 export function forgetText(record: GraphRecord, node: number): void {
+  const old = record.prepare('DELETE FROM bodies WHERE node = ? RETURNING text').get(node);
+  if (old === undefined) return;
   record.prepare('DELETE FROM whole_index WHERE rowid = ?').run(node);
-  record.prepare('DELETE FROM part_index WHERE rowid = ?').run(node);
-  record.prepare('DELETE FROM bodies WHERE node = ?').run(node);
+  const part = record.prepare('DELETE FROM part_index WHERE rowid = ?');
+  part.run(node);
+  for (const nth of passagesOf(old.text as string).keys()) part.run(passageRow(node, nth));
 }
 
 /** Whether a node is a file of its own, and not a part of one or something without a path. */
@@ -51,15 +54,16 @@ function pathText(path: string | null): string {
   return [...terms.keys()].join(' ');
 }
 
-/** Order says nothing, and the tenth time little more than the third. */
-function bagText(terms: Terms): string {
+/** Order says nothing, and the twentieth time no more than the sixteenth. */
+function bagText(text: string): string {
+  const terms: Terms = new Map();
+  addTerms(text, terms);
   const parts: string[] = [];
   for (const [term, count] of terms) {
-    const times = Math.min(count, most);
+    const times = Math.min(count, mostTimes);
     for (let time = 0; time < times; time++) parts.push(term);
   }
   return parts.join(' ');
 }
 
-/** Beyond this, a word that is there more often says no more. */
-const most = 16;
+const mostTimes = 16;

@@ -25,7 +25,11 @@ export interface Summary {
 export function summaryOf(measures: readonly Measures[]): Summary {
   return {
     mrr: mean(measures.map(({ reciprocalRank }) => reciprocalRank)),
-    recall: [0, 1, 2].map((at) => mean(measures.map(({ recall }) => recall[at]!))) as [number, number, number],
+    recall: [0, 1, 2].map((at) => mean(measures.map(({ recall }) => recall[at]!))) as [
+      number,
+      number,
+      number,
+    ],
   };
 }
 

@@ -34,7 +34,8 @@ export class PlainIndex {
     )) {
       const { path, id } = missing[at++]!;
       this.#blobs.set(path, id);
-      if (bytes.length <= mostBytes && !bytes.subarray(0, 8000).includes(0)) this.#add(path, bytes.toString());
+      if (bytes.length <= mostBytes && !bytes.subarray(0, 8000).includes(0))
+        this.#add(path, bytes.toString());
     }
     this.#db.exec('COMMIT');
   }

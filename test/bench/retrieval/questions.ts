@@ -47,7 +47,16 @@ async function questionOf(gitDir: string, commit: string): Promise<Question | nu
   const [parent, ...lines] = shown.split('\n');
   const query = lines.join('\n').trim().slice(0, 20_000);
   if (query === '' || isVersionBump.test(query)) return null;
-  const touched = ['diff-tree', '-r', '-z', '--no-renames', '--diff-filter=DMT', '--name-only', parent!, commit];
+  const touched = [
+    'diff-tree',
+    '-r',
+    '-z',
+    '--no-renames',
+    '--diff-filter=DMT',
+    '--name-only',
+    parent!,
+    commit,
+  ];
   const { stdout } = await git(touched, { gitDir });
   const answers = splitAtNul(stdout).map((path) => path.toString('utf8'));
   if (answers.length < 1 || answers.length > mostAnswers) return null;

@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { search } from '../../../services/context/search/search.ts';
-import { type Weights, weights } from '../../../services/context/search/ranking/weights.ts';
 import { gitText } from '#kit/git/git.ts';
+import { type Weights, weights } from '../../../services/context/search/ranking/weights.ts';
+import { search } from '../../../services/context/search/search.ts';
 import { type Difference, difference, type Measures, measure, type Summary, summaryOf } from './measures.ts';
 import { questionsOf } from './questions.ts';
 import { type Stop, walk } from './walk.ts';
