@@ -45,8 +45,13 @@ export function openServices({
         import('#kit/config/settings.ts'),
         import('#kit/config/concern-rows.ts'),
       ]);
+      const { contextOverrides } = await import('#kit/config/context-address.ts');
       const others = ['forges', 'agents', 'policy', 'validation'];
-      return [...describeSettings(sources), ...others.flatMap((name) => describeConcern(name, folders))];
+      return [
+        ...describeSettings(sources),
+        ...others.flatMap((name) => describeConcern(name, folders)),
+        ...describeConcern('context', folders, contextOverrides({ environment })),
+      ];
     },
     async approvalDays() {
       const { readConcern } = await import('#kit/config/concern.ts');
