@@ -35,8 +35,17 @@ const executePoints = [
     `events_durable:${append + 1}`,
   ]),
 ];
-/** Covered where runs are pruned: services/agentd/runs/prune.test.ts. */
-const prunePoints = ['tombstone_written', 'run_buried'];
+/** Points that have their own tests. */
+const coveredElsewhere = [
+  // services/agentd/runs/prune.test.ts
+  ...['tombstone_written', 'run_buried'],
+  // test/integration/execution-graph-delivery.test.ts
+  ...['context.plan_told', 'context.told'],
+  // test/integration/context-ingest-crash.test.ts
+  ...['ingest_between_batches', 'ingest_between_links', 'ingest_between_closings', 'ingest_before_finish'],
+  // services/context/record/open-record.test.ts
+  ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
+];
 const undoPoints = ['undo.started', ...each('undo.intent'), ...each('undo.effect'), ...each('undo.result')];
 
 describe('the crash matrix', function () {
@@ -51,7 +60,7 @@ describe('the crash matrix', function () {
       ...vcsCrashPoints.git,
       ...vcsCrashPoints.jj,
       ...each('execute.reconciled'),
-      ...prunePoints,
+      ...coveredElsewhere,
     ];
     const families = [
       'execute.before_intent',
