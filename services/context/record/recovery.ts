@@ -103,6 +103,8 @@ function fill(fresh: string, copy: string): Recovery['tables'] {
     const record = new GraphRecord(db);
     db.exec('BEGIN');
     remakeGraph(record);
+    // Its index keeps no text; without this note the next refresh reads it again.
+    db.exec('DELETE FROM learned_histories');
     rebuildMemoryIndex(record, null);
     rebuildTexts(record, { after: 0, milliseconds: Number.POSITIVE_INFINITY });
     db.exec('COMMIT');
