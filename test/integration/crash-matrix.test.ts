@@ -18,8 +18,6 @@ import { needs } from '../needs.ts';
 
 const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
 
-/** Killed at by execution-graph-delivery.test.ts. */
-const deliveryPoints = ['context.plan_told', 'context.told'];
 const planPoints = ['plan.started', 'plan.source_read', 'plan.proposed', 'plan.before_seal', 'plan.sealed'];
 const executePoints = [
   'execute.started',
