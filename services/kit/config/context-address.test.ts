@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import type { Environment } from '../environment.ts';
 import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
 import { describeSettings, readSettings } from './settings.ts';
 
@@ -20,7 +21,7 @@ describe('Where core-context listens', () => {
   });
   const write = (name: string, document: unknown) =>
     writeFileSync(join(config, name), JSON.stringify(document));
-  const sources = (environment: object = {}) => ({
+  const sources = (environment: Partial<Environment> = {}) => ({
     folders: { config },
     environment: { ...none, ...environment },
   });
