@@ -1,8 +1,8 @@
 import type { PartRow, StoreStep } from './stored-rows.ts';
 
-/** About what the writer does in 8 ms; whoever else wants it waits no longer than for two of these. */
-const largestBatch = 40_000;
-const mostUnderWay = 2;
+/** About what the writer does in 5 ms; several that wait are committed together. Whoever else wants to write waits for no more than all of these. */
+const largestBatch = 24_000;
+const mostUnderWay = 6;
 /** What a node costs besides its text, in characters of text. */
 const costOfNode = 600;
 

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
-import { indexText } from '../search/index-text.ts';
+import { indexText, type NodeText } from '../search/index-text.ts';
 import { closeDirectory, closeFile, closeParts } from './close-nodes.ts';
 import { type Link, type LinkedFile, linkKinds, type PartRow, type StoreStep } from './stored-rows.ts';
 
@@ -29,10 +29,11 @@ function storeSteps(
   record: GraphRecord,
   { repository, at, steps }: InRepository & { readonly steps: readonly StoreStep[] },
 ): void {
+  const texts = new Map<number, NodeText>();
   for (const step of steps) {
-    if (step.step === 'file') storeFile(record, repository, at, step);
+    if (step.step === 'file') storeFile(record, repository, at, step, texts);
     else if (step.step === 'parts')
-      for (const part of step.parts) storePart(record, repository, at, step.path, part);
+      for (const part of step.parts) storePart(record, repository, at, step.path, part, texts);
     else if (step.step === 'done') finishFile(record, repository, at, step);
     else {
       closeFile(record, repository, step.path, at);
@@ -42,6 +43,8 @@ function storeSteps(
         .run(step.source, step.reason, repository, step.path);
     }
   }
+  // Last of all: a statement with RETURNING makes SQLite write out what a full-text index has gathered, each time.
+  for (const [node, text] of texts) indexText(record, node, text);
 }
 
 function closeFiles(
@@ -141,6 +144,7 @@ function storeFile(
   repository: string,
   at: string,
   { path, kind, properties, text }: Extract<StoreStep, { step: 'file' }>,
+  texts: Map<number, NodeText>,
 ): void {
   putFileRow(record, repository, path);
   const title = posix.basename(path);
@@ -152,10 +156,17 @@ function storeFile(
   });
   const folder = directoryNode(record, repository, posix.dirname(path), at);
   record.putEdge({ from: folder, to: node, type: 'CORE_RELATION', kind: 'contains', valid_from: at });
-  indexText(record, node, { title, path, body: text });
+  texts.set(node, { title, path, body: text });
 }
 
-function storePart(record: GraphRecord, repository: string, at: string, path: string, part: PartRow): void {
+function storePart(
+  record: GraphRecord,
+  repository: string,
+  at: string,
+  path: string,
+  part: PartRow,
+  texts: Map<number, NodeText>,
+): void {
   const { id, kind, title, start_line, end_line, properties, text, parent, relation } = part;
   const node = record.putNode({
     ...{
@@ -175,7 +186,7 @@ function storePart(record: GraphRecord, repository: string, at: string, path: st
   for (const edge of otherHolders(record, node, from)) record.closeEdge(edge, at);
   if (from !== null)
     record.putEdge({ from, to: node, type: 'CORE_RELATION', kind: relation, valid_from: at });
-  indexText(record, node, { title, path, body: text });
+  texts.set(node, { title, path, body: text });
 }
 
 /** A section can move below another heading. */
