@@ -250,7 +250,7 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
 
     it('are given up when nobody waits any more', async () => {
       const abort = new AbortController();
-      const query = limited.query({ query: hungry[0]!.query }, abort.signal);
+      const query = limited.query({ query: hungry.at(-1)!.query }, abort.signal);
       setTimeout(() => abort.abort(new Error('gone')), 100);
       expect(await settled(query)).to.equal('gone');
       expect((await limited.query({ query: 'RETURN 1 AS x' })).rows).to.deep.equal([{ x: 1 }]);

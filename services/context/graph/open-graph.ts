@@ -101,8 +101,10 @@ function onServer(
     const hint = `write the password of ${user} into the secret file ${password_file}`;
     throw new Refused('neo4j_password_missing', `no password for ${url} in ${password_file}`, { hint });
   }
-  const connection = new Neo4jConnection({ url, user, password, database });
-  const mirror = new Neo4jMirror(connection);
+  const account = { url, user, password, database };
+  // Two pools: whatever callers' queries do to theirs, the mirror has its own.
+  const connection = new Neo4jConnection(account);
+  const mirror = new Neo4jMirror(new Neo4jConnection(account));
   const loop = new MirrorLoop({ mirror, readers, logger });
   loop.start();
   const told = <T>(work: Promise<T>) =>
@@ -113,7 +115,10 @@ function onServer(
     refresh: () => told(loop.catchUp()),
     rebuild: () => told(loop.rebuild()),
     digests: () => told(mirror.digests()),
-    close: () => loop.close(),
+    close: async () => {
+      await loop.close();
+      await connection.close();
+    },
   };
   const engine: CypherEngine = new Neo4jEngine({ connection, loop, limits: config.cypher });
   return { name: 'neo4j', engine, projection } as const;

@@ -2,13 +2,13 @@ import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { Refused } from '#kit/errors.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../../graph/cypher-engine.ts';
 import { checkCall, tooBusy, tooMuchMemory, tooSlow } from '../../graph/refusals.ts';
+import { Slots } from '../../graph/slots.ts';
 import { refuseWrites } from '../../graph/text/read-only.ts';
 import type { Readers } from '../../record/readers.ts';
 import { EngineEnded, EngineFailure, type EngineProcess } from './engine-process.ts';
 import { grafeoError } from './grafeo-error.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
 import type { Calls } from './messages.ts';
-import { Slots } from './slots.ts';
 import { refuseUnsupported } from './unsupported.ts';
 
 const atOnce = 4;

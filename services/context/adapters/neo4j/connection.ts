@@ -7,30 +7,44 @@ export interface Neo4jAccount {
   readonly database: string;
 }
 
+/** How long queries that run beside one that the server does not end may go on. */
+const leaveMs = 30_000;
+
 /** One pool of connections to one database. It connects when it is used, and again after the server was away. */
 export class Neo4jConnection {
-  readonly #driver: Driver;
-  readonly #database: string;
+  readonly #account: Neo4jAccount;
+  #driver: Driver;
 
-  constructor({ url, user, password, database }: Neo4jAccount) {
-    this.#database = database;
-    this.#driver = neo4j.driver(url, neo4j.auth.basic(user, password), {
-      connectionTimeout: 3_000,
-      connectionAcquisitionTimeout: 5_000,
-      maxTransactionRetryTime: 0,
-      maxConnectionPoolSize: 20,
-      userAgent: 'core-context',
-      useBigInt: true,
-    });
+  constructor(account: Neo4jAccount) {
+    this.#account = account;
+    this.#driver = driverFor(account);
   }
 
   session(config: SessionConfig = {}): Session {
-    return this.#driver.session({ database: this.#database, ...config });
+    return this.#driver.session({ database: this.#account.database, ...config });
+  }
+
+  /** Connects anew; what holds a connection of before loses it soon. */
+  renew(): void {
+    const before = this.#driver;
+    this.#driver = driverFor(this.#account);
+    setTimeout(() => void before.close().catch(() => {}), leaveMs).unref();
   }
 
   close(): Promise<void> {
     return this.#driver.close();
   }
+}
+
+function driverFor({ url, user, password }: Neo4jAccount): Driver {
+  return neo4j.driver(url, neo4j.auth.basic(user, password), {
+    connectionTimeout: 3_000,
+    connectionAcquisitionTimeout: 5_000,
+    maxTransactionRetryTime: 0,
+    maxConnectionPoolSize: 20,
+    userAgent: 'core-context',
+    useBigInt: true,
+  });
 }
 
 /** What Neo4j keeps as whole numbers: JavaScript's own would all arrive as floats. */

@@ -1,9 +1,11 @@
-import neo4j, { type Result, type Transaction } from 'neo4j-driver';
+import neo4j, { type Result, type Session, type Transaction } from 'neo4j-driver';
 import type { CypherReply } from '#kit/contracts/context/cypher.ts';
+import { CoreError } from '#kit/errors.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../../graph/cypher-engine.ts';
 import { largestReply } from '../../graph/cypher-engine.ts';
 import type { MirrorLoop } from '../../graph/mirror-loop.ts';
-import { checkCall, tooLargeReply, tooSlow } from '../../graph/refusals.ts';
+import { checkCall, tooBusy, tooLargeReply, tooSlow } from '../../graph/refusals.ts';
+import { Slots } from '../../graph/slots.ts';
 import { refusedAt } from '../../graph/text/place.ts';
 import { refuseWrites } from '../../graph/text/read-only.ts';
 import { type Neo4jConnection, toNeo4j } from './connection.ts';
@@ -14,6 +16,13 @@ import { type PlanNode, planProblem } from './plan-gate.ts';
 /** How long a query waits for the mirror to see what was written just before. */
 const settleMs = 5_000;
 
+/** What the server gets beyond its own limit to say that it ended a query. */
+const graceMs = 1_500;
+const atOnce = 8;
+const mostWaiting = 64;
+
+type Rows = Omit<CypherReply, 'took_ms' | 'engine'>;
+
 /**
  * Cypher on a Neo4j server: read access mode, the plan's own query type, its operators and procedures by list, and the server's time
  * limit for the transaction. Rows are fetched no further than the limit.
@@ -22,6 +31,7 @@ export class Neo4jEngine implements CypherEngine {
   readonly #connection: Neo4jConnection;
   readonly #loop: MirrorLoop;
   readonly #limits: CypherLimits;
+  readonly #slots = new Slots(atOnce);
 
   constructor(options: {
     readonly connection: Neo4jConnection;
@@ -37,9 +47,10 @@ export class Neo4jEngine implements CypherEngine {
     const began = performance.now();
     checkCall(call.query, call.params);
     refuseWrites(call.query);
+    if (this.#slots.waiting >= mostWaiting) throw tooBusy(this.#slots.waiting);
     await this.#loop.settle(settleMs);
     call.signal?.throwIfAborted();
-    const read = await this.#read(call);
+    const read = await this.#slots.run(1, () => this.#bounded(call));
     return { ...read, took_ms: Math.round((performance.now() - began) * 10) / 10, engine: 'neo4j' };
   }
 
@@ -47,27 +58,39 @@ export class Neo4jEngine implements CypherEngine {
     return this.#loop.health();
   }
 
-  async #read({
-    query,
-    params,
-    limit,
-    signal,
-  }: CypherCall): Promise<Omit<CypherReply, 'took_ms' | 'engine'>> {
+  /** The server ends a transaction at its time limit, but not one that is inside an expression: nobody waits for that. */
+  async #bounded(call: CypherCall): Promise<Rows> {
     const { seconds } = this.#limits;
+    call.signal?.throwIfAborted();
     const session = this.#connection.session({
       defaultAccessMode: neo4j.session.READ,
-      fetchSize: Math.min(limit + 1, 1_000),
+      fetchSize: Math.min(call.limit + 1, 1_000),
     });
-    let explaining = true;
-    let late = false;
-    // The server ends the transaction by itself; this is for a server that hangs.
-    const timer = setTimeout(() => end(true), seconds * 1_000 + 1_500);
-    const end = (isLate: boolean) => {
-      late ||= isLate;
+    let end: (reason: unknown) => void = () => {};
+    const ended = new Promise<never>((_resolve, reject) => {
+      end = reject;
+    });
+    const timer = setTimeout(
+      () => {
+        this.#connection.renew();
+        end(tooSlow(seconds));
+      },
+      seconds * 1_000 + graceMs,
+    );
+    const abort = () => end(call.signal?.reason);
+    call.signal?.addEventListener('abort', abort, { once: true });
+    try {
+      return await Promise.race([this.#read(session, call), ended]);
+    } finally {
+      clearTimeout(timer);
+      call.signal?.removeEventListener('abort', abort);
       void session.close().catch(() => {});
-    };
-    const abort = () => end(false);
-    signal?.addEventListener('abort', abort, { once: true });
+    }
+  }
+
+  async #read(session: Session, { query, params, limit }: CypherCall): Promise<Rows> {
+    const { seconds } = this.#limits;
+    let explaining = true;
     try {
       const transaction = await session.beginTransaction({ timeout: seconds * 1_000 });
       const given = toNeo4j(params) as Record<string, unknown>;
@@ -77,13 +100,8 @@ export class Neo4jEngine implements CypherEngine {
       await transaction.rollback().catch(() => {});
       return rows;
     } catch (thrown) {
-      signal?.throwIfAborted();
-      if (late) throw tooSlow(seconds);
-      throw isOurs(thrown) ? thrown : neo4jError(thrown, { query, seconds, linesBefore: explaining ? 1 : 0 });
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-      void session.close().catch(() => {});
+      if (thrown instanceof CoreError) throw thrown;
+      throw neo4jError(thrown, { query, seconds, linesBefore: explaining ? 1 : 0 });
     }
   }
 }
@@ -103,7 +121,7 @@ async function refuseByPlan(
 }
 
 /** Rows up to the limit and no further: what the server still has is discarded there. */
-async function taken(result: Result, limit: number): Promise<Omit<CypherReply, 'took_ms' | 'engine'>> {
+async function taken(result: Result, limit: number): Promise<Rows> {
   const rows: Record<string, unknown>[] = [];
   const columns = (await result.keys()) as string[];
   let bytes = 0;
@@ -115,8 +133,4 @@ async function taken(result: Result, limit: number): Promise<Omit<CypherReply, '
     rows.push(row);
   }
   return { columns, rows, truncated: false };
-}
-
-function isOurs(thrown: unknown): boolean {
-  return thrown instanceof Error && 'exitCode' in thrown;
 }

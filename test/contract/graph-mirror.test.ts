@@ -1,0 +1,196 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { CoreError } from '#kit/errors.ts';
+import { Neo4jConnection } from '../../services/context/adapters/neo4j/connection.ts';
+import { Neo4jMirror } from '../../services/context/adapters/neo4j/neo4j-mirror.ts';
+import type { Graph } from '../../services/context/graph/open-graph.ts';
+import { needs } from '../needs.ts';
+import { type Neo4jServer, startNeo4j } from '../support/neo4j.ts';
+import { at, makeScene, openSceneGraph, type Scene } from './cypher-scene.ts';
+
+describe('the mirror on Neo4j', function () {
+  this.timeout(180_000);
+  let server: Neo4jServer;
+  let scene: Scene;
+  let graph: Graph;
+
+  before(async function () {
+    needs(this, 'neo4j');
+    server = await startNeo4j();
+  });
+
+  after(() => server?.stop());
+
+  beforeEach(async () => {
+    scene = makeScene();
+    graph = openSceneGraph(scene, server);
+    await graph.refresh();
+  });
+
+  afterEach(async () => {
+    await graph.close();
+    await scene.close();
+  });
+
+  it('holds what the record holds after changes of every kind', async () => {
+    addMany(scene, 500);
+    scene.write((record) => {
+      record.deleteNode(record.nodeOf('node:3')!);
+      record.closeNode(record.nodeOf('node:4')!, at);
+      record.closeEdge(
+        (record.db.prepare('SELECT max(edge) AS edge FROM edges').get() as { edge: number }).edge,
+        at,
+      );
+      record.putNode({ id: 'node:5', label: 'CoreEntity', kind: 'symbol', title: 'changed', valid_from: at });
+    });
+    expect(await graph.check()).to.deep.include({ same: true, differences: [] });
+    expect((await graph.health()).lag).to.deep.equal({ changes: 0, seconds: 0 });
+  });
+
+  it('catches up by itself', async () => {
+    addMany(scene, 10);
+    await until(async () => (await graph.health()).lag.changes === 0);
+    expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('makes constraints and indexes once, however often it is prepared', async () => {
+    const mirror = new Neo4jMirror(new Neo4jConnection(server.account));
+    await Promise.all([mirror.prepare(), mirror.prepare()]);
+    await mirror.prepare();
+    await mirror.close();
+    const names = await namesOf(server, 'SHOW CONSTRAINTS YIELD name RETURN name');
+    expect(names.filter((name) => name.startsWith('core_'))).to.have.members([
+      'core_action_id',
+      'core_coreentity_id',
+      'core_coremirror_id',
+      'core_memory_id',
+      'core_reasoningrun_id',
+      'core_task_id',
+    ]);
+    const query = "CALL db.index.fulltext.queryNodes('core_text', 'greet*') YIELD node RETURN node.id AS id";
+    const { rows } = await graph.query({ query });
+    expect(rows.map(({ id }) => id)).to.include('symbol:greet');
+  });
+
+  it('says what differs when somebody changed it, and is right again when rebuilt', async () => {
+    await namesOf(server, "MATCH (n:Task) SET n.title = 'other' RETURN n.id AS name");
+    await namesOf(server, "MATCH ()-[r:ABOUT]->() DELETE r RETURN 'x' AS name");
+    const { same, differences } = await graph.check();
+    expect(same).to.equal(false);
+    expect(differences.map(({ what }) => what)).to.deep.equal(['Task', 'ABOUT']);
+    await graph.rebuild();
+    expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('begins anew for another record', async () => {
+    await graph.close();
+    await scene.close();
+    scene = makeScene({ empty: true });
+    addMany(scene, 5);
+    graph = openSceneGraph(scene, server);
+    await graph.refresh();
+    expect(await graph.check()).to.deep.include({ same: true, nodes: 5 });
+  });
+
+  it('survives its own process killed at any moment', async () => {
+    await graph.close();
+    const account = JSON.stringify(server.account);
+    for (let round = 0; round < 6; round++) {
+      addMany(scene, 3_000, round);
+      const child = fork(new URL('./graph-mirror.writer.ts', import.meta.url), [scene.path, account]);
+      await once(child, 'message');
+      await sleep(200 + round * 250);
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      scene.write((record) => record.deleteNode(record.nodeOf(`round:${round}:7`)!));
+    }
+    graph = openSceneGraph(scene, server);
+    await graph.refresh();
+    expect(await graph.check()).to.deep.include({ same: true, differences: [] });
+  });
+
+  it('is behind and says so while the server is down, refuses no write, and catches up', async function () {
+    if (server.control === null) this.skip();
+    const { control } = server;
+    await control.kill();
+    addMany(scene, 200);
+    await graph.refresh().then(
+      () => expect.fail('it was refreshed'),
+      (error) => expect([error.code, error.status]).to.deep.equal(['cypher_unavailable', 503]),
+    );
+    const { status, lag, detail } = await graph.health();
+    expect([status, lag.changes]).to.deep.equal(['degraded', 399]);
+    expect(detail).to.include('neo4j');
+    const error = await graph.query({ query: 'RETURN 1 AS x' }).catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(CoreError);
+    expect(error.code).to.equal('cypher_unavailable');
+    await control.start();
+    await until(async () => (await graph.health()).status === 'ok');
+    expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('goes on after a server that stood still', async function () {
+    if (server.control === null) this.skip();
+    server.control.pause();
+    addMany(scene, 100);
+    await sleep(1_500);
+    expect((await graph.health()).lag.changes).to.be.above(0);
+    server.control.resume();
+    await until(async () => (await graph.health()).lag.changes === 0);
+    expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('loses and doubles nothing when the server is killed while it is written', async function () {
+    if (server.control === null) this.skip();
+    for (let round = 0; round < 2; round++) {
+      addMany(scene, 4_000, round);
+      await sleep(300 + round * 400);
+      await server.control.kill();
+      await server.control.start();
+    }
+    await until(async () => (await graph.health()).lag.changes === 0);
+    expect(await graph.check()).to.deep.include({ same: true, differences: [] });
+  });
+});
+
+/** Nodes in a chain. */
+function addMany(scene: Scene, count: number, round?: number): void {
+  scene.write((record) => {
+    let before: number | null = null;
+    for (let nth = 0; nth < count; nth++) {
+      const id = round === undefined ? `node:${nth}` : `round:${round}:${nth}`;
+      const node = record.putNode({
+        id,
+        label: 'CoreEntity',
+        kind: 'file',
+        title: id,
+        properties: { nth },
+        valid_from: at,
+      });
+      if (before !== null)
+        record.putEdge({ from: before, to: node, type: 'CORE_RELATION', kind: 'references', valid_from: at });
+      before = node;
+    }
+  });
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 90_000;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error('it did not become so within 90 s');
+    await sleep(100);
+  }
+}
+
+async function namesOf({ account }: Neo4jServer, query: string): Promise<string[]> {
+  const connection = new Neo4jConnection(account);
+  const session = connection.session();
+  try {
+    return (await session.run(query)).records.map((record) => String(record.get('name')));
+  } finally {
+    await session.close();
+    await connection.close();
+  }
+}
