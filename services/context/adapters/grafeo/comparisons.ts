@@ -107,6 +107,8 @@ function appended(tokens: readonly Token[], index: number): string | null {
 function isLiteralList(tokens: readonly Token[], close: number): boolean {
   const open = tokens[close]!.pair ?? 0;
   const before = tokens[open - 1];
+  if (isWord(before, 'RETURN', 'WITH', 'UNWIND', 'WHERE', 'AND', 'OR', 'IN', 'THEN', 'ELSE', 'DISTINCT'))
+    return true;
   return !(before?.kind === 'word' || before?.kind === 'name' || isSign(before, ')', ']'));
 }
 
