@@ -17,7 +17,7 @@ import type { Memory } from '../memory/memory.ts';
 /** The media type of JSON Lines, and what people send instead of it. */
 const jsonLines = 'application/jsonl';
 const jsonLinesTypes = [jsonLines, 'application/x-ndjson', 'application/octet-stream'] as const;
-const importLimit = 1024 * 1024 * 1024;
+const importLimit = 128 * 1024 * 1024;
 
 export function memoryRoutes(memory: Memory): Route[] {
   return [

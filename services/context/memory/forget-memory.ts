@@ -3,7 +3,6 @@ import type { GraphRecord } from '../record/graph-record.ts';
 import { closeGap } from './fact-timeline.ts';
 import { aboutOf, type MemoryRow, memoryById, memoryRow } from './memory-row.ts';
 import { forgetBands } from './near-duplicates.ts';
-import { secureDelete } from './secure-delete.ts';
 import { project, removeMemory } from './store-memory.ts';
 
 export interface Forgetting {
@@ -28,7 +27,6 @@ const mostIds = 1_000;
  * @throws NotFound (`memory_not_found`) for an id that never was; one forgotten before is no error
  */
 export function forgetMemories(record: GraphRecord, forgetting: Forgetting): Forgotten {
-  secureDelete(record);
   const at = new Date().toISOString();
   if (forgetting.asked_for === 'source') return forgetSource(record, forgetting, at);
   const row = memoryById(record.db, forgetting.name);

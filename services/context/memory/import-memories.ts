@@ -7,7 +7,6 @@ import { type MemoryRow, memoryById } from './memory-row.ts';
 import { rememberBands } from './near-duplicates.ts';
 import { countOutcomes, putOutcome } from './record-outcome.ts';
 import type { Remembered } from './remembered.ts';
-import { secureDelete } from './secure-delete.ts';
 import { storeMemory } from './store-memory.ts';
 
 export interface NumberedLine {
@@ -23,7 +22,6 @@ export function importMemories(
   record: GraphRecord,
   { lines, force }: { readonly lines: readonly NumberedLine[]; readonly force: boolean },
 ): ImportReply {
-  secureDelete(record);
   const counts: Counts = {
     lines: lines.length,
     created: 0,

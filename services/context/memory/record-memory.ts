@@ -8,12 +8,10 @@ import { type MemoryRow, memoryRow, noEnd } from './memory-row.ts';
 import { findDuplicate, rememberBands } from './near-duplicates.ts';
 import type { PreparedRecording, Recording } from './prepare-recording.ts';
 import { isTurn, type Remembered } from './remembered.ts';
-import { secureDelete } from './secure-delete.ts';
 import { storeMemory } from './store-memory.ts';
 
 /** Stores a memory, or finds that it is there. See Memory.record. */
 export function recordMemory(record: GraphRecord, prepared: PreparedRecording): RecordReply {
-  secureDelete(record);
   const { recording, key, digest, masked } = prepared;
   const repeated = key === null ? null : sightingOf(record, key);
   if (repeated !== null) {

@@ -2,12 +2,10 @@ import type { OutcomeReply, OutcomeRequest } from '#kit/contracts/context/memory
 import { NotFound, Refused } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { memoryById, memoryRow } from './memory-row.ts';
-import { secureDelete } from './secure-delete.ts';
 import { project } from './store-memory.ts';
 
 /** Notes that a playbook worked or did not. Of one run the last word holds. */
 export function recordMemoryOutcome(record: GraphRecord, request: OutcomeRequest): OutcomeReply {
-  secureDelete(record);
   const { id, worked, run = null } = request;
   const row = memoryById(record.db, id);
   if (row === null) throw new NotFound('memory_not_found', `no memory has the id ${JSON.stringify(id)}`);

@@ -10,6 +10,8 @@ export function openForWriting(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: busyMs });
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA foreign_keys = ON');
+  // What was deleted is overwritten: people have the right to be forgotten.
+  db.exec('PRAGMA secure_delete = ON');
   db.exec(`PRAGMA journal_size_limit = ${64 * 1024 * 1024}`);
   setDurability(db, 'full');
   return db;

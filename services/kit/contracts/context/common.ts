@@ -4,7 +4,9 @@ import { integerBetween, oneOf, stringThat } from '../../decode.ts';
 export const RepositoryName = stringThat(
   'RepositoryName',
   "a repository's name: one to three parts of letters, digits, '-', '_' and '.', joined by '/'; for example demo/hello",
-  (text) => /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}(\/[A-Za-z0-9_][A-Za-z0-9._-]{0,199}){0,2}$/.test(text),
+  (text) =>
+    /^[A-Za-z0-9_.][A-Za-z0-9._-]{0,199}(\/[A-Za-z0-9_.][A-Za-z0-9._-]{0,199}){0,2}$/.test(text) &&
+    !text.split('/').some((part) => part === '.' || part === '..'),
 );
 
 export const Limit = integerBetween(1, 100);
