@@ -1,8 +1,8 @@
 import type { PartRow, StoreStep } from './stored-rows.ts';
 
-/** About what the writer does in 5 ms; several that wait are committed together. Whoever else wants to write waits for no more than all of these. */
-const largestBatch = 24_000;
-const mostUnderWay = 6;
+/** About what the writer does in 6 ms; several that wait are committed together. Whoever else wants to write waits for no more than all of these. */
+const largestBatch = 32_000;
+const mostUnderWay = 4;
 /** What a node costs besides its text, in characters of text. */
 const costOfNode = 600;
 

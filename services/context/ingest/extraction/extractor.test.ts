@@ -217,6 +217,13 @@ declare function ambient(): void;
     expect(wide.text.length).to.equal(200_000);
   });
 
+  it('reads a file without its grammar when it is told that the parser breaks on it', async () => {
+    const text = 'export const one = 1;\n'.repeat(100);
+    const plain = await extractor.extract('a.ts', Buffer.from(text), true);
+    expect(plain!.language).to.equal('typescript');
+    expect(plain!.parts.map(({ sort }) => sort)).to.deep.equal(['lines', 'lines']);
+  });
+
   it('counts equal names, as a symbol may be declared twice', async () => {
     const { parts } = await extract(
       'a.ts',

@@ -82,10 +82,10 @@ export function resolveGo(places: Places, _from: string, module: string): string
 /** Beside the file, else in one of the folders above it or their `include` and `src`, else the only one that ends so. */
 export function resolveInclude(places: Places, from: string, module: string): string[] {
   for (const up of places.foldersUp(posix.dirname(from))) {
-    const places_ = ['', 'include', 'src', 'lib'].flatMap(
+    const candidates = ['', 'include', 'src', 'lib'].flatMap(
       (folder) => within(posix.join(up, folder), module) ?? [],
     );
-    const found = places.firstFile(places_);
+    const found = places.firstFile(candidates);
     if (found.length > 0) return found;
   }
   return places.endingWith(posix.normalize(module).replace(/^(\.\.\/)+/, ''));
