@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { SearchResult } from '#kit/contracts/context/search.ts';
 import type { EntityKind } from '#kit/contracts/context/vocabulary.ts';
-import { type Group, isWhole } from './ranking/groups.ts';
+import type { Group } from './ranking/groups.ts';
 import { rows } from './ranking/statements.ts';
 import type { WeighedTerm } from './ranking/terms.ts';
 import type { NodeRow } from './ranking/text-hits.ts';
@@ -43,14 +43,10 @@ export function resultOf(
   };
 }
 
-/** The best symbol or section, where it says nearly as much as the best of the file's passages. */
+/** The best part, where there is one: it says where in the file to look. */
 function representativeOf({ whole, parts }: Group): NodeRow {
-  const part = parts.find(({ row }) => !isWhole(row));
-  if (part === undefined) return whole ?? parts[0]!.row;
-  return whole === null || part.score >= nearly * parts[0]!.score ? part.row : whole;
+  return parts[0]?.row ?? whole!;
 }
-
-const nearly = 0.6;
 
 /** As the query has them, those that say most first. */
 function matchedWords(

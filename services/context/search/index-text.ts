@@ -1,5 +1,4 @@
 import type { GraphRecord } from '../record/graph-record.ts';
-import { passageRow, passagesOf } from './passages.ts';
 import { addPathTerms } from './words/path-terms.ts';
 import { addTerms, type Terms } from './words/words.ts';
 
@@ -12,26 +11,23 @@ export interface NodeText {
 /** Makes a node findable by its text, in place of the text that it had. */
 export function indexText(record: GraphRecord, node: number, { title, path, body }: NodeText): void {
   forgetText(record, node);
-  record.prepare('INSERT OR REPLACE INTO bodies (node, text) VALUES (?, ?)').run(node, body);
-  const part = record.prepare('INSERT OR REPLACE INTO part_index (rowid, name, body) VALUES (?, ?, ?)');
-  if (!isWhole(record, node)) {
-    part.run(node, nameText(title), bagText(body));
-    return;
+  record.prepare('INSERT INTO bodies (node, text) VALUES (?, ?)').run(node, body);
+  if (isWhole(record, node)) {
+    record
+      .prepare('INSERT INTO whole_index (rowid, name, path, body) VALUES (?, ?, ?, ?)')
+      .run(node, nameText(title), pathText(path), bagText(body));
+  } else {
+    record
+      .prepare('INSERT INTO part_index (rowid, name, body) VALUES (?, ?, ?)')
+      .run(node, nameText(title), bagText(body));
   }
-  record
-    .prepare('INSERT OR REPLACE INTO whole_index (rowid, name, path, body) VALUES (?, ?, ?, ?)')
-    .run(node, nameText(title), pathText(path), bagText(body));
-  for (const [nth, passage] of passagesOf(body).entries())
-    part.run(passageRow(node, nth), '', bagText(passage));
 }
 
 export function forgetText(record: GraphRecord, node: number): void {
-  const old = record.prepare('DELETE FROM bodies WHERE node = ? RETURNING text').get(node);
-  if (old === undefined) return;
-  record.prepare('DELETE FROM whole_index WHERE rowid = ?').run(node);
-  const part = record.prepare('DELETE FROM part_index WHERE rowid = ?');
-  part.run(node);
-  for (const nth of passagesOf(old.text as string).keys()) part.run(passageRow(node, nth));
+  for (const table of ['whole_index', 'part_index']) {
+    record.prepare(`DELETE FROM ${table} WHERE rowid = ?`).run(node);
+  }
+  record.prepare('DELETE FROM bodies WHERE node = ?').run(node);
 }
 
 /** Whether a node is a file of its own, and not a part of one or something without a path. */

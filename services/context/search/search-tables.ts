@@ -2,7 +2,7 @@
  * The full-text index, by node, and the text it was made from. What stands in the index is made by words/: terms separated by
  * spaces, so that the tokenizer has nothing to decide.
  *
- * `whole_index` holds files, `part_index` everything else: parts of files, passages (see passages.ts) and what has no path. They are apart because the length
+ * `whole_index` holds files, `part_index` everything else: parts of files and what has no path. They are apart because the length
  * of a text is rated against the average of its table. `change_index` holds the messages of commits; a file in `changed_files` has
  * the name that it has in `learned_histories.commit_id`, the commit up to which a history is known.
  */

@@ -9,7 +9,7 @@ export interface Group {
   readonly key: string;
   whole: NodeRow | null;
   wholeScore: number;
-  /** Of its symbols, sections and passages, best first; a passage is told by the row of its file. */
+  /** Best first. */
   readonly parts: Hit[];
   /** What its own text gives. */
   text: number;
@@ -24,10 +24,6 @@ export interface PassedOn {
   /** Id of the node at the other end. */
   readonly from: string;
   readonly score: number;
-}
-
-export function isWhole({ kind, path }: NodeRow): boolean {
-  return path !== null && (kind === 'file' || kind === 'document');
 }
 
 /** Files count as one with their parts; with `apart` every node is a result of its own. */
@@ -48,11 +44,7 @@ export function groupsOf(
     group.whole = row;
     group.wholeScore = score / bestWhole;
   }
-  for (const hit of parts) {
-    const group = groupAt(groups, keyOf(hit.row, apart));
-    if (isWhole(hit.row)) group.whole ??= hit.row;
-    group.parts.push(hit);
-  }
+  for (const hit of parts) groupAt(groups, keyOf(hit.row, apart)).parts.push(hit);
   scoreText([...groups.values()], weights);
   return groups;
 }

@@ -13,6 +13,13 @@ const mostTerms = 32;
 /** Of longer queries the beginning and the end: a stack trace is told with what was called last at one of them. */
 const mostLookedUp = 2000;
 
+/**
+ * Files with a term, in all, up to which terms are looked for, rarest first: what a tenth of a hundred thousand nodes has says little
+ * beside the rarer ones, and takes long.
+ */
+const mostMatches = 2_000;
+const fewestTerms = 2;
+
 /** The query's terms that are in the index, rarest first. */
 export function weighedTerms(db: DatabaseSync, query: string): WeighedTerm[] {
   const asked = bothEnds(queryTerms(query), mostLookedUp);
@@ -20,27 +27,34 @@ export function weighedTerms(db: DatabaseSync, query: string): WeighedTerm[] {
     db,
     asked.map(({ term }) => term),
   );
-  return asked
+  const known = asked
     .filter(({ term }) => counts.has(term))
     .map((term) => ({ ...term, rarity: term.weight / Math.log2(2 + counts.get(term.term)!) }))
     .toSorted((a, b) => b.rarity - a.rarity)
     .slice(0, mostTerms);
+  let matches = 0;
+  return known.filter(({ term }, nth) => {
+    matches += counts.get(term)!;
+    return nth < fewestTerms || matches <= mostMatches;
+  });
 }
 
 function bothEnds<Item>(items: readonly Item[], most: number): readonly Item[] {
   return items.length <= most ? items : [...items.slice(0, most / 2), ...items.slice(-most / 2)];
 }
 
+/** In how many files a term is; of a term that is in none, in how many parts or messages of changes. */
 function documentCounts(db: DatabaseSync, terms: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
-  const list = JSON.stringify(terms);
   for (const table of ['whole_terms', 'part_terms', 'change_terms']) {
+    const missing = terms.filter((term) => !counts.has(term));
+    if (missing.length === 0) break;
     const found = rows<{ term: string; doc: number }>(
       db,
       `SELECT t.term, t.doc FROM json_each(?) AS asked CROSS JOIN ${table} AS t ON t.term = asked.value`,
-      list,
+      JSON.stringify(missing),
     );
-    for (const { term, doc } of found) counts.set(term, (counts.get(term) ?? 0) + doc);
+    for (const { term, doc } of found) counts.set(term, doc);
   }
   return counts;
 }

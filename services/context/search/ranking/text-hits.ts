@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { nodeOfRow } from '../passages.ts';
 import { prepared, rows } from './statements.ts';
 import type { Weights } from './weights.ts';
 
@@ -61,7 +60,7 @@ function hits(
   if (scope.wide) {
     const best = rows<{ node: number; rank: number }>(
       db,
-      `SELECT ${nodeOfRow('rowid')} AS node, rank FROM ${table} WHERE ${table} MATCH ? AND rank MATCH '${rank}' ORDER BY rank LIMIT ${most}`,
+      `SELECT rowid AS node, rank FROM ${table} WHERE ${table} MATCH ? AND rank MATCH '${rank}' ORDER BY rank LIMIT ${most}`,
       match,
     );
     const known = nodesInScope(
@@ -69,7 +68,7 @@ function hits(
       best.map(({ node }) => node),
       scope,
     );
-    if (best.length < most || best.filter(({ node }) => known.has(node)).length > most / 2) {
+    if (best.length < most || known.size > most / 2) {
       return best.flatMap(({ node, rank }) => {
         const row = known.get(node);
         return row === undefined ? [] : [{ row, score: -rank }];
@@ -78,7 +77,7 @@ function hits(
   }
   const found = prepared(
     db,
-    `SELECT ${nodeColumns}, t.rank AS rank FROM ${table} AS t CROSS JOIN nodes AS n ON n.node = ${nodeOfRow('t.rowid')}
+    `SELECT ${nodeColumns}, t.rank AS rank FROM ${table} AS t CROSS JOIN nodes AS n ON n.node = t.rowid
      WHERE ${table} MATCH :match AND t.rank MATCH '${rank}' AND ${inScope} ORDER BY t.rank LIMIT ${most}`,
   ).all({ ...parametersOf(scope), match }) as unknown as (NodeRow & { rank: number })[];
   return found.map(({ rank, ...row }) => ({ row, score: -rank }));
