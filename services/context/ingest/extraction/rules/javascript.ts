@@ -46,7 +46,12 @@ function variable(node: Node): Declared | null {
   const name = node.childForFieldName('name');
   if (name?.type !== 'identifier') return null;
   const value = node.childForFieldName('value');
-  return { name: name.text, sort: sortOf(value), closed: false };
+  return isRequired(value) ? null : { name: name.text, sort: sortOf(value), closed: false };
+}
+
+/** A module of somewhere else, or a part of it: a name for what is defined there. */
+function isRequired(value: Node | null): boolean {
+  return value !== null && /^(?:await\s+import|require)\s*\([^()]*\)(?:\.[\w$]+)*$/.test(value.text);
 }
 
 /** `exports.name = …`, `module.exports.name = …`, `Type.prototype.name = …` and `Type.name = function …`. */
@@ -56,6 +61,7 @@ function assignment(node: Node): Declared | null {
   const value = node.childForFieldName('right');
   const text = left.text;
   const exported = /^(?:module\.)?exports\.([\w$]+)$/.exec(text);
+  if (exported !== null && isRequired(value)) return null;
   if (exported !== null) return { name: exported[1]!, sort: sortOf(value), closed: false };
   if (value === null || !functionTypes.has(value.type) || !/^[\w$.]+$/.test(text)) return null;
   return { name: text.replace('.prototype.', '.'), sort: 'function', closed: true };
