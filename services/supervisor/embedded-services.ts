@@ -31,7 +31,11 @@ const compileCache = fileURLToPath(new URL('../../node_modules/.cache/core', imp
 
 /** The services of this machine, as flags, environment and files want them. */
 export function embeddedStack(folders: Folders, flags: StackFlags, environment: Environment): EmbeddedStack {
-  const sources = { folders, flags: { host: flags.host, port: flags.port }, environment };
+  const sources = {
+    folders: { config: folders.config },
+    flags: { host: flags.host, port: flags.port },
+    environment,
+  };
   const address = readContextAddress({ folders, environment, flags: { port: flags.contextPort } });
   const url = contextUrl(address);
   const settings = readSettings(sources);

@@ -1,5 +1,6 @@
 import type { CommandContext } from '#kit/cli/program.ts';
 import { contextUrl, readContextAddress } from '#kit/config/context-address.ts';
+import { runningContext } from '#kit/config/running-context.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { TimedOut, Unavailable } from '#kit/errors.ts';
@@ -20,7 +21,10 @@ export async function withService<T>(
 ): Promise<T> {
   const folders = resolveFolders({ home: context.home }, environment);
   const sources = { folders, environment };
-  const baseUrl = readSettings(sources).context.url ?? contextUrl(readContextAddress(sources));
+  const baseUrl =
+    readSettings(sources).context.url ??
+    runningContext(folders)?.url ??
+    contextUrl(readContextAddress(sources));
   const client = createHttpClient({ baseUrl, token: ownToken(folders).text, timeoutMs });
   try {
     return await work(client);

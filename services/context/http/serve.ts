@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { contextUrl } from '#kit/config/context-address.ts';
+import { announceContext } from '#kit/config/running-context.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
@@ -49,7 +51,13 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
   });
   shutdown.add('the HTTP interface', () => server.close());
   try {
-    await server.start();
+    const { port } = await server.start();
+    const announced = announceContext(folders, {
+      url: contextUrl({ ...config, port }),
+      host: config.host,
+      port,
+    });
+    shutdown.add('the note of its address', () => announced.withdraw());
   } catch (error) {
     await shutdown.close('it cannot listen');
     throw error;

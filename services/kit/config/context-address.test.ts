@@ -1,9 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import type { Environment } from '../environment.ts';
 import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
+import { announceContext } from './running-context.ts';
 import { describeSettings, readSettings } from './settings.ts';
 
 const none = {
@@ -54,6 +55,30 @@ describe('Where core-context listens', () => {
     );
     write('core.json', { context: { url: null } });
     expect(readSettings(sources()).context.url).to.equal(null);
+  });
+
+  it('is where a service of the state folder runs, unless the environment names another', () => {
+    const state = temporaryFolder();
+    const folders = { config, state };
+    const urlIn = (environment: Partial<Environment> = {}) =>
+      readSettings({ ...sources(environment), folders }).context.url;
+    write('context.json', { port: 9000 });
+    const address = { url: 'http://127.0.0.1:9444', host: '127.0.0.1', port: 9444 };
+    const announced = announceContext(folders, address);
+    expect(urlIn()).to.equal(address.url);
+    expect(urlIn({ CORE_CONTEXT_PORT: '9001' })).to.equal('http://127.0.0.1:9001');
+    expect(urlIn({ CORE_CONTEXT_URL: 'http://127.0.0.1:1' })).to.equal('http://127.0.0.1:1');
+    const note = join(state, 'context/listening.json');
+    const row = describeSettings({ ...sources(), folders }).find(({ key }) => key === 'context.url');
+    expect(row).to.include({ source: 'running', where: note });
+
+    const { holder, ...same } = JSON.parse(readFileSync(note, 'utf8'));
+    writeFileSync(note, JSON.stringify({ ...same, holder: { ...holder, process_started: '1' } }));
+    expect(urlIn(), 'a process that is gone').to.equal('http://127.0.0.1:9000');
+    writeFileSync(note, '{"url":');
+    expect(urlIn(), 'a damaged note').to.equal('http://127.0.0.1:9000');
+    announced.withdraw();
+    expect(urlIn()).to.equal('http://127.0.0.1:9000');
   });
 
   it('is reached through the loopback interface where it listens on all', () => {

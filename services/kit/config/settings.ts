@@ -7,6 +7,7 @@ import { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
 import { decodeConcern, readConcernDocument } from './concern.ts';
 import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
+import { runningContext } from './running-context.ts';
 import type { SettingRow } from './setting-row.ts';
 
 export { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
@@ -51,7 +52,8 @@ type SettingEnvironment = Pick<
   Partial<Pick<Environment, 'CORE_CONTEXT_HOST' | 'CORE_CONTEXT_PORT'>>;
 
 export interface SettingSources {
-  readonly folders: Pick<Folders, 'config'>;
+  /** With `state`, a core-context that runs there is found wherever it listens. */
+  readonly folders: Pick<Folders, 'config'> & Partial<Pick<Folders, 'state'>>;
   readonly flags?: SettingFlags;
   readonly environment: SettingEnvironment;
 }
@@ -141,10 +143,12 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
   return { settings, rows: rows.sort((a, b) => (a.key < b.key ? -1 : 1)) };
 }
 
-/** Where nobody says where core-context is, it is where it was told to listen. */
+/** Where nobody says where core-context is, it is where it runs, else where it was told to listen. */
 function followContext({ folders, environment }: SettingSources): Override | null {
   const rows = describeContextAddress({ folders, environment }).filter(({ source }) => source !== 'default');
   const [row] = rows;
+  const running = rows.some(({ source }) => source === 'environment') ? null : runningContext(folders);
+  if (running !== null) return { value: running.url, source: 'running', where: running.where };
   if (row === undefined) return null;
   return {
     value: contextUrl(readContextAddress({ folders, environment })),

@@ -4,6 +4,7 @@ import * as t from 'io-ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { readContextAddress } from '#kit/config/context-address.ts';
 import { mergeJson } from '#kit/config/merge.ts';
+import { runningContext } from '#kit/config/running-context.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
@@ -55,7 +56,7 @@ export function checkDaemonPort({ agentd: { host, port } }: Settings): Promise<F
 /** core-context's. */
 export async function checkContextPort(folders: Folders): Promise<Finding> {
   try {
-    const { host, port } = readContextAddress({ folders, environment });
+    const { host, port } = runningContext(folders) ?? readContextAddress({ folders, environment });
     return await checkPort({ host, port, setting: 'port in context.json' });
   } catch (error) {
     return broken('core-context', error);
