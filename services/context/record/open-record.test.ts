@@ -99,6 +99,22 @@ describe('The record of an installation', () => {
     return child;
   }
 
+  it('takes a record that was emptied after an orderly end for a damaged one, not for a new one', () => {
+    fill();
+    truncateSync(path, 0);
+    const opened = openRecord(state);
+    opened.close();
+    expect(opened.recoveredNow).to.equal(true);
+    expect(opened.recovery?.set_aside).to.contain('record.sqlite.corrupt-');
+  });
+
+  it('names what stands in the place of the record', () => {
+    mkdirSync(path, { recursive: true });
+    expect(() => openRecord(state))
+      .to.throw(path)
+      .with.property('code', 'record_not_a_file');
+  });
+
   it('is private, and the same again at the next opening', () => {
     fill();
     expect(statSync(folder).mode & 0o777).to.equal(0o700);

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
@@ -36,6 +36,7 @@ export function openRecord(state: string, log: (message: string) => void = () =>
   const hold = holdRecord(folder);
   try {
     const path = join(folder, 'record.sqlite');
+    requireFile(path);
     const damage = notedDamage(folder) ?? (hold.endedWell ? headDamage(path) : pageDamage(path));
     if (damage !== null) {
       log(`the context record is damaged (${damage}): making it again from what can be read`);
@@ -50,11 +51,19 @@ export function openRecord(state: string, log: (message: string) => void = () =>
   }
 }
 
-/** Cheap: whether it is a database with a schema. null for a record that is well or not there. */
+/** Cheap, after an orderly end: whether it is a database with our tables. null for a record that is well or not there. */
 function headDamage(path: string): string | null {
   return damageFoundBy(path, (db) => {
-    db.prepare('SELECT count(*) FROM sqlite_schema').get();
-    return [];
+    const { user_version } = db.prepare('PRAGMA user_version').get() as { user_version: number };
+    return user_version === 0 ? ['it holds no record any more'] : [];
+  });
+}
+
+function requireFile(path: string): void {
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  if (facts === undefined || facts.isFile()) return;
+  throw new Failed('record_not_a_file', `${path} must be the file of the context record, and is none`, {
+    hint: 'Move away what is there, then start again.',
   });
 }
 

@@ -1,9 +1,13 @@
+import { Unavailable } from '#kit/errors.ts';
 import type { ReadQueries } from './read-queries.ts';
 import { Thread } from './thread.ts';
 
 export type ReadQuery = keyof ReadQueries;
 type InputOf<Q extends ReadQuery> = Parameters<ReadQueries[Q]>[1];
 type OutputOf<Q extends ReadQuery> = ReturnType<ReadQueries[Q]>;
+
+/** How many questions may wait for one thread. */
+const mostWaiting = 100;
 
 /** Threads that read the record, each with its own connection, so that a long query does not hold up a short one. */
 export class Readers {
@@ -15,9 +19,15 @@ export class Readers {
     this.#threads = Array.from({ length: count }, () => new Thread(script, { path }));
   }
 
-  /** Asks the thread that has least to do. */
+  /** Asks the thread that has least to do. @throws Unavailable (`too_busy`) */
   ask<Q extends ReadQuery>(query: Q, input: InputOf<Q>): Promise<OutputOf<Q>> {
     const idle = this.#threads.reduce((best, thread) => (thread.load < best.load ? thread : best));
+    if (idle.load >= mostWaiting) {
+      const waiting = this.#threads.reduce((sum, thread) => sum + thread.load, 0);
+      return Promise.reject(
+        new Unavailable('too_busy', `${waiting} questions wait for the record, the limit`, { retryAfter: 1 }),
+      );
+    }
     return idle.call(query, input);
   }
 

@@ -79,12 +79,7 @@ declare function ambient(): void;
     JavaScript: [
       'a.js',
       "'use strict';\nmodule.exports.send = function () {};\nResponse.prototype.json = function () {};\nfunction* all() {}\nvar app = require('./app');\nexports.use = require('./use').use;\n(function () { function hidden() {} })();\n",
-      [
-        'function send 2-2',
-        'function Response.json 3-3',
-        'function all 4-4',
-        'function hidden 7-7',
-      ],
+      ['function send 2-2', 'function Response.json 3-3', 'function all 4-4', 'function hidden 7-7'],
     ],
     Python: [
       'a.py',

@@ -1,13 +1,22 @@
 import ignore, { type Ignore } from 'ignore';
 
+/** Bounds for what a hostile tree can make us compute. People's own rules stay far below; what is beyond is not applied. */
+const mostRules = 2_000;
+const mostWildcards = 8;
+const longestRule = 500;
+
 /** The `.gitignore` files of a tree together, as git reads them: the one nearest to a path decides, and what lies in an ignored folder is ignored. */
 export class IgnoreRules {
   readonly #files = new Map<string, Ignore>();
   readonly #folders = new Map<string, boolean>();
+  #rules = 0;
 
   /** @param folder empty for the root, else with a slash at its end */
   add(folder: string, text: string): void {
-    this.#files.set(folder, ignore({ ignoreCase: false, allowRelativePaths: true }).add(text));
+    const rules = text.split(/\r?\n/).filter(isBounded);
+    const taken = rules.slice(0, mostRules - this.#rules);
+    this.#rules += taken.length;
+    this.#files.set(folder, ignore({ ignoreCase: false, allowRelativePaths: true }).add(taken));
   }
 
   ignores(path: string): boolean {
@@ -32,6 +41,11 @@ export class IgnoreRules {
       if (folder === '') return false;
     }
   }
+}
+
+function isBounded(rule: string): boolean {
+  const isRule = rule.trim() !== '' && !rule.startsWith('#');
+  return isRule && rule.length <= longestRule && (rule.match(/[*?]/g)?.length ?? 0) <= mostWildcards;
 }
 
 const neither = { ignored: false, unignored: false };

@@ -12,7 +12,7 @@ export interface QueryTerm {
 
 /** Lines that tools add to the message of a change: they name people, not things. */
 const trailer =
-  /^\s*(signed-off-by|co-authored-by|co-developed-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|change-id|cherry-picked-from|git-svn-id|reviewed-on|cc)\s*:.*$/gim;
+  /^[ \t]*(signed-off-by|co-authored-by|co-developed-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|change-id|cherry-picked-from|git-svn-id|reviewed-on|cc)[ \t]*:.*$/gim;
 
 export function withoutTrailers(message: string): string {
   return message.replace(trailer, '');

@@ -140,3 +140,10 @@ describe('Stems', () => {
     it(`of ${word} is ${expected}`, () => expect(stem(word)).to.equal(expected));
   }
 });
+
+describe('A query that is made to be slow', () => {
+  it('is read in time for its length', () => {
+    expect(asked(`${'\n'.repeat(200_000)}reader`)).to.deep.equal(['reader']);
+    expect(asked(`${' \t'.repeat(100_000)}reader`)).to.deep.equal(['reader']);
+  });
+});
