@@ -200,6 +200,41 @@ describe('The memory', () => {
       expect((await place.memory.read(id)).content).not.to.contain(secret);
     });
 
+    it('masks secrets in names too, and forgets by the name that was given', async () => {
+      const secret = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`;
+      const names = {
+        kind: secret,
+        source: secret,
+        subject: `the ${secret}`,
+        predicate: secret,
+        speaker: secret,
+      };
+      const { masked } = await place.tell({ layer: 'semantic', content: 'Keep it.', ...names });
+      expect(masked).to.equal(5);
+      expect(JSON.stringify(await place.lines()))
+        .to.contain('[redacted github_token]')
+        .and.not.contain(secret);
+      const { forgotten } = await place.memory.forget(
+        { id: undefined, source: secret, reason: secret },
+        'mira',
+      );
+      expect(forgotten).to.equal(1);
+      expect(JSON.stringify(rows('SELECT * FROM forgotten_memories'))).not.to.contain(secret);
+    });
+
+    it('refuses a key or a session that holds a secret, without telling it', async () => {
+      const secret = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`;
+      for (const member of ['key', 'session']) {
+        const error = await rejected(
+          place.tell({ layer: 'episodic', content: 'x', [member]: `of ${secret}` }),
+        );
+        expect(error).to.include({ code: 'invalid_input', status: 400 });
+        expect(error.errors.map((one) => one.pointer)).to.deep.equal([`/${member}`]);
+        expect(JSON.stringify([error.message, error.errors])).not.to.contain(secret);
+      }
+      expect(await place.lines()).to.deep.equal([]);
+    });
+
     const refused: [string, Record<string, unknown>, string][] = [
       ['a wrong layer', { layer: 'short-term', content: 'x' }, '/layer'],
       ['a missing layer', { content: 'x' }, '/layer'],

@@ -17,7 +17,7 @@ import type { Readers } from '../record/readers.ts';
 import type { Writer } from '../record/writer.ts';
 import { importLines } from './import-lines.ts';
 import type { MemoryPage, Place } from './memory-line.ts';
-import { prepareRecording, utc } from './prepare-recording.ts';
+import { prepareRecording, storedName, utc } from './prepare-recording.ts';
 import { wipeLog } from './wipe-log.ts';
 
 export interface MemoryOptions {
@@ -88,7 +88,7 @@ export class Memory {
     const asked_for = id == null ? 'source' : 'id';
     const forgotten = await this.#writer.run(
       'forgetMemories',
-      { asked_for, name, by, reason: reason ?? null },
+      { asked_for, name: storedName(name), by, reason: reason == null ? null : storedName(reason) },
       'full',
     );
     return { ...forgotten, wiped: await this.finishForgetting() };

@@ -3,7 +3,7 @@ import { digestOf } from '#kit/digest.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import { Redactor } from '#kit/redaction.ts';
 
-/** A decoded request whose members fit together, in one form: no member is missing, times are in UTC, secrets are masked. */
+/** A decoded request whose members fit together, in one form: no member is missing, times are in UTC, secrets are masked, in names too. */
 export interface Recording {
   readonly layer: RecordRequest['layer'];
   readonly content: string;
@@ -41,20 +41,28 @@ export function prepareRecording(request: RecordRequest): PreparedRecording {
   }
   const content = masked(request.content);
   const steps = (request.steps ?? []).map(masked);
+  const { kind, source, subject, predicate, speaker } = request;
+  const names = {
+    kind: maskedName(kind),
+    source: maskedName(source),
+    subject: maskedName(subject),
+    predicate: maskedName(predicate),
+    speaker: maskedName(speaker),
+  };
   const recording: Recording = {
     layer: request.layer,
     content: content.text,
-    kind: request.kind ?? request.layer,
+    kind: names.kind.text ?? request.layer,
     about: [...new Set(request.about ?? [])].sort(),
-    source: request.source ?? null,
-    subject: request.subject ?? null,
-    predicate: request.predicate ?? null,
+    source: names.source.text,
+    subject: names.subject.text,
+    predicate: names.predicate.text,
     valid_from: utc(request.valid_from),
     valid_to: utc(request.valid_to),
     confidence: request.confidence ?? null,
     session: request.session ?? null,
     seq: request.seq ?? null,
-    speaker: request.speaker ?? null,
+    speaker: names.speaker.text,
     at: utc(request.at),
     steps: steps.map(({ text }) => text),
   };
@@ -62,12 +70,17 @@ export function prepareRecording(request: RecordRequest): PreparedRecording {
     recording,
     key: request.key ?? null,
     digest: digestOf(recording),
-    masked: [content, ...steps].reduce((sum, { count }) => sum + count, 0),
+    masked: [content, ...steps, ...Object.values(names)].reduce((sum, { count }) => sum + count, 0),
   };
 }
 
 export function utc(time: string | null | undefined): string | null {
   return time === null || time === undefined ? null : new Date(time).toISOString();
+}
+
+/** A name as it is stored, so that what was recorded under it can be found by it. */
+export function storedName(name: string): string {
+  return redactor.redact(name);
 }
 
 const maskPattern = /\[redacted [^\]\n]*\]/g;
@@ -80,12 +93,22 @@ function masked(text: string): { text: string; count: number } {
   return { text: redacted, count: Math.max(1, count) };
 }
 
+function maskedName(name: string | null | undefined): { text: string | null; count: number } {
+  return name == null ? { text: null, count: 0 } : masked(name);
+}
+
 function contradictions(request: RecordRequest): FieldError[] {
-  const { layer, subject, predicate, session, seq, steps, valid_from, valid_to, at } = request;
+  const { layer, subject, predicate, session, seq, steps, valid_from, valid_to, at, key } = request;
   const broken: FieldError[] = [];
   const refuse = (pointer: string, value: unknown, rule: string) => {
-    broken.push({ pointer, detail: `is ${JSON.stringify(value)}: ${rule}` });
+    const shown = redactor.redact(JSON.stringify(value));
+    broken.push({ pointer, detail: `is ${shown}: ${rule}` });
   };
+  // Masked, two of them would become one.
+  for (const [name, value] of Object.entries({ key, session })) {
+    if (value != null && redactor.redact(value) !== value)
+      refuse(`/${name}`, value, 'must hold no secret: it stands for what it names');
+  }
   if (predicate != null && subject == null)
     refuse('/predicate', predicate, 'must come with a subject: a fact says what of whom');
   if (seq != null && (session == null || layer !== 'episodic'))
