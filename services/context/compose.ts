@@ -13,6 +13,7 @@ import { openGraph } from './graph/open-graph.ts';
 import { checkHealth } from './health.ts';
 import { adminRoutes } from './http/admin-routes.ts';
 import { cypherRoutes } from './http/cypher-routes.ts';
+import { nameByForge } from './http/forge-names.ts';
 import { graphragRoutes } from './http/graphrag-routes.ts';
 import { memoryRoutes } from './http/memory-routes.ts';
 import { RefreshDesk } from './http/refresh-desk.ts';
@@ -71,6 +72,7 @@ export async function composeContext({
     logger,
   });
 
+  const configured = new Set(Object.values(config.repositories));
   const damaged = Promise.race([writer.damaged, readers.damaged]).then((error) => {
     noteDamage(recordFolder(folders.state), messageOf(error));
     return error;
@@ -78,7 +80,12 @@ export async function composeContext({
 
   return {
     routes: [
-      ...adminRoutes({ desk, ingestion, check: () => checkAll(record.path, graph) }),
+      ...adminRoutes({
+        desk,
+        ingestion,
+        check: () => checkAll(record.path, graph),
+        nameOf: (path) => (configured.has(path) ? Promise.resolve(null) : nameByForge(path, folders)),
+      }),
       ...graphragRoutes(readers),
       ...memoryRoutes(memory),
       ...cypherRoutes(graph, config.cypher.rows),

@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
+import { execa } from 'execa';
 import { createToken } from '#kit/tokens.ts';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -181,6 +183,25 @@ describe('core-context over HTTP', () => {
       repositories: [{ name: 'demo/none', path: temporaryFolder() }],
     });
     expect(empty.json.repositories[0].error.detail).to.be.a('string');
+  });
+
+  it('is found by the commands of its state folder, which print the ids that --about takes', async () => {
+    const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
+    const run = (...args: string[]) => execa(program, [...args, '--home', home]);
+    const { stdout } = await run('search', 'greetStranger');
+    const [id] = /^ +((symbol|file|section|document):demo\/hello:\S+)$/m.exec(stdout) ?? [];
+    expect(id, stdout).to.be.a('string');
+    const { stdout: said } = await run('remember', 'Strangers', 'are', 'fine', '--about', id!.trim());
+    expect(said).to.match(/^remembered as memory:/);
+  });
+
+  it('calls a path as planning does where a remote tells', async () => {
+    const other = makeRepository({ 'b.py': 'def beta():\n    return 1\n' });
+    other.git('remote', 'add', 'core', join(home, 'state/forge/you/thing/repository.git'));
+    const { json, text } = await service.post('/v1/admin/refresh', { repositories: [other.dir] });
+    expect(json.repositories[0], text).to.include({ repository: 'local/you/thing', files: 1 });
+    const again = await service.post('/v1/admin/refresh', { repositories: [other.dir] });
+    expect(again.json.repositories[0], again.text).to.include({ repository: 'local/you/thing', read: 0 });
   });
 
   const bodies: readonly (readonly [string, unknown, string])[] = [

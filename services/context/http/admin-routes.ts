@@ -1,4 +1,8 @@
-import { RefreshRequest as RefreshBody, type RefreshRequest } from '#kit/contracts/context/refresh.ts';
+import {
+  RefreshRequest as RefreshBody,
+  type RefreshRequest,
+  type WantedRepository,
+} from '#kit/contracts/context/refresh.ts';
 import { CheckReply, RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
 import type { Ingestion } from '../ingest/ingestion.ts';
@@ -9,9 +13,11 @@ export interface AdminParts {
   readonly desk: RefreshDesk;
   readonly ingestion: Ingestion;
   readonly check: () => Promise<CheckReply>;
+  /** What planning calls the repository at a path; null where that cannot be told. */
+  readonly nameOf: (path: string) => Promise<string | null>;
 }
 
-export function adminRoutes({ desk, ingestion, check }: AdminParts): Route[] {
+export function adminRoutes({ desk, ingestion, check, nameOf }: AdminParts): Route[] {
   return [
     routeWithBody(
       {
@@ -30,7 +36,7 @@ export function adminRoutes({ desk, ingestion, check }: AdminParts): Route[] {
       async ({ body, identity }) => {
         if (namesPath(body)) requireScope(identity, 'admin', 'reading a path of this machine');
         if (body.rebuild === true) requireScope(identity, 'admin', 'rebuilding');
-        const status = await desk.refresh(body, identity!.name);
+        const status = await desk.refresh(await named(body, ingestion, nameOf), identity!.name);
         const location = { Location: `/v1/admin/refresh?id=${status.id}` };
         return status.state === 'running'
           ? { status: 202, headers: location, json: status }
@@ -69,6 +75,24 @@ export function adminRoutes({ desk, ingestion, check }: AdminParts): Route[] {
       async () => ({ json: { repositories: await ingestion.known() } }),
     ),
   ];
+}
+
+/** A path that is new gets the name that planning gives it, so that both are one repository. */
+async function named(
+  body: RefreshRequest,
+  ingestion: Ingestion,
+  nameOf: AdminParts['nameOf'],
+): Promise<RefreshRequest> {
+  if (body.repositories === undefined) return body;
+  const known = new Set((await ingestion.known()).map(({ path }) => path));
+  const repositories = await Promise.all(
+    body.repositories.map(async (wanted): Promise<WantedRepository> => {
+      if (typeof wanted !== 'string' || !wanted.startsWith('/') || known.has(wanted)) return wanted;
+      const name = await nameOf(wanted);
+      return name === null ? wanted : { name, path: wanted, commit: undefined };
+    }),
+  );
+  return { ...body, repositories };
 }
 
 function namesPath({ repositories = [] }: RefreshRequest): boolean {

@@ -71,14 +71,18 @@ export function define(program: Command, run: RunCommand): void {
 
 function searchLines({ results }: SearchReply, paint: Paint, program: string): string[] {
   if (results.length === 0) return [`Nothing was found in what ${program} repositories lists.`];
-  return results.flatMap(({ score, kind, title, repository, path, start_line, why, snippet }) => {
+  return results.flatMap(({ id, score, kind, title, repository, path, start_line, why, snippet }) => {
     const place = path === null ? title : `${path}${start_line === null ? '' : `:${start_line}`}`;
     const terms = why.terms.slice(0, 6).join(' ');
-    const edges = why.edges.slice(0, 2).map((edge) => `${edge.kind} ${edge.from}`);
+    const edges = why.edges
+      .toSorted((a, b) => Number(a.kind === 'changed_by') - Number(b.kind === 'changed_by'))
+      .slice(0, 2)
+      .map((edge) => `${edge.kind} ${edge.from.replace(/@([0-9a-f]{10})[0-9a-f]{30,54}$/, '@$1')}`);
     const because = [terms, ...edges].filter((part) => part !== '').join(' · ');
     return [
       `${paint.dim(score.toFixed(2))}  ${paint.bold(short(place, 120))}  ${kind}${path === null ? '' : ` ${short(title, 60)}`}  ${paint.dim(short(repository ?? '', 60))}`,
-      `      ${paint.dim(short(because, 140))}`,
+      `      ${paint.dim(short(id, 300))}`,
+      ...(because === '' ? [] : [`      ${paint.dim(short(because, 140))}`]),
       ...(snippet === '' ? [] : [`      ${short(snippet, 140)}`]),
     ];
   });

@@ -127,9 +127,27 @@ function statusLines({ repositories, rebuilt, error, state }: RefreshStatus, pai
 function repositoryLines({ repositories }: RepositoriesReply, paint: Paint, program: string): string[] {
   if (repositories.length === 0) return [`None was read yet: ${program} refresh PATH`];
   const width = Math.max(...repositories.map(({ repository }) => repository.length));
-  return repositories.map(({ repository, commit, files, at, complete, path }) => {
+  const lines = repositories.map(({ repository, commit, files, at, complete, path }) => {
     const when = at === null ? 'never to the end' : at.slice(0, 16).replace('T', ' ');
     const cut = complete ? '' : `  ${paint.yellow('not to the end')}`;
     return `${repository.padEnd(width)}  ${commit?.slice(0, 7) ?? '-      '}  ${counted(files, 'file')}  ${when}${cut}  ${paint.dim(short(path, 200))}`;
   });
+  return [
+    ...lines,
+    ...sameCommit(repositories).map((names) =>
+      paint.dim(
+        `${names} have the same commit: one repository under several names? refresh PATH --name NAME reads it under one`,
+      ),
+    ),
+  ];
+}
+
+function sameCommit(repositories: RepositoriesReply['repositories']): string[] {
+  const byCommit = Map.groupBy(
+    repositories.filter(({ commit }) => commit !== null),
+    ({ commit }) => commit,
+  );
+  return [...byCommit.values()]
+    .filter((same) => same.length > 1)
+    .map((same) => same.map(({ repository }) => repository).join(' and '));
 }
