@@ -83,7 +83,7 @@ function storedExecution(record: GraphRecord, runId: string): StoredExecution {
 function putCases(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord): void {
   record.prepare('DELETE FROM action_cases WHERE run_id = ?').run(plan.run_id);
   const insert = record.prepare(
-    `INSERT INTO action_cases (run_id, action_id, repository, role, kind, areas, outcome, went_well, at, reason)
+    `INSERT OR REPLACE INTO action_cases (run_id, action_id, repository, role, kind, areas, outcome, went_well, at, reason)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const areas = JSON.stringify(areasOf(plan.files));

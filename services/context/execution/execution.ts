@@ -11,6 +11,7 @@ import type { Readers } from '../record/readers.ts';
 import type { Writer } from '../record/writer.ts';
 import type { Recorded } from './execution-commands.ts';
 import { memoriesOf } from './run-memories.ts';
+import { toldOutcome, toldPlan } from './told-run.ts';
 
 /** The part of the memory that runs are told to. */
 export interface RunMemory {
@@ -40,12 +41,15 @@ export class Execution {
     this.#memory = memory;
   }
 
-  async recordPlan(plan: PlanRecord): Promise<RecordedReply> {
+  /** @throws InvalidInput for two actions with one id or one place */
+  async recordPlan(given: PlanRecord): Promise<RecordedReply> {
+    const plan = toldPlan(given);
     return replyOf(plan.run_id, await this.#writer.run('recordPlan', plan));
   }
 
-  /** Its memories are kept once the plan is known, because they are about nodes that the plan made. */
-  async recordOutcome(outcome: OutcomeRecord): Promise<RecordedReply> {
+  /** Its memories are kept once the plan is known, because they are about nodes that the plan made. @throws InvalidInput for an action told twice */
+  async recordOutcome(given: OutcomeRecord): Promise<RecordedReply> {
+    const outcome = toldOutcome(given);
     const recorded = await this.#writer.run('recordOutcome', outcome);
     const problems = recorded.plan === null ? [] : await this.#remember(recorded.plan, outcome);
     return { ...replyOf(outcome.run_id, recorded), problems };

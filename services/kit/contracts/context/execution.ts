@@ -22,11 +22,12 @@ const Id = stringThat('Id', "an identifier of 1 to 100 letters, digits, '_' and 
 /** The place in the run's log that a message is folded from; a higher one is newer. */
 const Sequence = integerBetween(0, Number.MAX_SAFE_INTEGER);
 
+/** NUL and lone surrogates would not come back as they were. */
 function textUpTo(characters: number): t.Type<string> {
   return stringThat(
     `text up to ${characters}`,
-    `a text of at most ${characters} characters`,
-    (text) => text.length <= characters,
+    `a text of at most ${characters} characters, without NUL and lone surrogates`,
+    (text) => text.length <= characters && text.isWellFormed() && !text.includes('\0'),
   );
 }
 
@@ -79,6 +80,7 @@ export const PlanRecord = t.strict({
   /** Paths that the change touches. */
   files: t.array(Line),
   artifacts: t.array(RunArtifact),
+  /** No two with one id or one place. */
   actions: t.array(PlannedAction),
 });
 export type PlanRecord = t.TypeOf<typeof PlanRecord>;
