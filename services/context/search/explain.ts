@@ -59,7 +59,7 @@ function matchedWords(
 ): string[] {
   const found = termsIn(text, rarity);
   if (whole !== null && whole.node !== row.node) {
-    for (const term of termsIn(textOf(db, whole), rarity)) found.add(term);
+    for (const term of termsIn(textOf(db, whole).slice(0, mostOfWhole), rarity)) found.add(term);
   }
   const names: Terms = new Map();
   addPathTerms(row.title, names);
@@ -69,6 +69,7 @@ function matchedWords(
 }
 
 const mostOfText = 100_000;
+const mostOfWhole = 20_000;
 
 function textOf(db: DatabaseSync, row: NodeRow): string {
   const found = rows<{ text: string }>(

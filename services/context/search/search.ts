@@ -7,7 +7,7 @@ import { expand } from './ranking/expansion.ts';
 import { type Group, groupsOf } from './ranking/groups.ts';
 import { addPastChanges } from './ranking/past-changes.ts';
 import { rows } from './ranking/statements.ts';
-import { matchOf, weighedTerms } from './ranking/terms.ts';
+import { matchOf, matchOfAny, weighedTerms } from './ranking/terms.ts';
 import { partHits, type Scope, wholeHits } from './ranking/text-hits.ts';
 import { weights as chosen, type Weights } from './ranking/weights.ts';
 
@@ -20,7 +20,7 @@ import { weights as chosen, type Weights } from './ranking/weights.ts';
  */
 export function search(db: DatabaseSync, request: SearchRequest, weights: Weights = chosen): SearchResult[] {
   const scope = scopeOf(db, request);
-  const terms = weighedTerms(db, request.query);
+  const terms = weighedTerms(db, request.query, weights.matches);
   if (terms.length === 0) return [];
   const match = matchOf(terms);
   const apart = scope.kinds !== null;
@@ -31,7 +31,7 @@ export function search(db: DatabaseSync, request: SearchRequest, weights: Weight
     weights,
   );
   if (!apart) {
-    if (weights.history > 0) addPastChanges(db, match, scope, groups, weights.history);
+    if (weights.history > 0) addPastChanges(db, matchOfAny(terms), scope, groups, weights.history);
     expand(db, scope, groups, weights.edges);
   }
   const ranked = [...groups.values()].toSorted(better).slice(0, request.limit ?? defaultLimit);

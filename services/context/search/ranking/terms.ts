@@ -1,11 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type QueryTerm, queryTerms } from '../words/query-terms.ts';
+import { everyText } from '../words/words.ts';
 import { rows } from './statements.ts';
 
 /** A term of the query that the index knows. */
 export interface WeighedTerm extends QueryTerm {
   /** How much a match says: the rarer, the more. */
   readonly rarity: number;
+  /** Whether having it is enough to be found; a frequent one only adds to what has another. */
+  readonly isEnough: boolean;
 }
 
 /** A stack trace of twenty thousand characters has a thousand terms; the rarest say where to look. */
@@ -13,15 +16,13 @@ const mostTerms = 32;
 /** Of longer queries the beginning and the end: a stack trace is told with what was called last at one of them. */
 const mostLookedUp = 2000;
 
-/**
- * Files with a term, in all, up to which terms are looked for, rarest first: what a tenth of a hundred thousand nodes has says little
- * beside the rarer ones, and takes long.
- */
-const mostMatches = 2_000;
-const fewestTerms = 2;
+const fewestEnough = 2;
 
-/** The query's terms that are in the index, rarest first. */
-export function weighedTerms(db: DatabaseSync, query: string): WeighedTerm[] {
+/**
+ * The query's terms that are in the index, rarest first.
+ * @param most files with a term that is enough, in all: to rate everything that has a frequent word takes long
+ */
+export function weighedTerms(db: DatabaseSync, query: string, most: number): WeighedTerm[] {
   const asked = bothEnds(queryTerms(query), mostLookedUp);
   const counts = documentCounts(
     db,
@@ -33,9 +34,9 @@ export function weighedTerms(db: DatabaseSync, query: string): WeighedTerm[] {
     .toSorted((a, b) => b.rarity - a.rarity)
     .slice(0, mostTerms);
   let matches = 0;
-  return known.filter(({ term }, nth) => {
-    matches += counts.get(term)!;
-    return nth < fewestTerms || matches <= mostMatches;
+  return known.map((term, nth) => {
+    matches += counts.get(term.term)!;
+    return { ...term, isEnough: nth < fewestEnough || matches <= most };
   });
 }
 
@@ -59,10 +60,26 @@ function documentCounts(db: DatabaseSync, terms: readonly string[]): Map<string,
   return counts;
 }
 
-/** What FTS5 is asked: any of the terms, those that count more more than once. Terms hold no quotes. */
+/**
+ * What FTS5 is asked: one of the terms that are enough, and any of the others, those that count more more than once. Every text
+ * has `everyText`, so that the others need not be there, and are looked up only where the first are. Terms hold no quotes.
+ */
 export function matchOf(terms: readonly WeighedTerm[]): string {
-  const least = Math.min(...terms.map(({ weight }) => weight));
-  return terms
+  const frequent = terms.filter(({ isEnough }) => !isEnough);
+  const rare = anyOf(
+    terms.filter(({ isEnough }) => isEnough),
+    terms,
+  );
+  return frequent.length === 0 ? rare : `(${rare}) AND ("${everyText}" OR ${anyOf(frequent, terms)})`;
+}
+
+export function matchOfAny(terms: readonly WeighedTerm[]): string {
+  return anyOf(terms, terms);
+}
+
+function anyOf(some: readonly WeighedTerm[], all: readonly WeighedTerm[]): string {
+  const least = Math.min(...all.map(({ weight }) => weight));
+  return some
     .flatMap(({ term, weight }) => Array<string>(Math.max(1, Math.round(weight / least))).fill(`"${term}"`))
     .join(' OR ');
 }

@@ -4,6 +4,8 @@
  * edges instead of the most of one, and more of an edge than this.
  */
 export interface Weights {
+  /** Files with a term of the query, in all, up to which a term is enough to be found, the rarest first. */
+  readonly matches: number;
   /** Of a word in a file's name, its path and its text, in `whole_index`. */
   readonly whole: readonly [name: number, path: number, body: number];
   /** Of a word in the name of a part and in its text, in `part_index`. */
@@ -19,6 +21,7 @@ export interface Weights {
 }
 
 export const weights: Weights = {
+  matches: 500,
   whole: [8, 4, 1],
   part: [4, 1],
   parts: 1,
