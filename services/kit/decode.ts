@@ -15,7 +15,7 @@ export function decode<A>(
 ): A {
   const result = codec.decode(value);
   if (!isLeft(result)) return result.right;
-  const errors = distinct(withoutAbsence(result.left).map(fieldError));
+  const errors = innermost(distinct(withoutAbsence(result.left).map(fieldError)));
   const first = errors[0]!;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   throw new InvalidInput(code, `${what}: ${first.pointer || '/'} ${first.detail}${more}`, { errors });
@@ -74,9 +74,18 @@ function fieldError(error: t.ValidationError): FieldError {
   const pointer = entries
     .map((entry) => `/${entry.key.replaceAll('~', '~0').replaceAll('/', '~1')}`)
     .join('');
-  const expected = error.context.at(-1)!.type.name;
-  const rule = error.message ?? `must be ${expected}`;
+  const rule = error.message ?? `must be ${expectedBy(error.context.at(-1)!.type)}`;
   return { pointer, detail: `${show(error.value)}: ${rule}` };
+}
+
+/** Words for what has no rule of its own; a name that io-ts made up of its parts says nothing to a reader. */
+function expectedBy(type: { readonly name: string }): string {
+  const { _tag: tag, name } = type as { readonly _tag?: string; readonly name: string };
+  if (!/[<{|]/.test(name)) return name === 'Array' ? 'a list' : name;
+  if (tag === 'ArrayType') return 'a list';
+  return tag === 'InterfaceType' || tag === 'StrictType' || tag === 'ExactType' || tag === 'DictionaryType'
+    ? 'an object'
+    : name;
 }
 
 function show(value: unknown): string {
@@ -85,10 +94,23 @@ function show(value: unknown): string {
   return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
 }
 
-/** That a value could also be left out helps nobody who gave one. */
+/** That a value could also be left out, or be null, helps nobody who gave one. */
 function withoutAbsence(errors: readonly t.ValidationError[]): readonly t.ValidationError[] {
-  const told = errors.filter(({ context }) => context.at(-1)?.type !== t.undefined);
+  const told = errors.filter(({ context }) => {
+    const { _tag: tag } = context.at(-1)!.type as { readonly _tag?: string };
+    return tag !== 'UndefinedType' && (tag !== 'NullType' || !isMember(context));
+  });
   return told.length > 0 ? told : errors;
+}
+
+/** Whether it is one of several that a union takes. */
+function isMember(context: t.Context): boolean {
+  return (context.at(-2)?.type as { readonly _tag?: string } | undefined)?._tag === 'UnionType';
+}
+
+/** Where one shape of several was meant, as a part of it tells, the others help nobody. */
+function innermost(errors: readonly FieldError[]): FieldError[] {
+  return errors.filter(({ pointer }) => !errors.some((other) => other.pointer.startsWith(`${pointer}/`)));
 }
 
 function distinct(errors: FieldError[]): FieldError[] {

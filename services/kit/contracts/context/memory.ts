@@ -45,7 +45,7 @@ const Step = stringThat(
 function listOf<C extends t.Mixed>(codec: C, most: number): t.Type<t.TypeOf<C>[]> {
   const inner = t.array(codec);
   const list = new t.Type<t.TypeOf<C>[]>(
-    `list of at most ${most}`,
+    `a list of at most ${most}`,
     (u): u is t.TypeOf<C>[] => inner.is(u) && u.length <= most,
     (u, context) =>
       Array.isArray(u) && u.length > most
