@@ -164,3 +164,19 @@ export const answers: readonly (readonly [
   ['MATCH (n:Nothing) RETURN n.id AS id', []],
   ['OPTIONAL MATCH (n:Nothing) RETURN n, n.id AS id', [{ n: null, id: null }]],
 ];
+
+/** What an engine answers rightly or refuses as `cypher_not_supported`, and never answers in another way. */
+export const rightOrRefused: readonly (readonly [query: string, value: unknown])[] = [
+  ["WITH '1' AS a, 1 AS b RETURN a = b AS x", false],
+  ["WITH ['1'] AS l RETURN 1 IN l AS x", false],
+  ["WITH '10' AS a, 9 AS b RETURN a < b AS x", null],
+  ['WITH [1] AS l RETURN l+2 AS x', [1, 2]],
+  ['WITH -1 AS i RETURN [1,2,3][0..i] AS x', [1, 2]],
+  ['WITH 1.0 AS f RETURN toString(f) AS x', '1.0'],
+  ['UNWIND 5 AS a RETURN a AS x', 5],
+  ["RETURN 1 + '1' AS x", '11'],
+  ["RETURN toInteger('1.9') AS x", 1],
+  ['RETURN round(-2.5) AS x', -2],
+  ['RETURN any(y IN [null] WHERE y > 1) AS x', null],
+  ['RETURN [1,2] < [1,3] AS x', true],
+];

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
-import { answers } from './cypher-answers.ts';
+import { answers, rightOrRefused } from './cypher-answers.ts';
 import { type Attack, attacks, harmless, hungry, refused } from './cypher-attacks.ts';
 import { at, type GraphLimits, makeScene, type Scene } from './cypher-scene.ts';
 
@@ -93,6 +93,18 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
       });
       expect(await count()).to.deep.equal([{ c: 0 }]);
     });
+  });
+
+  describe('values whose kind comes late', () => {
+    for (const [query, value] of rightOrRefused) {
+      it(`are answered rightly or refused: ${query}`, async () => {
+        const outcome = await graph.query({ query }).then(
+          ({ rows }) => rows,
+          (error: CoreError) => error.code,
+        );
+        if (outcome !== 'cypher_not_supported') expect(outcome).to.deep.equal([{ x: value }]);
+      });
+    }
   });
 
   describe('limits', () => {

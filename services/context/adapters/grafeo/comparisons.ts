@@ -1,34 +1,6 @@
 import { closingOf, isSign, isWord, type Token } from '../../graph/text/tokens.ts';
+import { textual } from './property-kinds.ts';
 import type { Query } from './query.ts';
-
-/** Properties that are text wherever they are: they can be compared with text that looks like a number. */
-const textual = new Set([
-  'id',
-  'kind',
-  'title',
-  'name',
-  'path',
-  'repository',
-  'valid_from',
-  'valid_to',
-  'layer',
-  'run_id',
-  'action_id',
-  'agent',
-  'status',
-  'summary',
-  'model_provider',
-  'model_tier',
-  'recovery_branch',
-  'risk',
-  'approval',
-  'content',
-  'source',
-  'subject',
-  'predicate',
-  'session',
-  'speaker',
-]);
 
 const why =
   "comparing text with a number: here '1' = 1 is true; compare text with text, numbers with numbers";

@@ -3,6 +3,7 @@ import { closingOf, isClauseWord, isSign, isWord, type Token } from '../../graph
 import { aggregateProblem } from './aggregates.ts';
 import { comparisonProblem } from './comparisons.ts';
 import type { Problem, Query } from './query.ts';
+import { typedProblem } from './typed.ts';
 
 const temporal = ['DATE', 'DATETIME', 'TIME', 'LOCALTIME', 'LOCALDATETIME', 'DURATION'];
 
@@ -16,6 +17,7 @@ const problems: readonly Problem[] = [
   hint,
   aggregateProblem,
   comparisonProblem,
+  typedProblem,
 ];
 
 /**
