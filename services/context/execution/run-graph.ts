@@ -3,6 +3,7 @@ import type { RelationKind } from '#kit/contracts/context/vocabulary.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
 import { indexText } from '../search/index-text.ts';
+import { dropActions } from './drop-actions.ts';
 
 /** Writes the nodes and edges of a run: all of them from what was told last, so that writing twice changes nothing. */
 export function putRunGraph(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): void {
@@ -16,23 +17,7 @@ function putEntities(record: GraphRecord, plan: PlanRecord, outcome: OutcomeReco
   const { repository: name, issue: facts, created_at } = plan;
   const repository = repositoryNode(record, name, created_at);
   const issueTitle = `${shortName(name)}#${facts.number} ${facts.title}`;
-  const issue = record.putNode({
-    id: nodeId.issue(name, facts.number),
-    label: 'CoreEntity',
-    kind: 'issue',
-    title: issueTitle,
-    repository: name,
-    properties: {
-      number: facts.number,
-      state: facts.state,
-      author: facts.author,
-      association: facts.association,
-      url: facts.url,
-    },
-    valid_from: created_at,
-  });
-  indexText(record, issue, { title: issueTitle, path: null, body: facts.body });
-
+  const issue = putIssue(record, plan, issueTitle);
   const status = outcome?.status ?? plan.status;
   const title = plan.title ?? `planning of ${issueTitle}`;
   const run = record.putNode({
@@ -64,6 +49,42 @@ function putEntities(record: GraphRecord, plan: PlanRecord, outcome: OutcomeReco
   relate(record, issue, 'has_run', run, created_at);
   relate(record, agent, 'has_run', run, created_at);
   return run;
+}
+
+/** The issue and its task as the newest of their plans read them; an older run, told again, turns nothing back. */
+function putIssue(record: GraphRecord, plan: PlanRecord, title: string): number {
+  const { repository, issue: facts, created_at, planned_at } = plan;
+  const id = nodeId.issue(repository, facts.number);
+  const known = record.nodeOf(id);
+  if (known !== null && readAt(record, known) > Date.parse(planned_at)) return known;
+  const { number, state, author, association, url } = facts;
+  const issue = record.putNode({
+    id,
+    label: 'CoreEntity',
+    kind: 'issue',
+    title,
+    repository,
+    properties: { number, state, author, association, url, read_at: planned_at },
+    valid_from: created_at,
+  });
+  indexText(record, issue, { title, path: null, body: facts.body });
+  record.putNode({
+    id: nodeId.task(repository, number),
+    label: 'Task',
+    kind: 'task',
+    title: facts.title,
+    repository,
+    properties: { ...nameParts(repository), number, title: facts.title, url },
+    valid_from: created_at,
+  });
+  return issue;
+}
+
+/** When the issue was read, in milliseconds; 0 where that was not noted. */
+function readAt(record: GraphRecord, issue: number): number {
+  const row = record.prepare("SELECT properties ->> '$.read_at' AS read_at FROM nodes WHERE node = ?");
+  const { read_at } = row.get(issue) as { read_at: string | null };
+  return read_at === null ? 0 : Date.parse(read_at);
 }
 
 /** A repository that nobody ingested is known by its name alone. */
@@ -134,15 +155,7 @@ function putReasoning(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRec
     },
     valid_from: plan.created_at,
   });
-  const task = record.putNode({
-    id: nodeId.task(repository, issue.number),
-    label: 'Task',
-    kind: 'task',
-    title: issue.title,
-    repository,
-    properties: { ...nameParts(repository), number: issue.number, title: issue.title, url: issue.url },
-    valid_from: plan.created_at,
-  });
+  const task = record.nodeOf(nodeId.task(repository, issue.number))!;
   record.putEdge({ from: reasoning, to: task, type: 'PLANS_FOR', valid_from: planned_at });
   putActions(record, reasoning, plan, outcome);
 }
@@ -170,6 +183,7 @@ function putActions(
   plan: PlanRecord,
   outcome: OutcomeRecord | null,
 ): void {
+  dropActions(record, reasoning, plan);
   let previous: number | null = null;
   for (const action of plan.actions.toSorted((a, b) => a.ordinal - b.ordinal)) {
     const { action_id, ordinal, kind, gate, title, risk, risk_score, dry_run, digest } = action;

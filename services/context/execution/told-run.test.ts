@@ -82,6 +82,49 @@ describe('what is told of a run', () => {
       expect(() => decode(OutcomeRecord, sampleOutcome(1, 9, [{ reason: text }]), 'it')).to.throw('/reason');
     }
   });
+
+  it('has the order of the newest plan alone, without what that dropped', async () => {
+    const plan = samplePlan();
+    const [first, second] = plan.actions;
+    const third = { ...second!, action_id: 'act_3_00000000', ordinal: 3 };
+    const steps = () =>
+      all(`SELECT e.type || ' ' || t.id AS step FROM edges e JOIN nodes t ON t.node = e.to_node
+           WHERE e.type IN ('PROPOSES', 'NEXT_ACTION') ORDER BY 1`).map(({ step }) =>
+        String(step).replace(`action:${plan.run_id}/`, ''),
+      );
+    await execution.recordPlan({ ...plan, actions: [first!, second!, third] });
+    await execution.recordPlan({
+      ...plan,
+      seq: plan.seq + 1,
+      actions: [
+        { ...first!, ordinal: 2 },
+        { ...third, ordinal: 1 },
+      ],
+    });
+    expect(steps()).to.deep.equal([
+      'NEXT_ACTION act_1_00000000',
+      'PROPOSES act_1_00000000',
+      'PROPOSES act_3_00000000',
+    ]);
+    expect(all("SELECT id FROM nodes WHERE label = 'Action'")).to.have.length(2);
+  });
+
+  it('has the issue as the newest plan read it, whichever run is told of last', async () => {
+    const old = samplePlan(1);
+    const issue = { ...old.issue, title: 'NEW title', state: 'closed', body: 'new words' };
+    const read = () => [
+      all("SELECT title, properties ->> '$.state' AS state FROM nodes WHERE kind = 'issue'"),
+      all("SELECT title, properties ->> '$.title' AS said FROM nodes WHERE kind = 'task'"),
+      all("SELECT text FROM bodies JOIN nodes USING (node) WHERE kind = 'issue'"),
+    ];
+    await execution.recordPlan(old);
+    await execution.recordPlan(samplePlan(2, { issue }));
+    const newest = read();
+    expect(JSON.stringify(newest)).to.contain('NEW title').and.contain('closed').and.contain('new words');
+    await execution.recordOutcome(sampleOutcome(1));
+    await execution.recordPlan({ ...old, seq: old.seq + 1 });
+    expect(read()).to.deep.equal(newest);
+  });
 });
 
 async function refusal(promise: Promise<unknown>): Promise<InvalidInput> {
