@@ -32,5 +32,4 @@ export const executionTables = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX action_cases_here ON action_cases (kind, repository, at);
   CREATE INDEX action_cases_anywhere ON action_cases (kind, at);
-  CREATE INDEX action_cases_newest ON action_cases (at, went_well);
 `;

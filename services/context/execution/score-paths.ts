@@ -4,17 +4,17 @@ import { areaOverlap, areasOf } from './areas.ts';
 
 /**
  * How well actions like these went. The score is the mean of a Beta distribution: `(priorCases · expected + Σ weight · went well)
- * / (priorCases + Σ weight)`, so that one case moves it a little and ten cases move it far. `expected` is the share of the newest
- * actions that went well, of every kind, itself moved towards 2/3 by as many cases.
+ * / (priorCases + Σ weight)`, so that one case moves it a little and ten cases move it far. `expected` is fixed: a prior that is
+ * learnt from the same decisions would count each of them twice.
  */
 const priorCases = 3;
-const hopeful = 2 / 3;
+const expected = 2 / 3;
 
 /** How much a case of another repository, role or place counts beside one of the same. */
 const weights = { otherRepository: 0.25, otherRole: 0.75, otherArea: 0.5 };
 
-/** How many of the newest are looked at: of the kind in this repository, of the kind in others, and of all for `expected`. */
-const newest = { here: 300, elsewhere: 100, all: 2_000 };
+/** How many of the newest of the kind are looked at, in this repository and in others. */
+const newest = { here: 300, elsewhere: 100 };
 const shownCases = 5;
 
 interface CaseRow {
@@ -30,13 +30,6 @@ interface CaseRow {
 }
 
 export function scorePaths(db: DatabaseSync, { repository, role, actions }: ScoreRequest): ActionScore[] {
-  const all = db
-    .prepare(
-      `SELECT coalesce(sum(went_well), 0) AS well, count(*) AS cases
-       FROM (SELECT went_well FROM action_cases ORDER BY at DESC LIMIT ?)`,
-    )
-    .get(newest.all) as { well: number; cases: number };
-  const expected = (priorCases * hopeful + all.well) / (priorCases + all.cases);
   const columns = 'run_id, action_id, repository, role, areas, outcome, went_well, at, reason';
   const here = db.prepare(
     `SELECT ${columns} FROM action_cases WHERE kind = ? AND repository = ? ORDER BY at DESC LIMIT ?`,
