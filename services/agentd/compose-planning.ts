@@ -8,7 +8,7 @@ import type { Context } from './planning/context.ts';
 import type { Forge } from './planning/forge.ts';
 import { createModelPlanner } from './planning/model-planner/model-planner.ts';
 import { createPatchPlanner } from './planning/patch-planner/patch-planner.ts';
-import { PlanIssue } from './planning/plan-issue.ts';
+import { PlanIssue, type PlanningPorts } from './planning/plan-issue.ts';
 import type { Planner, Role } from './planning/planner.ts';
 import type { Policy } from './planning/policy.ts';
 import { type AgentsConfig, roleNamed } from './planning/roles.ts';
@@ -23,6 +23,7 @@ export interface PlanningParts {
   readonly folders: Folders;
   /** null where none is configured. */
   readonly context: Context | null;
+  readonly tellEarlier: PlanningPorts['tellEarlier'];
   readonly store: RunStore;
   readonly policy: Policy;
   readonly agents: AgentsConfig;
@@ -57,6 +58,7 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     store,
     policy,
     context: parts.context,
+    tellEarlier: parts.tellEarlier,
     forge: parts.forgeNamed,
     mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
     scratch: (mirror, run, base_commit) =>

@@ -24,6 +24,7 @@ import { UndoRun } from './execution/undo-run.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
+import { tellEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import { Policy } from './planning/policy.ts';
@@ -123,6 +124,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
           folders,
           store,
           context,
+          tellEarlier: async (signal) => (delivery === null ? null : tellEarlier(delivery, signal)),
           policy,
           agents,
           validationConfig,

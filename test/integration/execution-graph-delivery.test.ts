@@ -136,6 +136,41 @@ describe('telling the context service of runs', function () {
     expect(graph()).to.include({ ReasoningRun: 1, Action: 7 });
   });
 
+  it('is told of decisions that waited before the next plan is scored', async () => {
+    await started();
+    const first = await planned();
+    const { url } = running[0] as RunningContext;
+    configure('http://127.0.0.1:9');
+    const rejected = await world.command([
+      'reject',
+      first.run_id,
+      '--gate',
+      'publish',
+      '--reason',
+      'too broad',
+    ]);
+    expect(rejected.code, rejected.stderr).to.equal(0);
+    const number = String(await world.newIssue(issueText));
+    const args = ['plan-issue', '--owner', 'demo', '--repo', 'hello', '--number'];
+    const alone = await world.command([...args, String(first.request.number)]);
+    expect(alone.stdout).to.contain('planned without it').and.not.contain('of context');
+    const { run_id } = (await world.agent.runs({ limit: 1 })).runs[0]!;
+    const shown = await world.command(['actions', run_id, '5']);
+    expect(shown.stdout).to.match(
+      /influence +rejection push_branch, open_pull_request, comment_issue by \S+ \S+: too broad\n/,
+    );
+
+    configure(url);
+    const next = await world.command([...args, number]);
+    expect(next.code, next.stderr).to.equal(0);
+    const run = await world.agent.run((await world.agent.runs({ limit: 1 })).runs[0]!.run_id);
+    const push = run.actions.find(({ definition }) => definition.kind === 'push_branch')!.definition;
+    expect(push.history).to.include({ score: 0.5, expected: 0.667 });
+    expect(push.history!.cases[0]).to.include({ outcome: 'rejected', reason: 'too broad' });
+    const sources = run.plan!.context!.map(({ source }) => source);
+    expect(sources).to.deep.equal([...new Set(sources)]);
+  });
+
   for (const place of ['plan.sealed', 'context.plan_told', 'context.told']) {
     it(`tells a run that was killed at ${place}, and nothing twice`, async () => {
       await started();

@@ -9,15 +9,38 @@ const itself = 'core';
 
 /** What happened to a run, one sentence for each event that people care about. Nothing of what outsiders wrote is in it. */
 export function episodesOf(run: Run, events: readonly RunEvent[]): Episode[] {
-  return events.flatMap((event): Episode[] => {
-    const said = sentence(run, event);
+  return byDecision(events).flatMap((together): Episode[] => {
+    const event = together[0]!;
+    const said = sentence(run, event, together);
     if (said === null) return [];
     const speaker = wireLine(said.by) || itself;
     return [{ seq: event.seq, at: event.at, speaker, text: wireText(said.text, 9_000) }];
   });
 }
 
-function sentence(run: Run, event: RunEvent): { readonly by: string; readonly text: string } | null {
+/** Events alone, but what one person decided at one moment for one reason together. */
+function byDecision(events: readonly RunEvent[]): RunEvent[][] {
+  const groups: RunEvent[][] = [];
+  for (const event of events) {
+    const last = groups.at(-1);
+    if (last !== undefined && decisionOf(event) !== null && decisionOf(event) === decisionOf(last[0]!))
+      last.push(event);
+    else groups.push([event]);
+  }
+  return groups;
+}
+
+function decisionOf(event: RunEvent): string | null {
+  if (event.type !== 'approval_recorded') return null;
+  const { approver, at, decision, reason } = event.data.approval;
+  return JSON.stringify([approver, at, decision, reason]);
+}
+
+function sentence(
+  run: Run,
+  event: RunEvent,
+  together: readonly RunEvent[],
+): { readonly by: string; readonly text: string } | null {
   const core = (text: string) => ({ by: itself, text });
   const action = (actionId: string): string => {
     const found = run.actions.find(({ definition }) => definition.action_id === actionId)?.definition;
@@ -36,10 +59,13 @@ function sentence(run: Run, event: RunEvent): { readonly by: string; readonly te
     case 'planning_failed':
       return core(`planning failed: ${event.data.message}`);
     case 'approval_recorded': {
-      const { action_id, approval } = event.data;
+      const { approval } = event.data;
+      const what = together.flatMap(({ type, data }) =>
+        type === 'approval_recorded' ? [action(data.action_id)] : [],
+      );
       const did = approval.decision === 'approve' ? 'approved' : 'rejected';
       const why = approval.reason === null ? '' : `: ${approval.reason}`;
-      return { by: approval.approver, text: `${did} ${action(action_id)}${why}` };
+      return { by: approval.approver, text: `${did} ${what.join(', ')}${why}` };
     }
     case 'execution_started': {
       const { by, kind, dry_run, selected } = event.data;

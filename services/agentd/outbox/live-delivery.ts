@@ -3,9 +3,10 @@ import { Interrupted, messageOf } from '#kit/errors.ts';
 import type { Watch } from '../agent.ts';
 import type { RunDelivery } from './run-delivery.ts';
 
-/** How often a run at work is told of, and how long a command waits for its last telling, in milliseconds. */
+/** How often a run at work is told of, how long a command waits for its last telling, and a planning for that of earlier runs, in ms. */
 const everyMs = 1_000;
 const lastMs = 3_000;
+const earlierMs = 5_000;
 
 /**
  * Does `work` on a run and tells core-context of it meanwhile and at the end. What cannot be told waits; it never delays the work,
@@ -41,6 +42,20 @@ export async function tellBriefly(delivery: RunDelivery, runId: string): Promise
   } catch (error) {
     if (error instanceof Interrupted)
       return `${delivery.contextName} did not answer within ${lastMs / 1000} s`;
+    return messageOf(error);
+  }
+}
+
+/** Tells what waits of all runs, within a short time. @returns why some of it waits still; null when none does */
+export async function tellEarlier(delivery: RunDelivery, signal: AbortSignal): Promise<string | null> {
+  try {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(earlierMs)]);
+    const { waiting, reason } = await delivery.deliverPending(within);
+    return waiting.length === 0 ? null : reason;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof Interrupted)
+      return `${delivery.contextName} was not told of every earlier run within ${earlierMs / 1000} s`;
     return messageOf(error);
   }
 }

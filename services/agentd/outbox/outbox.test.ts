@@ -91,6 +91,18 @@ describe('what is told of a run', () => {
     );
   });
 
+  it('is one episode for one decision about several actions', () => {
+    const { episodes } = outcomeOf(
+      ...plan,
+      ...actions.slice(0, 3).map((action) => decided(action, 'reject')),
+      ...actions.slice(0, 2).map((action) => decided(action)),
+    );
+    expect(episodes.filter(({ speaker }) => speaker === 'mira').map(({ text }) => text)).to.deep.equal([
+      'rejected 1 create_branch, 2 apply_patch, 3 commit: not this way',
+      'approved 1 create_branch, 2 apply_patch',
+    ]);
+  });
+
   it('is the pull request as it was seen last, else as it was opened or taken back', () => {
     expect(outcomeOf(...plan).pull_request).to.equal(null);
     expect(outcomeOf(...opened).pull_request).to.include({ number: 7, state: 'open', checks: 'none' });

@@ -16,6 +16,14 @@ export interface GatheredContext {
   readonly answered: boolean;
 }
 
+export interface GatheringPorts {
+  readonly store: RunStore;
+  /** null where none is configured. */
+  readonly context: Context | null;
+  /** Tells the context service what it does not know yet of earlier runs. @returns why some of it waits; null when none does */
+  readonly tellEarlier: (signal: AbortSignal) => Promise<string | null>;
+}
+
 const longestQuery = 4_000;
 const codeKinds = ['file', 'symbol', 'section', 'document', 'procedure'] as const;
 const historyKinds = ['run', 'issue'] as const;
@@ -24,8 +32,7 @@ const layers = ['semantic', 'episodic', 'procedural'] as const;
 
 /** What is known for this issue, this repository and this role. Without the service planning goes on and says so. */
 export async function gatherContext(
-  context: Context | null,
-  store: RunStore,
+  { context, store, tellEarlier }: GatheringPorts,
   run: Run,
   sources: Sources,
   watch: Watch,
@@ -36,12 +43,17 @@ export async function gatherContext(
   if (stale?.gone === true)
     return { passages: [], notices: [`context: ${stale.why}; planned without it`], answered: false };
 
+  const untold = await tellEarlier(watch.signal);
   const { found, problems } = await askAll(context, run, repository, sources, watch.signal);
   const issue = entityId.issue(repository, run.request.number);
   const fitting = found
     .filter(({ id }) => id !== issue)
     .filter(({ about }) => isOfRepository(about, entityId.repository(repository)));
-  const distinct = [...new Map(fitting.map((passage) => [passage.id, passage])).values()];
+  // A file whose one symbol has the same lines was found twice.
+  const distinct = onceBy(
+    onceBy(fitting, ({ id }) => id),
+    ({ source }) => source,
+  );
   const passages = await Promise.all(
     distinct.map(async (passage) => ({ ...passage, trusted: await isTrustedPassage(store, run, passage) })),
   );
@@ -49,7 +61,10 @@ export async function gatherContext(
   const without = found.length === 0 ? 'planned without it' : 'planned with what else it knew';
   return {
     passages,
-    notices: reasons.map((reason) => `context: ${reason}; ${without}`),
+    notices: [
+      ...reasons.map((reason) => `context: ${reason}; ${without}`),
+      ...(untold === null ? [] : [`context: ${untold}; prior outcomes may be incomplete`]),
+    ],
     answered: found.length > 0 || problems.length === 0,
   };
 }
@@ -61,7 +76,7 @@ async function refreshed(
   { mirror, base_commit }: Sources,
   watch: Watch,
 ): Promise<{ readonly why: string; readonly gone: boolean } | null> {
-  watch.progress({ step: 'context', state: 'info', message: `${context.name} reads ${name}` });
+  watch.progress({ step: 'context', state: 'info', message: `asking ${context.name} about ${name}` });
   try {
     await context.refresh({ name, path: mirror.dir, commit: base_commit }, watch.signal);
     return null;
@@ -101,6 +116,11 @@ async function askAll(
     found: asked.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])),
     problems: [...new Set(problems)],
   };
+}
+
+/** The first of those with the same key. */
+function onceBy<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+  return [...new Map(items.toReversed().map((item) => [keyOf(item), item])).values()].reverse();
 }
 
 function isOfRepository(about: readonly string[], repository: string): boolean {

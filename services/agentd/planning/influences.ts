@@ -28,6 +28,28 @@ export function commentInfluence(comment: Comment): Influence {
   };
 }
 
+/** People's decisions, each once with its reason; one may be about several actions. */
+export function rejectionInfluences(
+  rejections: readonly {
+    readonly at: string;
+    readonly by: string;
+    readonly action: string;
+    readonly reason: string;
+  }[],
+): Influence[] {
+  const decisions = Map.groupBy(rejections, ({ at, by, reason }) => JSON.stringify([at, by, reason]));
+  return [...decisions.values()].map((together) => {
+    const { at, by, reason } = together[0]!;
+    const kinds = together.map(({ action }) => action).join(', ');
+    return {
+      kind: 'rejection',
+      source: `${kinds} by ${by} ${at}: ${shortened(reason, 300)}`,
+      author: by,
+      trusted: true,
+    };
+  });
+}
+
 export function passageInfluence(passage: {
   readonly layer: string;
   readonly kind: string;
@@ -39,6 +61,10 @@ export function passageInfluence(passage: {
   const { layer, kind, path, id, title, trusted } = passage;
   if (path !== null) return { kind: 'file', source: path, author: null, trusted };
   const of = layer === 'graph' && kind === 'issue' ? 'issue' : 'memory';
-  const name = title.length > 80 ? `${title.slice(0, 79).toWellFormed()}…` : title;
+  const name = shortened(title, 80);
   return { kind: of, source: name === '' ? id : `${id} (${name})`, author: null, trusted };
+}
+
+function shortened(text: string, characters: number): string {
+  return text.length > characters ? `${text.slice(0, characters - 1).toWellFormed()}…` : text;
 }

@@ -4,18 +4,17 @@ import type { Influence, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { treeReader } from '../git/tree.ts';
-import type { NewEvent } from '../runs/event.ts';
+import type { ContextUse, NewEvent } from '../runs/event.ts';
 import { executorLease } from '../runs/lease-name.ts';
 import type { Run } from '../runs/run.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { actionHistory, noHistory } from './action-history.ts';
-import type { Context } from './context.ts';
 import { contextRepository } from './context-ids.ts';
 import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
 import { earlierRejections } from './earlier-rejections.ts';
 import type { Repository } from './forge.ts';
-import { type GatheredContext, gatherContext } from './gather-context.ts';
-import { issueInfluence, passageInfluence } from './influences.ts';
+import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
+import { issueInfluence, passageInfluence, rejectionInfluences } from './influences.ts';
 import type { Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
 import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
@@ -23,8 +22,7 @@ import type { TreeReader } from './scratch-copy.ts';
 import { storedConversation } from './stored-conversation.ts';
 
 /** What planning is made of. None of it can write to a repository or a forge. */
-export interface PlanningPorts extends SourcePorts, DraftPorts {
-  readonly context: Context | null;
+export interface PlanningPorts extends SourcePorts, DraftPorts, GatheringPorts {
   readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<GitScratchCopy>;
   /** Scratch copies are made again from what is recorded; none outlives its planning. */
   readonly discardScratch: (runId: string) => Promise<void>;
@@ -108,7 +106,7 @@ export class PlanIssue {
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
     const validation = await this.#ports.findValidation(treeReader(mirror.dir, base_commit), repository);
     const sandbox = await this.#ports.sandbox();
-    const knowledge = await gatherContext(context, store, run, sources, watch);
+    const knowledge = await gatherContext(this.#ports, run, sources, watch);
     const rejections = await earlierRejections(store, run);
     const planner = this.#ports.planner(run.request.planner, role);
     say(watch, `${planner.name} planner is at work`);
@@ -178,7 +176,7 @@ export class PlanIssue {
     planner: Planner,
     result: PlanningResult,
     draft: Draft,
-    { passages }: GatheredContext,
+    { passages, answered }: GatheredContext,
     validation: ValidationPlan | null,
   ): Promise<Run> {
     const { store } = this.#ports;
@@ -205,13 +203,7 @@ export class PlanIssue {
               patch,
               files_of_context: influences.filter(({ kind }) => kind === 'file').length,
               memories,
-              context: passages.map(({ layer, source, title, why, score }) => ({
-                layer,
-                source,
-                title,
-                why,
-                score,
-              })),
+              context: answered ? passages.map(contextUse) : undefined,
               notices: [...notices],
               validation,
               checks: [...checks],
@@ -244,16 +236,13 @@ function influencesOf(
     issueInfluence(repository, issue),
     ...proposal.influences,
     ...passages.map(passageInfluence),
-    ...rejections.map(
-      ({ by, action, at }): Influence => ({
-        kind: 'rejection',
-        source: `${action} rejected ${at}`,
-        author: by,
-        trusted: true,
-      }),
-    ),
+    ...rejectionInfluences(rejections),
   ];
   return [...new Map(list.map((influence) => [`${influence.kind} ${influence.source}`, influence])).values()];
+}
+
+function contextUse({ layer, source, title, why, score }: GatheredContext['passages'][number]): ContextUse {
+  return { layer, source, title, why, score };
 }
 
 function say(watch: Watch, message: string): void {

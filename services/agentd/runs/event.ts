@@ -68,6 +68,7 @@ export const PlanFacts = t.strict({
   patch: nullable(Sha256),
   files_of_context: t.number,
   memories: t.number,
+  /** Empty where the context service knew nothing; left out where none answered. */
   context: optional(t.array(ContextUse)),
   /** Things to know before approving: no validation found, context absent, … */
   notices: t.array(t.string),

@@ -7,7 +7,7 @@ import type { CommandContext } from '../command-context.ts';
 import { failedStep } from '../failed-validation.ts';
 import { writeJson } from '../json-output.ts';
 import { actionNamed } from '../selection.ts';
-import { actionDetail, actionsView } from '../views/actions-view.ts';
+import { actionDetails, actionsView } from '../views/actions-view.ts';
 import { diffView } from '../views/diff-view.ts';
 import { recoveryView, settingsView, verificationView } from '../views/reports.ts';
 import { runView } from '../views/run-view.ts';
@@ -51,7 +51,7 @@ export async function actions(
   else if (names.length === 0) terminal.out(actionsView(run, terminal, suggestions));
   else {
     const failed = await failedStep(context, run);
-    terminal.out(chosen.map((action) => actionDetail(action, terminal, failed)).join('\n'));
+    terminal.out(actionDetails(chosen, terminal, failed));
   }
   return exitCodes.done;
 }

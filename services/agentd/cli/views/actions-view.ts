@@ -1,3 +1,4 @@
+import type { Influence } from '../../action.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
@@ -55,11 +56,26 @@ export function digestLines(run: Run, actions: readonly ActionState[], terminal:
   return [head!, ...underGates(selected, body, terminal)];
 }
 
-/** One action in full: what exactly would happen, why, and what led to it. */
+/** Actions in full; what led to each of them is told once, at the end. */
+export function actionDetails(
+  actions: readonly ActionState[],
+  terminal: Terminal,
+  failed: FailedStep | null = null,
+): string {
+  const shared = actions.length < 2 ? new Set<string>() : sharedInfluences(actions);
+  const details = actions.map((action) => actionDetail(action, terminal, failed, shared));
+  if (shared.size === 0) return details.join('\n');
+  const rows = [...shared].map((text): [string, string] => ['influence', text]);
+  const title = terminal.paint.bold(`all ${actions.length} actions`);
+  return [...details, `${[title, ...labelled(rows, terminal)].join('\n')}\n`].join('\n');
+}
+
+/** One action in full: what exactly would happen, why, and what led to it but is not told elsewhere. */
 export function actionDetail(
   action: ActionState,
   terminal: Terminal,
   failed: FailedStep | null = null,
+  toldElsewhere: ReadonlySet<string> = new Set(),
 ): string {
   const { definition, decision, outcome } = action;
   const { paint } = terminal;
@@ -78,30 +94,37 @@ export function actionDetail(
     ...(definition.depends_on.length === 0
       ? []
       : [['depends on', definition.depends_on.join(', ')] as [string, string]]),
-    ...definition.influences.map(({ kind, source, author, trusted }): [string, string] => [
-      'influence',
-      `${kind} ${source}${author === null ? '' : ` by ${author}`}${trusted ? '' : ' (untrusted)'}`,
-    ]),
+    ...definition.influences
+      .map(influenceText)
+      .filter((text) => !toldElsewhere.has(text))
+      .map((text): [string, string] => ['influence', text]),
     ...parameterRows(definition.params),
   ];
-  const cells = rows.map(([label, text]): Cell[] => [
-    { text: label, paint: paint.dim },
-    { text: visibleLine(text) },
-  ]);
-  lines.push(
-    ...table(cells, {
-      indent: 2,
-      gap: 2,
-      width: Number.POSITIVE_INFINITY,
-      ellipsis: terminal.symbols.ellipsis,
-    }),
-  );
+  lines.push(...labelled(rows, terminal));
   for (const [name, text] of longTexts(definition.params)) {
     lines.push(`  ${paint.dim(name)}`, ...quoted(text, terminal));
   }
   if (failed !== null && definition.kind === 'run_validation')
     lines.push('', ...failedStepLines(failed, terminal));
   return `${lines.join('\n')}\n`;
+}
+
+function labelled(rows: readonly [string, string][], { paint, symbols }: Terminal): string[] {
+  const cells = rows.map(([label, text]): Cell[] => [
+    { text: label, paint: paint.dim },
+    { text: visibleLine(text) },
+  ]);
+  return table(cells, { indent: 2, gap: 2, width: Number.POSITIVE_INFINITY, ellipsis: symbols.ellipsis });
+}
+
+function sharedInfluences(actions: readonly ActionState[]): Set<string> {
+  const sets = actions.map(({ definition }) => new Set(definition.influences.map(influenceText)));
+  return new Set([...sets[0]!].filter((text) => sets.every((set) => set.has(text))));
+}
+
+function influenceText({ kind, source, author, trusted }: Influence): string {
+  const by = author === null || source.includes(` by ${author}`) ? '' : ` by ${author}`;
+  return `${kind} ${source}${by}${trusted ? '' : ' (untrusted)'}`;
 }
 
 function approvalText({ approval, decision }: ActionState, now: Date): string {

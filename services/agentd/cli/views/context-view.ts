@@ -8,7 +8,8 @@ const mostLines = 5;
 
 /** Which context the plan was made with, and what each piece was found by. */
 export function contextLines(run: Run, terminal: Terminal, verbose: boolean): string[] {
-  const used = run.plan?.context ?? [];
+  const all = run.plan?.context ?? [];
+  const used = all.filter(({ source }, index) => all.findIndex((one) => one.source === source) === index);
   if (used.length === 0) return [];
   const { paint, symbols } = terminal;
   const shown = verbose ? used : used.slice(0, mostLines);

@@ -1,4 +1,5 @@
 import type { Gate } from '../../action.ts';
+import type { PlanFacts } from '../../runs/event.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { apart, type Cell, table } from '../layout.ts';
 import { until } from '../moments.ts';
@@ -46,7 +47,7 @@ export function headLines(run: Run, terminal: Terminal): string[] {
     `planner ${visibleLine(planner)}`,
     ...(usage === null ? [] : [visibleLine(usage.model)]),
     ...(run.request.dry_run ? ['rehearsal'] : []),
-    ...(plan === null ? [] : contextText(plan.memories, plan.files_of_context)),
+    ...(plan === null ? [] : contextText(plan)),
   ];
   return [painted.trimEnd(), facts.join(` ${symbols.dot} `)];
 }
@@ -143,10 +144,12 @@ function onlyComment(run: Run): string | null {
   return first.definition.kind === 'comment_issue' ? first.definition.params.body : null;
 }
 
-function contextText(memories: number, files: number): string[] {
+/** Nothing found differs from nobody asked. */
+function contextText({ memories, files_of_context: files, context }: PlanFacts): string[] {
+  const asked = context !== undefined;
   const parts = [
-    ...(memories > 0 ? [`${memories} ${memories === 1 ? 'memory' : 'memories'}`] : []),
-    ...(files > 0 ? [`${files} ${files === 1 ? 'file' : 'files'} of context`] : []),
+    ...(memories > 0 || asked ? [`${memories} ${memories === 1 ? 'memory' : 'memories'}`] : []),
+    ...(files > 0 || asked ? [`${files} ${files === 1 ? 'file' : 'files'} of context`] : []),
   ];
   return parts.length === 0 ? [] : [parts.join(', ')];
 }

@@ -1,9 +1,10 @@
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
+import { rejectionInfluences } from '../../planning/influences.ts';
 import { createTerminal, type Terminal } from '../terminal.ts';
 import { validationText } from './action-text.ts';
-import { actionDetail, actionsView } from './actions-view.ts';
+import { actionDetail, actionDetails, actionsView } from './actions-view.ts';
 import { diffView, paintPatch } from './diff-view.ts';
 import { planView } from './plan-view.ts';
 import { undoPlanView, verificationView } from './reports.ts';
@@ -65,9 +66,40 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
   it('says when a plan was made without the context service', () => {
     const run = sampleRun();
     const notices = ['context: core-context at http://127.0.0.1:8090 is not there; planned without it'];
-    const noted = { ...run, plan: { ...run.plan!, notices } };
+    const noted = { ...run, plan: { ...run.plan!, context: undefined, notices } };
     expect(runView(noted, terminal(), suggestions)).to.contain(`note  ${notices[0]}`);
     expect(planView(noted, terminal(), suggestions, 7)).to.contain(`note  ${notices[0]}`);
+    const nothing = { memories: 0, files_of_context: 0 };
+    const without = { ...run, plan: { ...noted.plan, ...nothing } };
+    expect(planView(without, terminal(), suggestions, 7)).to.not.contain('of context');
+    const found = { ...run, plan: { ...run.plan!, ...nothing, context: [] } };
+    expect(planView(found, terminal(), suggestions, 7)).to.contain('0 memories, 0 files of context\n');
+  });
+
+  it('tells what led to several actions once, and the reason of a rejection with it', () => {
+    const issue = { kind: 'issue' as const, source: 'demo/hello#1', author: 'mira', trusted: true };
+    const rejections = ['push_branch', 'comment_issue'].map((action) => ({
+      action,
+      at: '2026-01-02T03:04:05.000Z',
+      by: 'root',
+      reason: 'too broad',
+    }));
+    const actions = sampleRun()
+      .actions.slice(0, 2)
+      .map((action, index) => {
+        const own = { kind: 'file' as const, source: `only-${index}.js`, author: null, trusted: true };
+        const influences = [issue, ...rejectionInfluences(rejections), own];
+        return { ...action, definition: { ...action.definition, influences } };
+      });
+    const shown = actionDetails(actions, terminal());
+    expect(shown.match(/issue demo\/hello#1 by mira/g)).to.have.length(1);
+    expect(shown).to.match(
+      /influence +file only-0\.js[\s\S]*influence +file only-1\.js[\s\S]*all 2 actions\n/,
+    );
+    expect(shown).to.match(
+      /influence +rejection push_branch, comment_issue by root 2026-01-02T03:04:05\.000Z: too broad\n/,
+    );
+    expect(actionDetails(actions.slice(0, 1), terminal())).to.equal(actionDetail(actions[0]!, terminal()));
   });
 
   it('tells which context was used and why, and leaves a long list to --verbose', () => {
@@ -79,7 +111,8 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
       why: 'words greet, name',
       score: 0.5,
     }));
-    const told = { ...run, plan: { ...run.plan!, context } };
+    const symbol = { ...context[1]!, title: 'src/1.js' };
+    const told = { ...run, plan: { ...run.plan!, context: [...context, symbol] } };
     expect(runView(told, terminal(), suggestions)).to.not.contain('passages');
     const brief = runView(told, terminal(), suggestions, { context: true });
     expect(brief).to.match(
