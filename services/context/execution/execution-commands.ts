@@ -2,6 +2,7 @@ import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution
 import type { GraphRecord } from '../record/graph-record.ts';
 import { areasOf } from './areas.ts';
 import { endedActions, wentWell } from './case-outcome.ts';
+import { forgottenIn, noteForgotten, withoutWords } from './forgotten-words.ts';
 import { putRunGraph } from './run-graph.ts';
 
 interface StoredExecution {
@@ -39,10 +40,33 @@ function recordPlan(record: GraphRecord, plan: PlanRecord): Recorded {
 /** Kept also before its plan is known; then the plan's arrival writes both. */
 function recordOutcome(record: GraphRecord, given: OutcomeRecord): Recorded {
   const { episodes: _, ...rest } = given;
-  const outcome: OutcomeRecord = { ...rest, episodes: [] };
-  const { run_id } = outcome;
-  const { plan, outcome_seq } = storedExecution(record, run_id);
+  const { outcome } = withoutWords({ ...rest, episodes: [] }, forgottenIn(record, rest.run_id));
+  const { plan, outcome_seq } = storedExecution(record, outcome.run_id);
   if (outcome_seq >= outcome.seq) return { recorded: false, plan };
+  putOutcome(record, plan, outcome);
+  return { recorded: true, plan };
+}
+
+/**
+ * Leaves out of the runs what a memory that is forgotten said in their words, for good.
+ * @param keys of the memory; those of a run's memories begin with its id
+ */
+export function forgetRunWords(record: GraphRecord, keys: readonly string[], content: string): void {
+  for (const key of keys) {
+    const run_id = key.split('/', 1)[0]!;
+    const { plan, outcome } = storedExecution(record, run_id);
+    if (outcome === null) continue;
+    noteRunMemories(record, { run_id, keys: [key] });
+    const said = (text: string) => content === text || content.includes(`: ${text}`);
+    const rest = withoutWords(outcome, said);
+    if (rest.left_out.length === 0) continue;
+    noteForgotten(record, run_id, rest.left_out);
+    putOutcome(record, plan, rest.outcome);
+  }
+}
+
+function putOutcome(record: GraphRecord, plan: PlanRecord | null, outcome: OutcomeRecord): void {
+  const { run_id } = outcome;
   record
     .prepare(
       `INSERT INTO executions (run_id, outcome, outcome_seq) VALUES (?, ?, ?)
@@ -53,7 +77,6 @@ function recordOutcome(record: GraphRecord, given: OutcomeRecord): Recorded {
     putRunGraph(record, plan, outcome);
     putCases(record, plan, outcome);
   }
-  return { recorded: true, plan };
 }
 
 function noteRunMemories(

@@ -14,13 +14,14 @@ import { Execution } from './execution.ts';
 describe('what is told of a run', () => {
   let close: () => Promise<void>;
   let execution: Execution;
+  let memory: Memory;
   let look: DatabaseSync;
 
   beforeEach(() => {
     const record = openRecord(temporaryFolder());
     const writer = new Writer(record.path);
     const readers = new Readers(record.path, 1);
-    const memory = new Memory({ writer, readers, path: record.path });
+    memory = new Memory({ writer, readers, path: record.path });
     execution = new Execution({ writer, readers, memory });
     look = new DatabaseSync(record.path, { readOnly: true });
     close = async () => {
@@ -124,6 +125,31 @@ describe('what is told of a run', () => {
     await execution.recordOutcome(sampleOutcome(1));
     await execution.recordPlan({ ...old, seq: old.seq + 1 });
     expect(read()).to.deep.equal(newest);
+  });
+
+  it('forgets with a memory what the run itself has of its words, and is told them in vain', async () => {
+    const reason = 'my phone number is in it';
+    const outcome = sampleOutcome(1, 9, [{}, rejected(reason)], {
+      summary: `Two proposed. mira rejected apply_patch: ${reason}. Over.`,
+    });
+    await execution.recordPlan(samplePlan());
+    await execution.recordOutcome(outcome);
+    const tables = ['nodes', 'bodies', 'executions', 'action_cases'];
+    const said = () =>
+      tables.filter((table) => {
+        const rows = all(`SELECT * FROM ${table}`).filter(({ label }) => label !== 'Memory');
+        return JSON.stringify(rows).includes(reason);
+      });
+    expect(said()).to.deep.equal(tables);
+    const reply = await memory.forget({ id: undefined, source: 'mira', reason: null }, 'mira');
+    expect(reply).to.include({ forgotten: 1 });
+    expect(said()).to.deep.equal([]);
+    await execution.recordOutcome(outcome);
+    await execution.recordOutcome({ ...outcome, seq: 12 });
+    await execution.recordPlan({ ...samplePlan(), seq: 13 });
+    expect(said()).to.deep.equal([]);
+    const [action] = all("SELECT properties FROM nodes WHERE id LIKE 'action:%/act_2_%'");
+    expect(JSON.parse(String(action!.properties))).to.include({ approval: 'rejected', reason: null });
   });
 });
 

@@ -1,4 +1,5 @@
 import { NotFound } from '#kit/errors.ts';
+import { forgetRunWords } from '../execution/execution-commands.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { closeGap } from './fact-timeline.ts';
 import { aboutOf, type MemoryRow, memoryById, memoryRow } from './memory-row.ts';
@@ -81,9 +82,17 @@ function forgetOne(
   at: string,
 ): void {
   const about = aboutOf(record.db, row.memory);
+  const keys = record
+    .prepare('SELECT key FROM memory_sightings WHERE memory = ? AND key IS NOT NULL')
+    .all(row.memory) as { key: string }[];
   forgetBands(record, row.memory, { ...row, about, steps: JSON.parse(row.steps) as string[] });
   removeMemory(record, row);
   closeGap(record, row, about);
+  forgetRunWords(
+    record,
+    keys.map(({ key }) => key),
+    row.content,
+  );
   record
     .prepare(
       `INSERT OR REPLACE INTO forgotten_memories (id, layer, recorded_at, forgotten_at, forgotten_by, asked_for, reason)
