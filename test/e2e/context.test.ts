@@ -193,6 +193,19 @@ describe('core-context over HTTP', () => {
     expect(id, stdout).to.be.a('string');
     const { stdout: said } = await run('remember', 'Strangers', 'are', 'fine', '--about', id!.trim());
     expect(said).to.match(/^remembered as memory:/);
+
+    const memory = said.replace('remembered as ', '').trim();
+    await run('forget', memory, '--yes');
+    expect((await run('forget', memory, '--yes')).stdout).to.equal(`${memory} was forgotten before.`);
+    const file = join(temporaryFolder(), 'memory.jsonl');
+    await run('export', file);
+    const second = await execa(program, ['export', file, '--home', home], { reject: false });
+    expect([second.exitCode !== 0, second.stderr]).to.satisfy(
+      ([failed, text]: [boolean, string]) =>
+        failed && text.includes('file_exists') && text.includes('--force'),
+      second.stderr,
+    );
+    await run('export', file, '--force');
   });
 
   it('calls a path as planning does where a remote tells', async () => {

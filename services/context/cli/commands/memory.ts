@@ -11,7 +11,7 @@ import {
   RecordReply,
 } from '#kit/contracts/context/memory.ts';
 import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
-import { exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
+import { codeOf, exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import { withService } from '../client.ts';
 import { collect, wholeNumber } from '../option-values.ts';
 import { counted, type Paint, short, tell } from '../output.ts';
@@ -102,15 +102,17 @@ export function define(program: Command, run: RunCommand): void {
     .command('export')
     .description('all that is remembered, as JSON Lines')
     .argument('[file]', 'where to write it; left out, standard output')
-    .action((file: string | undefined) =>
+    .option('--force', 'replace the file where there is one')
+    .action((file: string | undefined, { force }: { force?: boolean }) =>
       run((context) =>
         withService(context, async (client) => {
           const pieces = Readable.from(await client.getPieces('/v1/memory/export'));
           if (file === undefined) await pipeline(pieces, process.stdout, { end: false });
           else
-            await pipeline(pieces, createWriteStream(file, { mode: 0o600, flags: 'wx' })).catch(
-              notWritten(file),
-            );
+            await pipeline(
+              pieces,
+              createWriteStream(file, { mode: 0o600, flags: force === true ? 'w' : 'wx' }),
+            ).catch(notWritten(file));
           return exitCodes.done;
         }),
       ),
@@ -176,10 +178,19 @@ async function forget(
   return withService(context, async (client) => {
     const body = { ...(id === undefined ? { source } : { id }), ...(reason === undefined ? {} : { reason }) };
     const reply = await client.post('/v1/memory/forget', body, ForgetReply);
-    tell(context, reply, () => [
-      `${counted(reply.forgotten, 'memory', 'memories')} gone for good${reply.wiped ? '' : '; the bytes go when nobody reads, at the next start at the latest'}`,
-      ...(reply.kept === 0 ? [] : [`${reply.kept} stay: others said the same`]),
-    ]);
+    const before = reply.forgotten + reply.kept === 0;
+    tell(context, reply, () =>
+      before
+        ? [
+            id === undefined
+              ? `Nothing is remembered of the source ${short(source!, 100)}.`
+              : `${short(id, 100)} was forgotten before.`,
+          ]
+        : [
+            `${counted(reply.forgotten, 'memory', 'memories')} gone for good${reply.wiped ? '' : '; the bytes go when nobody reads, at the next start at the latest'}`,
+            ...(reply.kept === 0 ? [] : [`${reply.kept} stay: others said the same`]),
+          ],
+    );
     return exitCodes.done;
   });
 }
@@ -246,6 +257,11 @@ function opened(content: ReturnType<typeof createReadStream>, file: string): Pro
 
 function notWritten(file: string): (cause: unknown) => never {
   return (cause) => {
+    if (codeOf(cause) === 'EEXIST')
+      throw new InvalidInput('file_exists', `${file} exists`, {
+        cause,
+        hint: 'Name another file, or replace it with --force.',
+      });
     throw new Failed('not_writable', `${file} cannot be written: ${messageOf(cause)}`, { cause });
   };
 }

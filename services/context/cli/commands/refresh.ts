@@ -128,8 +128,8 @@ function repositoryLines({ repositories }: RepositoriesReply, paint: Paint, prog
   if (repositories.length === 0) return [`None was read yet: ${program} refresh PATH`];
   const width = Math.max(...repositories.map(({ repository }) => repository.length));
   const lines = repositories.map(({ repository, commit, files, at, complete, path }) => {
-    const when = at === null ? 'never to the end' : at.slice(0, 16).replace('T', ' ');
-    const cut = complete ? '' : `  ${paint.yellow('not to the end')}`;
+    const when = at === null ? 'not read to the end yet' : at.slice(0, 16).replace('T', ' ');
+    const cut = complete || at === null ? '' : `  ${paint.yellow('not to the end')}`;
     return `${repository.padEnd(width)}  ${commit?.slice(0, 7) ?? '-      '}  ${counted(files, 'file')}  ${when}${cut}  ${paint.dim(short(path, 200))}`;
   });
   return [
