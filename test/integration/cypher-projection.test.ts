@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { GrafeoEngine } from '../../services/context/adapters/grafeo/grafeo-engine.ts';
+import { GrafeoProjection } from '../../services/context/adapters/grafeo/grafeo-projection.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
-import { at, makeScene, openSceneGraph, type Scene } from '../contract/cypher-scene.ts';
+import { at, makeScene, openSceneGraph, type Scene, silent } from '../contract/cypher-scene.ts';
 
 const count = { query: 'MATCH (n:CoreEntity) RETURN count(n) AS c' };
 
@@ -82,6 +84,25 @@ describe("the embedded engine's projection", () => {
     expect(files()[0]).not.to.equal(before);
     expect(statSync(folder()).mode & 0o077).to.equal(0);
     expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('warns once, and says in its health, that it has no sandbox', async () => {
+    const warnings: string[] = [];
+    const held = new GrafeoProjection({
+      readers: scene.readers,
+      folder: join(scene.folder, 'plain'),
+      memoryMb: 400,
+      logger: { ...silent, warn: (message: string) => void warnings.push(message) },
+      sandbox: () => null,
+    });
+    await held.current();
+    await held.reset();
+    await held.current();
+    const limits = { seconds: 5, memory_mb: 400 };
+    const { detail } = await new GrafeoEngine({ projection: held, readers: scene.readers, limits }).health();
+    held.close();
+    expect(detail).to.include('without a sandbox: bwrap is not installed');
+    expect(warnings).to.deep.equal(['Cypher runs without a sandbox of its own: bwrap is not installed']);
   });
 
   it('answers many at once', async () => {

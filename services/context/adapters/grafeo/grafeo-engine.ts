@@ -68,7 +68,9 @@ export class GrafeoEngine implements CypherEngine {
       this.#projection.process === null
         ? 'not started'
         : `${Math.round(this.#projection.process.memory() ?? 0)} MB`;
-    return { status: 'ok', detail: `grafeo, ${started}, ${behind}`, lag: { changes, seconds: 0 } };
+    const why = this.#projection.unsandboxed;
+    const without = why === null ? '' : `, without a sandbox: ${why}`;
+    return { status: 'ok', detail: `grafeo, ${started}, ${behind}${without}`, lag: { changes, seconds: 0 } };
   }
 
   async #answered(input: Calls['run']['input']): Promise<Calls['run']['output']> {

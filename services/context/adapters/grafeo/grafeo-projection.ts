@@ -14,6 +14,8 @@ export interface ProjectionOptions {
   readonly folder: string;
   readonly memoryMb: number;
   readonly logger: Logger;
+  /** How the process is started in a sandbox; null where it cannot be. */
+  readonly sandbox?: typeof isolatedCommand;
 }
 
 /** The projection's process, started when it is needed and brought up to the record before it is asked. */
@@ -22,6 +24,7 @@ export class GrafeoProjection {
   #process: EngineProcess | null = null;
   #position: Position | null = null;
   #isolated = true;
+  #unsandboxed: string | null = null;
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(options: ProjectionOptions) {
@@ -32,9 +35,9 @@ export class GrafeoProjection {
     return this.#position;
   }
 
-  /** Whether callers' text runs without network and files; null before the first start. */
-  get isolated(): boolean {
-    return this.#isolated;
+  /** Why callers' text runs with network and files at hand; null where it does not. */
+  get unsandboxed(): string | null {
+    return this.#unsandboxed;
   }
 
   get process(): EngineProcess | null {
@@ -82,24 +85,30 @@ export class GrafeoProjection {
 
   async #started(): Promise<EngineProcess> {
     if (this.process !== null) return this.process;
-    const { folder } = this.#options;
-    const isolated = this.#isolated ? isolatedCommand(folder) : null;
+    const { folder, sandbox = isolatedCommand } = this.#options;
+    const isolated = this.#isolated ? sandbox(folder) : null;
+    if (isolated === null && this.#unsandboxed === null) this.#warn('bwrap is not installed');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const engine = new EngineProcess(isolated ?? plainCommand(folder));
     try {
       this.#position = (await engine.call('open', null)).position;
       this.#process = engine;
-      this.#isolated = isolated !== null;
       return engine;
     } catch (error) {
       engine.kill('crash');
       if (isolated === null || !/bwrap/.test((error as Error).message)) throw error;
-      this.#options.logger.warn('Cypher runs without a sandbox of its own: bwrap does not work here', {
-        error,
-      });
+      this.#warn('bwrap does not work here', error);
       this.#isolated = false;
       return this.#started();
     }
+  }
+
+  #warn(why: string, error?: unknown): void {
+    this.#unsandboxed = why;
+    this.#options.logger.warn(
+      `Cypher runs without a sandbox of its own: ${why}`,
+      error === undefined ? {} : { error },
+    );
   }
 
   async #fed(engine: EngineProcess): Promise<EngineProcess> {

@@ -50,7 +50,7 @@ export function isolatedCommand(folder: string): CommandLine | null {
 }
 
 function findProgram(name: string): string | null {
-  for (const folder of (environment.PATH ?? '').split(delimiter)) {
+  for (const folder of [...(environment.PATH ?? '').split(delimiter), '/usr/bin', '/bin']) {
     try {
       accessSync(join(folder, name), constants.X_OK);
       return join(folder, name);
