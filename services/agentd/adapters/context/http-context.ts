@@ -1,10 +1,12 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import type * as t from 'io-ts';
 import { RecordedReply, ScoreReply } from '#kit/contracts/context/execution.ts';
 import { LookupReply } from '#kit/contracts/context/memory.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
 import { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from '#kit/errors.ts';
-import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import type { HttpClient } from '#kit/http/client.ts';
 import type { ContextWriter } from '../../outbox/context-writer.ts';
 import type { Context } from '../../planning/context.ts';
 import { passageOfMemory, passageOfResult } from './passages.ts';
@@ -19,21 +21,28 @@ export interface HttpContextOptions {
   readonly refreshMs?: number;
 }
 
+interface Clients {
+  readonly quick: HttpClient;
+  readonly patient: HttpClient;
+}
+
 /** core-context over HTTP, as spec.md and `GET /v1/openapi.json` name its endpoints. */
 export function httpContext(options: HttpContextOptions): Context & ContextWriter {
   const { baseUrl, timeoutMs = 5_000, refreshMs = 10_000 } = options;
   const name = `core-context at ${new URL(baseUrl).origin}`;
-  let clients: { quick: HttpClient; patient: HttpClient } | null = null;
+  let clients: Clients | null = null;
 
-  function opened(): { quick: HttpClient; patient: HttpClient } {
-    if (clients === null) {
-      const token = options.token();
-      const common = { baseUrl, ...(token === null ? {} : { token }) };
-      clients = {
-        quick: createHttpClient({ ...common, timeoutMs }),
-        patient: createHttpClient({ ...common, timeoutMs: refreshMs }),
-      };
-    }
+  /** Loading a client takes longer than many a command: first it is seen whether anybody listens. */
+  async function opened(signal: AbortSignal): Promise<Clients> {
+    if (clients !== null) return clients;
+    await reach(new URL(baseUrl), AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    const { createHttpClient } = await import('#kit/http/client.ts');
+    const token = options.token();
+    const common = { baseUrl, ...(token === null ? {} : { token }) };
+    clients ??= {
+      quick: createHttpClient({ ...common, timeoutMs }),
+      patient: createHttpClient({ ...common, timeoutMs: refreshMs }),
+    };
     return clients;
   }
 
@@ -44,7 +53,7 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
     signal: AbortSignal,
   ): Promise<A> {
     try {
-      return await opened().quick.post(path, body, codec, { signal });
+      return await (await opened(signal)).quick.post(path, body, codec, { signal });
     } catch (error) {
       throw unavailable(name, error, timeoutMs);
     }
@@ -57,7 +66,7 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
     signal: AbortSignal,
   ): Promise<A> {
     try {
-      return await opened().quick.post(path, body, codec, { signal });
+      return await (await opened(signal)).quick.post(path, body, codec, { signal });
     } catch (error) {
       throw isRefusal(error) ? error : unavailable(name, error, timeoutMs);
     }
@@ -67,8 +76,8 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
     name,
     async refresh(repository, signal) {
       const body = { repositories: [repository] };
-      const { repositories, error } = await opened()
-        .patient.post('/v1/admin/refresh', body, RefreshStatus, { signal })
+      const { repositories, error } = await opened(signal)
+        .then(({ patient }) => patient.post('/v1/admin/refresh', body, RefreshStatus, { signal }))
         .catch((error: unknown) => {
           throw unavailable(name, error, refreshMs);
         });
@@ -119,4 +128,19 @@ function unavailable(name: string, error: unknown, timeoutMs: number): unknown {
           ? 'answered what cannot be understood'
           : `cannot help: ${messageOf(error)}`;
   return new Unavailable('context_unavailable', `${name} ${why}`, { cause: error });
+}
+
+/** @throws Unavailable (`http_unavailable`) when nobody listens there, Interrupted, TimedOut */
+async function reach({ hostname, port, protocol }: URL, signal: AbortSignal): Promise<void> {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const socket = connect({ host, port: Number(port) || (protocol === 'https:' ? 443 : 80) });
+  try {
+    await once(socket, 'connect', { signal });
+  } catch (cause) {
+    if (!signal.aborted) throw new Unavailable('http_unavailable', messageOf(cause), { cause });
+    if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason;
+    throw new TimedOut('http_timeout', 'nobody took the connection in time', { cause });
+  } finally {
+    socket.destroy();
+  }
 }
