@@ -1,6 +1,6 @@
 import { lstat, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makePrivateFolder } from '#kit/durable-file.ts';
+import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import { isRunning, type LeaseHolder, thisProcess } from '#kit/sqlite-lease-holder.ts';
 import { removeTree } from './remove-tree.ts';
 
@@ -9,7 +9,7 @@ const day = 24 * 60 * 60 * 1000;
 
 /** A new folder below `parent` that says which process works in it. */
 export async function makeWorkFolder(parent: string, prefix: string): Promise<string> {
-  makePrivateFolder(parent);
+  makeSpreadFolder(parent);
   const folder = await mkdtemp(join(parent, prefix));
   await writeFile(join(folder, ownerFile), JSON.stringify(thisProcess()));
   return folder;

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf } from '#kit/errors.ts';
+import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import type { Workspace } from '../../execution/vcs.ts';
 
 /** `bare` has git's objects and refs alone; `files` is for a work tree beside them. */
@@ -31,7 +32,7 @@ export async function makeClone(
 ): Promise<void> {
   const folder = `${workspace.clone_dir}.making`;
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
+  makeSpreadFolder(dirname(folder));
   mkdirSync(folder, { mode: 0o700 });
   writeGitDir(join(folder, '.git'), workspace, kind);
   await finish(folder);
