@@ -54,7 +54,12 @@ export async function composeContext({
   if (record.recovery !== null) logger.warn(`a damaged record is set aside: ${record.recovery.set_aside}`);
   const writer = new Writer(record.path);
   const readers = new Readers(record.path);
-  const memory = new Memory({ writer, readers, path: record.path });
+  const memory = new Memory({
+    writer,
+    readers,
+    path: record.path,
+    forgetElsewhere: () => graph.dropDeleted(),
+  });
   const execution = new Execution({ writer, readers, memory });
   const ingestion = new Ingestion({ writer, readers, config });
   const graph = openGraph({

@@ -1,7 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
+import { openGraph } from '../../services/context/graph/open-graph.ts';
+import { Memory } from '../../services/context/memory/memory.ts';
+import { silent } from '../contract/cypher-scene.ts';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
 
 describe('Forgetting memories', () => {
@@ -127,5 +130,54 @@ describe('Forgetting memories', () => {
     expect(bytes().includes('Quentinella')).to.equal(true);
     expect(await place.memory.finishForgetting()).to.equal(true);
     expect(bytes().includes('Quentinella')).to.equal(false);
+  });
+
+  it('leaves nothing in the files of the embedded graph', async () => {
+    const folder = join(place.state, 'context', 'cypher');
+    const limits = { cypher: { seconds: 20, rows: 100, memory_mb: 500 }, neo4j: null };
+    const graph = openGraph({
+      readers: place.readers,
+      config: limits,
+      password: null,
+      folder,
+      logger: silent,
+    });
+    const memory = new Memory({
+      writer: place.writer,
+      readers: place.readers,
+      path: place.record.path,
+      forgetElsewhere: () => graph.dropDeleted(),
+    });
+    const held = () =>
+      existsSync(folder) &&
+      readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes('Quentinella'));
+    const ask = () => graph.query({ query: 'MATCH (m:Memory) RETURN count(m) AS n' });
+    try {
+      const { id } = await place.tell({ layer: 'semantic', content: 'Quentinella was here' });
+      expect((await ask()).rows).to.deep.equal([{ n: 1 }]);
+      expect(held()).to.equal(true);
+      expect((await memory.forget({ id }, 'mira')).wiped).to.equal(true);
+      expect(held()).to.equal(false);
+      expect((await ask()).rows).to.deep.equal([{ n: 0 }]);
+    } finally {
+      await graph.close();
+    }
+  });
+
+  it('is not done while a copy cannot be reached, and is done later', async () => {
+    let reachable = false;
+    const memory = new Memory({
+      writer: place.writer,
+      readers: place.readers,
+      path: place.record.path,
+      async forgetElsewhere() {
+        if (!reachable) throw new Error('away');
+      },
+    });
+    const { id } = await place.tell({ layer: 'semantic', content: 'Quentinella was here' });
+    expect((await memory.forget({ id }, 'mira')).wiped).to.equal(false);
+    expect(await memory.finishForgetting()).to.equal(false);
+    reachable = true;
+    expect(await memory.finishForgetting()).to.equal(true);
   });
 });

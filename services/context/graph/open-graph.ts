@@ -39,6 +39,8 @@ export interface Graph {
   refresh(): Promise<void>;
   /** Makes the projection again from nothing. */
   rebuild(): Promise<void>;
+  /** When it resolves, what the record has deleted is in no file and on no server of the projection. */
+  dropDeleted(): Promise<void>;
   /** Compares what the record holds with what the projection holds, after bringing it up to date. */
   check(): Promise<Comparison>;
   close(): Promise<void>;
@@ -48,6 +50,7 @@ export interface Graph {
 interface Projection {
   refresh(): Promise<unknown>;
   rebuild(): Promise<unknown>;
+  dropDeleted(): Promise<unknown>;
   digests(): Promise<GraphDigests>;
   close(): Promise<void> | void;
 }
@@ -66,6 +69,7 @@ export function openGraph(options: GraphOptions): Graph {
     health: () => engine.health(),
     refresh: async () => void (await projection.refresh()),
     rebuild: async () => void (await projection.rebuild()),
+    dropDeleted: async () => void (await projection.dropDeleted()),
     check: () => compared(readers, projection),
     close: async () => projection.close(),
   };
@@ -83,6 +87,8 @@ function embedded({ readers, config, folder, logger }: GraphOptions) {
   const projection: Projection = {
     refresh: () => held.current(),
     rebuild: () => held.reset().then(() => held.current()),
+    // The next query makes it again.
+    dropDeleted: () => held.reset(),
     digests: async () => (await held.current()).call('digests', null),
     close: () => held.close(),
   };
@@ -114,6 +120,7 @@ function onServer(
   const projection: Projection = {
     refresh: () => told(loop.catchUp()),
     rebuild: () => told(loop.rebuild()),
+    dropDeleted: () => told(loop.catchUp()),
     digests: () => told(mirror.digests()),
     close: async () => {
       await loop.close();

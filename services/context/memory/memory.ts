@@ -25,6 +25,8 @@ export interface MemoryOptions {
   readonly readers: Readers;
   /** Of the SQLite file. */
   readonly path: string;
+  /** Removes what was forgotten from copies of the record too; rejects where that cannot be done now. */
+  readonly forgetElsewhere?: () => Promise<void>;
 }
 
 /**
@@ -35,11 +37,13 @@ export class Memory {
   readonly #writer: Writer;
   readonly #readers: Readers;
   readonly #path: string;
+  readonly #forgetElsewhere: () => Promise<void>;
 
-  constructor({ writer, readers, path }: MemoryOptions) {
+  constructor({ writer, readers, path, forgetElsewhere = async () => {} }: MemoryOptions) {
     this.#writer = writer;
     this.#readers = readers;
     this.#path = path;
+    this.#forgetElsewhere = forgetElsewhere;
   }
 
   /**
@@ -99,6 +103,12 @@ export class Memory {
     const until = new Date().toISOString();
     if (!(await this.#readers.ask('hasUnwiped', null))) return true;
     if (!(await wipeLog(this.#path))) return false;
+    try {
+      await this.#forgetElsewhere();
+    } catch {
+      // Tried again with the next forgetting, and at the next start.
+      return false;
+    }
     await this.#writer.run('markWiped', { until }, 'full');
     return true;
   }
