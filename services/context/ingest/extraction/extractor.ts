@@ -1,4 +1,5 @@
 import type { Tree } from 'web-tree-sitter';
+import { betweenSymbols } from './between-symbols.ts';
 import type { Extraction, NamesOfPart, Part } from './extraction.ts';
 import { Grammars } from './grammars.ts';
 import { referencesIn, type Stretch } from './identifiers.ts';
@@ -14,7 +15,7 @@ import { countLines, cut, textOf } from './text.ts';
 import { windowsOf } from './windows.ts';
 
 /** Goes up when the same file gives other parts, so that what an older one read is read again. */
-export const extractorVersion = 1;
+export const extractorVersion = 2;
 
 const longestText = 200_000;
 /** Of what programs wrote for programs, the beginning says what it is. */
@@ -51,7 +52,8 @@ export class Extractor {
 
 function code(path: string, language: CodeLanguage, text: string, tree: Tree): Extraction {
   const symbols = symbolsOf(language, tree);
-  const parts = symbols.length === 0 ? windowsOf(path, text) : symbolParts(text, symbols);
+  const parts =
+    symbols.length === 0 ? windowsOf(path, text) : withRest(path, text, symbolParts(text, symbols));
   const stretches = symbols.map(({ from, to, name }, part): Stretch => {
     return { from, to, part, name: simpleName(name) };
   });
@@ -60,6 +62,11 @@ function code(path: string, language: CodeLanguage, text: string, tree: Tree): E
     imports: importsOf(language, text),
     references: referencesIn(language, text, stretches),
   };
+}
+
+/** Symbols first, so that their places stay. */
+function withRest(path: string, text: string, symbols: readonly Part[]): Part[] {
+  return [...symbols, ...betweenSymbols(path, text, symbols)];
 }
 
 function otherText(path: string, text: string): Extraction {

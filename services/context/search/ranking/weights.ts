@@ -22,10 +22,10 @@ export interface Weights {
 
 export const weights: Weights = {
   matches: 500,
-  whole: [8, 4, 1],
+  whole: [16, 8, 1],
   part: [4, 1],
   parts: 1,
   furtherPart: 0.4,
-  history: 0.5,
+  history: 0.4,
   edges: { imports: 0.05, changed_with: 0.1, references: 0.05, mentions: 0.05 },
 };
