@@ -305,8 +305,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(Math.abs(Date.parse(merged.ended_at!) - Date.now())).to.be.below(60_000);
     });
 
-    it('tells how the checks of a pull request stand', async function () {
-      if (bench.check === null) return this.skip();
+    it('tells how the checks of a pull request stand', async () => {
       const commit = addBranch(bench.bare, 'core/3-checks', { 'checks.txt': 'x\n' });
       const request = { title: 'Checks', body: '', head: 'core/3-checks', base: 'main' };
       const { number } = await bench.forge.openPullRequest(bench.ref, request);
@@ -314,6 +313,9 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         const { checks: state, failed_checks } = await bench.forge.pullRequest(bench.ref, number);
         return [state, ...failed_checks];
       };
+      expect(await checks()).to.deep.equal(['none']);
+      // The local forge knows no checks.
+      if (bench.check === null) return;
       bench.check({ commit: '0'.repeat(40), name: 'of another commit', state: 'failure', kind: 'status' });
       bench.check({ commit, name: 'unit', state: 'success', kind: 'check_run' });
       expect(await checks()).to.deep.equal(['passed']);
