@@ -1,6 +1,6 @@
 import type { GraphRecord } from '../record/graph-record.ts';
 import { addPathTerms } from './words/path-terms.ts';
-import { addTerms, everyText, type Terms } from './words/words.ts';
+import { addTerms, type Terms } from './words/words.ts';
 
 export interface NodeText {
   readonly title: string;
@@ -54,7 +54,7 @@ function pathText(path: string | null): string {
 function bagText(text: string): string {
   const terms: Terms = new Map();
   addTerms(text, terms);
-  const parts: string[] = [everyText];
+  const parts: string[] = [];
   for (const [term, count] of terms) {
     const times = Math.min(count, mostTimes);
     for (let time = 0; time < times; time++) parts.push(term);

@@ -7,7 +7,7 @@ import { expand } from './ranking/expansion.ts';
 import { type Group, groupsOf } from './ranking/groups.ts';
 import { addPastChanges } from './ranking/past-changes.ts';
 import { rows } from './ranking/statements.ts';
-import { matchOf, matchOfAny, weighedTerms } from './ranking/terms.ts';
+import { matchesOf, matchOfAny, weighedTerms } from './ranking/terms.ts';
 import { partHits, type Scope, wholeHits } from './ranking/text-hits.ts';
 import { weights as chosen, type Weights } from './ranking/weights.ts';
 
@@ -22,11 +22,11 @@ export function search(db: DatabaseSync, request: SearchRequest, weights: Weight
   const scope = scopeOf(db, request);
   const terms = weighedTerms(db, request.query, weights.matches);
   if (terms.length === 0) return [];
-  const match = matchOf(terms);
+  const matches = matchesOf(terms);
   const apart = scope.kinds !== null;
   const groups = groupsOf(
-    wholeHits(db, match, scope, weights),
-    partHits(db, match, scope, weights),
+    wholeHits(db, matches, scope, weights),
+    partHits(db, matches, scope, weights),
     apart,
     weights,
   );

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type QueryTerm, queryTerms } from '../words/query-terms.ts';
-import { everyText } from '../words/words.ts';
 import { rows } from './statements.ts';
 
 /** A term of the query that the index knows. */
@@ -61,16 +60,16 @@ function documentCounts(db: DatabaseSync, terms: readonly string[]): Map<string,
 }
 
 /**
- * What FTS5 is asked: one of the terms that are enough, and any of the others, those that count more more than once. Every text
- * has `everyText`, so that the others need not be there, and are looked up only where the first are. Terms hold no quotes.
+ * What FTS5 is asked, those terms that count more more than once: what has one of the terms that are enough; and of that again what
+ * has a frequent one too, so that only there the frequent ones are rated. Terms hold no quotes.
  */
-export function matchOf(terms: readonly WeighedTerm[]): string {
+export function matchesOf(terms: readonly WeighedTerm[]): string[] {
   const frequent = terms.filter(({ isEnough }) => !isEnough);
   const rare = anyOf(
     terms.filter(({ isEnough }) => isEnough),
     terms,
   );
-  return frequent.length === 0 ? rare : `(${rare}) AND ("${everyText}" OR ${anyOf(frequent, terms)})`;
+  return frequent.length === 0 ? [rare] : [rare, `(${rare}) AND (${anyOf(frequent, terms)})`];
 }
 
 export function matchOfAny(terms: readonly WeighedTerm[]): string {

@@ -40,12 +40,38 @@ export const inScope = `n.label = 'CoreEntity' AND n.valid_from <= :at AND (n.va
   AND (:kinds IS NULL OR n.kind IN (SELECT value FROM json_each(:kinds)))
   AND (:repositories IS NULL OR n.repository IN (SELECT value FROM json_each(:repositories)))`;
 
-export function wholeHits(db: DatabaseSync, match: string, scope: Scope, weights: Weights): Hit[] {
-  return hits(db, 'whole_index', weights.whole, match, scope, mostWholes);
+/** Of files. @param matches what FTS5 is asked, one after another; the best answer on a node counts */
+export function wholeHits(
+  db: DatabaseSync,
+  matches: readonly string[],
+  scope: Scope,
+  weights: Weights,
+): Hit[] {
+  return best(
+    matches.map((match) => hits(db, 'whole_index', weights.whole, match, scope, mostWholes)),
+    mostWholes,
+  );
 }
 
-export function partHits(db: DatabaseSync, match: string, scope: Scope, weights: Weights): Hit[] {
-  return hits(db, 'part_index', weights.part, match, scope, mostParts);
+/** Of everything else. */
+export function partHits(
+  db: DatabaseSync,
+  matches: readonly string[],
+  scope: Scope,
+  weights: Weights,
+): Hit[] {
+  return best(
+    matches.map((match) => hits(db, 'part_index', weights.part, match, scope, mostParts)),
+    mostParts,
+  );
+}
+
+function best(answers: readonly (readonly Hit[])[], most: number): Hit[] {
+  const byNode = new Map<number, Hit>();
+  for (const hit of answers.flat()) {
+    if (hit.score > (byNode.get(hit.row.node)?.score ?? 0)) byNode.set(hit.row.node, hit);
+  }
+  return [...byNode.values()].toSorted((a, b) => b.score - a.score).slice(0, most);
 }
 
 function hits(
@@ -58,18 +84,18 @@ function hits(
 ): Hit[] {
   const rank = `bm25(${columnWeights.join(', ')})`;
   if (scope.wide) {
-    const best = rows<{ node: number; rank: number }>(
+    const found = rows<{ node: number; rank: number }>(
       db,
       `SELECT rowid AS node, rank FROM ${table} WHERE ${table} MATCH ? AND rank MATCH '${rank}' ORDER BY rank LIMIT ${most}`,
       match,
     );
     const known = nodesInScope(
       db,
-      best.map(({ node }) => node),
+      found.map(({ node }) => node),
       scope,
     );
-    if (best.length < most || known.size > most / 2) {
-      return best.flatMap(({ node, rank }) => {
+    if (found.length < most || known.size > most / 2) {
+      return found.flatMap(({ node, rank }) => {
         const row = known.get(node);
         return row === undefined ? [] : [{ row, score: -rank }];
       });

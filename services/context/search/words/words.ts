@@ -3,9 +3,6 @@ import { stem } from './porter.ts';
 /** What a text is found by: each word's stem, and how often it is there. */
 export type Terms = Map<string, number>;
 
-/** A term that every indexed text has, and none is made of: it is no letter. */
-export const everyText = '∀';
-
 /**
  * Counts the terms of a text as people write them: `readTree`, `read_tree` and `ReadTree` are `read`, `tree` and the whole,
  * `readtre`. A term is of letters and digits alone, so that it is never syntax.
@@ -26,8 +23,9 @@ export function termsOfWord(word: string): readonly string[] {
   const known = remembered.get(word);
   if (known !== undefined) return known;
   const terms = split(word);
-  if (remembered.size >= mostRemembered) remembered.clear();
-  if (word.length <= longest) remembered.set(word, terms);
+  if (word.length > longest) return terms;
+  if (remembered.size >= mostRemembered) remembered.delete(remembered.keys().next().value!);
+  remembered.set(word, terms);
   return terms;
 }
 
