@@ -62,7 +62,7 @@ describe('Finding secrets', () => {
     });
     expect(findSecrets(`aws_secret_access_key = ${random(40)}`)[0]?.kind).to.equal('aws_secret_key');
     expect(findSecrets(`GITEA_TOKEN=${random(40, hex)}`)[0]?.kind).to.equal('gitea_token');
-    expect(findSecrets(`clientSecret: '${random(40)}'`)[0]?.kind).to.equal('generic_secret');
+    expect(findSecrets(`clientSecret: '${value()}'`)[0]?.kind).to.equal('generic_secret');
   });
 
   it('sees values beside names that call them secrets, with and without quotes', () => {

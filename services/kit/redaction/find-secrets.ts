@@ -84,6 +84,7 @@ function isProse(secret: string): boolean {
 /** Names and paths are made of words; keys mix letters of both cases with digits. */
 function isRandom(secret: string): boolean {
   if (![/[a-z]/, /[A-Z]/, /\d/].every((characters) => characters.test(secret))) return false;
-  const withoutWords = secret.replaceAll(/[A-Z]?[a-z]{3,}/g, '');
-  return withoutWords.length >= secret.length * 0.6;
+  // Names have a number or two; between those of a key stands by chance what looks like a short word.
+  const word = (secret.match(/\d+/g)?.length ?? 0) > 2 ? /[A-Z]?[a-z]{5,}/g : /[A-Z]?[a-z]{3,}/g;
+  return secret.replaceAll(word, '').length >= secret.length * 0.6;
 }

@@ -29,7 +29,7 @@ export const secretPatterns: readonly SecretPattern[] = [
   mark('github_token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], 'gh[pousr]_[A-Za-z0-9]{36,251}'),
   mark('github_token', ['github_pat_'], 'github_pat_[A-Za-z0-9_]{22,255}'),
   mark('gitlab_token', ['glpat-', 'gldt-', 'glrt-', 'glptt-'], 'gl(?:pat|dt|rt|ptt)-[A-Za-z0-9_-]{20,}'),
-  token('aws_access_key_id', ['AKIA', 'ASIA'], '(?:AKIA|ASIA)(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}'),
+  token('aws_access_key_id', ['AKIA', 'ASIA'], '(?:AKIA|ASIA)(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}', 2.5),
   token('slack_token', ['xox', 'xapp-'], '(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{20,}'),
   {
     kind: 'slack_webhook',
