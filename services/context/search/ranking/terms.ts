@@ -15,7 +15,8 @@ const mostTerms = 32;
 /** Of longer queries the beginning and the end: a stack trace is told with what was called last at one of them. */
 const mostLookedUp = 2000;
 
-const fewestEnough = 2;
+/** Of a term that is in more files than so many times the limit, having it says nothing beside a rarer one. */
+const mostOfSecond = 2;
 
 /**
  * The query's terms that are in the index, rarest first.
@@ -34,8 +35,9 @@ export function weighedTerms(db: DatabaseSync, query: string, most: number): Wei
     .slice(0, mostTerms);
   let matches = 0;
   return known.map((term, nth) => {
-    matches += counts.get(term.term)!;
-    return { ...term, isEnough: nth < fewestEnough || matches <= most };
+    const files = counts.get(term.term)!;
+    matches += files;
+    return { ...term, isEnough: nth === 0 || matches <= most || (nth === 1 && files <= mostOfSecond * most) };
   });
 }
 

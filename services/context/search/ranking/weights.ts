@@ -21,7 +21,7 @@ export interface Weights {
 }
 
 export const weights: Weights = {
-  matches: 500,
+  matches: 300,
   whole: [16, 8, 1],
   part: [4, 1],
   parts: 1,
