@@ -112,14 +112,16 @@ function comparedText(content: string, steps: readonly string[]): string {
 }
 
 function bandMates(record: GraphRecord, memory: Remembered): MemoryRow[] {
-  const bands = bandsOfMemory(memory);
+  const mates = record.prepare('SELECT memory FROM memory_bands WHERE band = ? ORDER BY memory DESC LIMIT ?');
+  const found = new Set<number>();
+  for (const band of bandsOfMemory(memory))
+    for (const row of mates.all(band, mostMates)) found.add(row.memory as number);
+  if (found.size === 0) return [];
+  const newest = [...found].sort((a, b) => b - a).slice(0, mostMates);
   // Bands outlive a memory whose node was removed by others.
   return record
-    .prepare(
-      `SELECT * FROM memories WHERE memory IN (
-         SELECT memory FROM memory_bands WHERE band IN (${bands.map(() => '?').join(', ')}) ORDER BY memory DESC LIMIT ?)`,
-    )
-    .all(...bands, mostMates) as unknown as MemoryRow[];
+    .prepare('SELECT * FROM memories WHERE memory IN (SELECT value FROM json_each(?))')
+    .all(JSON.stringify(newest)) as unknown as MemoryRow[];
 }
 
 const lastBands = new WeakMap<BandedText, readonly number[]>();

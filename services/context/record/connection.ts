@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 export type Durability = 'full' | 'normal';
 
 const busyMs = 10_000;
+const pagesBeforeCheckpoint = 4000;
 
 /** The one connection that writes. */
 export function openForWriting(path: string): DatabaseSync {
@@ -12,6 +13,8 @@ export function openForWriting(path: string): DatabaseSync {
   db.exec('PRAGMA foreign_keys = ON');
   // What was deleted is overwritten: people have the right to be forgotten.
   db.exec('PRAGMA secure_delete = ON');
+  // Pages that many commits change are moved into the file once.
+  db.exec(`PRAGMA wal_autocheckpoint = ${pagesBeforeCheckpoint}`);
   db.exec(`PRAGMA journal_size_limit = ${64 * 1024 * 1024}`);
   setDurability(db, 'full');
   return db;

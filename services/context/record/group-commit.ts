@@ -10,6 +10,9 @@ export type Commands = Readonly<Record<string, (record: GraphRecord, input: neve
 /** A group is closed after so many milliseconds: who waits for a short command does not wait for many long ones. */
 const longest = 25;
 
+/** @returns null where the command failed */
+type Perform = (call: CallMessage) => AnswerMessage | null;
+
 /** Performs commands in one transaction each group. One that fails takes back what it did, and nothing of the others. */
 export class GroupCommit {
   readonly #db: DatabaseSync;
@@ -28,6 +31,15 @@ export class GroupCommit {
    * @returns their answers, of which none is true before the commit; the calls after them are still to do
    */
   commitSome(calls: readonly CallMessage[]): AnswerMessage[] {
+    // A savepoint makes each command write its part of the text index by itself: only where one of them fails.
+    return (
+      this.#commit(calls, (call) => this.#perform(call)) ??
+      this.#commit(calls, (call) => this.#performApart(call))!
+    );
+  }
+
+  /** @returns null where one failed; nothing is done then */
+  #commit(calls: readonly CallMessage[], perform: Perform): AnswerMessage[] | null {
     const taken: CallMessage[] = [];
     try {
       this.#sync(calls.some(({ input }) => durabilityOf(input) === 'full') ? 'full' : 'normal');
@@ -36,26 +48,40 @@ export class GroupCommit {
       const answers: AnswerMessage[] = [];
       for (const call of calls) {
         taken.push(call);
-        answers.push(this.#perform(call));
+        const answer = perform(call);
+        if (answer === null) return this.#takeBack();
+        answers.push(answer);
         if (performance.now() > end) break;
       }
       this.#db.exec('COMMIT');
       return answers;
     } catch (thrown) {
-      // A full disk ends a transaction by itself.
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      this.#record.forgetChanges();
+      this.#takeBack();
       const error = copyOf(storageError(thrown));
       return (taken.length === 0 ? calls : taken).map(({ id }) => ({ id, error }));
     }
   }
 
-  #perform({ id, name, input }: CallMessage): AnswerMessage {
+  #takeBack(): null {
+    // A full disk ends a transaction by itself.
+    if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+    this.#record.forgetChanges();
+    return null;
+  }
+
+  #perform({ id, name, input }: CallMessage): AnswerMessage | null {
+    try {
+      return { id, value: this.#run(name, input) };
+    } catch (thrown) {
+      if (!this.#db.isTransaction) throw thrown;
+      return null;
+    }
+  }
+
+  #performApart({ id, name, input }: CallMessage): AnswerMessage {
     this.#db.exec('SAVEPOINT command');
     try {
-      const command = this.#commands[name];
-      if (command === undefined) throw new TypeError(`there is no command ${name}`);
-      const value = command(this.#record, (input as { input: never }).input);
+      const value = this.#run(name, input);
       this.#db.exec('RELEASE command');
       return { id, value };
     } catch (thrown) {
@@ -64,6 +90,12 @@ export class GroupCommit {
       this.#record.forgetChanges();
       return { id, error: copyOf(storageError(thrown)) };
     }
+  }
+
+  #run(name: string, input: unknown): unknown {
+    const command = this.#commands[name];
+    if (command === undefined) throw new TypeError(`there is no command ${name}`);
+    return command(this.#record, (input as { input: never }).input);
   }
 
   #sync(wanted: Durability): void {

@@ -35,18 +35,27 @@ export function unknownKeys(codec: t.Mixed, value: unknown, pointer = ''): Field
   }
   const known = knownMembers(codec);
   if (known === null) return [];
-  const names = [...known.keys()].sort().join(', ');
   return Object.entries(value).flatMap(([key, item]) => {
     const member = known.get(key);
     const here = `${pointer}/${pointerPart(key)}`;
     if (member !== undefined) return unknownKeys(member, item, here);
+    const names = [...known.keys()].sort().join(', ');
     return [{ pointer: here, detail: `is not known here: must be one of ${names}` }];
   });
 }
 
+const membersOfCodecs = new WeakMap<t.Mixed, Map<string, t.Mixed> | null>();
+
 /** Members of an object codec; null for codecs that are not about an object's members. */
 function knownMembers(codec: t.Mixed): Map<string, t.Mixed> | null {
-  const structure = codec as Structure;
+  const seen = membersOfCodecs.get(codec);
+  if (seen !== undefined) return seen;
+  const members = membersOf(codec as Structure);
+  membersOfCodecs.set(codec, members);
+  return members;
+}
+
+function membersOf(structure: Structure): Map<string, t.Mixed> | null {
   if (structure._tag === 'InterfaceType' || structure._tag === 'PartialType') {
     return new Map(Object.entries(structure.props!));
   }
