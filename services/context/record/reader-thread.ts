@@ -13,7 +13,7 @@ const begin = db.prepare('BEGIN');
 const end = db.prepare('COMMIT');
 
 port.on('message', ({ id, name, input }: CallMessage) => {
-  port.postMessage(answer(id, name, input));
+  port.postMessage([answer(id, name, input)]);
 });
 
 function answer(id: number, name: string, input: unknown): AnswerMessage {

@@ -23,7 +23,7 @@ interface Waiting {
 }
 
 /**
- * A thread that answers calls by name, in any number at once; see `serveCalls`. It keeps the process alive only while calls
+ * A thread that answers calls by name, in any number at once. It keeps the process alive only while calls
  * wait for an answer.
  */
 export class Thread {
@@ -38,7 +38,7 @@ export class Thread {
   /** Resolves with the first answer that says that the record is damaged. */
   readonly damaged: Promise<Error>;
 
-  /** @param script a module that calls `serveCalls`; @param data what it finds as `workerData` */
+  /** @param script a module that answers each CallMessage with an AnswerMessage, in lists of any length; @param data what it finds as `workerData` */
   constructor(script: URL, data: object) {
     const workerData = { ...data, script: script.href };
     this.#worker = new Worker(start, { workerData, resourceLimits });
@@ -49,7 +49,9 @@ export class Thread {
       this.#tellDamage = resolve;
     });
     this.#worker.unref();
-    this.#worker.on('message', (answer: AnswerMessage) => this.#settle(answer));
+    this.#worker.on('message', (answers: readonly AnswerMessage[]) => {
+      for (const answer of answers) this.#settle(answer);
+    });
     this.#worker.on('error', (error) => this.#end(error));
     this.#worker.on('exit', (code) => this.#end(new Failed('thread_ended', `a thread ended with ${code}`)));
   }

@@ -18,7 +18,7 @@ port.on('message', (first: CallMessage) => {
     const calls = close === -1 ? waiting : waiting.slice(0, close);
     if (calls.length === 0) return end(waiting[close]!);
     const answers = group.commitSome(calls);
-    for (const answer of answers) port.postMessage(answer);
+    port.postMessage(answers);
     waiting.splice(0, answers.length);
   }
 });
@@ -34,5 +34,5 @@ function takeWaiting(waiting: CallMessage[]): void {
 
 function end({ id }: CallMessage): void {
   db.close();
-  port.postMessage({ id, value: null });
+  port.postMessage([{ id, value: null }]);
 }

@@ -118,9 +118,11 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   });
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch (cause) {
     throw new InvalidInput('invalid_json', 'the body is not JSON: it is not UTF-8', { cause });
   }
