@@ -35,6 +35,7 @@ export function resultOf(
     why: {
       terms: matchedWords(db, group, row, text, terms, rarity),
       text: rounded(group.text / group.score),
+      named: group.named?.written ?? null,
       edges: group.edges
         .toSorted((a, b) => b.score - a.score)
         .slice(0, mostEdgesTold)
@@ -43,9 +44,9 @@ export function resultOf(
   };
 }
 
-/** The best part, where there is one: it says where in the file to look. */
-function representativeOf({ whole, parts }: Group): NodeRow {
-  return parts[0]?.row ?? whole!;
+/** What was named; else the best part, where there is one: it says where in the file to look. */
+function representativeOf({ named, whole, parts }: Group): NodeRow {
+  return named?.row ?? parts[0]?.row ?? whole!;
 }
 
 /** As the query has them, those that say most first. */

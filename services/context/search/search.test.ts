@@ -175,6 +175,90 @@ describe('Search', () => {
     expect(scene.paths('stranger')[0]).to.equal('src/greeter.ts');
   });
 
+  it('puts what the whole query names first, whatever else has its words', () => {
+    const scene = project();
+    for (let nth = 0; nth < 30; nth++)
+      scene.file(`notes/${nth}.md`, 'greeter log read tree '.repeat(20) + (nth === 3 ? ' zanzibar' : ''));
+    for (const [query, path] of [
+      ['log.ts', 'src/log.ts'],
+      ['src/log.ts', 'src/log.ts'],
+      ['./src/log.ts', 'src/log.ts'],
+      ['logLine', 'src/log.ts'],
+      ['TREEREADER.READTREE', 'src/read-tree.ts'],
+      ['`logLine`', 'src/log.ts'],
+    ] as const) {
+      const [first] = scene.search(query);
+      expect(first, query).to.include({ path, score: 1 });
+      expect(first!.why.named, query).to.not.equal(null);
+    }
+    const beside = scene.search('log.ts zanzibar').map(({ path, why }) => [path, why.named]);
+    expect(beside[0]).to.deep.equal(['src/log.ts', 'log.ts']);
+    expect(beside.slice(1)).to.deep.include(['notes/3.md', null]);
+  });
+
+  it('leaves a name that many have to the rest of the query', () => {
+    const scene = project();
+    for (let nth = 0; nth < 8; nth++) scene.file(`part${nth}/index.ts`, nth === 5 ? 'zanzibar' : 'index');
+    expect(scene.search('zanzibar index.ts')[0]).to.include({ path: 'part5/index.ts' });
+    expect(scene.search('zanzibar index.ts').every(({ why }) => why.named === null)).to.equal(true);
+  });
+
+  it('puts the files of a stack trace first, the one called last before the others, each at its line', () => {
+    const scene = project();
+    for (let nth = 0; nth < 10; nth++) scene.file(`notes/${nth}.md`, 'cannot read properties of undefined');
+    scene.file('lib/index.js', 'module.exports = 1');
+    const trace = `TypeError: Cannot read properties of undefined
+    at process (node:internal/process:7:1)
+    at Layer.handle (/app/node_modules/express/lib/index.js:1:1)
+    at Layer.handle (/app/node_modules/hello/lib/index.js:1:1)
+    at logLine (/home/me/hello/src/log.ts:2:18)
+    at greetStranger (/home/me/hello/src/greeter.ts:5:10)
+    at walk (/home/me/hello/src/read-tree.ts:1:1)`;
+    const found = scene.search(trace);
+    expect(found.slice(0, 3).map(({ path, title }) => [path, title])).to.deep.equal([
+      ['lib/index.js', 'index.js'],
+      ['src/log.ts', 'logLine'],
+      ['src/greeter.ts', 'greetStranger'],
+    ]);
+    expect(found[0]!.why.named).to.equal('/app/node_modules/hello/lib/index.js:1');
+    expect(found[1]!.why.named).to.equal('/home/me/hello/src/log.ts:2');
+    const symbols = scene.search(trace, { kinds: ['symbol'] });
+    expect(symbols.slice(0, 2).map(({ title }) => title)).to.deep.equal(['logLine', 'greetStranger']);
+    const python = `Traceback (most recent call last):
+  File "/srv/hello/src/greeter.ts", line 4, in main
+  File "/srv/hello/src/log.ts", line 2, in log
+ValueError: stranger`;
+    expect(scene.paths(python).slice(0, 2)).to.deep.equal(['src/log.ts', 'src/greeter.ts']);
+  });
+
+  it('finds by its name what has no text: repositories, folders, agents, services, runs', () => {
+    const scene = project();
+    scene.add({ id: 'agent:bug-fixer', kind: 'agent', title: 'bug-fixer' }, '');
+    const bare = (id: string, kind: string, title: string, more: Partial<NodeInput> = {}) =>
+      scene.record.putNode({ id, label: 'CoreEntity', kind, title, valid_from: early, ...more });
+    bare('service:billing-api', 'service', 'billing-api');
+    bare(nodeId.directory(repository, 'src/commands'), 'directory', 'commands', {
+      repository,
+      path: 'src/commands',
+    });
+    const run = 'run_0199aabbccddeeff00112233';
+    bare(nodeId.run(run), 'run', 'Greet in colours', { repository });
+    for (const [query, kind, id] of [
+      ['hello', 'repository', 'repo:local/demo/hello'],
+      ['demo/hello', 'repository', 'repo:local/demo/hello'],
+      ['commands folder', 'directory', `dir:${repository}:src/commands`],
+      ['bug fixer', 'agent', 'agent:bug-fixer'],
+      ['billing', 'service', 'service:billing-api'],
+      [run, 'run', `run:${run}`],
+      [run.slice(0, 16), 'run', `run:${run}`],
+    ] as const)
+      expect(scene.search(query, { kinds: [kind] })[0]?.id, query).to.equal(id);
+    expect(scene.search('zebra', { kinds: ['directory', 'repository'] })).to.deep.equal([]);
+    for (const id of [`run:${run}`, 'service:billing-api', 'repo:local/demo/hello'])
+      expect(scene.search(id)[0]?.id).to.equal(id);
+    expect(scene.search('src/commands/')[0]?.kind).to.equal('directory');
+  });
+
   it('passes scores on along edges, and says so', () => {
     const scene = project();
     const [greeter, log] = ['src/greeter.ts', 'src/log.ts'].map(

@@ -4,39 +4,50 @@ import type { SearchRequest, SearchResult } from '#kit/contracts/context/search.
 import { NotFound } from '#kit/errors.ts';
 import { resultOf } from './explain.ts';
 import { expand } from './ranking/expansion.ts';
-import { type Group, groupsOf } from './ranking/groups.ts';
+import { type Group, groupsOf, putFirst } from './ranking/groups.ts';
+import { nameHits } from './ranking/name-hits.ts';
+import { namedIn } from './ranking/named.ts';
 import { addPastChanges } from './ranking/past-changes.ts';
 import { rows } from './ranking/statements.ts';
-import { matchesOf, matchOfAny, weighedTerms } from './ranking/terms.ts';
+import { matchesOf, matchOfAny, type WeighedTerm, weighedTerms } from './ranking/terms.ts';
 import { partHits, type Scope, wholeHits } from './ranking/text-hits.ts';
 import { weights as chosen, type Weights } from './ranking/weights.ts';
 
 /**
  * What the record has on a query, best first: text relevance of files and of their parts, then what similar changes of the past
- * touched and what the graph joins with the best results, added up. A file is one result, shown by its best part; where kinds are
- * asked for, every node is one.
+ * touched and what the graph joins with the best results, added up. What the query names outright, by a whole title or path or as a
+ * place in a stack trace, comes first. A file is one result, shown by its best part; where kinds are asked for, every node is one.
  *
  * @throws NotFound (`repository_unknown`)
  */
 export function search(db: DatabaseSync, request: SearchRequest, weights: Weights = chosen): SearchResult[] {
   const scope = scopeOf(db, request);
   const terms = weighedTerms(db, request.query, weights.matches);
-  if (terms.length === 0) return [];
-  const matches = matchesOf(terms);
   const apart = scope.kinds !== null;
-  const groups = groupsOf(
-    wholeHits(db, matches, scope, weights),
-    partHits(db, matches, scope, weights),
-    apart,
-    weights,
-  );
-  if (!apart) {
+  const groups = byText(db, request.query, terms, scope, weights);
+  if (!apart && terms.length > 0) {
     if (weights.history > 0) addPastChanges(db, matchOfAny(terms), scope, groups, weights.history);
     expand(db, scope, groups, weights.edges);
   }
+  putFirst(groups, namedIn(db, request.query, scope), apart);
   const ranked = [...groups.values()].toSorted(better).slice(0, request.limit ?? defaultLimit);
   const best = ranked[0]?.score ?? 1;
   return ranked.map((group) => resultOf(db, group, terms, best));
+}
+
+function byText(
+  db: DatabaseSync,
+  query: string,
+  terms: readonly WeighedTerm[],
+  scope: Scope,
+  weights: Weights,
+): Map<string, Group> {
+  const matches = terms.length === 0 ? [] : matchesOf(terms);
+  const parts = partHits(db, matches, scope, weights);
+  const found = new Set(parts.map(({ row }) => row.node));
+  const names = nameHits(db, query, scope, parts[0]?.score ?? 1).filter(({ row }) => !found.has(row.node));
+  const all = names.length === 0 ? parts : [...parts, ...names].toSorted((a, b) => b.score - a.score);
+  return groupsOf(wholeHits(db, matches, scope, weights), all, scope.kinds !== null, weights);
 }
 
 /** Of equals, the one whose key sorts first: the same query gives the same list. */

@@ -1,3 +1,4 @@
+import type { Named } from './named.ts';
 import type { Hit, NodeRow } from './text-hits.ts';
 import type { Weights } from './weights.ts';
 
@@ -16,6 +17,8 @@ export interface Group {
   /** `text` and what other results pass on. */
   score: number;
   readonly edges: PassedOn[];
+  /** What the query named of it; null where its words alone found it. */
+  named: Named | null;
 }
 
 /** What a result got over an edge from another, or from a change of the past. */
@@ -52,7 +55,7 @@ export function groupsOf(
 export function groupAt(groups: Map<string, Group>, key: string): Group {
   const found = groups.get(key);
   if (found !== undefined) return found;
-  const group = { key, whole: null, wholeScore: 0, parts: [], text: 0, score: 0, edges: [] };
+  const group = { key, whole: null, wholeScore: 0, parts: [], text: 0, score: 0, edges: [], named: null };
   groups.set(key, group);
   return group;
 }
@@ -71,6 +74,19 @@ function scoreText(groups: readonly Group[], weights: Weights): void {
     group.text /= best;
     group.score = group.text;
   }
+}
+
+/** Puts what was named before all others, in its order, and all of them above half of the best score. */
+export function putFirst(groups: Map<string, Group>, named: readonly Named[], apart: boolean): void {
+  const most = Math.max(Number.MIN_VALUE, ...[...groups.values()].map(({ score }) => score));
+  const first: Group[] = [];
+  for (const one of named) {
+    const group = groupAt(groups, keyOf(one.row, apart));
+    if (group.named !== null) continue;
+    group.named = one;
+    first.push(group);
+  }
+  for (const [nth, group] of first.entries()) group.score = most * (2 - nth / first.length);
 }
 
 const mostSummed = 5;

@@ -18,3 +18,12 @@ export function rows<Row>(
 ): Row[] {
   return prepared(db, sql).all(...values) as Row[];
 }
+
+/** The same, with values by name. */
+export function rowsWith<Row>(
+  db: DatabaseSync,
+  sql: string,
+  values: Readonly<Record<string, string | number | null>>,
+): Row[] {
+  return prepared(db, sql).all(values) as Row[];
+}

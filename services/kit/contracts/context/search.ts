@@ -31,6 +31,8 @@ export const SearchResult = t.strict({
     terms: t.array(t.string),
     /** How much of the score its text gave. */
     text: t.number,
+    /** What in the query names it, by its whole title or path or as a place in a stack trace; such results come first. */
+    named: nullable(t.string),
     /** What else it was found through: an edge from another result. */
     edges: t.array(t.strict({ kind: t.string, from: t.string, score: t.number })),
   }),
