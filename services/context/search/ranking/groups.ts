@@ -1,5 +1,4 @@
-import type { Named } from './named.ts';
-import type { Hit, NodeRow } from './text-hits.ts';
+import type { Hit, Named, NodeRow } from './text-hits.ts';
 import type { Weights } from './weights.ts';
 
 /**

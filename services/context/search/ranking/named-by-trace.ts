@@ -1,9 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { joined } from '../words/path-terms.ts';
 import { type Frame, framesOf } from '../words/stack-frames.ts';
-import type { Named } from './named.ts';
 import { rowsWith } from './statements.ts';
-import { inScope, type NodeRow, nodeColumns, parametersOf, type Scope } from './text-hits.ts';
+import { inScope, type Named, type NodeRow, nodeColumns, parametersOf, type Scope } from './text-hits.ts';
 
 /** Where packages lie. What is there belongs to a repository that has the package's name. */
 const ofPackages =

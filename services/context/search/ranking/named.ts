@@ -3,14 +3,7 @@ import { namesIn } from '../words/names-in-query.ts';
 import { joined } from '../words/path-terms.ts';
 import { filesOfTrace } from './named-by-trace.ts';
 import { rowsWith } from './statements.ts';
-import { inScope, type NodeRow, nodeColumns, parametersOf, type Scope } from './text-hits.ts';
-
-/** What a query names outright: by its whole title, path or id, or as a place in a stack trace. */
-export interface Named {
-  readonly row: NodeRow;
-  /** As the query has it. */
-  readonly written: string;
-}
+import { inScope, type Named, type NodeRow, nodeColumns, parametersOf, type Scope } from './text-hits.ts';
 
 /** A name that so many have tells nothing where it is one word of many. */
 const mostOfPart = 3;

@@ -19,6 +19,13 @@ export interface Hit {
   readonly score: number;
 }
 
+/** What a query names outright: by its whole title, path or id, or as a place in a stack trace. */
+export interface Named {
+  readonly row: NodeRow;
+  /** As the query has it. */
+  readonly written: string;
+}
+
 /** What may be found at all. */
 export interface Scope {
   /** null: of every kind. */
