@@ -5,6 +5,7 @@ import { isTurn } from '../remembered.ts';
 import { conditionOf, type Filters } from './filters.ts';
 import { type Name, namesIn } from './names.ts';
 import { type Gift, neighboursOf } from './neighbours.ts';
+import { isNamed, nameOf, spread, weightOf } from './order.ts';
 import { tellingWords, wordsOf } from './query-words.ts';
 import { sessionScores } from './session-scores.ts';
 import { Stems } from './stems.ts';
@@ -39,16 +40,20 @@ export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<Looku
     (id) => db.prepare('SELECT 1 FROM nodes WHERE id = ?').get(id) === undefined,
   );
   const found = find(db, input);
-  const factors = found.map(({ row, score }) => ({
-    score: score * (1 + successNudge * (2 * (successOf(row) ?? 0.5) - 1)),
-  }));
-  const best = Math.max(...factors.map(({ score }) => score), Number.MIN_VALUE);
-  const results = found
-    .map((one, n) => ({ one, score: factors[n]!.score / best }))
-    .sort((a, b) => b.score - a.score || b.one.row.memory - a.one.row.memory)
-    .slice(0, input.limit)
-    .map(({ one, score }) => resultOf(db, one, score));
+  const weighed = found.map((one) => ({ row: one.row, one, score: weighedScore(one, input.session) }));
+  const most = Math.max(...weighed.map(({ score }) => score), Number.MIN_VALUE);
+  const name = nameOf(input.query);
+  const ranked = weighed
+    .map((item) => (isNamed(item.row, name) ? { ...item, score: item.score + most } : item))
+    .sort((a, b) => b.score - a.score || b.row.memory - a.row.memory);
+  const best = ranked[0]?.score ?? 1;
+  const shown = (input.session === null ? spread(ranked, input.limit) : ranked).slice(0, input.limit);
+  const results = shown.map(({ one, score }) => resultOf(db, one, score / best));
   return { results, source: 'record', unknown_about };
+}
+
+function weighedScore({ row, score }: Found, session: string | null): number {
+  return score * weightOf(row, session) * (1 + successNudge * (2 * (successOf(row) ?? 0.5) - 1));
 }
 
 function find(db: DatabaseSync, input: LookupInput): Found[] {
@@ -61,10 +66,18 @@ function find(db: DatabaseSync, input: LookupInput): Found[] {
   const nameless = withoutNames(words, names);
   const scored =
     first([nameless, words], (chosen) =>
-      textScores(db, termsOf(db, chosen, stems!, collection), condition, stems!, collection),
+      textScores(
+        db,
+        termsOf(db, chosen, stems!, collection),
+        condition,
+        stems!,
+        collection,
+        nameOf(input.query),
+      ),
     ) ?? [];
   if (scored.length === 0) return [];
-  const boosted = scored.map((score) => boost(score, names));
+  const most = Math.max(...scored.map(({ score }) => score));
+  const boosted = scored.map((score) => boost(score, names, most));
   const best = Math.max(...boosted.map(({ score }) => score));
   const normal = boosted.map((score) => ({ ...score, score: score.score / best }));
   return expand(db, normal, input, scored, best);
@@ -95,10 +108,21 @@ function expand(
   return all.map((found) => (isTurn(found.row) ? { ...found, score: (found.score * text) / sum } : found));
 }
 
-function boost(score: TextScore, names: readonly Name[]): TextScore & { readonly subject: string | null } {
+/** @param most the best score of any: who is about what the query names by a name that is no mere word comes before the others */
+function boost(
+  score: TextScore,
+  names: readonly Name[],
+  most: number,
+): TextScore & { readonly subject: string | null } {
   const { subject_name, speaker_name } = score.row;
   const named = names.find(({ name }) => name === subject_name || name === speaker_name);
-  return { ...score, score: score.score * (named ? subjectBoost : 1), subject: named?.name ?? null };
+  if (named === undefined) return { ...score, subject: null };
+  const isMeant = named.name === subject_name && !named.common && !isWord(named.name);
+  return { ...score, score: score.score * subjectBoost + (isMeant ? most : 0), subject: named.name };
+}
+
+function isWord(name: string): boolean {
+  return /^[\p{L}\p{M}]+$/u.test(name);
 }
 
 /** Common names are taken out; every word stays where nothing else would. */

@@ -9,6 +9,7 @@ const k1 = 0.9;
 const b = 0.4;
 /** So many that the index finds best are scored here. */
 const mostCandidates = 200;
+const mostOthers = 100;
 const mostTerms = 48;
 /** Further text of a long memory does not change how often a word counts by much. */
 const scoredLength = 20_000;
@@ -69,24 +70,23 @@ export function termsOf(
   return found.sort((a, c) => c.idf - a.idf).slice(0, mostTerms);
 }
 
-/** Scores the memories that have any of the terms, as far as the index finds them worth it. */
+/**
+ * Scores the memories that have any of the terms, as far as the index finds them worth it, and those that have the query's name.
+ * @param name the query as the name of something
+ */
 export function textScores(
   db: DatabaseSync,
   terms: readonly Term[],
   condition: Condition,
   stems: Stems,
   collection: Collection,
+  name: string | null,
 ): TextScore[] {
   const rare = terms.filter(({ share }) => share <= commonShare);
   const searched = rare.length > 0 && collection.memories > 1_000 ? rare : terms;
   if (searched.length === 0) return [];
   const match = searched.map(({ term, words }) => `"${words[0] ?? term}"`).join(' OR ');
-  const rows = db
-    .prepare(
-      `SELECT m.* FROM memory_index JOIN memories m ON m.memory = memory_index.rowid
-       WHERE memory_index MATCH ? AND ${condition.sql} ORDER BY memory_index.rank LIMIT ?`,
-    )
-    .all(match, ...condition.values, mostCandidates) as unknown as MemoryRow[];
+  const rows = candidates(db, match, condition, name);
   const texts = rows.map((row) => wordsOf(`${row.content.slice(0, scoredLength)}\n${row.context}`, Infinity));
   stems.learn(texts.flat());
   const byName = new Map(terms.map((term) => [term.term, term]));
@@ -99,6 +99,28 @@ export function textScores(
       }
     return { row, counts, ...bm25(counts, row.words, collection.averageWords) };
   });
+}
+
+/** Where the lines of runs fill the list, the best of everything else as well. */
+function candidates(db: DatabaseSync, match: string, condition: Condition, name: string | null): MemoryRow[] {
+  const find = (also: string, most: number) =>
+    db
+      .prepare(
+        `SELECT m.* FROM memory_index JOIN memories m ON m.memory = memory_index.rowid
+         WHERE memory_index MATCH ? AND ${condition.sql} ${also} ORDER BY memory_index.rank LIMIT ?`,
+      )
+      .all(match, ...condition.values, most) as unknown as MemoryRow[];
+  const found = find('', mostCandidates);
+  if (found.length === mostCandidates) found.push(...find("AND m.kind <> 'run_event'", mostOthers));
+  if (name !== null)
+    found.push(
+      ...(db
+        .prepare(
+          `SELECT m.* FROM memories m WHERE m.subject_name = ? AND ${condition.sql} ORDER BY m.memory DESC LIMIT ?`,
+        )
+        .all(name, ...condition.values, mostOthers) as unknown as MemoryRow[]),
+    );
+  return [...new Map(found.map((row) => [row.memory, row])).values()];
 }
 
 export function bm25(
