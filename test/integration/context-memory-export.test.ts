@@ -95,6 +95,21 @@ describe('Export and import of the memory', () => {
     expect(await to.lines()).to.deep.equal(await from.lines());
   });
 
+  it('masks secrets in what it brings in, and refuses them in a session or key', async () => {
+    const line = JSON.parse((await from.lines())[0]!) as MemoryLine;
+    const secret = { ...line, content: 'The password=hunter2 opens it', source: 'pwd: corr3ct' };
+    expect(await to.memory.importAll([JSON.stringify(secret)])).to.include({ created: 1 });
+    expect(await to.memory.importAll([JSON.stringify(secret)])).to.include({ created: 0, unchanged: 1 });
+    const kept = JSON.parse((await to.lines())[0]!) as MemoryLine;
+    expect(kept.content).to.equal('The password=[redacted password] opens it');
+    expect(kept.source).to.equal('pwd: [redacted password]');
+    const named = JSON.stringify({ ...line, session: 'password=hunter2' });
+    await to.memory.importAll([named]).then(
+      () => expect.fail('was imported'),
+      (error: Error) => expect(error.message).to.include('/session').and.not.include('hunter2'),
+    );
+  });
+
   it('joins memories to entities that become known later', async () => {
     await to.memory.importAll(await from.lines());
     expect(edges(to)).to.equal(0);

@@ -3,6 +3,7 @@ import { type ImportReply, MemoryLine } from '#kit/contracts/context/memory.ts';
 import { decode, parseJson } from '#kit/decode.ts';
 import { CoreError, Failed, type FieldError, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { NumberedLine } from './import-memories.ts';
+import { maskedLine } from './masked-line.ts';
 import { utc } from './prepare-recording.ts';
 
 const linesAtOnce = 100;
@@ -65,7 +66,7 @@ function lineFrom(text: string): MemoryLine {
   const [unknown] = unknownKeys(MemoryLine, value);
   if (unknown !== undefined)
     throw new InvalidInput('invalid_input', `it: ${unknown.pointer} ${unknown.detail}`);
-  return {
+  return maskedLine({
     ...line,
     at: utc(line.at),
     recorded_at: utc(line.recorded_at)!,
@@ -73,7 +74,7 @@ function lineFrom(text: string): MemoryLine {
     valid_to: utc(line.valid_to),
     sightings: line.sightings.map((sighting) => ({ ...sighting, seen_at: utc(sighting.seen_at)! })),
     outcomes: line.outcomes.map((outcome) => ({ ...outcome, at: utc(outcome.at)! })),
-  };
+  });
 }
 
 async function* linesOf(chunks: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {

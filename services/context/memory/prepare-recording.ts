@@ -1,7 +1,7 @@
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { digestOf } from '#kit/digest.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
-import { Redactor } from '#kit/redaction.ts';
+import { masked, maskedName } from './mask-secrets.ts';
 
 /** A decoded request whose members fit together, in one form: no member is missing, times are in UTC, secrets are masked, in names too. */
 export interface Recording {
@@ -80,33 +80,19 @@ export function utc(time: string | null | undefined): string | null {
 
 /** A name as it is stored, so that what was recorded under it can be found by it. */
 export function storedName(name: string): string {
-  return redactor.redact(name);
-}
-
-const maskPattern = /\[redacted [^\]\n]*\]/g;
-const redactor = new Redactor();
-
-function masked(text: string): { text: string; count: number } {
-  const redacted = redactor.redact(text);
-  if (redacted === text) return { text, count: 0 };
-  const count = (redacted.match(maskPattern)?.length ?? 0) - (text.match(maskPattern)?.length ?? 0);
-  return { text: redacted, count: Math.max(1, count) };
-}
-
-function maskedName(name: string | null | undefined): { text: string | null; count: number } {
-  return name == null ? { text: null, count: 0 } : masked(name);
+  return masked(name).text;
 }
 
 function contradictions(request: RecordRequest): FieldError[] {
   const { layer, subject, predicate, session, seq, steps, valid_from, valid_to, at, key } = request;
   const broken: FieldError[] = [];
   const refuse = (pointer: string, value: unknown, rule: string) => {
-    const shown = redactor.redact(JSON.stringify(value));
+    const shown = masked(JSON.stringify(value)).text;
     broken.push({ pointer, detail: `is ${shown}: ${rule}` });
   };
   // Masked, two of them would become one.
   for (const [name, value] of Object.entries({ key, session })) {
-    if (value != null && redactor.redact(value) !== value)
+    if (value != null && masked(value).count > 0)
       refuse(`/${name}`, value, 'must hold no secret: it stands for what it names');
   }
   if (predicate != null && subject == null)

@@ -9,10 +9,11 @@ import { findDuplicate, rememberBands } from './near-duplicates.ts';
 import type { PreparedRecording, Recording } from './prepare-recording.ts';
 import { isTurn, type Remembered } from './remembered.ts';
 import { storeMemory } from './store-memory.ts';
+import { withoutForgotten } from './without-forgotten.ts';
 
 /** Stores a memory, or finds that it is there. See Memory.record. */
 export function recordMemory(record: GraphRecord, prepared: PreparedRecording): RecordReply {
-  const { recording, key, digest, masked } = prepared;
+  const { key, digest, masked } = prepared;
   const repeated = key === null ? null : sightingOf(record, key);
   if (repeated !== null) {
     if (repeated.digest === digest)
@@ -23,6 +24,8 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
       { facts: { key, id: repeated.row.id, recorded: repeated.digest, given: digest } },
     );
   }
+  const { content } = prepared.recording;
+  const recording = { ...prepared.recording, content: withoutForgotten(record, key, content) };
   checkEntities(record, recording.about);
   const now = new Date().toISOString();
   const memory = rememberedFrom(recording, now);
