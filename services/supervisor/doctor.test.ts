@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
+import { announceService } from '#kit/config/running-service.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
@@ -66,6 +68,53 @@ describe('core doctor', () => {
     } finally {
       server.close();
     }
+  });
+
+  it('finds services of the state folder wherever they listen, with TLS too', async () => {
+    const answer = { status: 'ok', service: 'core-agentd', version: '9.9.9', checks: {} };
+    const plain = createHttpServer((_request, response) => response.end(JSON.stringify(answer)));
+    const closed = createServer((socket) => socket.destroy());
+    const ports = await Promise.all(
+      [plain, closed].map(async (server) => {
+        server.listen(0, '127.0.0.1');
+        await once(server, 'listening');
+        return (server.address() as { port: number }).port;
+      }),
+    );
+    const folders = resolveFolders({ home }, environment);
+    const host = '127.0.0.1';
+    const notes = [
+      announceService('core-agentd', folders, { url: `http://${host}:${ports[0]}`, host, port: ports[0]! }),
+      announceService('core-context', folders, { url: `https://${host}:${ports[1]}`, host, port: ports[1]! }),
+    ];
+    try {
+      expect(await found(`port ${ports[0]}`)).to.include({
+        state: 'works',
+        detail: 'core-agentd 9.9.9 (ok) answers on 127.0.0.1',
+      });
+      expect(await found(`port ${ports[1]}`)).to.include({
+        state: 'works',
+        detail: 'listens with TLS on 127.0.0.1',
+      });
+      for (const note of notes) note.withdraw();
+      expect(await found(`port ${ports[0]}`)).to.equal(undefined);
+    } finally {
+      plain.close();
+      closed.close();
+    }
+  });
+
+  it('says which engine answers Cypher', async () => {
+    expect((await found('Grafeo'))?.detail).to.match(/^\d+\.\d+\.\d+, for Cypher without a server$/);
+    const configured = (neo4j: unknown) =>
+      writeFileSync(join(home, 'config/context.json'), JSON.stringify({ neo4j }));
+    configured({ url: 'bolt://127.0.0.1:9', user: 'neo4j', password_file: 'x', database: 'neo4j' });
+    expect(await found('Neo4j')).to.deep.include({
+      state: 'warning',
+      fix: 'Start it, or correct neo4j in context.json.',
+    });
+    configured({ url: 7 });
+    expect(await found('Cypher')).to.include({ state: 'broken', fix: 'Correct context.json.' });
   });
 
   it('asks forges that have a token, and only those', async () => {

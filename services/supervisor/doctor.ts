@@ -42,7 +42,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkFolder('configuration folder', folders.config, 'config'),
     finding,
     checkTokens(folders),
-    ...(settings === null ? [] : [checkDaemonPort(settings), checkContextPort(folders)]),
+    ...(settings === null ? [] : [checkDaemonPort(folders, settings), checkContextPort(folders)]),
     checkCypher(folders),
     checkForges(folders),
   ]);

@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -89,6 +97,8 @@ describe('core up', () => {
     return port;
   }
 
+  const note = (folder: string) => join(home, 'state', folder, 'listening.json');
+
   const answers = (port: number) =>
     fetch(`http://127.0.0.1:${port}/healthz`).then(
       ({ ok }) => ok,
@@ -102,6 +112,12 @@ describe('core up', () => {
     await until(() => up.out().includes(`core-agentd   http://127.0.0.1:${port}  ok`));
     expect(up.out()).to.contain(`core-context  http://127.0.0.1:${contextPort}  ok`);
     expect(up.out()).to.match(/core-agentd {2}│ .*listens on/);
+
+    for (const [folder, its] of [
+      ['agentd', port],
+      ['context', contextPort],
+    ] as const)
+      expect(JSON.parse(readFileSync(note(folder), 'utf8'))).to.include({ port: its, host: '127.0.0.1' });
 
     const second = start(port);
     await second.exit;
@@ -118,6 +134,7 @@ describe('core up', () => {
     up.child.kill('SIGTERM');
     expect(await up.exit).to.deep.equal([0, null]);
     expect(daemons()).to.deep.equal([]);
+    for (const folder of ['agentd', 'context']) expect(existsSync(note(folder)), folder).to.equal(false);
   });
 
   it('takes the daemon with it even when it is killed', async function () {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { announceService } from '#kit/config/running-service.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
+import { urlOf } from '#kit/http/url-of.ts';
 import { createLogger } from '#kit/log.ts';
 import { Redactor } from '#kit/redaction.ts';
 import { readKnownSecrets } from '#kit/secrets.ts';
@@ -32,8 +34,12 @@ export async function serve(options: {
     redactor,
     version: version(),
   });
-  await daemon.start();
+  const { port } = await daemon.start();
   shutdown.add('the HTTP interface', () => daemon.close());
+  const { host, tls } = settings.agentd;
+  const url = urlOf({ host, port, tls: tls !== null });
+  const announced = announceService('core-agentd', folders, { url, host, port });
+  shutdown.add('the note of its address', () => announced.withdraw());
   const telling = tellContext(agent, logger);
   shutdown.add('telling the context service', () => telling.end());
   const reason = await endOf(signal);

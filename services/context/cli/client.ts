@@ -1,6 +1,6 @@
 import type { CommandContext } from '#kit/cli/program.ts';
 import { contextUrl, readContextAddress } from '#kit/config/context-address.ts';
-import { runningContext } from '#kit/config/running-context.ts';
+import { runningService } from '#kit/config/running-service.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { TimedOut, Unavailable } from '#kit/errors.ts';
@@ -23,7 +23,7 @@ export async function withService<T>(
   const sources = { folders, environment };
   const baseUrl =
     readSettings(sources).context.url ??
-    runningContext(folders)?.url ??
+    runningService('core-context', folders)?.url ??
     contextUrl(readContextAddress(sources));
   const client = createHttpClient({ baseUrl, token: ownToken(folders).text, timeoutMs });
   try {

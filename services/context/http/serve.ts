@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { contextUrl } from '#kit/config/context-address.ts';
-import { announceContext } from '#kit/config/running-context.ts';
+import { announceService } from '#kit/config/running-service.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
@@ -52,7 +52,7 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
   shutdown.add('the HTTP interface', () => server.close());
   try {
     const { port } = await server.start();
-    const announced = announceContext(folders, {
+    const announced = announceService('core-context', folders, {
       url: contextUrl({ ...config, port }),
       host: config.host,
       port,

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import type { Environment } from '../environment.ts';
 import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
-import { announceContext } from './running-context.ts';
+import { announceService } from './running-service.ts';
 import { describeSettings, readSettings } from './settings.ts';
 
 const none = {
@@ -64,7 +64,7 @@ describe('Where core-context listens', () => {
       readSettings({ ...sources(environment), folders }).context.url;
     write('context.json', { port: 9000 });
     const address = { url: 'http://127.0.0.1:9444', host: '127.0.0.1', port: 9444 };
-    const announced = announceContext(folders, address);
+    const announced = announceService('core-context', folders, address);
     expect(urlIn()).to.equal(address.url);
     expect(urlIn({ CORE_CONTEXT_PORT: '9001' })).to.equal('http://127.0.0.1:9001');
     expect(urlIn({ CORE_CONTEXT_URL: 'http://127.0.0.1:1' })).to.equal('http://127.0.0.1:1');

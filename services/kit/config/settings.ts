@@ -7,7 +7,7 @@ import { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
 import { decodeConcern, readConcernDocument } from './concern.ts';
 import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
-import { runningContext } from './running-context.ts';
+import { runningService } from './running-service.ts';
 import type { SettingRow } from './setting-row.ts';
 
 export { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
@@ -147,7 +147,9 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
 function followContext({ folders, environment }: SettingSources): Override | null {
   const rows = describeContextAddress({ folders, environment }).filter(({ source }) => source !== 'default');
   const [row] = rows;
-  const running = rows.some(({ source }) => source === 'environment') ? null : runningContext(folders);
+  const running = rows.some(({ source }) => source === 'environment')
+    ? null
+    : runningService('core-context', folders);
   if (running !== null) return { value: running.url, source: 'running', where: running.where };
   if (row === undefined) return null;
   return {

@@ -4,7 +4,7 @@ import * as t from 'io-ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { readContextAddress } from '#kit/config/context-address.ts';
 import { mergeJson } from '#kit/config/merge.ts';
-import { runningContext } from '#kit/config/running-context.ts';
+import { type RunningAddress, runningService } from '#kit/config/running-service.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
@@ -49,32 +49,33 @@ export function checkTokens(folders: Folders): Finding {
   });
 }
 
-export function checkDaemonPort({ agentd: { host, port } }: Settings): Promise<Finding> {
-  return checkPort({ host, port, setting: 'agentd.port in core.json' });
+/** core-agentd's. */
+export function checkDaemonPort(folders: Folders, { agentd }: Settings): Promise<Finding> {
+  const running = runningService('core-agentd', folders);
+  return checkPort(running ?? agentd, { running, setting: 'agentd.port in core.json' });
 }
 
 /** core-context's. */
 export async function checkContextPort(folders: Folders): Promise<Finding> {
   try {
-    const { host, port } = runningContext(folders) ?? readContextAddress({ folders, environment });
-    return await checkPort({ host, port, setting: 'port in context.json' });
+    const running = runningService('core-context', folders);
+    const address = running ?? readContextAddress({ folders, environment });
+    return await checkPort(address, { running, setting: 'port in context.json' });
   } catch (error) {
     return broken('core-context', error);
   }
 }
 
-async function checkPort({
-  host,
-  port,
-  setting,
-}: {
-  readonly host: string;
-  readonly port: number;
-  readonly setting: string;
-}): Promise<Finding> {
+async function checkPort(
+  { host, port }: { readonly host: string; readonly port: number },
+  { running, setting }: { readonly running: RunningAddress | null; readonly setting: string },
+): Promise<Finding> {
   const name = `port ${port}`;
   const holder = await whoAnswers(host, port);
   if (holder.kind === 'nobody') return { name, state: 'works', detail: `free on ${host}`, fix: null };
+  // Its certificate is for its clients; that it listens where its note says is enough here.
+  if (holder.kind === 'other' && running?.url.startsWith('https:'))
+    return { name, state: 'works', detail: `listens with TLS on ${host}`, fix: null };
   const detail = `${describeHolder(holder)} answers on ${host}`;
   if (holder.kind === 'core' && holder.health.status !== 'failing')
     return { name, state: 'works', detail, fix: null };

@@ -7,7 +7,7 @@ import type { Folders } from '../folders.ts';
 import { isRunning, thisProcess } from '../sqlite-lease-holder.ts';
 import { Hostname, HttpUrl } from './address-codecs.ts';
 
-const RunningContext = t.strict({
+const Note = t.strict({
   url: HttpUrl,
   host: Hostname,
   port: t.number,
@@ -20,7 +20,11 @@ const RunningContext = t.strict({
   }),
 });
 
-/** Where a core-context of this state folder listens. */
+/** The folder of a service below the state folder. */
+const folderOf = { 'core-agentd': 'agentd', 'core-context': 'context' } as const;
+export type ServiceName = keyof typeof folderOf;
+
+/** Where a service of this state folder listens. */
 export interface RunningAddress {
   readonly url: string;
   readonly host: string;
@@ -32,32 +36,44 @@ export interface RunningAddress {
 type State = Partial<Pick<Folders, 'state'>>;
 
 /** Others find this process there until `withdraw` is called or it ends, however it ends. */
-export function announceContext(
+export function announceService(
+  service: ServiceName,
   { state }: Pick<Folders, 'state'>,
   address: Pick<RunningAddress, 'url' | 'host' | 'port'>,
 ): { withdraw(): void } {
-  const path = pathIn(state);
+  const path = pathIn(state, service);
   makePrivateFolder(dirname(path));
   writeFileDurably(path, `${JSON.stringify({ ...address, holder: thisProcess() })}\n`);
   return {
     withdraw() {
-      rmSync(path, { force: true });
+      if (isOwn(path)) rmSync(path, { force: true });
     },
   };
 }
 
-/** null where none runs as far as this process can see, and where `state` is left out. */
-export function runningContext({ state }: State): RunningAddress | null {
-  if (state === undefined) return null;
-  const where = pathIn(state);
+/** Not of one that was started beside this process meanwhile. */
+function isOwn(path: string): boolean {
   try {
-    const { url, host, port, holder } = decodeJson(RunningContext, readFileSync(where, 'utf8'), where);
+    const { pid, process_started } = decodeJson(Note, readFileSync(path, 'utf8'), path).holder;
+    const own = thisProcess();
+    return pid === own.pid && process_started === own.process_started;
+  } catch {
+    return false;
+  }
+}
+
+/** null where none runs as far as this process can see, and where `state` is left out. */
+export function runningService(service: ServiceName, { state }: State): RunningAddress | null {
+  if (state === undefined) return null;
+  const where = pathIn(state, service);
+  try {
+    const { url, host, port, holder } = decodeJson(Note, readFileSync(where, 'utf8'), where);
     return isRunning(holder) === true ? { url, host, port, where } : null;
   } catch {
     return null;
   }
 }
 
-function pathIn(state: string): string {
-  return join(state, 'context', 'listening.json');
+function pathIn(state: string, service: ServiceName): string {
+  return join(state, folderOf[service], 'listening.json');
 }
