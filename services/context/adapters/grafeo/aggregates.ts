@@ -1,3 +1,4 @@
+import { step } from '../../graph/text/steps.ts';
 import { closingOf, isClauseWord, isSign, isWord, type Token } from '../../graph/text/tokens.ts';
 import type { Query } from './query.ts';
 
@@ -20,6 +21,7 @@ export function aggregateProblem({ tokens }: Query, index: number): string | nul
   if (isClauseWord(tokens, index, 'RETURN')) return groupedEntity(tokens, index);
   if (!isAggregate(tokens, index)) return null;
   for (let at = tokens[index]!.within; at !== null; at = tokens[at]!.within) {
+    step(tokens);
     if (isSign(tokens[at], '{') && isSubquery(tokens, at)) return null;
     if (!isSign(tokens[at], '('))
       return 'an aggregate inside a map or list; aggregate in WITH … AS x first, then use x';
@@ -29,6 +31,7 @@ export function aggregateProblem({ tokens }: Query, index: number): string | nul
 
 function groupedEntity(tokens: readonly Token[], index: number): string | null {
   const items = itemsAfter(tokens, index);
+  step(tokens, 2 * ((items.at(-1)?.[1] ?? index) - index));
   const groups = items.some(([start, end]) => range(start, end).some((at) => isAggregate(tokens, at)));
   if (!groups) return null;
   const named = entitiesOf(tokens);
@@ -91,6 +94,7 @@ export function itemsAfter(tokens: readonly Token[], clause: number): [number, n
       start = at + 1;
     }
     at = isSign(tokens[at], '(', '[', '{') ? closingOf(tokens, at) + 1 : at + 1;
+    step(tokens);
   }
   items.push([start, Math.min(at, tokens.length)]);
   return items;

@@ -1,3 +1,4 @@
+import { step } from '../../graph/text/steps.ts';
 import { closingOf, isSign, isWord, type Token } from '../../graph/text/tokens.ts';
 import { textual } from './property-kinds.ts';
 import type { Query } from './query.ts';
@@ -27,6 +28,7 @@ function equality({ tokens, params }: Query, index: number): string | null {
 
 function membership({ tokens, params }: Query, index: number): string | null {
   const inside = tokens.slice(index + 2, closingOf(tokens, index + 1));
+  step(tokens, inside.length);
   const kinds = inside.map((token) => literalKind(token, params));
   const property = propertyBefore(tokens, index);
   const isText = property !== null && textual.has(property);
@@ -42,6 +44,7 @@ function patternMap({ tokens, params }: Query, index: number): string | null {
   const isPattern = (before?.kind === 'word' || before?.kind === 'name') && inPattern(tokens, index);
   if (!isPattern && !(isSign(before, '(') && tokens[index - 2]?.kind !== 'word')) return null;
   const close = closingOf(tokens, index);
+  step(tokens, close - index);
   for (let at = index + 1; at < close; at++) {
     if (!isSign(tokens[at], ':')) continue;
     const kind = literalKind(tokens[at + 1], params);
@@ -53,6 +56,7 @@ function patternMap({ tokens, params }: Query, index: number): string | null {
 
 function inPattern(tokens: readonly Token[], index: number): boolean {
   for (let at = index - 1; at >= 0; at--) {
+    step(tokens);
     if (isSign(tokens[at], '(', '[')) return true;
     if (!(isSign(tokens[at], ':', '|', '*', '..') || tokens[at]!.kind !== 'sign')) return false;
   }
@@ -61,6 +65,7 @@ function inPattern(tokens: readonly Token[], index: number): boolean {
 
 function holdsNull(tokens: readonly Token[], bracket: number): boolean {
   const [start, end] = [bracket, tokens[bracket]!.pair ?? bracket].sort((a, b) => a - b) as [number, number];
+  step(tokens, end - start);
   return tokens.slice(start, end).some((token) => isWord(token, 'NULL'));
 }
 

@@ -1,3 +1,4 @@
+import { step } from '../../graph/text/steps.ts';
 import { closingOf, isClauseWord, isSign, isWord, type Token } from '../../graph/text/tokens.ts';
 import { fractional, integral, textual } from './property-kinds.ts';
 import type { Query } from './query.ts';
@@ -40,6 +41,7 @@ const deepest = 12;
 export function kindOf(query: Query, [start, end]: Span, depth = 0): Kind {
   const { tokens, params } = query;
   const [first, second] = [tokens[start], tokens[start + 1]];
+  step(tokens);
   if (depth > deepest || start >= end || first === undefined) return 'unknown';
   if (end - start === 1) return kindOfOne(query, first, depth);
   if (first.pair === end - 1) {
@@ -142,6 +144,7 @@ function kindOfVariable(query: Query, name: string, depth: number): Kind {
   if (before !== undefined) return before ?? 'null';
   known.set(name, null);
   const found = givenAt(query.tokens).get(name) ?? [];
+  step(query.tokens, found.length);
   const kind = found.map(({ span, each }) => {
     const whole = span === null ? 'entity' : kindOf(query, span, depth);
     return each ? elementOf(whole) : whole;
@@ -165,7 +168,9 @@ function givenAt(tokens: readonly Token[]): Map<string, Given[]> {
   const found = new Map<string, Given[]>();
   given.set(tokens, found);
   const give = (name: string, span: Span | null, each = false) => {
-    found.set(name, [...(found.get(name) ?? []), { span, each }]);
+    const before = found.get(name);
+    if (before === undefined) found.set(name, [{ span, each }]);
+    else before.push({ span, each });
   };
   for (const [index, token] of tokens.entries()) {
     const [before, after] = [tokens[index - 1], tokens[index + 1]];
@@ -207,13 +212,16 @@ export function isBinding(tokens: readonly Token[], index: number): boolean {
   return isWord(tokens[open - 1], 'REDUCE') && isSign(tokens[index - 2], ',');
 }
 
-const borders =
+const borders = new Set(
   `AND OR XOR NOT WHERE WITH RETURN WHEN THEN ELSE CASE END IN ON BY AS IS CONTAINS STARTS ENDS UNWIND MATCH OPTIONAL ORDER
-  LIMIT SKIP UNION CALL DISTINCT ASC DESC ASCENDING DESCENDING YIELD`.split(/\s+/);
+  LIMIT SKIP UNION CALL DISTINCT ASC DESC ASCENDING DESCENDING YIELD`.split(/\s+/),
+);
+const borderSigns = new Set([',', '|', ':', ';', '..', '=', '<>', '<', '>', '<=', '>=', '=~']);
 
 export function isBorder(tokens: readonly Token[], at: number): boolean {
-  const isOpen = isSign(tokens[at], ',', '|', ':', ';', '..', '=', '<>', '<', '>', '<=', '>=', '=~');
-  return isOpen || isClauseWord(tokens, at, ...borders);
+  const token = tokens[at];
+  if (token?.kind === 'sign') return borderSigns.has(token.text);
+  return token?.kind === 'word' && borders.has(token.word) && isClauseWord(tokens, at, token.word);
 }
 
 /** Where the expression begins that ends before `end`. */
@@ -223,6 +231,7 @@ export function startOf(tokens: readonly Token[], end: number, isEnd = isBorder)
     if (isSign(tokens[at], ')', ']', '}')) at = tokens[at]!.pair ?? at;
     else if (isSign(tokens[at], '(', '[', '{') || isEnd(tokens, at)) break;
   }
+  step(tokens, end - at);
   return at + 1;
 }
 
@@ -233,6 +242,7 @@ export function endOf(tokens: readonly Token[], start: number, isEnd = isBorder)
     if (isSign(tokens[at], '(', '[', '{')) at = closingOf(tokens, at);
     else if (isSign(tokens[at], ')', ']', '}') || isEnd(tokens, at)) break;
   }
+  step(tokens, at - start);
   return Math.min(at, tokens.length);
 }
 
@@ -242,6 +252,7 @@ function topLevel(tokens: readonly Token[], [start, end]: Span): number[] {
     found.push(at);
     if (isSign(tokens[at], '(', '[', '{')) at = closingOf(tokens, at);
   }
+  step(tokens, found.length);
   return found;
 }
 

@@ -1,3 +1,4 @@
+import { step } from '../../graph/text/steps.ts';
 import { isClauseWord, isSign, isWord, type Token } from '../../graph/text/tokens.ts';
 import {
   elementOf,
@@ -157,6 +158,7 @@ function quantified(query: Query, index: number): string | null {
   if (!isWord(tokens[index + 3], 'IN')) return null;
   const list = kindOf(query, [index + 4, endOf(tokens, index + 4)]);
   const span = tokens.slice(index + 4, endOf(tokens, index + 4));
+  step(tokens, span.length);
   const holdsNull = span.some((token) => {
     const value = token.kind === 'parameter' ? query.params[token.text.slice(1)] : undefined;
     return isWord(token, 'NULL') || (Array.isArray(value) && value.includes(null));

@@ -4,6 +4,8 @@ export interface Token {
   readonly text: string;
   readonly offset: number;
   readonly end: number;
+  /** Of a word, in capitals; empty for all else. */
+  readonly word: string;
   /** Index of the bracket that belongs to this one; of a bracket alone, and of all else, none. */
   pair: number | null;
   /** Index of the bracket that the token stands in. */
@@ -33,6 +35,7 @@ export function tokensOf(query: string): Token[] {
         text: kind === 'name' ? text.slice(1, -1) : text,
         offset,
         end,
+        word: kind === 'word' ? text.toUpperCase() : '',
         pair: null,
         within: null,
       });
@@ -67,7 +70,7 @@ function next(query: string, offset: number): readonly [Token['kind'] | 'nothing
 
 /** Whether a token is this word, in any case, and no name in backticks. */
 export function isWord(token: Token | undefined, ...words: readonly string[]): boolean {
-  return token?.kind === 'word' && words.includes(token.text.toUpperCase());
+  return token?.kind === 'word' && words.includes(token.word);
 }
 
 export function isSign(token: Token | undefined, ...signs: readonly string[]): boolean {
