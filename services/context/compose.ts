@@ -72,7 +72,15 @@ export async function composeContext({
 
   const desk = new RefreshDesk({
     ingestion,
-    rebuild: (progress, signal) => rebuildAll({ writer, readers, graph, progress, signal }),
+    rebuild: (progress, signal) =>
+      rebuildAll({
+        writer,
+        readers,
+        graph,
+        historyCommits: config.ingestion.history_commits,
+        progress,
+        signal,
+      }),
     afterwards: () => memory.link(),
     logger,
   });

@@ -150,7 +150,7 @@ describe('core-context over HTTP', () => {
     const rebuilt = await service.post('/v1/admin/refresh', { rebuild: true });
     expect(rebuilt.json).to.deep.include({
       state: 'done',
-      rebuilt: ['text index', 'memory index', 'graph in grafeo'],
+      rebuilt: ['text index', 'memory index', 'history of changes', 'graph in grafeo'],
     });
     const { json } = await service.post('/v1/graphrag/search', { query: 'greetStranger' });
     expect(json.results[0].path).to.be.oneOf(['src/greet.js', 'README.md', 'src/main.js']);
