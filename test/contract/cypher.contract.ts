@@ -251,18 +251,34 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
     it('are all ended when they come together, and nobody else is', async () => {
       const outcomes = hungry.map(({ query }) => settled(limited.query({ query })));
       const others = Array.from({ length: 6 }, (_, x) =>
-        limited.query({ query: 'RETURN $x AS x', params: { x } }),
+        limited.query({ query: 'RETURN $x AS x', params: { x } }, { caller: 'other' }),
       );
       const replies = await Promise.all(others);
       expect(replies.map(({ rows }) => rows[0]?.x)).to.deep.equal([0, 1, 2, 3, 4, 5]);
       for (const outcome of await Promise.all(outcomes))
-        expect(outcome).to.match(/^(cypher_too_\w+|cypher_invalid|answered)$/);
+        expect(outcome).to.match(/^(cypher_too_\w+|cypher_busy|cypher_invalid|answered)$/);
       expect((await limited.check()).same).to.equal(true);
+    });
+
+    it('of one caller do not hold up another, however many there are', async () => {
+      const { query } = hungry.at(-1)!;
+      const slow = Array.from({ length: 40 }, () => settled(limited.query({ query }, { caller: 'slow' })));
+      const began = performance.now();
+      for (let nth = 0; nth < 5; nth++) {
+        const { rows } = await limited.query({ query: 'RETURN 1 AS x' }, { caller: 'quick' });
+        expect(rows).to.deep.equal([{ x: 1 }]);
+      }
+      expect(performance.now() - began).to.be.below(8_000);
+      const outcomes = new Set(await Promise.all(slow));
+      expect(['cypher_busy', 'cypher_too_large', 'cypher_too_slow']).to.include.members([...outcomes]);
+      expect(outcomes).to.include('cypher_busy');
+      // Waiting, running and running again are one time together.
+      expect(performance.now() - began).to.be.below(12_000);
     });
 
     it('are given up when nobody waits any more', async () => {
       const abort = new AbortController();
-      const query = limited.query({ query: hungry.at(-1)!.query }, abort.signal);
+      const query = limited.query({ query: hungry.at(-1)!.query }, { signal: abort.signal });
       setTimeout(() => abort.abort(new Error('gone')), 100);
       expect(await settled(query)).to.equal('gone');
       expect((await limited.query({ query: 'RETURN 1 AS x' })).rows).to.deep.equal([{ x: 1 }]);

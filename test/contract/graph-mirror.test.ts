@@ -1,5 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
@@ -56,7 +58,7 @@ describe('the mirror on Neo4j', function () {
   });
 
   it('makes constraints and indexes once, however often it is prepared', async () => {
-    const mirror = new Neo4jMirror(new Neo4jConnection(server.account));
+    const mirror = new Neo4jMirror(new Neo4jConnection(server.account), join(scene.folder, 'other.json'));
     await Promise.all([mirror.prepare(), mirror.prepare()]);
     await mirror.prepare();
     await mirror.close();
@@ -64,7 +66,6 @@ describe('the mirror on Neo4j', function () {
     expect(names.filter((name) => name.startsWith('core_'))).to.have.members([
       'core_action_id',
       'core_coreentity_id',
-      'core_coremirror_id',
       'core_memory_id',
       'core_reasoningrun_id',
       'core_task_id',
@@ -72,6 +73,42 @@ describe('the mirror on Neo4j', function () {
     const query = "CALL db.index.fulltext.queryNodes('core_text', 'greet*') YIELD node RETURN node.id AS id";
     const { rows } = await graph.query({ query });
     expect(rows.map(({ id }) => id)).to.include('symbol:greet');
+  });
+
+  it('is all that callers see: neither a node nor a label is there beside the record', async () => {
+    const { nodes } = await graph.check();
+    const all = await graph.query({ query: 'MATCH (n) RETURN count(n) AS c' });
+    expect(all.rows).to.deep.equal([{ c: nodes }]);
+    const labels = await graph.query({ query: 'CALL db.labels() YIELD label RETURN label' });
+    expect(labels.rows.map(({ label }) => label)).not.to.include('CoreMirror');
+  });
+
+  it('goes on where it was after a restart, and says how far behind it is before it reaches the server', async () => {
+    await graph.close();
+    addMany(scene, 3);
+    await namesOf(server, "MATCH (n:Task) SET n.title = 'other' RETURN n.id AS name");
+    const away = { ...server, account: { ...server.account, url: 'bolt://127.0.0.1:1' } };
+    graph = openSceneGraph(scene, away);
+    expect((await graph.health()).lag.changes).to.equal(5);
+    await graph.close();
+    graph = openSceneGraph(scene, server);
+    await graph.refresh();
+    const { differences } = await graph.check();
+    expect(differences.map(({ what }) => what)).to.deep.equal(['Task']);
+    await graph.rebuild();
+    expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('is filled again when the server does not know what it was told', async () => {
+    const path = join(scene.folder, 'graph', 'neo4j.json');
+    for (const change of [{ database: 'another' }, { bookmarks: ['of another server'] }]) {
+      await graph.close();
+      await namesOf(server, "MATCH (n:Task) DETACH DELETE n RETURN 'x' AS name");
+      writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...change }));
+      graph = openSceneGraph(scene, server);
+      await graph.refresh();
+      expect((await graph.check()).same).to.equal(true);
+    }
   });
 
   it('says what differs when somebody changed it, and is right again when rebuilt', async () => {

@@ -1,11 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GrafeoEngine } from '../../services/context/adapters/grafeo/grafeo-engine.ts';
 import { GrafeoProjection } from '../../services/context/adapters/grafeo/grafeo-projection.ts';
+import { IdleLoading } from '../../services/context/adapters/grafeo/idle-loading.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
 import { at, makeScene, openSceneGraph, type Scene, silent } from '../contract/cypher-scene.ts';
+import { smallDisk } from '../fixtures/world/own-mounts.ts';
+import { needs } from '../needs.ts';
 
 const count = { query: 'MATCH (n:CoreEntity) RETURN count(n) AS c' };
 
@@ -105,6 +109,106 @@ describe("the embedded engine's projection", () => {
     expect(warnings).to.deep.equal(['Cypher runs without a sandbox of its own: bwrap is not installed']);
   });
 
+  it('knows after a restart how far it is, before its process starts', async () => {
+    await graph.query(count);
+    expect((await graph.health()).lag).to.deep.equal({ changes: 0, seconds: 0 });
+    await graph.close();
+    add(scene, 'file:new');
+    graph = openSceneGraph(scene, null);
+    const { detail, lag } = await graph.health();
+    expect([detail, lag.changes]).to.deep.equal([
+      'grafeo, not started, 1 changes are read before the next query',
+      1,
+    ]);
+  });
+
+  it('holds nothing but what the record holds', async () => {
+    const { nodes } = await graph.check();
+    const all = await graph.query({ query: 'MATCH (n) RETURN count(n) AS c' });
+    expect(all.rows).to.deep.equal([{ c: nodes }]);
+  });
+
+  it('is loaded without being asked once much has changed and nobody writes, and rests then', async () => {
+    scene.write((record) => {
+      for (let nth = 0; nth < 3_000; nth++) put(record, `file:${nth}`);
+    });
+    await until(async () => (await graph.health()).lag.changes === 0);
+    expect((await graph.health()).detail).to.equal('grafeo, not started, up to date');
+    expect((await graph.query(count)).rows).to.deep.equal([{ c: 3_006 }]);
+  });
+
+  it('says that it is being loaded to whoever cannot wait so long, and goes on loading', async () => {
+    const slow: Scene['readers'] = Object.create(scene.readers);
+    slow.ask = async (query, input) => {
+      if (query === 'graphChanges') await sleep(1_500);
+      return scene.readers.ask(query, input);
+    };
+    const { held, engine } = alone(scene, { readers: slow, seconds: 1 });
+    const error = await engine.query(call).catch((thrown) => thrown);
+    expect([error.code, error.status, error.retryAfter]).to.deep.equal(['projection_loading', 503, 5]);
+    await until(async () => held.position !== null && held.loading === null);
+    held.close();
+  });
+
+  for (const leave of [0, 300_000]) {
+    it(`stays as it was on a disk with ${leave} bytes left, and catches up when there is room`, async function () {
+      needs(this, 'mounts');
+      this.timeout(120_000);
+      const home = join(scene.folder, 'home');
+      mkdirSync(join(home, 'state'), { recursive: true });
+      const disk = await smallDisk(home, 16);
+      const { held, engine } = alone(scene, { folder: join(disk.state, 'cypher') });
+      const loading = new IdleLoading({ readers: scene.readers, projection: held });
+      const answer = async () => (await engine.query(call)).rows[0]?.c;
+      try {
+        expect(await answer()).to.equal(6);
+        disk.fill(leave);
+        scene.write((record) => {
+          for (let nth = 0; nth < 5_000; nth++) put(record, `file:${nth}`);
+        });
+        expect(await answer()).to.equal(6);
+        const { status, detail, lag } = await engine.health();
+        expect([status, lag.changes]).to.deep.equal(['degraded', 5_000]);
+        expect(detail).to.match(/answers are old, for it cannot be written: .*\w/);
+        const error = await held.rebuild().catch((thrown) => thrown);
+        expect(error.code).to.equal('cypher_unavailable');
+        expect(await answer()).to.equal(6);
+        loading.start();
+        disk.free();
+        await until(async () => (await engine.health()).status === 'ok');
+        expect(await answer()).to.equal(5_006);
+        expect(readdirSync(join(disk.state, 'cypher'))).to.have.length(2);
+      } finally {
+        loading.close();
+        held.close();
+        disk.close();
+      }
+    });
+  }
+
+  it('ends a hungry query, and answers those beside it that do no harm', async function () {
+    this.timeout(60_000);
+    const { held, engine } = alone(scene, { seconds: 8 });
+    await held.current();
+    const query = "RETURN size(reduce(s = 'xxxxxxxx', x IN range(1, 60) | s + s)) AS s";
+    const slow = 'UNWIND range(1, 900) AS x UNWIND range(1, 300) AS y RETURN count(DISTINCT x + y) AS c';
+    const began = performance.now();
+    const [bad, good] = await Promise.allSettled([
+      engine.query({ ...call, query, caller: 'bad' }),
+      engine.query({ ...call, query: slow, caller: 'good' }),
+    ]);
+    expect(bad)
+      .to.have.property('reason')
+      .with.property('code')
+      .that.matches(/^cypher_too_(large|slow)$/);
+    expect(good)
+      .to.have.property('value')
+      .with.property('rows')
+      .that.deep.equals([{ c: 1_199 }]);
+    expect(performance.now() - began).to.be.below(16_000);
+    held.close();
+  });
+
   it('answers many at once', async () => {
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, x) => graph.query({ query: 'RETURN $x AS x', params: { x } })),
@@ -127,6 +231,29 @@ describe("the embedded engine's projection", () => {
     expect(outcomes.filter((outcome) => outcome === 'answered').length).to.be.at.least(64);
   });
 });
+
+const call = { ...count, params: {}, limit: 10, caller: 'mira' };
+
+function alone(
+  scene: Scene,
+  {
+    readers = scene.readers,
+    folder = join(scene.folder, 'alone'),
+    seconds = 5,
+  }: { readonly readers?: Scene['readers']; readonly folder?: string; readonly seconds?: number },
+): { readonly held: GrafeoProjection; readonly engine: GrafeoEngine } {
+  const limits = { seconds, memory_mb: 400 };
+  const held = new GrafeoProjection({ readers, folder, memoryMb: 400, logger: silent, sandbox: () => null });
+  return { held, engine: new GrafeoEngine({ projection: held, readers, limits }) };
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 30_000;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error('it did not become so within 30 s');
+    await sleep(100);
+  }
+}
 
 function add(scene: Scene, id: string): void {
   scene.write((record) => put(record, id));

@@ -60,6 +60,3 @@ export const labelsOf: Readonly<Record<NodeLabel, readonly string[]>> = {
   Task: ['Task', 'ForgeIssue'],
   Action: ['Action', 'ProposedAction'],
 };
-
-/** The one node beside those of the record: it holds the projection's position, written in the same transaction as what it says. */
-export const positionLabel = 'CoreMirror';

@@ -5,6 +5,8 @@ export interface CypherCall {
   readonly params: Readonly<Record<string, unknown>>;
   /** Rows of the reply at most. */
   readonly limit: number;
+  /** Who asks; callers share the engine fairly. */
+  readonly caller: string;
   readonly signal?: AbortSignal;
 }
 
@@ -15,7 +17,9 @@ export interface EngineHealth {
   readonly lag: { readonly changes: number; readonly seconds: number };
 }
 
+/** Limits of one query. */
 export interface CypherLimits {
+  /** Of waiting and running together. */
   readonly seconds: number;
   /** Megabytes of the embedded engine. */
   readonly memory_mb: number;
@@ -28,7 +32,7 @@ export const largestReply = 8 * 1024 * 1024;
 export interface CypherEngine {
   /**
    * @throws InvalidInput (`cypher_invalid`) with line and column; Refused (`cypher_read_only`, `cypher_not_supported`,
-   * `cypher_too_slow`, `cypher_too_large`); Unavailable (`cypher_unavailable`, `cypher_busy`)
+   * `cypher_too_slow`, `cypher_too_large`); Unavailable (`cypher_unavailable`, `cypher_busy`, `projection_loading`)
    */
   query(call: CypherCall): Promise<CypherReply>;
   health(): Promise<EngineHealth>;

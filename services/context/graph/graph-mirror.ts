@@ -5,9 +5,11 @@ import type { GraphDigests } from './digest.ts';
 export interface GraphMirror {
   /** Makes constraints and indexes where they are missing. */
   prepare(): Promise<void>;
-  /** What it has seen, as it says itself; null when it holds nothing, or not all of what it held. */
+  /** What it had seen when it was written last, without asking it. */
+  readonly lastKnown: Position | null;
+  /** What it has seen; null when it holds nothing, or nobody can tell what it holds. */
   position(): Promise<Position | null>;
-  /** Changes and the position after them in one transaction: all or nothing; twice is once. */
+  /** All changes or nothing, then the position after them; twice is once. */
   apply(changes: Changes): Promise<void>;
   /** Forgets all of Core's nodes and the position, the position first. */
   clear(): Promise<void>;

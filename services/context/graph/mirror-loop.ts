@@ -71,7 +71,9 @@ export class MirrorLoop {
   }
 
   async health(): Promise<EngineHealth> {
-    const { changes } = await this.#readers.ask('graphLag', { after: this.#position });
+    const { changes } = await this.#readers.ask('graphLag', {
+      after: this.#position ?? this.#mirror.lastKnown,
+    });
     const behind = changes === 0 && this.#failure === null;
     const seconds = behind ? 0 : Math.round((performance.now() - this.#seenAt) / 1_000);
     const lag = { changes, seconds };

@@ -1,14 +1,17 @@
 /**
  * The graph as callers meet it: `openGraph({readers, config, password, folder, logger})` gives Cypher, health, refresh, rebuild and
- * check, on Neo4j where it is configured and on the embedded engine where not. Nothing starts before it is asked, but the mirror.
+ * check, on Neo4j where it is configured and on the embedded engine where not. The mirror starts by itself; the embedded engine when it
+ * is asked, or when much has changed and nobody writes.
  */
 
+import { join } from 'node:path';
 import type { CypherReply, CypherRequest } from '#kit/contracts/context/cypher.ts';
 import { defaultCypherLimit } from '#kit/contracts/context/cypher.ts';
 import { InvalidInput, Refused } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { GrafeoEngine } from '../adapters/grafeo/grafeo-engine.ts';
 import { GrafeoProjection } from '../adapters/grafeo/grafeo-projection.ts';
+import { IdleLoading } from '../adapters/grafeo/idle-loading.ts';
 import { Neo4jConnection } from '../adapters/neo4j/connection.ts';
 import { Neo4jEngine } from '../adapters/neo4j/neo4j-engine.ts';
 import { connectionError } from '../adapters/neo4j/neo4j-error.ts';
@@ -25,7 +28,7 @@ export interface GraphOptions {
   readonly config: Pick<ContextConfig, 'cypher' | 'neo4j'>;
   /** What the file that `neo4j.password_file` names holds; null when there is none, or nothing in it. */
   readonly password: string | null;
-  /** The embedded engine's own; disposable. */
+  /** For the projection's files, or the mirror's position; disposable. */
   readonly folder: string;
   readonly logger: Logger;
 }
@@ -33,7 +36,7 @@ export interface GraphOptions {
 export interface Graph {
   readonly engine: 'grafeo' | 'neo4j';
   /** @throws see CypherEngine.query; InvalidInput (`invalid_limit`) */
-  query(request: CypherRequest, signal?: AbortSignal): Promise<CypherReply>;
+  query(request: CypherRequest, asked?: Asked): Promise<CypherReply>;
   health(): Promise<EngineHealth>;
   /** Brings the projection up to what is committed now. @throws Unavailable (`cypher_unavailable`) */
   refresh(): Promise<void>;
@@ -46,6 +49,12 @@ export interface Graph {
   close(): Promise<void>;
 }
 
+export interface Asked {
+  /** Whoever asks without a name shares one with all others who do. */
+  readonly caller?: string | undefined;
+  readonly signal?: AbortSignal;
+}
+
 /** What the two engines do differently, beside the queries. */
 interface Projection {
   refresh(): Promise<unknown>;
@@ -55,6 +64,8 @@ interface Projection {
   close(): Promise<void> | void;
 }
 
+const anonymous = '';
+
 /** @throws Refused (`neo4j_password_missing`) */
 export function openGraph(options: GraphOptions): Graph {
   const { config, readers } = options;
@@ -62,9 +73,9 @@ export function openGraph(options: GraphOptions): Graph {
     config.neo4j === null ? embedded(options) : onServer(options, config.neo4j);
   return {
     engine: name,
-    query: async ({ query, params, limit }, signal) => {
+    query: async ({ query, params, limit }, { caller = anonymous, signal } = {}) => {
       const rows = checkedLimit(limit, config.cypher.rows);
-      return engine.query({ query, params: params ?? {}, limit: rows, ...(signal && { signal }) });
+      return engine.query({ query, params: params ?? {}, limit: rows, caller, ...(signal && { signal }) });
     },
     health: () => engine.health(),
     refresh: async () => void (await projection.refresh()),
@@ -84,13 +95,18 @@ function checkedLimit(limit: number | undefined, most: number): number {
 function embedded({ readers, config, folder, logger }: GraphOptions) {
   const limits = config.cypher;
   const held = new GrafeoProjection({ readers, folder, memoryMb: limits.memory_mb, logger });
+  const loading = new IdleLoading({ readers, projection: held });
+  loading.start();
   const projection: Projection = {
-    refresh: () => held.current(),
-    rebuild: () => held.reset().then(() => held.current()),
+    refresh: () => held.refresh(),
+    rebuild: () => held.rebuild(),
     // The next query makes it again.
     dropDeleted: () => held.reset(),
     digests: async () => (await held.current()).call('digests', null),
-    close: () => held.close(),
+    close: () => {
+      loading.close();
+      held.close();
+    },
   };
   return {
     name: 'grafeo',
@@ -100,7 +116,7 @@ function embedded({ readers, config, folder, logger }: GraphOptions) {
 }
 
 function onServer(
-  { readers, config, password, logger }: GraphOptions,
+  { readers, config, password, folder, logger }: GraphOptions,
   { url, user, database, password_file }: NonNullable<ContextConfig['neo4j']>,
 ) {
   if (password === null) {
@@ -110,7 +126,7 @@ function onServer(
   const account = { url, user, password, database };
   // Two pools: whatever callers' queries do to theirs, the mirror has its own.
   const connection = new Neo4jConnection(account);
-  const mirror = new Neo4jMirror(new Neo4jConnection(account));
+  const mirror = new Neo4jMirror(new Neo4jConnection(account), join(folder, 'neo4j.json'));
   const loop = new MirrorLoop({ mirror, readers, logger });
   loop.start();
   const told = <T>(work: Promise<T>) =>

@@ -23,6 +23,17 @@ export function tooBusy(waiting: number): Unavailable {
   return new Unavailable('cypher_busy', `${waiting} queries are waiting; ask again later`, { retryAfter: 2 });
 }
 
+export function waitedTooLong(): Unavailable {
+  const detail = 'other queries took the whole time that this one may take; ask again later';
+  return new Unavailable('cypher_busy', detail, { retryAfter: 2 });
+}
+
+/** @param progress how far it is, for people */
+export function stillLoading(progress: string): Unavailable {
+  const detail = `the graph is being loaded for Cypher${progress}; ask again later`;
+  return new Unavailable('projection_loading', detail, { retryAfter: 5 });
+}
+
 const deepest = 32;
 const longestQuery = 20_000;
 

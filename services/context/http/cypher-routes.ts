@@ -14,7 +14,7 @@ export function cypherRoutes(graph: Graph, rows: number): Route[] {
         body: cypherRequest(rows),
         answers: { 200: { description: 'At most as many rows as the limit', content: CypherReply } },
       },
-      async ({ body }) => ({ json: await graph.query(body) }),
+      async ({ body, identity }) => ({ json: await graph.query(body, { caller: identity?.name }) }),
     ),
   ];
 }

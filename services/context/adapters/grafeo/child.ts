@@ -10,10 +10,11 @@ import { CallRefused, runText } from './run-text.ts';
 const projection = new ProjectionFolder(process.argv[2]!);
 
 const handlers: { [N in CallName]: (input: Calls[N]['input']) => Promise<Calls[N]['output']> } = {
-  open: async () => ({ position: await projection.open() }),
+  open: async ({ beside }) => ({ position: await projection.open(beside) }),
   begin: async ({ fresh, until }) => projection.begin(fresh, until).then(() => null),
   apply: async ({ changes }) => projection.apply(changes).then(() => null),
   commit: async ({ position }) => projection.commit(position).then(() => null),
+  drop: async () => projection.drop().then(() => null),
   run: (input) => projection.use((snapshot) => runText(snapshot, input)),
   digests: () => projection.use((snapshot) => snapshot.digests()),
 };

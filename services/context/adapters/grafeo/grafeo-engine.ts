@@ -1,7 +1,7 @@
 import type { CypherReply } from '#kit/contracts/context/cypher.ts';
-import { Refused } from '#kit/errors.ts';
+import { Refused, type Unavailable } from '#kit/errors.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../../graph/cypher-engine.ts';
-import { checkCall, tooBusy, tooMuchMemory, tooSlow } from '../../graph/refusals.ts';
+import { checkCall, stillLoading, tooMuchMemory, tooSlow, waitedTooLong } from '../../graph/refusals.ts';
 import { Slots } from '../../graph/slots.ts';
 import { refuseWrites } from '../../graph/text/read-only.ts';
 import type { Readers } from '../../record/readers.ts';
@@ -11,9 +11,9 @@ import type { GrafeoProjection } from './grafeo-projection.ts';
 import type { Calls } from './messages.ts';
 import { refuseUnsupported } from './unsupported.ts';
 
-const atOnce = 4;
-const mostWaiting = 64;
 const watchMs = 20;
+/** Milliseconds of each second of the limit that are left at least when a query begins beside others. */
+const shortest = 20;
 
 interface Running {
   readonly engine: EngineProcess;
@@ -21,15 +21,27 @@ interface Running {
   guilty: boolean;
 }
 
+/** A query with what its caller is entitled to. */
+interface Asked {
+  readonly input: Calls['run']['input'];
+  readonly caller: string;
+  /** By `performance.now()`: when waiting, running and running again are over. */
+  readonly deadline: number;
+}
+
+type Output = Calls['run']['output'];
+
 /**
- * Cypher on the embedded engine. A query that passes its time or memory ends the engine's process; the queries that ran beside it
- * are asked again of the next one, alone where nobody can tell which of them it was.
+ * Cypher on the embedded engine. A query that passes its time or memory ends the engine's process. The queries that ran beside it are
+ * asked again of the next one; those that may have been the cause, or meet with it again, once more in a process of their own, one
+ * after the other, where it is plain which of them it was, while all others go on.
  */
 export class GrafeoEngine implements CypherEngine {
   readonly #projection: GrafeoProjection;
   readonly #readers: Pick<Readers, 'ask'>;
   readonly #limits: CypherLimits;
-  readonly #slots = new Slots(atOnce);
+  readonly #slots = new Slots({ places: 4, each: 2, mostWaiting: 64 });
+  readonly #suspects = new Slots({ places: 1, each: 1, mostWaiting: 64 });
   readonly #running = new Set<Running>();
   #watch: NodeJS.Timeout | null = null;
 
@@ -43,14 +55,14 @@ export class GrafeoEngine implements CypherEngine {
     this.#limits = options.limits;
   }
 
-  async query({ query, params, limit, signal }: CypherCall): Promise<CypherReply> {
+  async query({ query, params, limit, caller, signal }: CypherCall): Promise<CypherReply> {
     const began = performance.now();
     checkCall(query, params);
     const tokens = refuseWrites(query);
     refuseUnsupported({ text: query, tokens, params });
-    if (this.#slots.waiting >= mostWaiting) throw tooBusy(this.#slots.waiting);
     signal?.throwIfAborted();
-    const answer = this.#answered({ query, params, rows: limit });
+    const deadline = began + this.#limits.seconds * 1_000;
+    const answer = this.#answered({ input: { query, params, rows: limit }, caller, deadline });
     const { columns, rows, truncated } = await abortable(answer, signal);
     return {
       columns,
@@ -62,36 +74,70 @@ export class GrafeoEngine implements CypherEngine {
   }
 
   async health(): Promise<EngineHealth> {
-    const { changes } = await this.#readers.ask('graphLag', { after: this.#projection.position });
-    const behind = changes === 0 ? 'up to date' : `${changes} changes are read before the next query`;
-    const started =
-      this.#projection.process === null
-        ? 'not started'
-        : `${Math.round(this.#projection.process.memory() ?? 0)} MB`;
-    const why = this.#projection.unsandboxed;
-    const without = why === null ? '' : `, without a sandbox: ${why}`;
-    return { status: 'ok', detail: `grafeo, ${started}, ${behind}${without}`, lag: { changes, seconds: 0 } };
+    const { process, position, loading, trouble, unsandboxed } = this.#projection;
+    const { changes } = await this.#readers.ask('graphLag', { after: position });
+    const told = [`grafeo, ${process === null ? 'not started' : `${Math.round(process.memory() ?? 0)} MB`}`];
+    if (loading !== null) told.push(`loading, ${loading.done} of ${loading.total}`);
+    else told.push(changes === 0 ? 'up to date' : `${changes} changes are read before the next query`);
+    if (trouble !== null) told.push(`answers are old, for it cannot be written: ${trouble.reason}`);
+    if (unsandboxed !== null) told.push(`without a sandbox: ${unsandboxed}`);
+    const lag = { changes, seconds: trouble?.seconds ?? 0 };
+    return { status: trouble === null ? 'ok' : 'degraded', detail: told.join(', '), lag };
   }
 
-  async #answered(input: Calls['run']['input']): Promise<Calls['run']['output']> {
-    for (let weight = 1, attempt = 1; ; attempt++) {
-      const outcome = await this.#slots.run(weight, () => this.#attempt(input));
+  async #answered(asked: Asked): Promise<Output> {
+    const { caller, deadline } = asked;
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const outcome = await this.#slots.run(caller, deadline, () => this.#attempt(asked));
       if (!(outcome instanceof EngineEnded)) return outcome;
-      const alone = weight === atOnce;
-      if (alone && outcome.reason === 'memory') throw tooMuchMemory(`${this.#limits.memory_mb} MB`);
-      if (alone && outcome.reason === 'crash')
-        throw new Refused(
-          'cypher_not_supported',
-          'the embedded engine broke off at this query; write it in another way',
-        );
-      if (outcome.reason === 'memory' || outcome.reason === 'crash' || attempt >= 3) weight = atOnce;
+      if (outcome.reason === 'memory' || outcome.reason === 'crash') break;
     }
+    const outcome = await this.#suspects.run(caller, deadline, () => this.#alone(asked));
+    if (!(outcome instanceof EngineEnded)) return outcome;
+    if (outcome.reason === 'memory') throw tooMuchMemory(`${this.#limits.memory_mb} MB`);
+    throw new Refused(
+      'cypher_not_supported',
+      'the embedded engine broke off at this query; write it in another way',
+    );
   }
 
   /** @returns why the process ended, where this query is not known to be the cause */
-  async #attempt(input: Calls['run']['input']): Promise<Calls['run']['output'] | EngineEnded> {
-    const engine = await this.#projection.current();
-    const running = { engine, deadline: performance.now() + this.#limits.seconds * 1_000, guilty: false };
+  async #attempt(asked: Asked): Promise<Output | EngineEnded> {
+    const engine = await this.#ready(asked.deadline);
+    // Whoever began now would be ended at once, and with it whoever runs beside.
+    if (asked.deadline - performance.now() < this.#limits.seconds * shortest) throw waitedTooLong();
+    return this.#run(engine, asked);
+  }
+
+  async #alone(asked: Asked): Promise<Output | EngineEnded> {
+    if (this.#projection.position === null) await this.#ready(asked.deadline);
+    const engine = await this.#projection.beside();
+    try {
+      return await this.#run(engine, asked);
+    } finally {
+      engine.kill('retired');
+    }
+  }
+
+  /** Loading goes on when nobody waits for it any more. */
+  async #ready(deadline: number): Promise<EngineProcess> {
+    const current = this.#projection.current();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(this.#late()), Math.max(0, deadline - performance.now()));
+    });
+    return Promise.race([current, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Where nothing is loaded, the process is started again after a query that ended it. */
+  #late(): Unavailable {
+    const { loading, position } = this.#projection;
+    if (loading === null) return position === null ? stillLoading('') : waitedTooLong();
+    return stillLoading(`, ${loading.done} of ${loading.total} changes`);
+  }
+
+  async #run(engine: EngineProcess, { input, deadline }: Asked): Promise<Output | EngineEnded> {
+    const running = { engine, deadline, guilty: false };
     this.#running.add(running);
     this.#watch ??= setInterval(() => this.#check(), watchMs);
     try {

@@ -1,10 +1,12 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { Unavailable } from '#kit/errors.ts';
+import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Changes, Position } from '../../graph/changes.ts';
 import type { Readers } from '../../record/readers.ts';
+import { readCurrent } from './current-version.ts';
 import { EngineEnded, EngineFailure, EngineProcess } from './engine-process.ts';
-import { isolatedCommand, plainCommand } from './isolation.ts';
+import { FeedTrouble } from './feed-trouble.ts';
+import { type CommandLine, isolatedCommand, plainCommand } from './isolation.ts';
 
 const batch = 5_000;
 
@@ -18,21 +20,45 @@ export interface ProjectionOptions {
   readonly sandbox?: typeof isolatedCommand;
 }
 
-/** The projection's process, started when it is needed and brought up to the record before it is asked. */
+/** Changes that are in the projection being made, of all that have to be. */
+export interface Loading {
+  readonly done: number;
+  readonly total: number;
+}
+
+/**
+ * The projection's process, started when it is needed and brought up to the record before it is asked. A version that cannot be
+ * written leaves the one before, which is served until there is a new one.
+ */
 export class GrafeoProjection {
   readonly #options: ProjectionOptions;
   #process: EngineProcess | null = null;
-  #position: Position | null = null;
+  /** What the version on the disk has seen. */
+  #position: Position | null;
   #isolated = true;
   #unsandboxed: string | null = null;
   #work: Promise<unknown> = Promise.resolve();
+  #loading: Loading | null = null;
+  #anew = false;
+  readonly #trouble = new FeedTrouble();
 
   constructor(options: ProjectionOptions) {
     this.#options = options;
+    this.#position = readCurrent(options.folder)?.position ?? null;
   }
 
   get position(): Position | null {
     return this.#position;
+  }
+
+  /** null: nothing is being loaded. */
+  get loading(): Loading | null {
+    return this.#loading;
+  }
+
+  /** Why the version on the disk is not the newest; null when nothing hinders it. */
+  get trouble(): FeedTrouble | null {
+    return this.#trouble.reason === null ? null : this.#trouble;
   }
 
   /** Why callers' text runs with network and files at hand; null where it does not. */
@@ -44,54 +70,119 @@ export class GrafeoProjection {
     return this.#process?.ended === false ? this.#process : null;
   }
 
-  /** A process that has seen everything that was committed before the call. */
+  /** A process that has seen everything that was committed before the call, unless there is trouble. */
   current(): Promise<EngineProcess> {
-    const work = this.#work.then(() => this.#refreshed());
-    this.#work = work.catch(() => {});
-    return work;
+    return this.#next(() => this.#refreshed());
   }
 
-  /** Forgets the projection; the next call of `current` makes it again. */
+  /** @throws Unavailable (`cypher_unavailable`) where `current` would give what is old */
+  async refresh(): Promise<void> {
+    this.#trouble.retryNow();
+    await this.current();
+    this.#trouble.throwIfAny();
+  }
+
+  /** Makes the projection again from nothing; the one before is there until then. */
+  async rebuild(): Promise<void> {
+    this.#trouble.retryNow();
+    await this.#next(() => {
+      this.#anew = true;
+      return this.#refreshed();
+    });
+    this.#trouble.throwIfAny();
+  }
+
+  /** Deletes the projection; the next call of `current` makes it again. */
   reset(): Promise<void> {
-    const work = this.#work.then(() => this.#forget());
-    this.#work = work.catch(() => {});
-    return work;
+    return this.#next(async () => this.#forget());
+  }
+
+  /** Ends the process until it is needed again, if it does nothing. */
+  rest(): Promise<void> {
+    return this.#next(async () => {
+      if (this.#process?.load !== 0) return;
+      this.#process.kill('retired');
+      this.#process = null;
+    });
+  }
+
+  /** Another process on the same version, for what nobody else should be near. The caller ends it. */
+  async beside(): Promise<EngineProcess> {
+    for (let attempt = 1; ; attempt++) {
+      const engine = new EngineProcess(this.#command() ?? plainCommand(this.#options.folder));
+      try {
+        await engine.call('open', { beside: true });
+        return engine;
+      } catch (error) {
+        engine.kill('crash');
+        // The version was replaced while it was opened.
+        if (attempt === 2) throw error;
+      }
+    }
   }
 
   close(): void {
     this.#process?.kill('retired');
   }
 
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#work.then(work);
+    this.#work = next.catch(() => {});
+    return next;
+  }
+
   /** Queries that run beside it may end the process; an engine that cannot open what is there begins anew. */
   async #refreshed(): Promise<EngineProcess> {
     for (let attempt = 1; ; attempt++) {
+      let engine: EngineProcess | null = null;
       try {
-        const engine = await this.#started();
+        engine = await this.#started();
         return await this.#fed(engine);
       } catch (error) {
-        if (attempt === 4)
-          throw new Unavailable(
-            'cypher_unavailable',
-            `the embedded engine does not start: ${(error as Error).message}`,
-            { cause: error, retryAfter: 5 },
-          );
-        const isOurs = error instanceof EngineEnded && error.reason !== 'crash';
         if (!(error instanceof EngineEnded) && !(error instanceof EngineFailure)) throw error;
-        if (!isOurs) this.#options.logger.warn('the graph projection is made anew', { error });
-        if (!isOurs) this.#forget();
+        if (attempt === 4) throw this.#gaveUp(error);
+        if (error instanceof EngineEnded && error.reason !== 'crash') continue;
+        if (engine === null || this.#position === null) this.#forgetAfter(error);
+        else await this.#keepOld(engine, error);
+      } finally {
+        this.#loading = null;
       }
     }
   }
 
+  #gaveUp(error: Error): Unavailable {
+    this.#trouble.note(messageOf(error));
+    const detail = `the embedded engine does not start: ${messageOf(error)}`;
+    return new Unavailable('cypher_unavailable', detail, { cause: error, retryAfter: 5 });
+  }
+
+  #forgetAfter(error: Error): void {
+    this.#options.logger.warn('the graph projection is made anew', { error });
+    this.#forget();
+  }
+
+  /** The first time the new version is made from nothing: what it was made from may be damaged. */
+  async #keepOld(engine: EngineProcess, error: Error): Promise<void> {
+    await engine.call('drop', null).catch(() => {});
+    if (!this.#anew && !isNoRoom(error)) {
+      this.#anew = true;
+      return;
+    }
+    this.#anew = false;
+    if (this.#trouble.reason === null)
+      this.#options.logger.warn('the graph projection cannot be written; the one before is kept', { error });
+    this.#trouble.note(messageOf(error).split('\n')[0]!);
+  }
+
   async #started(): Promise<EngineProcess> {
     if (this.process !== null) return this.process;
-    const { folder, sandbox = isolatedCommand } = this.#options;
-    const isolated = this.#isolated ? sandbox(folder) : null;
+    const { folder } = this.#options;
+    const isolated = this.#command();
     if (isolated === null && this.#unsandboxed === null) this.#warn('bwrap is not installed');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const engine = new EngineProcess(isolated ?? plainCommand(folder));
     try {
-      this.#position = (await engine.call('open', null)).position;
+      this.#position = (await engine.call('open', { beside: false })).position;
       this.#process = engine;
       return engine;
     } catch (error) {
@@ -101,6 +192,11 @@ export class GrafeoProjection {
       this.#isolated = false;
       return this.#started();
     }
+  }
+
+  #command(): CommandLine | null {
+    const { folder, sandbox = isolatedCommand } = this.#options;
+    return this.#isolated ? sandbox(folder) : null;
   }
 
   #warn(why: string, error?: unknown): void {
@@ -113,11 +209,21 @@ export class GrafeoProjection {
 
   async #fed(engine: EngineProcess): Promise<EngineProcess> {
     let { restart, changes, last } = await this.#changes(this.#position);
-    const fresh = restart || this.#position === null;
-    if (!fresh && isEmpty(changes)) return engine;
+    if (restart) this.#position = null;
+    const fresh = this.#position === null || this.#anew;
+    if (!fresh && isEmpty(changes)) {
+      this.#trouble.isOver();
+      return engine;
+    }
+    if (this.#position !== null && this.#trouble.waits) return engine;
+    if (fresh && this.#position !== null) ({ changes, last } = await this.#changes(null));
+    const { changes: total } = await this.#options.readers.ask('graphLag', {
+      after: fresh ? null : this.#position,
+    });
     await engine.call('begin', { fresh, until: last });
     let fed = 0;
     for (;;) {
+      this.#loading = { done: fed, total };
       await engine.call('apply', { changes });
       fed += changes.nodes.length + changes.edges.length;
       if (changes.complete) break;
@@ -126,6 +232,8 @@ export class GrafeoProjection {
     }
     await engine.call('commit', { position: changes.position });
     this.#position = changes.position;
+    this.#anew = false;
+    this.#trouble.isOver();
     return this.#slimmed(engine, fed);
   }
 
@@ -158,6 +266,12 @@ export class GrafeoProjection {
 
 function isEmpty({ deletions, nodes, edges, complete }: Changes): boolean {
   return deletions.length + nodes.length + edges.length === 0 && complete;
+}
+
+function isNoRoom(error: Error): boolean {
+  return /ENOSPC|EDQUOT|EFBIG|EROFS|EIO|no space left|too large|os error (28|27|30|5|122)/i.test(
+    error.message,
+  );
 }
 
 /** Once its last query is answered. */

@@ -3,13 +3,15 @@ import type { GraphDigests } from '../../graph/digest.ts';
 
 /** What the process that holds the projection is asked, one message each. */
 export interface Calls {
-  /** Opens what the folder holds. */
-  open: { input: null; output: { position: Position | null } };
+  /** Opens what the folder holds. @param beside another process that keeps the folder: nothing in it is touched */
+  open: { input: { beside: boolean }; output: { position: Position | null } };
   /** Begins a new version of the projection. @param until numbers up to this one come for the first time when it is `fresh` */
   begin: { input: { fresh: boolean; until: number }; output: null };
   apply: { input: { changes: Changes }; output: null };
   /** Ends the new version; queries that come after it see it. */
   commit: { input: { position: Position }; output: null };
+  /** Gives the new version up. */
+  drop: { input: null; output: null };
   run: {
     input: { query: string; params: Readonly<Record<string, unknown>>; rows: number };
     output: { columns: string[]; rows: Record<string, unknown>[]; truncated: boolean };

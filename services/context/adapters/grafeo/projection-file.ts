@@ -1,5 +1,5 @@
 import grafeo, { type GrafeoDB } from '@grafeo-db/js';
-import { type Changes, labelsOf, type Position, positionLabel } from '../../graph/changes.ts';
+import { type Changes, labelsOf } from '../../graph/changes.ts';
 import { DigestSums, type GraphDigests } from '../../graph/digest.ts';
 import { grouped } from '../../graph/grouped.ts';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
@@ -25,8 +25,7 @@ export class ProjectionFile {
 
   static async create(path: string, until: number): Promise<ProjectionFile> {
     const db = Grafeo.create(path);
-    for (const label of [...nodeLabels, positionLabel])
-      await db.executeCypher(`CREATE INDEX FOR (n:${label}) ON (n.id)`);
+    for (const label of nodeLabels) await db.executeCypher(`CREATE INDEX FOR (n:${label}) ON (n.id)`);
     return new ProjectionFile(db, new Map(), until);
   }
 
@@ -43,8 +42,15 @@ export class ProjectionFile {
     else await this.#putEdges(edges);
   }
 
-  async close(position: Position): Promise<void> {
-    await this.#db.upsertNodes([positionLabel], [{ id: 'position', ...position }], { replace: true });
+  /** @returns what it holds now, to be compared with what is read from the disk later */
+  async close(): Promise<Counts> {
+    const counts = await countsOf(this.#db);
+    this.#db.close();
+    return counts;
+  }
+
+  /** Without the wish to keep it. */
+  abandon(): void {
     this.#db.close();
   }
 
@@ -107,6 +113,20 @@ export class ProjectionFile {
   }
 }
 
+/** How much a version holds: less is on the disk when it was full, or when the file was damaged. */
+export interface Counts {
+  readonly nodes: number;
+  readonly edges: number;
+}
+
+async function countsOf(db: GrafeoDB): Promise<Counts> {
+  const count = async (query: string) => Number((await db.executeCypher(query)).rows()[0]?.[0]);
+  return {
+    nodes: await count('MATCH (n) RETURN count(n) AS c'),
+    edges: await count('MATCH ()-[e]->() RETURN count(e) AS c'),
+  };
+}
+
 /** A version that is only read. */
 export class ProjectionSnapshot {
   readonly db: GrafeoDB;
@@ -117,10 +137,8 @@ export class ProjectionSnapshot {
     this.db = Grafeo.openReadOnly(path);
   }
 
-  async position(): Promise<Position | null> {
-    const { rows } = await this.#rows(`MATCH (n:${positionLabel}) RETURN properties(n) AS p`);
-    const { record, nodes, edges, deletions } = (rows[0]?.p ?? {}) as unknown as Position;
-    return typeof record === 'string' ? { record, nodes, edges, deletions } : null;
+  counts(): Promise<Counts> {
+    return countsOf(this.db);
   }
 
   async digests(): Promise<GraphDigests> {

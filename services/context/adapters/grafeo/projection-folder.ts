@@ -1,15 +1,8 @@
-import {
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Changes, Position } from '../../graph/changes.ts';
-import { ProjectionFile, ProjectionSnapshot } from './projection-file.ts';
+import { readCurrent, writeCurrent } from './current-version.ts';
+import { type Counts, ProjectionFile, ProjectionSnapshot } from './projection-file.ts';
 
 /**
  * The projection's versions, one file each; `current` names the one to read. A new version is written beside it, so that
@@ -26,27 +19,32 @@ export class ProjectionFolder {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Opens the current version and removes what killed processes left. Position null: there is none. */
-  async open(): Promise<Position | null> {
-    const current = this.#current();
-    for (const name of readdirSync(this.#folder)) {
-      if (current !== null && (name === 'current' || name.startsWith(current))) continue;
-      rmSync(join(this.#folder, name), { recursive: true, force: true });
-    }
+  /**
+   * Opens the current version. Position null: there is none.
+   * @param beside the process that keeps the folder; that one removes what killed processes left
+   */
+  async open(beside: boolean): Promise<Position | null> {
+    const current = readCurrent(this.#folder);
+    if (!beside) this.#removeAllBut(current?.name ?? null);
     if (current === null) return null;
-    this.#snapshot = new ProjectionSnapshot(join(this.#folder, current));
-    return this.#snapshot.position();
+    this.#snapshot = await this.#opened(current.name, current.counts);
+    return current.position;
   }
 
   async begin(fresh: boolean, until: number): Promise<void> {
     const name = `${Date.now().toString(36)}-${process.hrtime.bigint().toString(36)}.grafeo`;
     const path = join(this.#folder, name);
-    const current = this.#current();
-    if (fresh || current === null) {
-      this.#draft = { name, file: await ProjectionFile.create(path, until) };
-    } else {
-      copyFileSync(join(this.#folder, current), path);
-      this.#draft = { name, file: ProjectionFile.open(path) };
+    const current = readCurrent(this.#folder);
+    try {
+      if (fresh || current === null) {
+        this.#draft = { name, file: await ProjectionFile.create(path, until) };
+      } else {
+        copyFileSync(join(this.#folder, current.name), path);
+        this.#draft = { name, file: ProjectionFile.open(path) };
+      }
+    } catch (error) {
+      this.#removeAllBut(current?.name ?? null);
+      throw error;
     }
   }
 
@@ -54,15 +52,25 @@ export class ProjectionFolder {
     return this.#draft!.file.apply(changes);
   }
 
+  /** The version before stays the current one until the new one was read from the disk and found whole. */
   async commit(position: Position): Promise<void> {
     const { file, name } = this.#draft!;
+    const counts = await file.close();
+    const snapshot = await this.#opened(name, counts);
+    writeCurrent(this.#folder, { name, position, counts });
     this.#draft = null;
-    await file.close(position);
     const before = this.#snapshot;
-    this.#snapshot = new ProjectionSnapshot(join(this.#folder, name));
-    writeFileSync(join(this.#folder, 'current.next'), name);
-    renameSync(join(this.#folder, 'current.next'), join(this.#folder, 'current'));
+    this.#snapshot = snapshot;
     if (before !== null && !this.#users.has(before)) this.#retire(before);
+  }
+
+  /** Makes room again after a new version that could not be written. */
+  async drop(): Promise<void> {
+    try {
+      this.#draft?.file.abandon();
+    } catch {}
+    this.#draft = null;
+    this.#removeAllBut(readCurrent(this.#folder)?.name ?? null);
   }
 
   /** Lends the current version; one that was replaced meanwhile is closed when its last user is done. */
@@ -84,11 +92,22 @@ export class ProjectionFolder {
     rmSync(snapshot.path, { recursive: true, force: true });
   }
 
-  #current(): string | null {
-    try {
-      return readFileSync(join(this.#folder, 'current'), 'utf8');
-    } catch {
-      return null;
+  async #opened(name: string, counts: Counts): Promise<ProjectionSnapshot> {
+    const snapshot = new ProjectionSnapshot(join(this.#folder, name));
+    const found = await snapshot.counts();
+    if (found.nodes === counts.nodes && found.edges === counts.edges) return snapshot;
+    snapshot.db.close();
+    throw new Error(
+      `${found.nodes} nodes and ${found.edges} relationships are on the disk of ${counts.nodes} and ${counts.edges}`,
+    );
+  }
+
+  #removeAllBut(current: string | null): void {
+    for (const name of readdirSync(this.#folder)) {
+      const isOurs = name === 'current' || (current !== null && name.startsWith(current));
+      const isLent = [...this.#users.keys()].some(({ path }) => path.endsWith(name));
+      if (!(current !== null && isOurs) && !isLent)
+        rmSync(join(this.#folder, name), { recursive: true, force: true });
     }
   }
 }

@@ -4,7 +4,7 @@ import { CoreError } from '#kit/errors.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../../graph/cypher-engine.ts';
 import { largestReply } from '../../graph/cypher-engine.ts';
 import type { MirrorLoop } from '../../graph/mirror-loop.ts';
-import { checkCall, tooBusy, tooLargeReply, tooSlow } from '../../graph/refusals.ts';
+import { checkCall, tooLargeReply, tooSlow } from '../../graph/refusals.ts';
 import { Slots } from '../../graph/slots.ts';
 import { refusedAt } from '../../graph/text/place.ts';
 import { refuseWrites } from '../../graph/text/read-only.ts';
@@ -18,8 +18,6 @@ const settleMs = 5_000;
 
 /** What the server gets beyond its own limit to say that it ended a query. */
 const graceMs = 1_500;
-const atOnce = 8;
-const mostWaiting = 64;
 
 type Rows = Omit<CypherReply, 'took_ms' | 'engine'>;
 
@@ -31,7 +29,7 @@ export class Neo4jEngine implements CypherEngine {
   readonly #connection: Neo4jConnection;
   readonly #loop: MirrorLoop;
   readonly #limits: CypherLimits;
-  readonly #slots = new Slots(atOnce);
+  readonly #slots = new Slots({ places: 8, each: 4, mostWaiting: 64 });
 
   constructor(options: {
     readonly connection: Neo4jConnection;
@@ -47,10 +45,10 @@ export class Neo4jEngine implements CypherEngine {
     const began = performance.now();
     checkCall(call.query, call.params);
     refuseWrites(call.query);
-    if (this.#slots.waiting >= mostWaiting) throw tooBusy(this.#slots.waiting);
-    await this.#loop.settle(settleMs);
+    const deadline = began + this.#limits.seconds * 1_000;
+    await this.#loop.settle(Math.min(settleMs, (this.#limits.seconds * 1_000) / 2));
     call.signal?.throwIfAborted();
-    const read = await this.#slots.run(1, () => this.#bounded(call));
+    const read = await this.#slots.run(call.caller, deadline, () => this.#bounded(call, deadline));
     return { ...read, took_ms: Math.round((performance.now() - began) * 10) / 10, engine: 'neo4j' };
   }
 
@@ -59,8 +57,9 @@ export class Neo4jEngine implements CypherEngine {
   }
 
   /** The server ends a transaction at its time limit, but not one that is inside an expression: nobody waits for that. */
-  async #bounded(call: CypherCall): Promise<Rows> {
+  async #bounded(call: CypherCall, deadline: number): Promise<Rows> {
     const { seconds } = this.#limits;
+    const leftMs = Math.max(1, Math.round(deadline - performance.now()));
     call.signal?.throwIfAborted();
     const session = this.#connection.session({
       defaultAccessMode: neo4j.session.READ,
@@ -70,17 +69,14 @@ export class Neo4jEngine implements CypherEngine {
     const ended = new Promise<never>((_resolve, reject) => {
       end = reject;
     });
-    const timer = setTimeout(
-      () => {
-        this.#connection.renew();
-        end(tooSlow(seconds));
-      },
-      seconds * 1_000 + graceMs,
-    );
+    const timer = setTimeout(() => {
+      this.#connection.renew();
+      end(tooSlow(seconds));
+    }, leftMs + graceMs);
     const abort = () => end(call.signal?.reason);
     call.signal?.addEventListener('abort', abort, { once: true });
     try {
-      return await Promise.race([this.#read(session, call), ended]);
+      return await Promise.race([this.#read(session, call, leftMs), ended]);
     } finally {
       clearTimeout(timer);
       call.signal?.removeEventListener('abort', abort);
@@ -88,11 +84,11 @@ export class Neo4jEngine implements CypherEngine {
     }
   }
 
-  async #read(session: Session, { query, params, limit }: CypherCall): Promise<Rows> {
+  async #read(session: Session, { query, params, limit }: CypherCall, leftMs: number): Promise<Rows> {
     const { seconds } = this.#limits;
     let explaining = true;
     try {
-      const transaction = await session.beginTransaction({ timeout: seconds * 1_000 });
+      const transaction = await session.beginTransaction({ timeout: leftMs });
       const given = toNeo4j(params) as Record<string, unknown>;
       await refuseByPlan(transaction, query, given);
       explaining = false;

@@ -1,32 +1,43 @@
 import neo4j, { type ManagedTransaction, type Transaction } from 'neo4j-driver';
-import {
-  type Changes,
-  labelsOf,
-  type Position,
-  type Properties,
-  positionLabel,
-} from '../../graph/changes.ts';
+import { type Changes, labelsOf, type Position, type Properties } from '../../graph/changes.ts';
 import { DigestSums, type GraphDigests } from '../../graph/digest.ts';
 import type { GraphMirror } from '../../graph/graph-mirror.ts';
 import { grouped } from '../../graph/grouped.ts';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
 import { type Neo4jConnection, toNeo4j } from './connection.ts';
+import { MirrorPosition } from './mirror-position.ts';
+import { codeOfNeo4j } from './neo4j-error.ts';
 import { plain } from './plain.ts';
 
 /** How long one transaction of the mirror may take before the server ends it. */
 const transactionMs = 60_000;
 const deletedAtOnce = 10_000;
 
-/** The record's graph on a Neo4j server. The position lies there too, in the transaction of what it tells of. */
+/** A server that was put back to an earlier state has never seen the transaction that is asked for. */
+const notThere = /BookmarkTimeout|InvalidBookmark/;
+
+/**
+ * The record's graph on a Neo4j server, and nothing else: the position lies in a file, with the database and the transaction that it
+ * is true of, and is written after that. What comes between is applied again, which changes nothing.
+ */
 export class Neo4jMirror implements GraphMirror {
   readonly #connection: Neo4jConnection;
+  #database = '';
 
-  constructor(connection: Neo4jConnection) {
+  readonly #kept: MirrorPosition;
+
+  /** @param file of the position; disposable */
+  constructor(connection: Neo4jConnection, file: string) {
     this.#connection = connection;
+    this.#kept = new MirrorPosition(file);
+  }
+
+  get lastKnown(): Position | null {
+    return this.#kept.read()?.position ?? null;
   }
 
   async prepare(): Promise<void> {
-    for (const label of [...nodeLabels, positionLabel]) {
+    for (const label of nodeLabels) {
       const name = `core_${label.toLowerCase()}_id`;
       await this.#run(`CREATE CONSTRAINT ${name} IF NOT EXISTS FOR (n:${label}) REQUIRE n.id IS UNIQUE`);
     }
@@ -36,9 +47,16 @@ export class Neo4jMirror implements GraphMirror {
   }
 
   async position(): Promise<Position | null> {
-    const [row] = await this.#run(`MATCH (n:${positionLabel} {id: 'position'}) RETURN properties(n) AS p`);
-    const { record, nodes, edges, deletions } = (row?.p ?? {}) as unknown as Position;
-    return typeof record === 'string' ? { record, nodes, edges, deletions } : null;
+    const kept = this.#kept.read();
+    this.#database = await this.#run('CALL db.info() YIELD id').then(([row]) => String(row?.id));
+    if (kept === null || kept.database !== this.#database) return null;
+    try {
+      await this.#run('RETURN 1 AS seen', kept.bookmarks);
+      return kept.position;
+    } catch (error) {
+      if (notThere.test(codeOfNeo4j(error))) return null;
+      throw error;
+    }
   }
 
   async apply({ deletions, nodes, edges, position }: Changes): Promise<void> {
@@ -48,18 +66,23 @@ export class Neo4jMirror implements GraphMirror {
       await applyDeletions(transaction, deletions);
       await applyNodes(transaction, nodes);
       await applyEdges(transaction, edges);
-      await transaction.run(
-        `MERGE (n:${positionLabel} {id: 'position'}) SET n += $position`,
-        toNeo4j({ position }) as object,
-      );
       await transaction.commit();
+      this.#keep(position, session.lastBookmarks());
     } finally {
       await session.close();
     }
   }
 
+  /** What is written is never behind what is kept, and may be ahead: a disk without room for this holds up nothing. */
+  #keep(position: Position, bookmarks: readonly string[]): void {
+    try {
+      this.#kept.write({ position, database: this.#database, bookmarks });
+    } catch {}
+  }
+
   async clear(): Promise<void> {
-    for (const label of [positionLabel, ...nodeLabels]) {
+    this.#kept.remove();
+    for (const label of nodeLabels) {
       for (;;) {
         const query = `MATCH (n:${label}) WITH n LIMIT ${deletedAtOnce} DETACH DELETE n RETURN count(*) AS gone`;
         const [row] = await this.#run(query);
@@ -87,8 +110,8 @@ export class Neo4jMirror implements GraphMirror {
     return this.#connection.close();
   }
 
-  async #run(query: string): Promise<Record<string, unknown>[]> {
-    const session = this.#connection.session();
+  async #run(query: string, bookmarks: readonly string[] = []): Promise<Record<string, unknown>[]> {
+    const session = this.#connection.session({ bookmarks: [...bookmarks] });
     try {
       const { records } = await session.run(query, {}, { timeout: transactionMs });
       return records.map((record) => plain(record.toObject()) as Record<string, unknown>);
