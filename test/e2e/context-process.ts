@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -42,15 +43,17 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Program and arguments before it, for example to enter a name space. */
   readonly within?: readonly string[];
+  /** File of the certificate that it is configured with: it answers with TLS. */
+  readonly certificate?: string;
 }
 
 /** Resolves when it answers. @throws Error with what it said when it ends before that */
 export async function startContext(
   home: string,
-  { env = {}, within = [] }: StartOptions = {},
+  { env = {}, within = [], certificate }: StartOptions = {},
 ): Promise<ContextProcess> {
   const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
+  const url = `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   const [first, ...rest] = [...within, program, 'serve', '--home', home];
   const child = spawn(first!, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -64,9 +67,7 @@ export async function startContext(
   }
   const ended = once(child, 'close');
   for (let asked = 0; ; asked++) {
-    const answer = await fetch(`${url}/healthz`).catch(() => null);
-    await answer?.arrayBuffer();
-    if (answer !== null) break;
+    if (await answers(url, certificate)) break;
     if (asked === 400 || child.exitCode !== null || child.signalCode !== null)
       throw Object.assign(new Error(`core-context does not answer: ${said}`), { exitCode: child.exitCode });
     await setTimeout(50);
@@ -110,6 +111,20 @@ export async function startContext(
 }
 
 /** JSON Lines are no JSON. */
+async function answers(url: string, certificate: string | undefined): Promise<boolean> {
+  if (certificate === undefined) {
+    const answer = await fetch(`${url}/healthz`).catch(() => null);
+    await answer?.arrayBuffer();
+    return answer !== null;
+  }
+  return new Promise((resolve) => {
+    const asked = request(`${url}/healthz`, { ca: readFileSync(certificate) }, (answer) => {
+      answer.resume().once('end', () => resolve(true));
+    });
+    asked.once('error', () => resolve(false)).end();
+  });
+}
+
 function safeJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -9,6 +9,7 @@ import type { CommentOptions, IssueNewOptions, ListState } from './commands/forg
 import type { PlanIssueOptions } from './commands/plan-issue.ts';
 import type { RunsOptions } from './commands/runs.ts';
 import type { SyncOptions } from './commands/sync.ts';
+import type { UndoOptions } from './commands/take-back.ts';
 import {
   issueNumber,
   listLimit,
@@ -256,7 +257,8 @@ function addExecuting(program: Command, run: RunCommand): void {
   withRun(program.command('undo'))
     .description('take back what a run did: pull request, remote branch, delivered branch')
     .option('--dry-run', 'only show what would be taken back')
-    .action((id: string | undefined, options: { runId?: string; dryRun?: boolean }, command: Command) =>
+    .option('--yes', 'without asking')
+    .action((id: string | undefined, options: UndoOptions & { runId?: string }, command: Command) =>
       run(command.optsWithGlobals(), async (context) => {
         const { undo } = await import('./commands/take-back.ts');
         return undo(context, runId(id, options.runId, 'undo'), options);

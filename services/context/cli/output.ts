@@ -38,3 +38,11 @@ export function short(text: string, most: number): string {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
+
+/** A time in UTC: the day alone where that is all it says; seconds where there are some. */
+export function moment(time: string): string {
+  const [day, clock] = new Date(time).toISOString().split('T') as [string, string];
+  if (clock === '00:00:00.000Z') return day;
+  const seconds = clock.slice(5, 8);
+  return `${day} ${clock.slice(0, 5)}${seconds === ':00' ? '' : seconds}Z`;
+}

@@ -1,17 +1,19 @@
-import { exitCodes } from '#kit/errors.ts';
+import { exitCodes, Interrupted } from '#kit/errors.ts';
 import { runView as runJson } from '../../http/run-view.ts';
 import { type CommandContext, watched } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
+import type { Terminal } from '../terminal.ts';
 import { pruneView, undoPlanView, undoResultView } from '../views/reports.ts';
 import { runView } from '../views/run-view.ts';
 
 /** Commands that take something back or away. */
 
-export async function undo(
-  context: CommandContext,
-  id: string,
-  options: { readonly dryRun?: boolean },
-): Promise<number> {
+export interface UndoOptions {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export async function undo(context: CommandContext, id: string, options: UndoOptions): Promise<number> {
   const { services, terminal } = context;
   const agent = await services.agent();
   const before = await agent.run(id);
@@ -21,13 +23,29 @@ export async function undo(
     else terminal.out(undoPlanView(before, steps, terminal));
     return exitCodes.done;
   }
-  if (!context.json) terminal.err(`${undoPlanView(before, steps, terminal)}\n`);
+  if (!context.json) {
+    terminal.err(`${undoPlanView(before, steps, terminal)}\n`);
+    if (options.yes !== true && steps.length > 0 && !(await isWanted(terminal))) return exitCodes.done;
+  }
   const by = await services.person();
   const run = await watched(context, (watch) => agent.undo({ run_id: before.run_id, by }, watch), false);
   if (context.json) writeJson(terminal, runJson(run));
   else terminal.out(undoResultView(run, terminal));
   const failed = run.undo?.results.some(({ state }) => state === 'failed') ?? false;
   return failed || run.status !== 'undone' ? exitCodes.failed : exitCodes.done;
+}
+
+/** Asks who sits at a terminal; whoever calls it otherwise has decided. */
+async function isWanted(terminal: Terminal): Promise<boolean> {
+  if (process.stdin.isTTY !== true || !terminal.errIsTerminal) return true;
+  const { confirm } = await import('@inquirer/prompts');
+  try {
+    const wanted = await confirm({ message: 'Take this back?', default: false }, { output: process.stderr });
+    if (!wanted) terminal.err('Nothing was taken back.\n');
+    return wanted;
+  } catch (cause) {
+    throw new Interrupted('interrupted', 'stopped by you; nothing was taken back', { cause });
+  }
 }
 
 export async function cancel(

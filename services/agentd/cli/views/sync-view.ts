@@ -24,7 +24,7 @@ export function syncView(
 
 function pullRequestLines(pulls: readonly PullRequestReport[], terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
-  const header = ['pull request', 'state', 'checks', 'since', 'run', ''].map(
+  const header = ['pull request', 'state', 'checks', 'ended', 'run', ''].map(
     (text): Cell => ({ text, paint: paint.dim }),
   );
   const paints = { open: paint.cyan, merged: paint.green, closed: paint.red };
@@ -36,7 +36,8 @@ function pullRequestLines(pulls: readonly PullRequestReport[], terminal: Termina
     { text: shortRunId(pull.run_id) },
     { text: newsOf(pull) },
   ]);
-  return table([header, ...rows], { indent: 0, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis });
+  const options = { indent: 2, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis };
+  return ['What the forges say of the pull requests of runs', ...table([header, ...rows], options), ''];
 }
 
 function newsOf({ news, before, state, problem }: PullRequestReport): string {
@@ -56,13 +57,13 @@ function problemsOf(pulls: readonly PullRequestReport[]): string[] {
 }
 
 function contextLines(context: DeliveryReport | null, { paint }: Terminal): string[] {
-  if (context === null) return ['context  none is configured (context.url)'];
+  if (context === null) return ['core-context  none is configured (context.url)'];
   const { delivered, waiting, reason, refused } = context;
   const lines = [
-    `context  ${delivered.length === 0 ? 'knows every run' : `was told of ${runs(delivered.length)}`}`,
+    `core-context  ${delivered.length === 0 ? 'knows every run' : `was told of ${runs(delivered.length)}`}`,
   ];
   if (waiting.length > 0) {
-    lines[0] = `context  ${delivered.length === 0 ? 'was told of no run' : `was told of ${runs(delivered.length)}`}, ${runs(waiting.length)} ${waiting.length === 1 ? 'waits' : 'wait'}`;
+    lines[0] = `core-context  ${delivered.length === 0 ? 'was told of no run' : `was told of ${runs(delivered.length)}`}, ${runs(waiting.length)} ${waiting.length === 1 ? 'waits' : 'wait'}`;
   }
   if (reason !== null) lines.push(`${paint.yellow('note')}  ${visibleLine(reason)}`);
   for (const one of refused)

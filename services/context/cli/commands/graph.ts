@@ -7,6 +7,7 @@ import { exitCodes } from '#kit/errors.ts';
 import { withService } from '../client.ts';
 import { collect, namedValue, wholeNumber } from '../option-values.ts';
 import { counted, type Paint, short, tell } from '../output.ts';
+import { tableOf } from '../table.ts';
 
 interface SearchOptions {
   readonly limit?: string;
@@ -14,8 +15,6 @@ interface SearchOptions {
   readonly repository?: string;
   readonly asOf?: string;
 }
-
-const widest = 60;
 
 export function define(program: Command, run: RunCommand): void {
   program
@@ -89,23 +88,12 @@ function searchLines({ results }: SearchReply, paint: Paint, program: string): s
 }
 
 function tableLines({ columns, rows, truncated, took_ms, engine }: CypherReply, paint: Paint): string[] {
-  const cells = rows.map((row) => columns.map((column) => short(textOf(row[column]), widest)));
-  const widths = columns.map((column, index) =>
-    Math.max(column.length, ...cells.map((row) => row[index]!.length)),
-  );
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, index) => cell.padEnd(widths[index]!))
-      .join('  ')
-      .trimEnd();
+  const { isTTY, columns: width } = process.stdout;
+  const [head = '', ...lines] = tableOf(columns, rows, isTTY === true ? width : Number.POSITIVE_INFINITY);
   const more = truncated ? ', there are more: --limit' : '';
   return [
-    paint.bold(line(columns)),
-    ...cells.map(line),
+    paint.bold(head),
+    ...lines,
     paint.dim(`${counted(rows.length, 'row')}${more}; ${engine}, ${Math.round(took_ms)} ms`),
   ];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }

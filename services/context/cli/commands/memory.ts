@@ -14,7 +14,7 @@ import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
 import { codeOf, exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import { withService } from '../client.ts';
 import { collect, wholeNumber } from '../option-values.ts';
-import { counted, type Paint, short, tell } from '../output.ts';
+import { counted, moment, type Paint, short, tell } from '../output.ts';
 
 const layers = memoryLayers.join(', ');
 
@@ -203,8 +203,8 @@ function lookupLines({ results, unknown_about }: LookupReply, paint: Paint): str
     ...results.flatMap(
       ({ score, layer, kind, id, text, at, speaker, valid_from, valid_to, worked, failed }) => {
         const who = speaker === null ? '' : `${short(speaker, 40)}: `;
-        const when = (at ?? valid_from).slice(0, 10);
-        const until = valid_to === null ? '' : ` to ${valid_to.slice(0, 10)}`;
+        const when = moment(at ?? valid_from);
+        const until = valid_to === null ? '' : ` to ${moment(valid_to)}`;
         const tried = worked + failed === 0 ? '' : `  worked ${worked} of ${worked + failed}`;
         return [
           `${paint.dim(score.toFixed(2))}  ${layer}${kind === layer ? '' : ` ${short(kind, 40)}`}  ${when}${until}${tried}  ${paint.dim(id)}`,

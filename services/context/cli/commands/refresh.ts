@@ -10,14 +10,17 @@ import type { HttpClient } from '#kit/http/client.ts';
 import { withService } from '../client.ts';
 import { counted, type Paint, short, tell } from '../output.ts';
 import { createProgressBar } from '../progress-bar.ts';
+import { type Lag, readLag, waitForProjection } from '../projection.ts';
 
 interface RefreshOptions {
   readonly full?: boolean;
   readonly rebuild?: boolean;
+  readonly wait?: boolean;
   readonly name?: string;
 }
 
 const askEveryMs = 150;
+const waitMs = 600_000;
 
 export function define(program: Command, run: RunCommand): void {
   program
@@ -25,14 +28,18 @@ export function define(program: Command, run: RunCommand): void {
     .description('read what changed in repositories: all that are known, or those named by path or name')
     .argument('[repositories...]', 'paths of git repositories, or names of known ones')
     .option('--full', 'read every file again, not only what changed')
-    .option('--rebuild', 'make indexes and projections again')
+    .option('--rebuild', 'make indexes and projections again, all of them')
+    .option('--wait', 'until Cypher knows it too')
     .option('--name <name>', 'keep the repository under this name, for example demo/hello')
     .action((given: string[], options: RefreshOptions) =>
       run((context) =>
         withService(context, async (client) => {
           const status = await followed(client, bodyOf(given, options));
-          tell(context, status, (paint) => statusLines(status, paint));
-          return isWell(status) ? exitCodes.done : exitCodes.failed;
+          const lag = options.wait === true ? await waitForProjection(client, waitMs) : await readLag(client);
+          tell(context, status, (paint) => [...statusLines(status, paint), ...lagLines(lag, paint)]);
+          if (!isWell(status)) return exitCodes.failed;
+          const isLate = options.wait === true && (lag?.changes ?? 0) > 0;
+          return isLate ? exitCodes.unavailable : exitCodes.done;
         }),
       ),
     );
@@ -69,6 +76,13 @@ async function followed(client: HttpClient, body: unknown): Promise<RefreshStatu
 function bodyOf(given: readonly string[], { full, rebuild, name }: RefreshOptions): unknown {
   if (name !== undefined && given.length !== 1) {
     throw new InvalidInput('usage', `--name names one repository: ${given.length} were given`);
+  }
+  if (rebuild === true && given.length > 0) {
+    throw new InvalidInput(
+      'usage',
+      `--rebuild makes all indexes and projections again, not those of ${given.map((word) => JSON.stringify(short(word, 100))).join(', ')}`,
+      { hint: 'Leave the names out; or read every file of one again with --full.' },
+    );
   }
   const repositories = given.map((word): WantedRepository => {
     const path = pathOf(word);
@@ -122,6 +136,20 @@ function statusLines({ repositories, rebuilt, error, state }: RefreshStatus, pai
   if (lines.length === 0 && state === 'done')
     lines.push('No repository is configured or known: name the path of one.');
   return lines;
+}
+
+/** Searches know at once what was read; Cypher runs on a copy. */
+function lagLines(lag: Lag | null, paint: Paint): string[] {
+  if (lag === null || lag.changes === 0) return [];
+  const follows =
+    lag.engine === 'neo4j'
+      ? 'the mirror follows by itself'
+      : 'it reads them at the next query, or when nobody writes';
+  return [
+    paint.dim(
+      `Cypher (${lag.engine}) is ${counted(lag.changes, 'change')} behind: ${follows}; --wait waits for it`,
+    ),
+  ];
 }
 
 function repositoryLines({ repositories }: RepositoriesReply, paint: Paint, program: string): string[] {

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { tableOf } from './table.ts';
+
+const id = `symbol:local/demo/hello:services/kit/${'deep/'.repeat(10)}file.ts#Greeter.greet`;
+const node = { labels: ['CoreEntity'], properties: { id, title: 'greet' } };
+const text = 'x'.repeat(100);
+
+describe('The table of rows', () => {
+  it('cuts nothing where nobody sees it on a terminal', () => {
+    const lines = tableOf(['text', 'id'], [{ text, id }], Number.POSITIVE_INFINITY);
+    expect(lines).to.deep.equal([`${'text'.padEnd(60)}  id`, `${text}  ${id}`]);
+  });
+
+  it('cuts what is wide, but never an id or a node', () => {
+    const rows = [
+      { text, id, n: 1 },
+      { text: 'short', id: 'repo:a/b', n: 22 },
+    ];
+    const lines = tableOf(['text', 'id', 'n'], rows, 140);
+    expect(lines).to.have.length(3);
+    expect(lines[1]).to.match(/^x+… /).and.include(`  ${id}  1`);
+    for (const one of lines) expect(one.length).to.be.at.most(140);
+    expect(tableOf(['n'], [{ n: node }], 80).join('\n')).to.include(`(:CoreEntity ${id})`);
+    expect(tableOf(['ids'], [{ ids: [id, id] }], 80).join('\n')).to.include(JSON.stringify([id, id]));
+  });
+
+  it('puts columns below each other where ids alone are too wide', () => {
+    expect(tableOf(['from', 'id', 'text'], [{ from: id, id, text }], 80)).to.deep.equal([
+      `from  ${id}`,
+      `id    ${id}`,
+      `text  ${'x'.repeat(73)}…`,
+      '',
+    ]);
+  });
+
+  it('shows no characters that a terminal obeys', () => {
+    expect(tableOf(['t'], [{ t: 'a\u001b[2Jb\nc' }], 80).join('|')).to.not.match(/[\u001b\n]/);
+  });
+
+  it('shows the columns of no rows', () => {
+    expect(tableOf(['a', 'b'], [], 80)).to.deep.equal(['a  b']);
+  });
+});

@@ -1,0 +1,135 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { execa } from 'execa';
+import { makeRepository } from '../fixtures/repositories/repository.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { type ContextProcess, startContext } from './context-process.ts';
+
+const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
+const core = fileURLToPath(new URL('../../core', import.meta.url));
+
+describe('The commands of core-context', () => {
+  let home: string;
+  let service: ContextProcess;
+  let repository: ReturnType<typeof makeRepository>;
+  const deep = `src/${'deeper/'.repeat(12)}greet.js`;
+
+  before(async () => {
+    home = temporaryFolder();
+    repository = makeRepository({
+      [deep]: 'export function greetStranger(name) {\n  return "Hello " + name;\n}\n',
+      'README.md': '# Greetings\n\nThe function `greetStranger` greets people by name.\n',
+    });
+    service = await startContext(home);
+  });
+  after(() => service?.stop());
+
+  const run = (...args: string[]) => execa(program, [...args, '--home', home], { reject: false });
+
+  it('read a repository and wait until Cypher knows it too', async () => {
+    const { stdout, stderr, exitCode } = await run(
+      'refresh',
+      repository.dir,
+      '--name',
+      'demo/hello',
+      '--wait',
+    );
+    expect(exitCode, stderr).to.equal(0);
+    expect(stdout).to.include('demo/hello @ ').and.not.include('behind');
+    const { json } = await service.get('/healthz');
+    expect(json.checks.cypher.detail).to.not.include('behind');
+    const files = await run(
+      'cypher',
+      "MATCH (f:CoreEntity {kind: 'file'}) RETURN f.path AS path, f.id AS id",
+    );
+    expect(files.stdout).to.include(`file:demo/hello:${deep}`);
+  });
+
+  it('say that Cypher is behind what was read', async () => {
+    repository.commit({ 'a.py': 'def alpha():\n    return 1\n' }, 'Add alpha');
+    const { stdout } = await run('refresh', 'demo/hello');
+    const { json } = await service.get('/healthz');
+    if (json.checks.cypher.detail.includes('behind'))
+      expect(stdout).to.match(/Cypher \(grafeo\) is \d+ changes? behind: .*; --wait waits for it/);
+    expect((await run('refresh', 'demo/hello', '--wait')).stdout).to.not.include('behind');
+    const { stdout: rows } = await run(
+      'cypher',
+      "MATCH (f:CoreEntity {path: 'a.py', kind: 'file'}) RETURN f",
+    );
+    expect(rows).to.include('(:CoreEntity file:demo/hello:a.py)');
+  });
+
+  it('make everything again, and refuse a name for it', async () => {
+    const named = await run('refresh', '--rebuild', 'demo/hello');
+    expect(named.exitCode).to.equal(2);
+    expect(named.stderr).to.include('"demo/hello"').and.include('--full');
+    const { stdout, exitCode } = await run('refresh', '--rebuild');
+    expect(exitCode).to.equal(0);
+    expect(stdout).to.include('made again  text index');
+  });
+
+  it('show when a fact ended, to the minute, and the day alone where that was said', async () => {
+    const fact = ['--subject', 'release', '--predicate', 'day'];
+    await run('remember', 'Releases are on Tuesdays', ...fact);
+    await run('remember', 'Releases are on Thursdays', ...fact);
+    const body = { layer: 'semantic', content: 'Releases began', valid_from: '2026-01-01T00:00:00Z' };
+    await service.post('/v1/memory/record', body);
+    const now = new Date().toISOString().slice(0, 10);
+    const { stdout } = await run('lookup', 'releases');
+    expect(stdout).to.match(new RegExp(`semantic {2}${now} \\d\\d:\\d\\d(:\\d\\d)?Z {2}`));
+    expect(stdout).to.include('semantic  2026-01-01  memory:');
+  });
+
+  it('hint at one repository under two names', async () => {
+    expect((await run('repositories')).stdout).to.not.include('same commit');
+    await run('refresh', repository.dir, '--name', 'demo/again');
+    expect((await run('repositories')).stdout).to.match(
+      /demo\/again and demo\/hello have the same commit: one repository under several names\?/,
+    );
+  });
+});
+
+describe('core-context with TLS', () => {
+  it('answers its commands and doctor', async function () {
+    this.timeout(60_000);
+    const home = temporaryFolder();
+    const [key, certificate] = [join(home, 'key.pem'), join(home, 'certificate.pem')];
+    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    const made = [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '2',
+      '-keyout',
+      key,
+      '-out',
+      certificate,
+    ];
+    await execa('openssl', [...made, ...subject]);
+    mkdirSync(join(home, 'config'), { recursive: true });
+    const tls = { certificate_file: certificate, key_file: key };
+    writeFileSync(join(home, 'config/context.json'), JSON.stringify({ tls }));
+    const service = await startContext(home, { certificate });
+    try {
+      const env = { NODE_EXTRA_CA_CERTS: certificate };
+      const said = await execa(program, ['remember', 'Trust', 'me', '--home', home], { env });
+      expect(said.stdout).to.match(/^remembered as memory:/);
+      const distrusted = await execa(program, ['lookup', 'trust', '--home', home], { reject: false });
+      expect(distrusted.exitCode).to.not.equal(0);
+      const { stdout } = await execa(core, ['doctor', '--home', home, '--json'], { reject: false });
+      const { port } = new URL(service.url);
+      const { findings } = JSON.parse(stdout) as { findings: { name: string }[] };
+      expect(findings.find(({ name }) => name === `port ${port}`)).to.include({
+        state: 'works',
+        detail: 'listens with TLS on 127.0.0.1',
+      });
+    } finally {
+      expect(await service.stop()).to.equal(0);
+    }
+  });
+});
