@@ -259,6 +259,27 @@ ValueError: stranger`;
     expect(scene.search('src/commands/')[0]?.kind).to.equal('directory');
   });
 
+  it('brings documents and code to a question, the best in their places', () => {
+    const scene = new Scene();
+    scene.repository();
+    for (let nth = 0; nth < 20; nth++) scene.file(`src/${nth}.ts`, `${'rotate keys; '.repeat(4)} x${nth}`);
+    for (const nth of [1, 2, 3, 4]) {
+      const [id, path] = [`file:d${nth}`, `docs/guide-${nth}.md`];
+      const body = `To rotate the keys, wait; rotate keys, and wait for x${nth}.`;
+      scene.add({ id, kind: 'document', title: `guide-${nth}.md`, repository, path }, body);
+    }
+    const first = (query: string, limit: number) =>
+      scene.paths(query, { limit }).map((path) => path!.split('/')[0]);
+    const asked = first('How do I rotate keys?', 10);
+    expect(asked.slice(0, 7)).to.deep.equal(Array(7).fill('src'));
+    expect(asked.slice(7)).to.deep.equal(Array(3).fill('docs'));
+    expect(first('Rotate keys', 10)).to.deep.equal(Array(10).fill('src'));
+    expect(first('How do I rotate keys?', 24)).to.have.length(24);
+    expect(new Set(scene.paths('How do I rotate keys?', { limit: 24 })).size).to.equal(24);
+    expect(first('How do I rotate keys?', 4)).to.deep.equal(['src', 'src', 'src', 'docs']);
+    expect(first('where is gibberish marmalade', 10)).to.deep.equal([]);
+  });
+
   it('passes scores on along edges, and says so', () => {
     const scene = project();
     const [greeter, log] = ['src/greeter.ts', 'src/log.ts'].map(

@@ -5,6 +5,7 @@ import { NotFound } from '#kit/errors.ts';
 import { resultOf } from './explain.ts';
 import { expand } from './ranking/expansion.ts';
 import { type Group, groupsOf, putFirst } from './ranking/groups.ts';
+import { mixed } from './ranking/mixed.ts';
 import { nameHits } from './ranking/name-hits.ts';
 import { namedIn } from './ranking/named.ts';
 import { addPastChanges } from './ranking/past-changes.ts';
@@ -30,9 +31,11 @@ export function search(db: DatabaseSync, request: SearchRequest, weights: Weight
     expand(db, scope, groups, weights.edges);
   }
   putFirst(groups, namedIn(db, request.query, scope), apart);
-  const ranked = [...groups.values()].toSorted(better).slice(0, request.limit ?? defaultLimit);
+  const limit = request.limit ?? defaultLimit;
+  const ranked = [...groups.values()].toSorted(better);
   const best = ranked[0]?.score ?? 1;
-  return ranked.map((group) => resultOf(db, group, terms, best));
+  const ordered = apart ? ranked : mixed(ranked, request.query, limit);
+  return ordered.slice(0, limit).map((group) => resultOf(db, group, terms, best));
 }
 
 function byText(
