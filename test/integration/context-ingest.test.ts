@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type FileContent, makeBareRepository, makeRepository } from '../fixtures/repositories/repository.ts';
@@ -220,6 +220,51 @@ describe('Ingesting a git repository', () => {
     const empty = makeRepository();
     const [result] = await place.ingestion.refresh({ repositories: [{ name: 'empty', path: empty.dir }] });
     expect(result).to.deep.include({ commit: null, files: 0, read: 0 });
+  });
+
+  it('follows the paths of a tsconfig.json and the namespaces of C#', async () => {
+    const { dir } = makeRepository({
+      'web/tsconfig.json':
+        '{ // how we import\n "compilerOptions": { "baseUrl": ".", "paths": { "@/*": ["./src/*"], "@one": ["src/one.ts",], } } }',
+      'web/src/main.ts':
+        "import { one } from '@one';\nimport { two } from '@/deep/two';\nimport { x } from 'src/x';\n",
+      'web/src/one.ts': 'export const one = 1;\n',
+      'web/src/deep/two.ts': 'export const two = 2;\n',
+      'web/src/x.ts': "import y from '@/nowhere';\nexport const x = 3;\n",
+      'app/Program.cs':
+        'using System;\nusing Shop.Prices;\nusing static Shop.Text.Words;\nnamespace Shop;\nclass Program {}\n',
+      'app/Prices/Price.cs': 'namespace Shop.Prices\n{\n  public class Price {}\n}\n',
+      'app/Text/Words.cs': 'namespace Shop.Text;\nstatic class Words {}\n',
+    });
+    await place.refresh(dir);
+    expect(place.edges('imports').sort()).to.deep.equal([
+      'file:app/Program.cs -> file:app/Prices/Price.cs',
+      'file:app/Program.cs -> file:app/Text/Words.cs',
+      'file:web/src/main.ts -> file:web/src/deep/two.ts',
+      'file:web/src/main.ts -> file:web/src/one.ts',
+      'file:web/src/main.ts -> file:web/src/x.ts',
+    ]);
+  });
+
+  it('says that a repository went away while it was read, and goes on when it is back', async () => {
+    const files = Array.from({ length: 1_500 }, (_, n) => [`${n}.ts`, `export const value${n} = ${n};\n`]);
+    const { dir } = makeRepository(Object.fromEntries(files));
+    const [gone] = await place.ingestion.refresh(
+      { repositories: [{ name: 'r', path: dir }] },
+      {
+        progress: ({ done }) => {
+          if (done > 0 && existsSync(dir)) renameSync(dir, `${dir}.away`);
+        },
+      },
+    );
+    expect(gone).to.have.nested.property('error.code', 'repository_vanished');
+    const kept = place.nodes('file').length;
+    expect(kept).to.be.within(1, 1_499);
+    renameSync(`${dir}.away`, dir);
+    const again = await place.refresh(dir);
+    expect(again).to.deep.include({ files: 1_500 });
+    expect(again.unchanged).to.be.at.least(kept);
+    expect(place.nodes('file')).to.have.length(1_500);
   });
 
   it('joins files that commits change together, also under their older names', async () => {

@@ -30,11 +30,11 @@ export interface NamesOfPart {
 
 /** What a file says about how others import it. */
 export interface ModuleFacts {
-  /** Name of the package, or of the Go module, whose root is the file's folder. */
+  /** Name of the package, or of the Go module, whose root is the file's folder; of a C# file its namespace. */
   readonly name: string | null;
   /** Main file, as written. */
   readonly main: string | null;
-  /** Subpath imports of a package.json whose target is one path: `#kit/*` to `./services/kit/*`. */
+  /** Subpath imports of a package.json whose target is one path: `#kit/*` to `./services/kit/*`; `paths` and `baseUrl` of a tsconfig.json, too. */
   readonly imports: Readonly<Record<string, string>>;
 }
 

@@ -15,7 +15,7 @@ import { countLines, cut, textOf } from './text.ts';
 import { windowsOf } from './windows.ts';
 
 /** Goes up when the same file gives other parts, so that what an older one read is read again. */
-export const extractorVersion = 2;
+export const extractorVersion = 3;
 
 const longestText = 200_000;
 /** Of what programs wrote for programs, the beginning says what it is. */
@@ -61,6 +61,7 @@ function code(path: string, language: CodeLanguage, text: string, tree: Tree): E
     ...textAlone(language, text, parts),
     imports: importsOf(language, text),
     references: referencesIn(language, text, stretches),
+    module: moduleFactsOf(path, text),
   };
 }
 

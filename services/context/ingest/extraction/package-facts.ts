@@ -1,13 +1,18 @@
 import { posix } from 'node:path';
 import type { ModuleFacts, Part } from './extraction.ts';
 
-/** What package.json and go.mod say about how their packages are imported; null for any other file, and for one that is broken. */
+/** What a file says about how it or its package is imported; null where it says nothing that can be read. */
 export function moduleFactsOf(path: string, text: string): ModuleFacts | null {
   const name = posix.basename(path);
   if (name === 'go.mod') {
     const module = /^module[ \t]+"?([^\s"]+)"?/m.exec(text)?.[1];
     return module === undefined ? null : { name: module, main: null, imports: {} };
   }
+  if (name.endsWith('.cs')) {
+    const namespace = /^[ \t]*namespace[ \t]+([\w.]+)/m.exec(text)?.[1];
+    return namespace === undefined ? null : { name: namespace, main: null, imports: {} };
+  }
+  if (/^[tj]sconfig(\.[\w-]+)?\.json$/.test(name)) return aliasesOf(text);
   if (name !== 'package.json') return null;
   const { name: own, main, module, imports } = parsed(text);
   const subpaths = Object.entries(recordOf(imports)).filter((entry): entry is [string, string] => {
@@ -18,6 +23,26 @@ export function moduleFactsOf(path: string, text: string): ModuleFacts | null {
     main: stringOf(module) ?? stringOf(main),
     imports: Object.fromEntries(subpaths),
   };
+}
+
+/** Of several targets of one pattern the first. */
+function aliasesOf(text: string): ModuleFacts | null {
+  const { baseUrl, paths } = recordOf(parsed(withoutComments(text)).compilerOptions);
+  const base = stringOf(baseUrl);
+  const patterns = recordOf(paths);
+  const found = Object.entries(patterns).flatMap(([pattern, targets]) => {
+    const target = Array.isArray(targets) ? targets.find((one) => typeof one === 'string') : undefined;
+    return target === undefined ? [] : [[pattern, posix.join(base ?? '.', target)] as const];
+  });
+  if (base !== null && patterns['*'] === undefined) found.push(['*', posix.join(base, '*')]);
+  return found.length === 0 ? null : { name: null, main: null, imports: Object.fromEntries(found) };
+}
+
+/** JSON as TypeScript writes it: comments and commas at ends are no part of it. */
+function withoutComments(text: string): string {
+  return text
+    .replace(/("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_all, string) => string ?? '')
+    .replace(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, (_all, string) => string ?? '');
 }
 
 /** The services of a compose file, and the programs of a package. */

@@ -16,12 +16,13 @@ const scriptEnds = [
   '.svelte',
 ];
 
-/** Relative paths, subpath imports (`#kit/…`) and packages of the same repository. */
+/** Relative paths, subpath imports (`#kit/…`), paths of tsconfig.json, and packages of the same repository. */
 export function resolveJavascript(places: Places, from: string, module: string): string[] {
   const folder = posix.dirname(from);
   if (module.startsWith('.')) return scriptAt(places, within(folder, module));
   if (module.startsWith('#')) return subpathImport(places, folder, module);
-  return ownPackage(places, module);
+  const aliased = alias(places, folder, module);
+  return aliased.length > 0 ? aliased : ownPackage(places, module);
 }
 
 function scriptAt(places: Places, path: string | null): string[] {
@@ -42,14 +43,31 @@ function subpathImport(places: Places, folder: string, module: string): string[]
   for (const up of places.foldersUp(folder)) {
     const imports = places.packages.get(up || '.')?.imports ?? {};
     for (const [pattern, target] of Object.entries(imports)) {
-      const [before, after] = pattern.split('*') as [string, string?];
-      if (after === undefined && module === pattern) return scriptAt(places, within(up, target));
-      if (after === undefined || !module.startsWith(before) || !module.endsWith(after)) continue;
-      const rest = module.slice(before.length, module.length - after.length);
-      return scriptAt(places, within(up, target.replaceAll('*', rest)));
+      const path = matched(module, pattern, target);
+      if (path !== null) return scriptAt(places, within(up, path));
     }
   }
   return [];
+}
+
+/** The configuration of the nearest folder that has one, as compilers do, else of those above it. */
+function alias(places: Places, folder: string, module: string): string[] {
+  for (const up of places.foldersUp(folder)) {
+    for (const [pattern, target] of places.aliases.get(up || '.') ?? []) {
+      const path = matched(module, pattern, target);
+      const found = path === null ? [] : scriptAt(places, within(up, path));
+      if (found.length > 0) return found;
+    }
+  }
+  return [];
+}
+
+/** The target of a pattern with at most one `*`; null where the module does not match it. */
+function matched(module: string, pattern: string, target: string): string | null {
+  const [before, after] = pattern.split('*') as [string, string?];
+  if (after === undefined) return module === pattern ? target : null;
+  if (!module.startsWith(before) || !module.endsWith(after)) return null;
+  return target.replaceAll('*', () => module.slice(before.length, module.length - after.length));
 }
 
 function ownPackage(places: Places, module: string): string[] {
@@ -77,6 +95,23 @@ export function resolveGo(places: Places, _from: string, module: string): string
     if (target !== null && places.folders.has(target)) return [target];
   }
   return [];
+}
+
+const mostOfNamespace = 30;
+
+/** The files of a namespace, or its folders where they are many; the file of a class (`using static A.B.Class`). */
+export function resolveCsharp(places: Places, _from: string, module: string): string[] {
+  const files = places.namespaces.get(module) ?? fileOfClass(places, module);
+  if (files.length <= mostOfNamespace) return files;
+  return [...new Set(files.map((path) => posix.dirname(path)))].filter((folder) =>
+    places.folders.has(folder),
+  );
+}
+
+function fileOfClass(places: Places, name: string): string[] {
+  const [, namespace, simple] = /^(.+)\.(\w+)$/.exec(name) ?? [];
+  const beside = places.namespaces.get(namespace ?? '') ?? [];
+  return beside.filter((path) => posix.basename(path) === `${simple}.cs`);
 }
 
 /** Beside the file, else in one of the folders above it or their `include` and `src`, else the only one that ends so. */

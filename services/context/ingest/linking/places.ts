@@ -8,6 +8,10 @@ export class Places {
   readonly #byName = new Map<string, string[]>();
   /** By folder: the package.json there. */
   readonly packages = new Map<string, ModuleFacts>();
+  /** By folder: what its tsconfig.json calls paths, the longest patterns first. */
+  readonly aliases = new Map<string, readonly (readonly [pattern: string, target: string])[]>();
+  /** By namespace: the C# files that begin with it. */
+  readonly namespaces = new Map<string, string[]>();
   readonly goModules: { readonly folder: string; readonly name: string }[] = [];
 
   constructor(paths: Iterable<string>) {
