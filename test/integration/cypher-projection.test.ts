@@ -143,7 +143,7 @@ describe("the embedded engine's projection", () => {
       if (query === 'graphChanges') await sleep(1_500);
       return scene.readers.ask(query, input);
     };
-    const { held, engine } = alone(scene, { readers: slow, seconds: 1 });
+    const { held, engine } = alone(scene, { readers: slow, loadingMs: 1_000 });
     const error = await engine.query(call).catch((thrown) => thrown);
     expect([error.code, error.status, error.retryAfter]).to.deep.equal(['projection_loading', 503, 5]);
     await until(async () => held.position !== null && held.loading === null);
@@ -240,11 +240,17 @@ function alone(
     readers = scene.readers,
     folder = join(scene.folder, 'alone'),
     seconds = 5,
-  }: { readonly readers?: Scene['readers']; readonly folder?: string; readonly seconds?: number },
+    loadingMs = 30_000,
+  }: {
+    readonly readers?: Scene['readers'];
+    readonly folder?: string;
+    readonly seconds?: number;
+    readonly loadingMs?: number;
+  },
 ): { readonly held: GrafeoProjection; readonly engine: GrafeoEngine } {
   const limits = { seconds, memory_mb: 400 };
   const held = new GrafeoProjection({ readers, folder, memoryMb: 400, logger: silent, sandbox: () => null });
-  return { held, engine: new GrafeoEngine({ projection: held, readers, limits }) };
+  return { held, engine: new GrafeoEngine({ projection: held, readers, limits, loadingMs }) };
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {

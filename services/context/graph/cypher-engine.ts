@@ -19,7 +19,7 @@ export interface EngineHealth {
 
 /** Limits of one query. */
 export interface CypherLimits {
-  /** Of waiting and running together. */
+  /** Of waiting for a place and running together. */
   readonly seconds: number;
   /** Megabytes of the embedded engine. */
   readonly memory_mb: number;

@@ -1,7 +1,14 @@
 import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { Refused, type Unavailable } from '#kit/errors.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../../graph/cypher-engine.ts';
-import { checkCall, stillLoading, tooMuchMemory, tooSlow, waitedTooLong } from '../../graph/refusals.ts';
+import {
+  checkCall,
+  stillLoading,
+  tooBusy,
+  tooMuchMemory,
+  tooSlow,
+  waitedTooLong,
+} from '../../graph/refusals.ts';
 import { Slots } from '../../graph/slots.ts';
 import { refuseWrites } from '../../graph/text/read-only.ts';
 import type { Readers } from '../../record/readers.ts';
@@ -12,6 +19,7 @@ import type { Calls } from './messages.ts';
 import { refuseUnsupported } from './unsupported.ts';
 
 const watchMs = 20;
+const mostWaiting = 64;
 /** Milliseconds of each second of the limit that are left at least when a query begins beside others. */
 const shortest = 20;
 
@@ -40,16 +48,22 @@ export class GrafeoEngine implements CypherEngine {
   readonly #projection: GrafeoProjection;
   readonly #readers: Pick<Readers, 'ask'>;
   readonly #limits: CypherLimits;
-  readonly #slots = new Slots({ places: 4, each: 2, mostWaiting: 64 });
-  readonly #suspects = new Slots({ places: 1, each: 1, mostWaiting: 64 });
+  readonly #slots = new Slots({ places: 4, each: 2, mostWaiting });
+  readonly #suspects = new Slots({ places: 1, each: 1, mostWaiting });
   readonly #running = new Set<Running>();
+  readonly #loadingMs: number;
+  /** How many queries wait until the projection is up to date. */
+  #loadingFor = 0;
   #watch: NodeJS.Timeout | null = null;
 
+  /** @param options.loadingMs how long a query waits until what was written before it is loaded; default a minute */
   constructor(options: {
     readonly projection: GrafeoProjection;
     readonly readers: Pick<Readers, 'ask'>;
     readonly limits: CypherLimits;
+    readonly loadingMs?: number;
   }) {
+    this.#loadingMs = options.loadingMs ?? 60_000;
     this.#projection = options.projection;
     this.#readers = options.readers;
     this.#limits = options.limits;
@@ -61,8 +75,7 @@ export class GrafeoEngine implements CypherEngine {
     const tokens = refuseWrites(query);
     refuseUnsupported({ text: query, tokens, params });
     signal?.throwIfAborted();
-    const deadline = began + this.#limits.seconds * 1_000;
-    const answer = this.#answered({ input: { query, params, rows: limit }, caller, deadline });
+    const answer = this.#answered({ query, params, rows: limit }, caller);
     const { columns, rows, truncated } = await abortable(answer, signal);
     return {
       columns,
@@ -85,8 +98,10 @@ export class GrafeoEngine implements CypherEngine {
     return { status: trouble === null ? 'ok' : 'degraded', detail: told.join(', '), lag };
   }
 
-  async #answered(asked: Asked): Promise<Output> {
-    const { caller, deadline } = asked;
+  async #answered(input: Asked['input'], caller: string): Promise<Output> {
+    await this.#upToDate();
+    const deadline = performance.now() + this.#limits.seconds * 1_000;
+    const asked = { input, caller, deadline };
     for (let attempt = 1; attempt <= 2; attempt++) {
       const outcome = await this.#slots.run(caller, deadline, () => this.#attempt(asked));
       if (!(outcome instanceof EngineEnded)) return outcome;
@@ -103,7 +118,7 @@ export class GrafeoEngine implements CypherEngine {
 
   /** @returns why the process ended, where this query is not known to be the cause */
   async #attempt(asked: Asked): Promise<Output | EngineEnded> {
-    const engine = await this.#ready(asked.deadline);
+    const engine = this.#projection.process ?? (await this.#ready(asked.deadline));
     // Whoever began now would be ended at once, and with it whoever runs beside.
     if (asked.deadline - performance.now() < this.#limits.seconds * shortest) throw waitedTooLong();
     return this.#run(engine, asked);
@@ -116,6 +131,17 @@ export class GrafeoEngine implements CypherEngine {
       return await this.#run(engine, asked);
     } finally {
       engine.kill('retired');
+    }
+  }
+
+  /** Whoever asks sees what was written before; the time that this takes is not the query's. */
+  async #upToDate(): Promise<void> {
+    if (this.#loadingFor >= 2 * mostWaiting) throw tooBusy(this.#loadingFor);
+    this.#loadingFor++;
+    try {
+      await this.#ready(performance.now() + this.#loadingMs);
+    } finally {
+      this.#loadingFor--;
     }
   }
 
