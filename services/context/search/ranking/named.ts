@@ -27,7 +27,7 @@ export function namedIn(db: DatabaseSync, query: string, scope: Scope): Named[] 
 function bearersOf(db: DatabaseSync, written: string, scope: Scope, isWhole: boolean): Named[] {
   const name = written.replace(/^(\.{0,2}\/)+/, '').replace(/\/+$/, '');
   if (name === '') return [];
-  const found = [...byIndex(db, name, scope), ...(isWhole ? withoutText(db, name, scope) : [])];
+  const found = [...byIndex(db, name, scope, isWhole), ...(isWhole ? withoutText(db, name, scope) : [])];
   const ranked = found
     .map((row) => ({ row, likeness: likeness(row, name) }))
     .filter(({ likeness }) => likeness > 0);
@@ -49,21 +49,29 @@ function likeness({ id, title, path, kind }: NodeRow, name: string): number {
     : 0;
 }
 
-/** Of files by name and path, of their parts and of what has no path by name. */
-function byIndex(db: DatabaseSync, name: string, scope: Scope): NodeRow[] {
+/** Of files by name or path, of their parts and of what has no path by name. */
+function byIndex(db: DatabaseSync, name: string, scope: Scope, isWhole: boolean): NodeRow[] {
   const term = joined(name.split('/').slice(-3).join('/'));
   if (term === '') return [];
+  const column = name.includes('/') ? 'path' : 'name';
   return [
-    ...matching(db, 'whole_index', `{name path} : "${term}"`, scope),
-    ...matching(db, 'part_index', `name : "${term}"`, scope),
+    ...matching(db, 'whole_index', `${column} : "${term}"`, scope, isWhole),
+    ...matching(db, 'part_index', `name : "${term}"`, scope, isWhole),
   ];
 }
 
-function matching(db: DatabaseSync, table: string, match: string, scope: Scope): NodeRow[] {
+/** A word alone is part of many longer names, which come after it; what is more than a word is not. */
+function matching(
+  db: DatabaseSync,
+  table: string,
+  match: string,
+  scope: Scope,
+  shortFirst: boolean,
+): NodeRow[] {
   return rowsWith<NodeRow>(
     db,
     `SELECT ${nodeColumns} FROM ${table} AS t CROSS JOIN nodes AS n ON n.node = t.rowid
-     WHERE ${table} MATCH :match AND ${inScope} ORDER BY t.rank LIMIT ${mostLookedAt}`,
+     WHERE ${table} MATCH :match AND ${inScope} ${shortFirst ? 'ORDER BY t.rank' : ''} LIMIT ${mostLookedAt}`,
     { ...parametersOf(scope), match },
   );
 }
