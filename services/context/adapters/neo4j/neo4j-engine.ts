@@ -29,7 +29,7 @@ export class Neo4jEngine implements CypherEngine {
   readonly #connection: Neo4jConnection;
   readonly #loop: MirrorLoop;
   readonly #limits: CypherLimits;
-  readonly #slots = new Slots({ places: 8, each: 4, mostWaiting: 64 });
+  readonly #slots = new Slots({ places: 6, each: 2, mostWaiting: 64 });
 
   constructor(options: {
     readonly connection: Neo4jConnection;
@@ -45,8 +45,8 @@ export class Neo4jEngine implements CypherEngine {
     const began = performance.now();
     checkCall(call.query, call.params);
     refuseWrites(call.query);
-    const deadline = began + this.#limits.seconds * 1_000;
-    await this.#loop.settle(Math.min(settleMs, (this.#limits.seconds * 1_000) / 2));
+    await this.#loop.settle(settleMs);
+    const deadline = performance.now() + this.#limits.seconds * 1_000;
     call.signal?.throwIfAborted();
     const read = await this.#slots.run(call.caller, deadline, () => this.#bounded(call, deadline));
     return { ...read, took_ms: Math.round((performance.now() - began) * 10) / 10, engine: 'neo4j' };
