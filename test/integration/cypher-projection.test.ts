@@ -140,7 +140,7 @@ describe("the embedded engine's projection", () => {
   it('says that it is being loaded to whoever cannot wait so long, and goes on loading', async () => {
     const slow: Scene['readers'] = Object.create(scene.readers);
     slow.ask = async (query, input) => {
-      if (query === 'graphChanges') await sleep(1_500);
+      if (query === 'graphChangesText') await sleep(1_500);
       return scene.readers.ask(query, input);
     };
     const { held, engine } = alone(scene, { readers: slow, loadingMs: 1_000 });

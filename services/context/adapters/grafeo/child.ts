@@ -12,7 +12,7 @@ const projection = new ProjectionFolder(process.argv[2]!);
 const handlers: { [N in CallName]: (input: Calls[N]['input']) => Promise<Calls[N]['output']> } = {
   open: async ({ beside }) => ({ position: await projection.open(beside) }),
   begin: async ({ fresh, until }) => projection.begin(fresh, until).then(() => null),
-  apply: async ({ changes }) => projection.apply(changes).then(() => null),
+  apply: async ({ changes }) => projection.apply(JSON.parse(changes)).then(() => null),
   commit: async ({ position }) => projection.commit(position).then(() => null),
   drop: async () => projection.drop().then(() => null),
   run: (input) => projection.use((snapshot) => runText(snapshot, input)),

@@ -1,14 +1,14 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Changes, Position } from '../../graph/changes.ts';
+import type { Position } from '../../graph/changes.ts';
 import type { Readers } from '../../record/readers.ts';
 import { readCurrent } from './current-version.ts';
 import { EngineEnded, EngineFailure, EngineProcess } from './engine-process.ts';
 import { FeedTrouble } from './feed-trouble.ts';
 import { type CommandLine, isolatedCommand, plainCommand } from './isolation.ts';
 
-const batch = 5_000;
+const batch = 400;
 
 export interface ProjectionOptions {
   readonly readers: Pick<Readers, 'ask'>;
@@ -208,27 +208,27 @@ export class GrafeoProjection {
   }
 
   async #fed(engine: EngineProcess): Promise<EngineProcess> {
-    let { restart, changes, last } = await this.#changes(this.#position);
-    if (restart) this.#position = null;
+    let changes = await this.#changes(this.#position);
+    if (changes.restart) this.#position = null;
     const fresh = this.#position === null || this.#anew;
-    if (!fresh && isEmpty(changes)) {
+    if (!fresh && changes.count === 0 && changes.complete) {
       this.#trouble.isOver();
       return engine;
     }
     if (this.#position !== null && this.#trouble.waits) return engine;
-    if (fresh && this.#position !== null) ({ changes, last } = await this.#changes(null));
+    if (fresh && this.#position !== null) changes = await this.#changes(null);
     const { changes: total } = await this.#options.readers.ask('graphLag', {
       after: fresh ? null : this.#position,
     });
-    await engine.call('begin', { fresh, until: last });
+    await engine.call('begin', { fresh, until: changes.last });
     let fed = 0;
     for (;;) {
       this.#loading = { done: fed, total };
-      await engine.call('apply', { changes });
-      fed += changes.nodes.length + changes.edges.length;
+      await engine.call('apply', { changes: changes.text });
+      fed += changes.count;
       if (changes.complete) break;
-      ({ restart, changes, last } = await this.#changes(changes.position));
-      if (restart) throw new EngineEnded('retired', 'the record was made anew');
+      changes = await this.#changes(changes.position);
+      if (changes.restart) throw new EngineEnded('retired', 'the record was made anew');
     }
     await engine.call('commit', { position: changes.position });
     this.#position = changes.position;
@@ -253,7 +253,7 @@ export class GrafeoProjection {
   }
 
   #changes(after: Position | null) {
-    return this.#options.readers.ask('graphChanges', { after, most: batch });
+    return this.#options.readers.ask('graphChangesText', { after, most: batch });
   }
 
   #forget(): void {
@@ -262,10 +262,6 @@ export class GrafeoProjection {
     this.#position = null;
     rmSync(this.#options.folder, { recursive: true, force: true });
   }
-}
-
-function isEmpty({ deletions, nodes, edges, complete }: Changes): boolean {
-  return deletions.length + nodes.length + edges.length === 0 && complete;
 }
 
 function isNoRoom(error: Error): boolean {

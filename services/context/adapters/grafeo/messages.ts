@@ -1,4 +1,4 @@
-import type { Changes, Position } from '../../graph/changes.ts';
+import type { Position } from '../../graph/changes.ts';
 import type { GraphDigests } from '../../graph/digest.ts';
 
 /** What the process that holds the projection is asked, one message each. */
@@ -7,7 +7,8 @@ export interface Calls {
   open: { input: { beside: boolean }; output: { position: Position | null } };
   /** Begins a new version of the projection. @param until numbers up to this one come for the first time when it is `fresh` */
   begin: { input: { fresh: boolean; until: number }; output: null };
-  apply: { input: { changes: Changes }; output: null };
+  /** @param changes `Changes` in JSON */
+  apply: { input: { changes: string }; output: null };
   /** Ends the new version; queries that come after it see it. */
   commit: { input: { position: Position }; output: null };
   /** Gives the new version up. */
