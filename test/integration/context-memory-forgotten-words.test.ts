@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { Execution } from '../../services/context/execution/execution.ts';
 import { noteForgotten } from '../../services/context/execution/forgotten-words.ts';
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
+import { at, rejected, sampleOutcome, samplePlan } from '../fixtures/context/sample-execution.ts';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
 
 const run = 'run_0199aabbccddeeff00112233';
@@ -40,6 +42,22 @@ describe('What a run tells after its words were forgotten', () => {
       expect(await contentOf(id)).to.equal(kept);
       expect(await place.tell(said)).to.include({ id, created: false });
     });
+
+  it('does not come back with a later decision or summary of the run', async () => {
+    const { writer, readers, memory } = place;
+    const execution = new Execution({ writer, readers, memory });
+    await execution.recordPlan(samplePlan());
+    await execution.recordOutcome(sampleOutcome(1, 9, [rejected('no zanzibar'), rejected('no zanzibar')]));
+    expect((await place.lines()).join()).to.include('zanzibar');
+    await memory.forget({ id: undefined, source: 'mira', reason: undefined }, 'mira');
+    const before = { by: 'mira', at: at(120), reason: 'no zanzibar' };
+    const approved = { state: 'pending' as const, decided_at: at(130), earlier_rejections: [before] };
+    const summary = 'The run ended. mira rejected apply_patch: no zanzibar. validation passed.';
+    const later = sampleOutcome(1, 12, [approved, rejected('no zanzibar')], { summary });
+    expect(await execution.recordOutcome(later)).to.deep.include({ problems: [] });
+    const lines = (await place.lines()).join();
+    expect(lines).to.include('validation passed').and.not.include('zanzibar');
+  });
 
   it('leaves the same words of others alone', async () => {
     const content = `mira rejected apply_patch: ${reason}`;
