@@ -278,6 +278,8 @@ ValueError: stranger`;
     expect(new Set(scene.paths('How do I rotate keys?', { limit: 24 })).size).to.equal(24);
     expect(first('How do I rotate keys?', 4)).to.deep.equal(['src', 'src', 'src', 'docs']);
     expect(first('where is gibberish marmalade', 10)).to.deep.equal([]);
+    const scores = scene.search('How do I rotate keys?', { limit: 24 }).map(({ score }) => score);
+    expect(scores).to.deep.equal(scores.toSorted((a, b) => b - a));
   });
 
   it('passes scores on along edges, and says so', () => {

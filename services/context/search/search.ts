@@ -3,6 +3,7 @@ import { defaultLimit } from '#kit/contracts/context/common.ts';
 import type { SearchRequest, SearchResult } from '#kit/contracts/context/search.ts';
 import { NotFound } from '#kit/errors.ts';
 import { resultOf } from './explain.ts';
+import { withFallingScores } from './falling-scores.ts';
 import { expand } from './ranking/expansion.ts';
 import { type Group, groupsOf, putFirst } from './ranking/groups.ts';
 import { mixed } from './ranking/mixed.ts';
@@ -35,7 +36,7 @@ export function search(db: DatabaseSync, request: SearchRequest, weights: Weight
   const ranked = [...groups.values()].toSorted(better);
   const best = ranked[0]?.score ?? 1;
   const ordered = apart ? ranked : mixed(ranked, request.query, limit);
-  return ordered.slice(0, limit).map((group) => resultOf(db, group, terms, best));
+  return withFallingScores(ordered.slice(0, limit).map((group) => resultOf(db, group, terms, best)));
 }
 
 function byText(

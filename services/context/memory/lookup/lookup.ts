@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LookupReply, LookupResult } from '#kit/contracts/context/memory.ts';
+import { withFallingScores } from '../../search/falling-scores.ts';
 import { aboutOf, type MemoryRow, memoryFacts } from '../memory-row.ts';
 import { isTurn } from '../remembered.ts';
 import { conditionOf, type Filters } from './filters.ts';
@@ -48,7 +49,7 @@ export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<Looku
     .sort((a, b) => b.score - a.score || b.row.memory - a.row.memory);
   const best = ranked[0]?.score ?? 1;
   const shown = (input.session === null ? spread(ranked, input.limit) : ranked).slice(0, input.limit);
-  const results = shown.map(({ one, score }) => resultOf(db, one, score / best));
+  const results = withFallingScores(shown.map(({ one, score }) => resultOf(db, one, score / best)));
   return { results, source: 'record', unknown_about };
 }
 
