@@ -1,7 +1,7 @@
 import { Unauthorized } from '#kit/errors.ts';
+import type { Account } from './account.ts';
 import { BudgetExceeded } from './budget-exceeded.ts';
 import { dayOf } from './call-id.ts';
-import type { Account } from './ledger.ts';
 import type { Money } from './money.ts';
 
 export interface Balance {

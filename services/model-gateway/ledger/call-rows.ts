@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Usage } from '../calls/usage.ts';
+import type { Account } from './account.ts';
 import { dayOf, timeOfCall } from './call-id.ts';
-import type { Account } from './ledger.ts';
 import { type CallState, callStates } from './ledger-tables.ts';
 import type { Money } from './money.ts';
 

@@ -1,18 +1,10 @@
 import type { Usage } from '../calls/usage.ts';
+import type { Account } from './account.ts';
 import type { Money } from './money.ts';
 import type { RunKeys } from './run-keys.ts';
 import type { UsageQuestion, UsageRow } from './usage-rows.ts';
 
-/** Who pays for a call. */
-export interface Account {
-  /** `token:NAME` for a token of the installation, `key:ID` for the key of a run. */
-  readonly key: string;
-  readonly run: string | null;
-  /** Names of models that it may ask; null: all of them. */
-  readonly models: readonly string[] | null;
-  /** What it may spend in all; null: no limit of its own. */
-  readonly budget: Money | null;
-}
+export type { Account } from './account.ts';
 
 export interface LedgerCall {
   readonly model: string;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Account } from './account.ts';
 import { type CallRows, type EndedCall, oldestOpen } from './call-rows.ts';
-import type { Account } from './ledger.ts';
 
 interface OpenRow {
   readonly call: number;

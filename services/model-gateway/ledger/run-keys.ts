@@ -4,8 +4,8 @@ import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway
 import { sha256 } from '#kit/digest.ts';
 import { NotFound } from '#kit/errors.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
+import type { Account } from './account.ts';
 import type { Balances } from './balances.ts';
-import type { Account } from './ledger.ts';
 import { dollarsOf, moneyOf } from './money.ts';
 import { notRecorded } from './storage-error.ts';
 

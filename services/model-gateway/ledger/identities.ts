@@ -1,5 +1,5 @@
 import type { Identity, Tokens } from '#kit/tokens.ts';
-import type { Account } from './ledger.ts';
+import type { Account } from './account.ts';
 import type { RunKeys } from './run-keys.ts';
 
 /** What the key of a run identifies: its account comes with it. */
