@@ -52,7 +52,7 @@ export interface AnswerDescription {
 }
 
 interface RouteFacts {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** As OpenAPI writes it: `/v1/runs/{run_id}`. */
   readonly path: string;
   /** One line for the documentation. */

@@ -25,3 +25,8 @@ export function accountOf(identity: Identity): Account {
   const { account } = identity as Partial<RunIdentity>;
   return account ?? { key: `token:${identity.name}`, run: null, models: null, budget: null };
 }
+
+/** The run that an identity is good for; null for tokens of the installation. */
+export function runOf(identity: Identity): string | null {
+  return accountOf(identity).run;
+}
