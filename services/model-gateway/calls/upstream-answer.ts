@@ -25,6 +25,8 @@ export interface UpstreamAnswer {
   readonly body: AsyncIterable<Uint8Array>;
   /** Resolves when `body` has ended, was left or broke; null where the upstream told none. Never rejects. */
   readonly usage: Promise<Usage | null>;
+  /** Bytes of the model's own words in the answer so far, about; absent: as many as `body` gave. */
+  readonly wordBytes?: () => number;
 }
 
 /** One place that answers calls for one model. */

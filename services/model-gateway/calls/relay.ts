@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { errorEvent } from './error-answer.ts';
+import type { UpstreamAnswer } from './upstream-answer.ts';
+import { UpstreamFailure } from './upstream-failure.ts';
+
+export interface Relayed {
+  /** Null where the whole answer was given on. */
+  readonly failure: unknown;
+  readonly sentBytes: number;
+}
+
+/**
+ * Gives an answer on as fast as the client reads. One that breaks off never looks whole: a stream tells it in an event and has
+ * no `[DONE]`, and the connection ends before the body does.
+ */
+export async function relay(
+  answer: UpstreamAnswer,
+  response: ServerResponse,
+  isStream: boolean,
+): Promise<Relayed> {
+  const body = answer.body[Symbol.asyncIterator]();
+  let sentBytes = 0;
+  let failure: unknown = null;
+  try {
+    let { done, value } = await body.next();
+    // Only now, when the first byte is there, the head cannot be taken back any more.
+    response.writeHead(answer.status, answer.headers);
+    const length = answer.headers['content-length'];
+    if (done !== true && String(value!.length) === length) {
+      sentBytes = value!.length;
+      response.end(value);
+      ({ done } = await body.next());
+      return { failure: null, sentBytes };
+    }
+    while (done !== true) {
+      sentBytes += value!.length;
+      if (!response.write(value) && !response.destroyed) await drained(response);
+      if (response.destroyed) {
+        await body.return?.();
+        return { failure: new Error('the client left'), sentBytes };
+      }
+      ({ done, value } = await body.next());
+    }
+    response.end();
+  } catch (error) {
+    failure = error;
+    breakOff(response, error, isStream);
+  }
+  return { failure, sentBytes };
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]).catch(
+    () => {},
+  );
+  settled.abort();
+}
+
+function breakOff(response: ServerResponse, error: unknown, isStream: boolean): void {
+  if (!response.headersSent || response.destroyed) return;
+  if (!isStream || !(error instanceof UpstreamFailure)) {
+    response.destroy();
+    return;
+  }
+  response.write(errorEvent(error.openaiError), () => response.destroy());
+}
