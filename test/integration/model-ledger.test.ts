@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CoreError } from '#kit/errors.ts';
@@ -63,7 +64,7 @@ describe('The ledger of model calls', () => {
         fc.array(fc.tuple(fc.integer({ min: 0, max: 500 }), fc.boolean()), { maxLength: 30 }),
         fc.integer({ min: 1, max: 200_000 }),
         async (calls, budget) => {
-          const { account, id } = keyOf('run_any', budget / 1_000_000);
+          const { account, id } = keyOf(`run_${crypto.randomUUID()}`, budget / 1_000_000);
           const tried = await Promise.allSettled(
             calls.map(async ([output, told]) => {
               const reservation = await ledger.reserve(account, testCall);
@@ -94,6 +95,18 @@ describe('The ledger of model calls', () => {
     expect((await refusal(ledger.keys.find(text)!)).code).to.equal('insufficient_quota');
   });
 
+  it('has one budget for a run, whichever of its keys asks', async () => {
+    const before = keyOf('run_1', 0.02);
+    (await ledger.reserve(before.account, testCall)).settle({ ...spentBy(0), upstream: 'second' });
+    const after = keyOf('run_1', 0.02);
+    await ledger.reserve(after.account, testCall);
+    for (const { account } of [before, after]) {
+      expect((await refusal(account)).facts).to.include({ used: 0.004, reserved: 0.014 });
+    }
+    ledger.keys.revoke(after.id);
+    expect((await refusal(before.account)).code).to.equal('insufficient_quota');
+  });
+
   it('counts what the upstream did not tell as estimated: by the bytes sent, and nothing where it failed', async () => {
     const untold = { usage: null, sentBytes: 700, ms: 1, firstTokenMs: null, upstream: 'first' } as const;
     const settle = async (change: object) =>
@@ -103,6 +116,17 @@ describe('The ledger of model calls', () => {
     expect(await settle({ sentBytes: 0, outcome: 'failed' })).to.include({ estimated: true, cost: 0 });
     const [row] = await ledger.usage({ by: 'day', from: null, to: null, run: null });
     expect(row).to.include({ name: '2026-11-22', calls: 3, aborted: 2, failed: 1, estimated: 3 });
+  });
+
+  it('writes what ended within moments, without being asked', async () => {
+    const calls = () => readLedgerFile(state).total.calls;
+    for (const expected of [1, 2]) {
+      (await ledger.reserve(token, testCall)).settle({ ...spentBy(10), upstream: 'first' });
+      expect(calls()).to.equal(expected - 1);
+      for (let waited = 0; calls() < expected && waited < 2_000; waited += 20) await delay(20);
+      expect(calls()).to.equal(expected);
+      await ledger.usage({ by: 'day', from: null, to: null, run: null });
+    }
   });
 
   it('settles a call once', async () => {
@@ -197,7 +221,7 @@ describe('The ledger of model calls', () => {
 
   it('gives a key no other models than its own', async () => {
     const expires_at = new Date(time + 60_000).toISOString();
-    const { key } = ledger.keys.mint({ run: 'run_1', models: ['free'], expires_at });
+    const { key } = ledger.keys.mint({ run: 'run_1', models: ['free'], budget: null, expires_at });
     const error = await refusal(ledger.keys.find(key)!);
     expect(error).to.include({ code: 'model_not_allowed', status: 403 });
     expect(error.message).to.equal('run run_1 may not ask model "large": its key is for free');

@@ -7,6 +7,11 @@ export interface Account {
   readonly run: string | null;
   /** Names of models that it may ask; null: all of them. */
   readonly models: readonly string[] | null;
-  /** What it may spend in all; null: no limit of its own. */
+  /** What it may spend in all, a run with all its keys together; null: no limit of its own. */
   readonly budget: Money | null;
+}
+
+/** What a budget is counted against. */
+export function purseOf({ key, run }: Pick<Account, 'key' | 'run'>): string {
+  return run === null ? key : `run:${run}`;
 }

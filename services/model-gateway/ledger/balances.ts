@@ -1,5 +1,5 @@
 import { Unauthorized } from '#kit/errors.ts';
-import type { Account } from './account.ts';
+import { type Account, purseOf } from './account.ts';
 import { BudgetExceeded } from './budget-exceeded.ts';
 import { dayOf } from './call-id.ts';
 import type { Money } from './money.ts';
@@ -18,11 +18,11 @@ export interface Hold {
 const dayMs = 86_400_000;
 
 /**
- * What was used and set aside, of accounts that have a budget and of the day. It decides at once; the one process that holds
+ * What was used and set aside, of runs that have keys and of the day. It decides at once; the one process that holds
  * the ledger is the only one that does.
  */
 export class Balances {
-  readonly #accounts = new Map<string, Balance>();
+  readonly #purses = new Map<string, Balance>();
   readonly #dayBudget: Money | null;
   readonly #now: () => number;
   #day: Balance & { readonly name: string };
@@ -38,18 +38,19 @@ export class Balances {
     this.#day = { name: dayOf(options.now()), used: options.usedToday, reserved: 0 };
   }
 
-  /** Begins with what an account used so far. */
-  begin(key: string, used: Money): void {
-    this.#accounts.set(key, { used, reserved: 0 });
+  /** Begins with what was used of a purse so far. */
+  begin(purse: string, used: Money): void {
+    this.#purses.set(purse, { used, reserved: 0 });
   }
 
-  /** Forgets an account that will ask no more. */
-  end(key: string): void {
-    this.#accounts.delete(key);
+  /** Forgets a purse that nobody will ask for any more. */
+  end(purse: string): void {
+    this.#purses.delete(purse);
   }
 
-  of(key: string): Readonly<Balance> {
-    return this.#accounts.get(key) ?? { used: 0, reserved: 0 };
+  /** null for one that did not begin, or has ended. */
+  of(purse: string): Readonly<Balance> | null {
+    return this.#purses.get(purse) ?? null;
   }
 
   /** @throws BudgetExceeded, Unauthorized (`token_invalid`) where the account has ended meanwhile */
@@ -78,8 +79,8 @@ export class Balances {
     return holdIn(own === null ? [day] : [own, day], needed);
   }
 
-  #ownOf({ key }: Account): Balance {
-    const own = this.#accounts.get(key);
+  #ownOf(account: Account): Balance {
+    const own = this.#purses.get(purseOf(account));
     if (own !== undefined) return own;
     throw new Unauthorized('token_invalid', 'the key was revoked or has expired');
   }

@@ -47,8 +47,10 @@ export class GroupCommit {
   /** Writes what waits. @throws what SQLite says */
   flush(): void {
     this.#commitOpening();
-    if (this.#ended.length > 0) this.#write([], this.#ended);
+    if (this.#ended.length === 0) return;
+    this.#write([], this.#ended);
     clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   #commitOpening(): void {

@@ -51,13 +51,14 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
     const open = new Set<number>();
     const ids = new CallIds(lastCall(db), now);
     const oldest = () => open.values().next().value ?? ids.last + 1;
+    const commits = new GroupCommit(rows, oldest);
     return new SqliteLedger({
-      keys: new RunKeys(db, balances, now),
+      keys: new RunKeys({ db, balances, now, flush: () => commits.flush() }),
       balances,
       prices,
       ids,
       open,
-      commits: new GroupCommit(rows, oldest),
+      commits,
       background: new Background(path),
       cutOff,
       now,

@@ -4,7 +4,7 @@ import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway
 import { sha256 } from '#kit/digest.ts';
 import { NotFound } from '#kit/errors.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
-import type { Account } from './account.ts';
+import { type Account, purseOf } from './account.ts';
 import type { Balances } from './balances.ts';
 import { dollarsOf, moneyOf } from './money.ts';
 import { notRecorded } from './storage-error.ts';
@@ -35,16 +35,25 @@ export class RunKeys {
   readonly #db: DatabaseSync;
   readonly #balances: Balances;
   readonly #now: () => number;
+  readonly #flush: () => void;
   readonly #byHash = new Map<string, LiveKey>();
 
-  constructor(db: DatabaseSync, balances: Balances, now: () => number) {
+  /** @param flush writes calls that ended and wait to be written */
+  constructor(parts: {
+    readonly db: DatabaseSync;
+    readonly balances: Balances;
+    readonly now: () => number;
+    readonly flush: () => void;
+  }) {
+    const { db, balances, now, flush } = parts;
     this.#db = db;
     this.#balances = balances;
     this.#now = now;
+    this.#flush = flush;
     const rows = db
       .prepare('SELECT * FROM keys WHERE revoked_at IS NULL AND expires_at > ?')
       .all(new Date(now()).toISOString()) as unknown as KeyRow[];
-    for (const row of rows) this.#begin(row, this.#usedBy(row.id));
+    for (const row of rows) this.#begin(row);
   }
 
   /** @param request checked */
@@ -64,10 +73,10 @@ export class RunKeys {
       this.#db
         .prepare('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL)')
         .run(row.id, row.sha256, row.run, row.models, row.budget, row.created_at, row.expires_at);
+      this.#begin(row);
     } catch (error) {
       throw notRecorded(error);
     }
-    this.#begin(row, 0);
     return { key: text, ...this.#shown(row) };
   }
 
@@ -113,7 +122,7 @@ export class RunKeys {
     for (const live of [...this.#byHash.values()]) if (live.expires <= now) this.#end(live);
   }
 
-  #begin(row: KeyRow, used: number): void {
+  #begin(row: KeyRow): void {
     const { id, run, models, budget } = row;
     const account: Account = {
       key: `key:${id}`,
@@ -122,12 +131,16 @@ export class RunKeys {
       budget,
     };
     this.#byHash.set(row.sha256, { row, account, expires: Date.parse(row.expires_at) });
-    this.#balances.begin(account.key, used);
+    const purse = purseOf(account);
+    if (this.#balances.of(purse) === null) this.#balances.begin(purse, this.#usedBy(run));
   }
 
   #end({ row, account }: LiveKey): void {
     this.#byHash.delete(row.sha256);
-    this.#balances.end(account.key);
+    const purse = purseOf(account);
+    const shared = [...this.#byHash.values()].some(({ row: other }) => other.run === row.run);
+    // Of calls under way, a later key of the run has to know.
+    if (!shared && this.#balances.of(purse)?.reserved === 0) this.#balances.end(purse);
   }
 
   #rowOf(id: string): KeyRow {
@@ -141,10 +154,10 @@ export class RunKeys {
 
   #shown(row: KeyRow): RunKey {
     const { id, run, budget, created_at, expires_at, revoked_at } = row;
-    const live = this.#byHash.has(row.sha256);
-    const { used, reserved } = live
-      ? this.#balances.of(`key:${id}`)
-      : { used: this.#usedBy(id), reserved: 0 };
+    const { used, reserved } = this.#balances.of(purseOf({ key: id, run })) ?? {
+      used: this.#usedBy(run),
+      reserved: 0,
+    };
     return {
       id,
       run,
@@ -158,10 +171,11 @@ export class RunKeys {
     };
   }
 
-  #usedBy(id: string): number {
+  #usedBy(run: string): number {
+    this.#flush();
     const { used } = this.#db
-      .prepare('SELECT sum(cost) AS used FROM totals JOIN accounts USING (account) WHERE key = ?')
-      .get(`key:${id}`) as { used: number | null };
+      .prepare('SELECT sum(cost) AS used FROM totals JOIN accounts USING (account) WHERE run = ?')
+      .get(run) as { used: number | null };
     return used ?? 0;
   }
 }

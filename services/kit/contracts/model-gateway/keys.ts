@@ -22,7 +22,7 @@ export const KeyRequest = t.strict({
   run: NonEmptyString,
   /** Names of models that it may ask; null or left out: all of them. */
   models: optional(nullable(t.array(NonEmptyString))),
-  /** US dollars for all its calls together; null or left out: no limit of its own. */
+  /** US dollars for all calls of the run together, with earlier keys too; null or left out: no limit of its own. */
   budget: optional(nullable(Budget)),
   expires_at: Timestamp,
 });
@@ -37,7 +37,7 @@ export const RunKey = t.strict({
   created_at: Timestamp,
   expires_at: Timestamp,
   revoked_at: nullable(Timestamp),
-  /** US dollars: of calls that ended, and set aside for calls under way. */
+  /** US dollars of the whole run: of calls that ended, and set aside for calls under way. */
   used: t.number,
   reserved: t.number,
 });
