@@ -1,5 +1,5 @@
 import type { Usage } from '../../calls/usage.ts';
-import type { CompletionChunks } from './completion-chunks.ts';
+import { type CompletionChunks, endedEarly, StreamCutOff } from './completion-chunks.ts';
 import type { StreamPart } from './provider.ts';
 
 export interface AnswerBodyOptions {
@@ -14,8 +14,8 @@ export interface AnswerBodyOptions {
   readonly abort: () => void;
 }
 
-/** Characters that make a token, about. */
-const charactersPerToken = 4;
+/** As the ledger estimates. */
+const bytesPerToken = 3.5;
 
 /** The events of an answer: the upstream is read only as far as somebody wants them. */
 export class AnswerBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
@@ -41,7 +41,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
       while (this.#ready === '') {
         if (chunks.finished) return this.#end();
         const { done, value } = await within(reader.read());
-        if (done) throw new Error('the connection ended in the middle of it');
+        if (done) throw new StreamCutOff(endedEarly);
         this.#ready = chunks.of(value);
       }
       const bytes = Buffer.from(this.#ready);
@@ -84,7 +84,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
 
   /** Anthropic tells the input at the beginning; the output that was written is paid for too. */
   #usageSoFar(): Usage | null {
-    const { usage, written } = this.#options.chunks;
-    return usage && { ...usage, output: Math.max(usage.output, Math.ceil(written / charactersPerToken)) };
+    const { usage, wordBytes } = this.#options.chunks;
+    return usage && { ...usage, output: Math.max(usage.output, Math.ceil(wordBytes / bytesPerToken)) };
   }
 }

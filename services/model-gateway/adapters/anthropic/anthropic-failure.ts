@@ -1,10 +1,5 @@
-import { messageOf } from '#kit/errors.ts';
-import {
-  type OpenAiError,
-  type Remedy,
-  retryAfterOf,
-  UpstreamFailure,
-} from '../../calls/upstream-failure.ts';
+import { type Remedy, retryAfterOf, UpstreamFailure } from '../../calls/upstream-failure.ts';
+import { connectionFailure } from '../../upstreams/connection-failure.ts';
 import { StreamCutOff } from './completion-chunks.ts';
 import { UntranslatableRequest } from './invalid-request.ts';
 
@@ -93,10 +88,8 @@ function fromWords(
   retryAfterMs: number | null,
   { upstream, mask, begun }: FailureContext,
 ): UpstreamFailure {
-  const message = mask(typeof words.message === 'string' ? words.message : 'no words').slice(
-    0,
-    longestMessage,
-  );
+  const said = typeof words.message === 'string' ? words.message : `upstream ${upstream} answered ${status}`;
+  const message = mask(said).slice(0, longestMessage);
   const noCredit = /credit balance/i.test(message);
   const known = noCredit ? 'billing_error' : String(words.type);
   const [type, code] = Object.hasOwn(types, known)
@@ -104,7 +97,7 @@ function fromWords(
     : [status >= 500 ? 'server_error' : 'invalid_request_error', null];
   return new UpstreamFailure({
     status,
-    error: { message: `${upstream}: ${message}`, type, param: null, code },
+    error: { message, type, param: null, code },
     ...(noCredit && { remedy: 'next' as const }),
     retryAfterMs,
     charged: begun,
@@ -121,33 +114,39 @@ function spokenInStream(error: unknown): { status: number; words: Words } | null
 
 /** No connection, a broken one, or bytes that are no answer. */
 function noAnswer(error: unknown, { upstream, mask, begun }: FailureContext): UpstreamFailure {
-  const what =
-    error instanceof UnexpectedAnswer || error instanceof StreamCutOff
-      ? error.message
-      : begun
-        ? `broke its answer off: ${reasonOf(error)}`
-        : `gave no answer: ${reasonOf(error)}`;
-  const told: OpenAiError = {
-    message: mask(`${upstream} ${what}`).slice(0, longestMessage),
-    type: 'server_error',
-    param: null,
-    code: begun ? 'upstream_broken' : 'upstream_unreachable',
-  };
-  return new UpstreamFailure({ status: 502, error: told, charged: begun, cause: reasonOf(error) });
+  const innermost = innermostOf(error);
+  const what = unreadable(innermost);
+  if (what === null) return connectionFailure(upstream, innermost, begun);
+  return new UpstreamFailure({
+    status: 502,
+    remedy: begun ? 'none' : 'next',
+    charged: true,
+    error: {
+      message: mask(`upstream ${upstream} ${what}`),
+      type: 'server_error',
+      param: null,
+      code: begun ? 'upstream_broke_off' : 'upstream_answer_invalid',
+    },
+  });
 }
 
-/** The innermost words: the provider and fetch wrap the socket's own. Never a body: an answer that is not JSON is only named so. */
-function reasonOf(error: unknown): string {
-  const seen = new Set<unknown>();
+/** Completes a sentence about the upstream; null where it gave no answer. Never quotes what it sent. */
+function unreadable(error: unknown): string | null {
+  if (error instanceof UnexpectedAnswer || error instanceof StreamCutOff) return error.message;
+  return error instanceof Error && unreadableErrors.test(error.name)
+    ? 'sent what Anthropic’s interface does not describe'
+    : null;
+}
+
+const unreadableErrors = /^AI_(JSONParse|TypeValidation|InvalidResponseData)Error$/;
+
+/** The provider and fetch wrap the error that says what happened. */
+function innermostOf(error: unknown): unknown {
   let innermost = error;
-  while (innermost instanceof Error && innermost.cause !== undefined && !seen.has(innermost)) {
-    seen.add(innermost);
-    if (/^AI_(JSONParse|TypeValidation)Error$/.test(innermost.name)) break;
+  for (let depth = 0; depth < 10; depth++) {
+    if (!(innermost instanceof Error) || unreadableErrors.test(innermost.name)) return innermost;
+    if (innermost.cause === undefined) return innermost;
     innermost = innermost.cause;
   }
-  if (innermost instanceof Error && /^AI_(JSONParse|TypeValidation)Error$/.test(innermost.name))
-    return 'it is not what Anthropic’s interface describes';
-  const code = (innermost as { code?: unknown } | null)?.code;
-  const words = messageOf(innermost);
-  return typeof code === 'string' && !words.includes(code) ? `${words} (${code})` : words;
+  return innermost;
 }

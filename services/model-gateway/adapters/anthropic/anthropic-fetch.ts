@@ -22,7 +22,7 @@ export function anthropicFetch({ dispatcher, credential }: FetchOptions): typeof
     const type = response.headers.get('content-type') ?? '';
     const problem =
       response.status >= 300 && response.status < 400
-        ? `answered ${response.status}, a redirect, which is not followed`
+        ? `answered ${response.status}, a redirect; they are not followed, as credentials would go along`
         : response.ok && !/\b(json|event-stream)\b/i.test(type)
           ? `answered ${response.status} with ${type === '' ? 'no content type' : type.slice(0, 100)}, which is no answer of a model`
           : null;

@@ -1,10 +1,11 @@
 import type { Dispatcher } from 'undici';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../../calls/upstream-answer.ts';
 import { UpstreamFailure } from '../../calls/upstream-failure.ts';
+import { lateFailure } from '../../upstreams/connection-failure.ts';
 import type { Credential, ReadCredential } from '../../upstreams/credential.ts';
 import type { Mask } from '../../upstreams/mask.ts';
 import { AnswerBody } from './answer-body.ts';
-import { failureFrom } from './anthropic-failure.ts';
+import { failureFrom, UnexpectedAnswer } from './anthropic-failure.ts';
 import { anthropicFetch } from './anthropic-fetch.ts';
 import { callOptionsOf } from './call-options.ts';
 import { completionOf } from './completion.ts';
@@ -88,7 +89,11 @@ class AnthropicUpstream implements Upstream {
     const bytes = Buffer.from(JSON.stringify(completionOf(result, this.#options.model, now())));
     return {
       status: 200,
-      headers: { 'content-type': 'application/json', ...requestId(result.response?.headers, mask) },
+      headers: {
+        'content-type': 'application/json',
+        'content-length': String(bytes.length),
+        ...requestId(result.response?.headers, mask),
+      },
       body: once(mask.hideIn(bytes)),
       usage: Promise.resolve(usageFrom(result.usage)),
     };
@@ -104,7 +109,7 @@ class AnthropicUpstream implements Upstream {
       const reader = stream.getReader() as ReadableStreamDefaultReader<StreamPart>;
       return { reader, response, first: await firstEvents(reader, chunks) };
     };
-    const { reader, response, first } = await this.#within('first_token', first_token_ms, own, begin());
+    const { reader, response, first } = await this.#within('first', first_token_ms, own, begin());
     const body = new AnswerBody({
       reader,
       chunks,
@@ -118,14 +123,15 @@ class AnthropicUpstream implements Upstream {
       headers: { 'content-type': 'text/event-stream; charset=utf-8', ...requestId(response?.headers, mask) },
       body,
       usage: body.usage,
+      wordBytes: () => chunks.wordBytes,
     };
   }
 
   /** Ends the request upstream when the work takes longer than this. */
-  async #within<T>(which: string, ms: number, own: AbortController, work: Promise<T>): Promise<T> {
+  async #within<T>(which: 'first' | 'idle', ms: number, own: AbortController, work: Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
-      const failure = timedOut(this.name, which, ms);
+      const failure = lateFailure(this.name, which, ms);
       own.abort(failure);
       late.reject(failure);
     }, ms);
@@ -163,23 +169,10 @@ async function firstEvents(
 ): Promise<string> {
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) throw new Error('it ended its stream before the first event');
+    if (done) throw new UnexpectedAnswer('ended its stream before the first event');
     const events = chunks.of(value);
     if (events !== '') return events;
   }
-}
-
-function timedOut(upstream: string, which: string, ms: number): UpstreamFailure {
-  return new UpstreamFailure({
-    status: 504,
-    error: {
-      message: `${upstream} did not answer within the ${which} limit of ${ms / 1000} s`,
-      type: 'server_error',
-      param: null,
-      code: 'upstream_timeout',
-    },
-    charged: true,
-  });
 }
 
 function requestId(
@@ -187,7 +180,7 @@ function requestId(
   mask: Mask,
 ): Record<string, string> {
   const id = headers?.['request-id'];
-  return id === undefined ? {} : { 'x-request-id': mask.hide(id) };
+  return id === undefined ? {} : { 'x-upstream-request-id': mask.hide(id) };
 }
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {

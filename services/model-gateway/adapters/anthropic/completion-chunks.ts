@@ -6,6 +6,7 @@ import { usageFrom, wireUsage } from './usage.ts';
 
 /** The stream of the provider ended without its last event. */
 export class StreamCutOff extends Error {}
+export const endedEarly = 'ended its stream before the answer was complete';
 
 interface OpenCall {
   readonly index: number;
@@ -34,8 +35,8 @@ export class CompletionChunks {
   #id = `chatcmpl-${crypto.randomUUID()}`;
   #model: string;
   #started = false;
-  /** Characters of text and arguments so far, for an estimate where the stream is left. */
-  written = 0;
+  /** Bytes of text and arguments so far, for an estimate where the stream is left. */
+  wordBytes = 0;
   usage: Usage | null = null;
   finished = false;
 
@@ -57,7 +58,7 @@ export class CompletionChunks {
         return '';
       case 'text-delta':
         if (part.delta === '') return '';
-        this.written += part.delta.length;
+        this.wordBytes += Buffer.byteLength(part.delta);
         return this.#start() + this.#content(this.#text.push(Buffer.from(part.delta)));
       case 'text-end':
         return this.#endText();
@@ -106,7 +107,7 @@ export class CompletionChunks {
     const call = this.#calls.get(id);
     if (call === undefined || text === '') return '';
     call.sent += text.length;
-    this.written += text.length;
+    this.wordBytes += Buffer.byteLength(text);
     return this.#argumentsOf(call, call.text.push(Buffer.from(text)));
   }
 
@@ -125,8 +126,7 @@ export class CompletionChunks {
   }
 
   #finish(part: Extract<StreamPart, { type: 'finish' }>): string {
-    if (part.finishReason.unified === 'interrupted')
-      throw new StreamCutOff('the upstream ended its stream before the answer was complete');
+    if (part.finishReason.unified === 'interrupted') throw new StreamCutOff(endedEarly);
     this.finished = true;
     this.usage = usageFrom(part.usage) ?? this.usage;
     const refusal = refusalOf(part.providerMetadata);
