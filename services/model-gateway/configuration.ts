@@ -146,7 +146,14 @@ export function readGatewayConfig(sources: ModelsSources): GatewayConfig {
   return { ...config, ...modelsAddressChanges(sources) };
 }
 
-/** Of an upstream, for people and measurements; the model's name there may hold anything but never a secret. */
-export function upstreamName({ base_url, model }: UpstreamEntry): string {
-  return `${new URL(base_url).host}/${model}`;
+/**
+ * Names of a model's upstreams, for people and measurements: host and the model's name there, numbered where two are the same.
+ * Neither can be a secret.
+ */
+export function upstreamNames({ upstreams }: ModelEntry): string[] {
+  const names = upstreams.map(({ base_url, model }) => `${new URL(base_url).host}/${model}`);
+  return names.map((name, position) => {
+    const before = names.slice(0, position).filter((other) => other === name).length;
+    return before === 0 ? name : `${name}#${before + 1}`;
+  });
 }

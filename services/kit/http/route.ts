@@ -51,7 +51,7 @@ export interface AnswerDescription {
   readonly content?: t.Mixed | string;
 }
 
-interface RouteFacts {
+export interface RouteFacts {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** As OpenAPI writes it: `/v1/runs/{run_id}`. */
   readonly path: string;

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { PieceQueue } from './piece-queue.ts';
 
 export interface ExchangeRequest {
+  readonly origin: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
@@ -26,7 +27,7 @@ export interface Exchange {
  * of a proxy. Redirects are answers like all others. Rejects with what undici or `late` give, or the signal's reason.
  */
 export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Promise<Exchange> {
-  const { path, headers, body, signal, headMs, idleMs, late } = request;
+  const { origin, path, headers, body, signal, headMs, idleMs, late } = request;
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | null = null;
     let queue: PieceQueue | null = null;
@@ -54,7 +55,15 @@ export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Prom
       resume: () => controller?.resume(),
       abort: () => stop(new Error('nobody reads the answer')),
     };
-    const options = { path, method: 'POST' as const, headers, body, headersTimeout: 0, bodyTimeout: 0 };
+    const options = {
+      origin,
+      path,
+      method: 'POST' as const,
+      headers,
+      body,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    };
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(given) {
         controller = given;

@@ -20,10 +20,9 @@ export interface Timeouts {
 
 export interface OpenAiUpstreamParts {
   readonly name: string;
-  /** Of the upstream's origin; makes and keeps its connections. */
+  readonly base_url: string;
+  /** Makes and keeps connections. */
   readonly dispatcher: Dispatcher;
-  /** For example `/v1`, without a slash at its end. */
-  readonly basePath: string;
   /** The model's name there. */
   readonly model: string;
   /** Whether streams are asked for their usage. */
@@ -37,7 +36,9 @@ const largestError = 64 * 1024;
 
 /** An upstream that speaks OpenAI's interface: bytes go through but for the model's name and the usage of streams. */
 export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
-  const { name, dispatcher, basePath, timeouts } = parts;
+  const { name, dispatcher, timeouts } = parts;
+  const { origin, pathname } = new URL(parts.base_url);
+  const basePath = pathname.replace(/\/+$/, '');
 
   async function send(call: ModelCall): Promise<UpstreamAnswer> {
     const { text, mask } = parts.credential();
@@ -58,6 +59,7 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
     let found: Exchange;
     try {
       found = await exchange(dispatcher, {
+        origin,
         path: `${basePath}/${call.endpoint}`,
         headers,
         body,
