@@ -17,6 +17,7 @@ import { openLedger } from './ledger/open-ledger.ts';
 import type { PriceList } from './ledger/prices.ts';
 import { liveUpstream } from './live-upstream.ts';
 import { createCallMetrics } from './metrics.ts';
+import { upstreamsInMode } from './recordings/mode.ts';
 import { credentialReader } from './upstreams/credential.ts';
 import { type AdapterParts, modelLanes, upstreamConnections } from './upstreams/model-lanes.ts';
 
@@ -49,7 +50,9 @@ export function composeGateway(parts: GatewayParts): GatewayService {
   const { folders, config, logger, redactor, version } = parts;
   const ledger = openLedger(folders.state, { prices: priceList(config), dayBudget: config.budgets.day });
   const adapters = adapterParts(parts);
-  const lanes = modelLanes(config, (facts) => liveUpstream(facts, adapters));
+  const { mode, recordings } = config;
+  const inMode = upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
+  const lanes = modelLanes(config, (facts) => inMode(facts.name, () => liveUpstream(facts, adapters)));
   const metrics = createCallMetrics(() => lanes.state());
   const calls = new ModelCalls({
     models: lanes.models,
