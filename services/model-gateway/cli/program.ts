@@ -5,7 +5,7 @@ import * as serve from './commands/serve.ts';
 import * as usage from './commands/usage.ts';
 
 const description = `Models behind one OpenAI-compatible interface, each credential in this one process, with budgets that bind.
-Without a command it serves; usage asks the running service, the others need none.`;
+usage asks the running service, ./core up starts it; the others need none.`;
 
 /** Runs one command line of core-model-gateway to its end and gives its exit code. */
 export function runGatewayProgram(start: {

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { NonEmptyString, nullable, optional, stringThat, Timestamp } from '../../decode.ts';
+import { leafSchemas, NonEmptyString, nullable, optional, stringThat, Timestamp } from '../../decode.ts';
 
 export const KeyId = stringThat('KeyId', 'the id of a key, for example key_0123456789abcdef', (text) =>
   /^key_[0-9a-f]{16}$/.test(text),
@@ -12,6 +12,13 @@ const Budget = new t.Type<number>(
     isBudget(u) ? t.success(u) : t.failure(u, context, 'must be US dollars above 0, at most 1000000'),
   t.identity,
 );
+
+leafSchemas.set(Budget, {
+  type: 'number',
+  minimum: 0.000_001,
+  maximum: 1_000_000,
+  description: 'US dollars',
+});
 
 function isBudget(u: unknown): u is number {
   return typeof u === 'number' && u >= 0.000_001 && u <= 1_000_000;
