@@ -26,7 +26,12 @@ const cutOff = 'That answer was cut off at its longest. Go on in smaller pieces.
 /** Plans with a language model that works in the scratch copy through tools. */
 export function createModelPlanner(options: ModelPlannerOptions): Planner {
   const { provider, model, tier } = options.model;
-  return { name: 'model', model: { provider, model, tier }, propose: (input) => propose(input, options) };
+  return {
+    name: 'model',
+    model: { provider, model, tier },
+    propose: (input) => propose(input, options),
+    close: async () => options.model.close?.(),
+  };
 }
 
 async function propose(input: PlanningInput, options: ModelPlannerOptions): Promise<PlanningResult> {
