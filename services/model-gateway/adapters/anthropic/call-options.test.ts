@@ -173,6 +173,20 @@ describe('an OpenAI request for an Anthropic model', () => {
     expect(second!.input).to.deep.equal({ INVALID_JSON: '{"at":' });
   });
 
+  it('caches a conversation with tools up to its end, or where the request says', () => {
+    const ephemeral = { anthropic: { cacheControl: { type: 'ephemeral' } } };
+    expect(translate({ tools: [look] }).prompt.at(-1)!.providerOptions).to.deep.equal(ephemeral);
+    expect(translate({}).prompt.at(-1)).to.not.have.property('providerOptions');
+    const explicit = { tools: [look], prompt_cache_options: { mode: 'explicit' } };
+    expect(translate(explicit).prompt.at(-1)).to.not.have.property('providerOptions');
+    const text = { type: 'text', text: 'a long text', prompt_cache_breakpoint: { mode: 'explicit' } };
+    const marked = translate({ tools: [look], messages: [{ role: 'user', content: [text] }, ...hello] });
+    expect(marked.prompt.at(-1)).to.not.have.property('providerOptions');
+    expect(marked.prompt[0]!.content).to.deep.equal([
+      { type: 'text', text: 'a long text', providerOptions: ephemeral },
+    ]);
+  });
+
   it('gives a model that thinks by a budget no more tokens than the request allows', () => {
     const asked = { reasoning_effort: 'medium', max_completion_tokens: 10_000 };
     expect(translate(asked)).to.deep.include({ maxOutputTokens: 7000 });

@@ -1,7 +1,8 @@
 import type { Tool } from './chat-request.ts';
 import type { DecodedChat } from './decode-chat.ts';
 import { UntranslatableRequest } from './invalid-request.ts';
-import { cacheOptions, promptOf } from './prompt.ts';
+import { promptOf } from './prompt.ts';
+import { cacheOptions, withImplicitBreakpoint } from './prompt-cache.ts';
 import type { CallOptions, Capabilities } from './provider.ts';
 import { thinkingOf } from './thinking.ts';
 
@@ -23,7 +24,7 @@ export function callOptionsOf(chat: DecodedChat, target: TargetModel): CallOptio
   const format = chat.response_format ?? { type: 'text' };
   const userId = chat.safety_identifier ?? chat.user;
   return {
-    prompt: promptOf(chat.messages),
+    prompt: withImplicitBreakpoint(promptOf(chat.messages), chat),
     // The provider adds the budget to it.
     maxOutputTokens: limit - thinking.budget,
     ...sampling(chat, target, thinking.on),
@@ -58,14 +59,14 @@ function schemaOf(schema: Record<string, unknown> | null | undefined): Schema {
   return (schema ?? { type: 'object' }) as Schema;
 }
 
-function toolOf({ function: described, cache_control }: Tool): ProviderTool {
+function toolOf({ function: described, ...members }: Tool): ProviderTool {
   return {
     type: 'function',
     name: described.name,
     ...(described.description != null && { description: described.description }),
     inputSchema: (described.parameters ?? { type: 'object', properties: {} }) as Schema,
     ...(described.strict === true && { strict: true }),
-    ...cacheOptions(cache_control),
+    ...cacheOptions(members),
   };
 }
 

@@ -5,19 +5,26 @@ import { integerBetween, nullable, oneOf, optional } from '#kit/decode.ts';
 
 const Opaque = t.record(t.string, t.unknown);
 
-/** A breakpoint for prompt caching, which clients of several gateways write into content parts and tools. */
-const CacheControl = optional(nullable(Opaque));
+/** A breakpoint for prompt caching: OpenAI's own, and Anthropic's, which clients of several gateways write in its place. */
+const cacheMembers = {
+  prompt_cache_breakpoint: optional(nullable(Opaque)),
+  cache_control: optional(nullable(Opaque)),
+};
+export interface CacheMembers {
+  readonly prompt_cache_breakpoint?: Record<string, unknown> | null | undefined;
+  readonly cache_control?: Record<string, unknown> | null | undefined;
+}
 
-export const TextPart = t.strict({ type: t.literal('text'), text: t.string, cache_control: CacheControl });
+export const TextPart = t.strict({ type: t.literal('text'), text: t.string, ...cacheMembers });
 export const ImagePart = t.strict({
   type: t.literal('image_url'),
   image_url: t.strict({ url: t.string }),
-  cache_control: CacheControl,
+  ...cacheMembers,
 });
 export const FilePart = t.strict({
   type: t.literal('file'),
   file: t.strict({ file_data: optional(t.string), filename: optional(t.string) }),
-  cache_control: CacheControl,
+  ...cacheMembers,
 });
 export const RefusalPart = t.strict({ type: t.literal('refusal'), refusal: t.string });
 
@@ -64,7 +71,7 @@ export const Tool = t.strict({
     parameters: optional(nullable(Opaque)),
     strict: optional(nullable(t.boolean)),
   }),
-  cache_control: CacheControl,
+  ...cacheMembers,
 });
 export type Tool = t.TypeOf<typeof Tool>;
 
@@ -86,7 +93,7 @@ const ResponseFormat = t.union([
   }),
 ]);
 
-const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
+const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 const absent = <C extends t.Mixed>(codec: C) => optional(nullable(codec));
 const TokenLimit = integerBetween(1, 10_000_000);
@@ -108,5 +115,6 @@ export const ChatRequest = t.strict({
   user: absent(t.string),
   safety_identifier: absent(t.string),
   service_tier: absent(oneOf(['auto', 'default'])),
+  prompt_cache_options: absent(Opaque),
 });
 export type ChatRequest = t.TypeOf<typeof ChatRequest>;

@@ -1,6 +1,7 @@
 import { filePart, imagePart } from './attachments.ts';
-import type { AssistantPart, Message, ToolCall, UserPart } from './chat-request.ts';
+import type { AssistantPart, CacheMembers, Message, ToolCall, UserPart } from './chat-request.ts';
 import { UntranslatableRequest } from './invalid-request.ts';
+import { cacheOptions } from './prompt-cache.ts';
 import type { Prompt, PromptMessage, UserContent } from './provider.ts';
 import { providerCallId } from './tool-call-id.ts';
 
@@ -27,27 +28,21 @@ function messageOf(message: Message, at: string, toolNames: Map<string, string>)
   }
 }
 
-/** `cache_control` of a part, as clients of several gateways write it. */
-export function cacheOptions(control: Record<string, unknown> | null | undefined): object {
-  return control === undefined || control === null
-    ? {}
-    : { providerOptions: { anthropic: { cacheControl: control } } };
-}
-
-type TextContent =
-  | string
-  | readonly { text: string; cache_control?: Record<string, unknown> | null | undefined }[];
+type TextContent = string | readonly ({ text: string } & CacheMembers)[];
 
 function systemMessage(content: TextContent): PromptMessage {
   if (typeof content === 'string') return { role: 'system', content };
-  const control = content.findLast(({ cache_control }) => cache_control)?.cache_control;
-  return { role: 'system', content: content.map(({ text }) => text).join('\n'), ...cacheOptions(control) };
+  return {
+    role: 'system',
+    content: content.map(({ text }) => text).join('\n'),
+    ...cacheOptions(...content),
+  };
 }
 
 function userContent(content: string | readonly UserPart[], at: string): UserContent[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.map((part, index): UserContent => {
-    const cache = cacheOptions(part.cache_control);
+    const cache = cacheOptions(part);
     if (part.type === 'text') return { type: 'text', text: part.text, ...cache };
     const param = `${at}.content[${index}]`;
     return part.type === 'image_url'
@@ -68,7 +63,7 @@ function assistantContent(message: {
     for (const part of content ?? [])
       parts.push(
         part.type === 'text'
-          ? { type: 'text', text: part.text, ...cacheOptions(part.cache_control) }
+          ? { type: 'text', text: part.text, ...cacheOptions(part) }
           : { type: 'text', text: part.refusal },
       );
   if (message.refusal) parts.push({ type: 'text', text: message.refusal });
@@ -111,10 +106,6 @@ function toolMessage(
     );
   }
   const text = typeof content === 'string' ? content : content.map((part) => part.text).join('\n');
-  const control =
-    typeof content === 'string'
-      ? null
-      : content.findLast(({ cache_control }) => cache_control)?.cache_control;
   return {
     role: 'tool',
     content: [
@@ -123,7 +114,7 @@ function toolMessage(
         toolCallId: providerCallId(id),
         toolName,
         output: { type: 'text', value: text },
-        ...cacheOptions(control),
+        ...cacheOptions(...(typeof content === 'string' ? [] : content)),
       },
     ],
   };

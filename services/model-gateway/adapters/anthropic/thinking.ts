@@ -21,6 +21,7 @@ const shares: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
   medium: 0.3,
   high: 0.6,
   xhigh: 0.8,
+  max: 0.9,
 };
 
 /**

@@ -20,6 +20,7 @@ const translated = new Set([
   'user',
   'safety_identifier',
   'service_tier',
+  'prompt_cache_options',
 ]);
 
 /** Members that OpenAI calls a best effort, a label or a wish about caching: an answer without them is still an answer to the request. */
