@@ -85,8 +85,6 @@ async function mint({ url, token, known, run, bounds }: GatewayModelOptions): Pr
       expires_at: new Date(Date.now() + lifeMs).toISOString(),
     };
     return await client.post('/v1/keys', wanted, MintedKeyCodec);
-  } catch (error) {
-    throw explained(error, url);
   } finally {
     await client.close();
   }
