@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { UsageReply } from '#kit/contracts/model-gateway/usage.ts';
+import { decode } from '#kit/decode.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
@@ -60,10 +62,10 @@ describe('The model planner through the gateway', function () {
     );
     expect(upstream.requests.every(({ body }) => body.model === 'scripted-1')).to.equal(true);
 
-    const usage = await (await gateway.ask('GET', '/v1/usage?by=run')).json();
+    const usage = await usageByRun(gateway);
     expect(usage.rows).to.have.length(1);
     expect(usage.rows[0]).to.include({ name: run.run_id, calls: 3, input_tokens: 300, output_tokens: 60 });
-    expect(usage.rows[0].cost).to.be.closeTo(run.usage!.cost!, 1e-9);
+    expect(usage.rows[0]!.cost).to.be.closeTo(run.usage!.cost!, 1e-9);
     expect(await (await gateway.ask('GET', '/v1/keys')).json()).to.deep.equal({ keys: [] });
 
     await world.approve(run);
@@ -87,9 +89,9 @@ describe('The model planner through the gateway', function () {
     const run = await planned(await world.newIssue('Strangers are greeted wrongly.'));
     gateway = await restarted!;
     expect(run.actions).to.have.length(7);
-    const { rows } = await (await gateway.ask('GET', '/v1/usage?by=run')).json();
+    const { rows } = await usageByRun(gateway);
     expect(rows[0]).to.include({ name: run.run_id, unsettled: 1 });
-    expect(rows[0].calls).to.equal(asked);
+    expect(rows[0]!.calls).to.equal(asked);
   });
 
   it('stops at the money bound of the run, which the gateway keeps, and says what was used', async () => {
@@ -126,6 +128,10 @@ describe('The model planner through the gateway', function () {
     ]);
   });
 });
+
+async function usageByRun(gateway: GatewayProcess): Promise<UsageReply> {
+  return decode(UsageReply, await (await gateway.ask('GET', '/v1/usage?by=run')).json(), 'usage');
+}
 
 /** Files below a folder that hold a text, by their path there. */
 function holding(folder: string, text: string): string[] {

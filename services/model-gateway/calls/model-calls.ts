@@ -218,15 +218,26 @@ class CallUnderWay {
   #tell(upstream: string, failure: UpstreamFailure, next: string): void {
     const { parts, model, caller } = this.#facts;
     parts.metrics.failed(model.name, upstream, failure.code);
-    parts.logger.warn(`${model.name}: ${failure.message}`, {
+    // The upstream's words may repeat what was asked: they are for the client, and not for the log.
+    const what = ourWords.has(failure.code) ? failure.message : `${upstream} answered ${failure.status}`;
+    parts.logger.warn(`${model.name}: ${what}`, {
       request_id: caller.id,
       upstream,
       status: failure.status,
-      code: failure.code,
+      code: /^[\w.-]{1,64}$/.test(failure.code) ? failure.code : 'other',
       next,
     });
   }
 }
+
+/** Codes of failures that are told in words of the gateway alone. */
+const ourWords = new Set([
+  'upstream_unreachable',
+  'upstream_timeout',
+  'upstream_broke_off',
+  'upstream_redirected',
+  'credential_unusable',
+]);
 
 function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {
   if (failure === null) return 'done';
