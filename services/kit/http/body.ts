@@ -116,9 +116,10 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
     });
     request.on('end', () => resolve(Buffer.concat(chunks)));
     request.on('error', reject);
-    request.on('close', () =>
-      reject(new Interrupted('client_gone', 'the client went away while it sent its body')),
-    );
+    request.on('close', () => {
+      if (!request.complete)
+        reject(new Interrupted('client_gone', 'the client went away while it sent its body'));
+    });
   });
 }
 

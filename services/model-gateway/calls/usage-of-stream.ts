@@ -9,6 +9,9 @@ const fields = ['data:', 'event:', 'id:', 'retry:', ':', 'data', 'event', 'id', 
 );
 const data = Buffer.from('data:');
 const done = Buffer.from('[DONE]');
+const finishReason = Buffer.from('"finish_reason"');
+const usageKey = Buffer.from('"usage"');
+const errorKey = Buffer.from('"error"');
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
@@ -98,9 +101,9 @@ export class StreamReader {
       throw new BrokenStream(`it has the data ${shown(payload)}, which is not a JSON object`);
     }
     this.#count(payload);
-    if (hasValue(payload, '"finish_reason"', 0x22)) this.finished = true;
-    if (payload.indexOf('"error"') === 1) this.failed = true;
-    if (!hasValue(payload, '"usage"', openBrace)) return 'give';
+    if (hasValue(payload, finishReason, 0x22)) this.finished = true;
+    if (begins(payload.subarray(1), errorKey)) this.failed = true;
+    if (!hasValue(payload, usageKey, openBrace)) return 'give';
     return this.#readUsage(payload);
   }
 
@@ -137,7 +140,7 @@ function endOf(payload: Buffer): number {
 }
 
 /** Whether a value that begins with `first` follows the key, which may also stand in a text: then in vain. */
-function hasValue(json: Buffer, key: string, first: number): boolean {
+function hasValue(json: Buffer, key: Buffer, first: number): boolean {
   for (let at = json.indexOf(key); at !== -1; at = json.indexOf(key, at + key.length)) {
     let next = at + key.length;
     while (json[next] === 0x20) next++;

@@ -5,6 +5,7 @@ const shortest = 8;
 
 /** Hides secrets in bytes, each byte of them by a `*`, so that lengths stay right. */
 export class Mask {
+  readonly #texts: readonly string[];
   readonly #forms: readonly Buffer[];
   readonly #inForm = new Uint8Array(256);
   readonly #longest: number;
@@ -12,7 +13,8 @@ export class Mask {
   constructor(secrets: readonly string[]) {
     const texts = secrets.filter((secret) => secret.length >= shortest).flatMap(valueForms);
     // The longest first, so that a part is not hidden before the whole.
-    this.#forms = [...new Set(texts)].map((text) => Buffer.from(text)).sort((a, b) => b.length - a.length);
+    this.#texts = [...new Set(texts)].sort((a, b) => b.length - a.length);
+    this.#forms = this.#texts.map((text) => Buffer.from(text));
     this.#longest = this.#forms[0]?.length ?? 0;
     for (const form of this.#forms) for (const byte of form) this.#inForm[byte] = 1;
   }
@@ -28,7 +30,8 @@ export class Mask {
   }
 
   hide(text: string): string {
-    return this.#forms.length === 0 ? text : this.hideIn(Buffer.from(text)).toString();
+    const isThere = this.#texts.some((secret) => text.includes(secret));
+    return isThere ? this.hideIn(Buffer.from(text)).toString() : text;
   }
 
   /** For bytes in pieces. */

@@ -22,7 +22,6 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
   readonly #idleMs: number;
   readonly #late: () => Error;
   #pieces: Buffer[] = [];
-  #first = 0;
   #size = 0;
   #paused = false;
   #ended = false;
@@ -66,8 +65,7 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
   }
 
   next(): Promise<IteratorResult<Buffer>> {
-    const piece = this.#pieces[this.#first];
-    if (piece !== undefined) return Promise.resolve({ done: false, value: this.#take(piece) });
+    if (this.#size > 0) return Promise.resolve({ done: false, value: this.#takeAll() });
     if (this.#error !== null) {
       const error = this.#error;
       this.#error = null;
@@ -86,6 +84,7 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     const running = !this.#ended;
     this.end();
     this.#pieces = [];
+    this.#size = 0;
     this.#stopTimer();
     if (running) this.#source.abort();
     return Promise.resolve({ done: true, value: undefined });
@@ -95,18 +94,16 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     return this;
   }
 
-  #take(piece: Buffer): Buffer {
-    this.#first++;
-    this.#size -= piece.length;
-    if (this.#first === this.#pieces.length) {
-      this.#pieces = [];
-      this.#first = 0;
-    }
-    if (this.#paused && this.#size === 0) {
+  /** What came while the reader was busy is one piece: each costs more than its bytes. */
+  #takeAll(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#size = 0;
+    if (this.#paused) {
       this.#paused = false;
       this.#source.resume();
     }
-    return piece;
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
 
   /** The timer stays for the next wait: starting it again costs less than making it. */

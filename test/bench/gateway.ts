@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
+import { startFakeUpstream } from './gateway/fake-upstream.ts';
+import { firstToken, latency, readSlowly, requestsPerSecond, streamsAtOnce } from './gateway/load.ts';
+import { type ProxyProcess, startBare, startCore, startPortkey, type Target } from './gateway/proxies.ts';
+
+const rounds = 5;
+const slowSeconds = 30;
+/** Resident memory that a process may gain in that time without holding the stream: buffers of sockets, and what lies unswept. */
+const flatBytes = 24 * 1024 * 1024;
+
+export const gateway: Benchmark = {
+  summary: 'the model gateway beside a bare proxy of undici and Portkey, with one fake upstream',
+  async run(folder) {
+    const upstream = await startFakeUpstream();
+    const direct = {
+      url: `${upstream.url}/chat/completions`,
+      headers: { 'content-type': 'application/json' },
+    };
+    const started: ProxyProcess[] = [];
+    const start = async (proxy: Promise<ProxyProcess>) => {
+      started.push(await proxy);
+      return started.at(-1)!;
+    };
+    try {
+      const bare = await start(startBare(upstream.url));
+      const core = await start(startCore(upstream.url, join(folder, 'home')));
+      const portkey = await startPortkey(upstream.url);
+      if (portkey !== null) started.push(portkey);
+      return [
+        ...(await rates(core, bare, portkey)),
+        ...(await delays(core, bare, direct)),
+        ...(await streams(core, bare)),
+        await slowReader(core),
+      ];
+    } finally {
+      await Promise.all(started.map((proxy) => proxy.stop()));
+      await upstream.close();
+    }
+  },
+};
+
+async function rates(
+  core: ProxyProcess,
+  bare: ProxyProcess,
+  portkey: ProxyProcess | null,
+): Promise<Comparison[]> {
+  const subject = 'core-model-gateway at 32 connections';
+  const measure = 'rate' as const;
+  const beside = await takeTurns(rounds, {
+    core: () => requestsPerSecond(core, 32, 8_000),
+    bare: () => requestsPerSecond(bare, 32, 8_000),
+  });
+  const what = { subject, measure, yardstick: 'a bare proxy', bar: 0.6 };
+  const found = [compare(what, beside.core, beside.bare)];
+  if (portkey === null) return found;
+  const other = await takeTurns(rounds, {
+    core: () => requestsPerSecond(core, 32, 3_000),
+    portkey: () => requestsPerSecond(portkey, 32, 1_000),
+  });
+  return [...found, compare({ ...what, yardstick: 'Portkey', bar: 5 }, other.core, other.portkey)];
+}
+
+/** What each adds to the time without anything between. */
+async function delays(core: ProxyProcess, bare: ProxyProcess, direct: Target): Promise<Comparison[]> {
+  const measure = 'time' as const;
+  const whole = await takeTurns(rounds, {
+    direct: () => latency(direct, 400),
+    core: () => latency(core, 400),
+    bare: () => latency(bare, 400),
+  });
+  const first = await takeTurns(rounds, {
+    core: () => firstToken(core, 200),
+    bare: () => firstToken(bare, 200),
+  });
+  const added = (samples: readonly number[]) => samples.map((sample, round) => sample - whole.direct[round]!);
+  const yardstick = 'a bare proxy';
+  return [
+    compare(
+      { subject: 'time that core-model-gateway adds to a request', yardstick, measure, bar: 1.5 },
+      added(whole.core),
+      added(whole.bare),
+    ),
+    compare(
+      { subject: 'first token of a stream through core-model-gateway', yardstick, measure, bar: 1.5 },
+      first.core,
+      first.bare,
+    ),
+  ];
+}
+
+async function streams(core: ProxyProcess, bare: ProxyProcess): Promise<Comparison[]> {
+  const turn = (proxy: ProxyProcess) => async () => {
+    proxy.resetPeak();
+    const whole = await streamsAtOnce(proxy, 500);
+    if (whole !== 500) throw new Error(`${proxy.url}: ${whole} of 500 streams came whole`);
+    return proxy.peak();
+  };
+  const peaks = await takeTurns(3, { core: turn(core), bare: turn(bare) });
+  const what = { subject: 'core-model-gateway at 500 streams', yardstick: 'a bare proxy', bar: 1.3 };
+  return [compare({ ...what, measure: 'memory' }, peaks.core, peaks.bare)];
+}
+
+/** Twice the bytes that it may gain would be a ratio of 2 or more of what it had. */
+async function slowReader(core: ProxyProcess): Promise<Comparison> {
+  const before = core.memory();
+  core.resetPeak();
+  await readSlowly(core, slowSeconds);
+  const what = {
+    subject: `core-model-gateway with a reader of 10 KB a second, after ${slowSeconds} s of 512 MB`,
+    yardstick: 'itself before',
+    measure: 'memory' as const,
+    bar: (before + flatBytes) / before,
+  };
+  return compare(what, [core.peak()], [before]);
+}
