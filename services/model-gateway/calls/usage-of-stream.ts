@@ -69,7 +69,7 @@ export class StreamReader {
 
   #checkEnd(): void {
     if (this.done || this.finished || this.failed) return;
-    throw new BrokenStream('it ended before the answer did: without finish_reason and without [DONE]');
+    throw new BrokenStream('it ended before the answer did, without a finish_reason');
   }
 
   #look(event: Buffer): 'give' | 'hide' {
