@@ -148,6 +148,22 @@ describe('The ledger of model calls', () => {
     );
   });
 
+  it('takes numbers that cannot be for the largest that can, so that no call spoils those beside it', async () => {
+    const wild = [1e300, Number.POSITIVE_INFINITY, Number.NaN, -5, 2 ** 53, 0.5];
+    const reservations = await Promise.all(
+      wild.map((tokens) => ledger.reserve(token, { ...testCall, inputTokens: tokens, outputTokens: tokens })),
+    );
+    for (const [index, reservation] of reservations.entries()) {
+      const tokens = wild[index]!;
+      const usage = { input: tokens, output: tokens, cached: tokens, cache_writes: tokens };
+      reservation.settle({ ...spentBy(1), usage, upstream: 'second' });
+    }
+    const [row] = await ledger.usage({ by: 'model', from: null, to: null, run: null });
+    expect(row!.calls).to.equal(wild.length);
+    expect(row!.cost).to.be.within(1, 6_000_000);
+    expect(ledger.health().status).to.equal('ok');
+  });
+
   it('holds the whole installation to its budget of a day, which begins anew in UTC', async () => {
     await ledger.close();
     ledger = open(0.03);

@@ -13,6 +13,9 @@ export interface TokenPrice {
   readonly cache_writes?: number | null | undefined;
 }
 
+/** A million dollars: what is more is a wrong number, and would spoil every sum that it is in. */
+const mostOfACall: Money = 1e12;
+
 /** Rounded up, so that no call with a price is free. */
 export function costOf(price: TokenPrice | null, usage: Usage): Money {
   if (price === null) return 0;
@@ -24,7 +27,7 @@ export function costOf(price: TokenPrice | null, usage: Usage): Money {
     cache_writes * (price.cache_writes ?? price.input) +
     usage.output * price.output;
   // Binary fractions must not make 3 of 2.9999999 or 4 of 3.0000001.
-  return Math.ceil(Number(cost.toFixed(6)));
+  return Math.min(Math.ceil(Number(cost.toFixed(6))), mostOfACall);
 }
 
 export function moneyOf(dollars: number): Money {

@@ -7,7 +7,7 @@ import type { GroupCommit } from './group-commit.ts';
 import type { Account, CallResult, Ledger, LedgerCall, Reservation, Settlement } from './ledger.ts';
 import { mostOf, type PriceList, priceAt } from './prices.ts';
 import type { RunKeys } from './run-keys.ts';
-import { settlementOf } from './settlement.ts';
+import { possibleTokens, settlementOf } from './settlement.ts';
 import { notRecorded } from './storage-error.ts';
 import type { UsageQuestion, UsageRow } from './usage-rows.ts';
 
@@ -45,8 +45,13 @@ export class SqliteLedger implements Ledger {
     this.#timer = setInterval(() => this.#tidy(), tidyMs).unref();
   }
 
-  async reserve(account: Account, call: LedgerCall): Promise<Reservation> {
-    checkModel(account, call.model);
+  async reserve(account: Account, asked: LedgerCall): Promise<Reservation> {
+    checkModel(account, asked.model);
+    const call: LedgerCall = {
+      ...asked,
+      inputTokens: possibleTokens(asked.inputTokens),
+      outputTokens: possibleTokens(asked.outputTokens),
+    };
     const { balances, prices, ids, open, commits } = this.#parts;
     const reserved = mostOf(prices, call);
     const hold = balances.hold(account, reserved);

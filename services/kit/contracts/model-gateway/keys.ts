@@ -5,6 +5,10 @@ export const KeyId = stringThat('KeyId', 'the id of a key, for example key_01234
   /^key_[0-9a-f]{16}$/.test(text),
 );
 
+const RunName = stringThat('RunName', 'the name of a run: letters, digits and . _ : -, at most 100', (text) =>
+  /^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$/.test(text),
+);
+
 const Budget = new t.Type<number>(
   'Budget',
   (u): u is number => isBudget(u),
@@ -26,7 +30,7 @@ function isBudget(u: unknown): u is number {
 
 /** `POST /v1/keys`: a key for one run. */
 export const KeyRequest = t.strict({
-  run: NonEmptyString,
+  run: RunName,
   /** Names of models that it may ask; null or left out: all of them. */
   models: optional(nullable(t.array(NonEmptyString))),
   /** US dollars for all calls of the run together, with earlier keys too; null or left out: no limit of its own. */
