@@ -97,7 +97,11 @@ function contextService(folders: Folders, { host, port, tls }: ContextAddress): 
 function gatewayService(folders: Folders, { host, port, tls }: ModelsAddress): EmbeddedService {
   return {
     name: 'core-model-gateway',
-    args: [fileURLToPath(new URL('../model-gateway/main.ts', import.meta.url)), 'serve'],
+    args: [
+      '--max-semi-space-size=4',
+      fileURLToPath(new URL('../model-gateway/main.ts', import.meta.url)),
+      'serve',
+    ],
     environment: { ...placesOf(folders), CORE_MODELS_HOST: host, CORE_MODELS_PORT: String(port) },
     host,
     port,
