@@ -77,6 +77,7 @@ describe('Keys of runs and usage over HTTP', () => {
     expect((await call(key)).status).to.equal(200);
     const refused = await call(key, { max_tokens: 100 });
     expect(refused.status).to.equal(429);
+    expect(refused.headers.get('x-should-retry')).to.equal('false');
     const { error } = (await refused.json()) as { error: { code: string; type: string; message: string } };
     expect(error).to.include({ code: 'insufficient_quota', type: 'insufficient_quota' });
     expect(error.message).to.contain('the budget of run run_2 is $0.05: $0.018 is used, $0.00 is reserved');

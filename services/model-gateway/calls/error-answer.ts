@@ -49,7 +49,9 @@ export function errorEvent(error: OpenAiError): string {
 function headersOf(error: CoreError): Record<string, string> {
   if (error instanceof Unauthorized) return { 'www-authenticate': 'Bearer realm="core"' };
   if (error instanceof TooLarge) return { connection: 'close' };
-  return waitHeader(error.retryAfter === undefined ? null : error.retryAfter * 1000);
+  const wait = waitHeader(error.retryAfter === undefined ? null : error.retryAfter * 1000);
+  // OpenAI's clients ask again after every 429, and go by this; a budget is no passing trouble.
+  return error.code === 'insufficient_quota' ? { ...wait, 'x-should-retry': 'false' } : wait;
 }
 
 function waitHeader(ms: number | null): Record<string, string> {
