@@ -199,7 +199,7 @@ class CallUnderWay {
     }
     this.#firstTokenMs = performance.now() - started;
     const { answer, leave } = answered;
-    const { failure, sentBytes } = await relay(answer, response, call.stream);
+    const { failure, sentBytes } = await relay(answer, response, call);
     leave();
     const usage = await answer.usage;
     if (failure instanceof UpstreamFailure) this.#tell(this.upstream, failure, 'given up');

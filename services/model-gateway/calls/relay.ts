@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { errorEvent } from './error-answer.ts';
-import type { UpstreamAnswer } from './upstream-answer.ts';
+import type { ModelCall, UpstreamAnswer } from './upstream-answer.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
+
+/** So long, in milliseconds, a reader has to take the error of a stream. */
+const lastWordMs = 2_000;
 
 export interface Relayed {
   /** Null where the whole answer was given on. */
@@ -17,7 +20,7 @@ export interface Relayed {
 export async function relay(
   answer: UpstreamAnswer,
   response: ServerResponse,
-  isStream: boolean,
+  { stream: isStream, signal }: Pick<ModelCall, 'stream' | 'signal'>,
 ): Promise<Relayed> {
   const body = answer.body[Symbol.asyncIterator]();
   let sentBytes = 0;
@@ -35,7 +38,7 @@ export async function relay(
     }
     while (done !== true) {
       sentBytes += value!.length;
-      if (!response.write(value) && !response.destroyed) await drained(response);
+      if (!response.write(value) && !response.destroyed) await drained(response, signal);
       if (response.destroyed) {
         await body.return?.();
         return { failure: new Error('the client left'), sentBytes };
@@ -45,18 +48,20 @@ export async function relay(
     response.end();
   } catch (error) {
     failure = error;
+    void body.return?.().catch(() => {});
     breakOff(response, error, isStream);
   }
   return { failure, sentBytes };
 }
 
-async function drained(response: ServerResponse): Promise<void> {
+/** The reader is as slow as it likes, within the time of the whole call. @throws the signal's reason */
+async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
   const settled = new AbortController();
-  const { signal } = settled;
-  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]).catch(
-    () => {},
-  );
+  const either = AbortSignal.any([signal, settled.signal]);
+  const events = ['drain', 'close'].map((name) => once(response, name, { signal: either }));
+  await Promise.race(events).catch(() => {});
   settled.abort();
+  if (!response.destroyed) signal.throwIfAborted();
 }
 
 function breakOff(response: ServerResponse, error: unknown, isStream: boolean): void {
@@ -66,4 +71,5 @@ function breakOff(response: ServerResponse, error: unknown, isStream: boolean): 
     return;
   }
   response.write(errorEvent(error.openaiError), () => response.destroy());
+  setTimeout(() => response.destroy(), lastWordMs).unref();
 }
