@@ -1,4 +1,4 @@
-import { InvalidInput } from '#kit/errors.ts';
+import { Interrupted, InvalidInput } from '#kit/errors.ts';
 import { knownPlaces } from './model-options.ts';
 
 export interface GivenOptions {
@@ -34,8 +34,17 @@ export function requireOptions(given: GivenOptions): AskedOptions {
   });
 }
 
-/** Asks the person for what was not given. */
+/** Asks the person for what was not given. @throws Interrupted (`interrupted`) after Ctrl-C */
 export async function askOptions(given: GivenOptions): Promise<AskedOptions> {
+  try {
+    return await askAll(given);
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'ExitPromptError') throw error;
+    throw new Interrupted('interrupted', 'you stopped it; nothing was configured');
+  }
+}
+
+async function askAll(given: GivenOptions): Promise<AskedOptions> {
   const { input, select } = await import('@inquirer/prompts');
   const place = given.url === undefined ? await askPlace(select) : null;
   const url =
@@ -68,7 +77,7 @@ export async function askOptions(given: GivenOptions): Promise<AskedOptions> {
   const price =
     given.price ??
     ((await input({
-      message: 'Price in US dollars for a million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
+      message: 'US dollars per million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
     })) ||
       undefined);
   return { ...given, name, kind, url, model, keyFile, tier, price };

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, InvalidInput } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
 
@@ -9,14 +10,15 @@ const oneKey = /^[\x21-\x7e]{1,65536}$/;
 
 /**
  * Name of the secret file with the key of a file, which is copied there, readable by its owner alone, unless it lies there.
- * @param path `-` is standard input
+ * @param given a path; `-` is standard input, and `~/` is the person's home, also where no shell saw it
  * @throws InvalidInput (`key_file_invalid`), Conflict (`secret_exists`) where another key lies under that name
  */
 export function secretFrom(
-  path: string,
+  given: string,
   folders: Folders,
   upstream: { readonly name: string; readonly url: string },
 ): { readonly name: string; readonly made: boolean } {
+  const path = given.replace(/^~(?=\/)/, environment.HOME ?? '~');
   const key = readKey(path);
   const known = path !== '-' && dirname(resolve(path)) === resolve(folders.secrets);
   const name = known ? resolve(path).slice(resolve(folders.secrets).length + 1) : secretName(upstream);
