@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 const chunks = 100;
@@ -52,7 +52,7 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
     response.writeHead(200, streamHead);
     if (text.includes('endless')) {
       for (let sent = 0; sent < 512 * 1024 * 1024 && !response.destroyed; sent += large.length) {
-        if (!response.write(large)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+        if (!response.write(large)) await drained(response);
       }
     } else if (text.includes('slow')) {
       for (let sent = 0; sent < chunks && !response.destroyed; sent++) {
@@ -75,4 +75,12 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
       await once(server, 'close');
     },
   };
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  const settled = new AbortController();
+  const events = ['drain', 'close'].map((name) => once(response, name, { signal: settled.signal }));
+  await Promise.race(events);
+  settled.abort();
+  await Promise.allSettled(events);
 }
