@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ChatCompletionChunk } from 'openai/resources';
 import { Agent } from 'undici';
+import { eventsOf } from '../../../../test/fixtures/model-upstream/anthropic-answers.ts';
 import {
   type AnthropicReply,
   type AnthropicServer,
@@ -200,6 +201,22 @@ describe('an Anthropic upstream', () => {
       await dispatcher.destroy();
     }
     await upstreamWith({ text: '' });
+  });
+
+  it('goes on past kinds of events that are new', async () => {
+    const events = eventsOf('claude', { text: 'Hello' });
+    const told = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+    events.splice(3, 0, told({ type: 'weather_report', sky: 'clear' }));
+    events.splice(
+      4,
+      0,
+      told({ type: 'content_block_delta', index: 0, delta: { type: 'mood_delta', mood: 1 } }),
+    );
+    const upstream = await upstreamWith({ type: 'text/event-stream', raw: events.join('') });
+    const text = await textOf(await upstream.send(call({ stream: true })));
+    const said = chunksOf(text).flatMap(({ choices }) => choices.map((choice) => choice.delta.content ?? ''));
+    expect(said.join('')).to.equal('Hello');
+    expect(text).to.contain('[DONE]');
   });
 
   it('takes no page, no redirect and no broken JSON for an answer', async () => {

@@ -2,6 +2,7 @@ import type { Usage } from '../../calls/usage.ts';
 import type { Mask, MaskStream } from '../../upstreams/mask.ts';
 import { finishReasonOf, refusalOf } from './finish-reason.ts';
 import type { StreamPart } from './provider.ts';
+import { isNews } from './stream-news.ts';
 import { usageFrom, wireUsage } from './usage.ts';
 
 /** The stream of the provider ended without its last event. */
@@ -72,6 +73,7 @@ export class CompletionChunks {
       case 'tool-call':
         return this.#wholeCall(part.toolCallId, part.toolName, part.input);
       case 'error':
+        if (isNews(part.error)) return '';
         throw part.error;
       case 'finish':
         return this.#finish(part);
