@@ -9,6 +9,7 @@ import { GroupCommit } from './group-commit.ts';
 import type { Ledger } from './ledger.ts';
 import { holdLedger } from './ledger-hold.ts';
 import { migrate } from './ledger-tables.ts';
+import { LogSync } from './log-sync.ts';
 import { moneyOf } from './money.ts';
 import type { PriceList } from './prices.ts';
 import { closeOpenCalls, lastCall } from './recovery.ts';
@@ -60,6 +61,7 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
       open,
       commits,
       background: new Background(path),
+      log: new LogSync(path),
       cutOff,
       now,
       close() {
@@ -75,8 +77,8 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
 }
 
 /**
- * A commit survives the end of the process, however it ends; of a power cut's last seconds it may be lost. The log is brought
- * into the ledger by a thread, so that nobody waits for the disk.
+ * A commit survives the end of the process, however it ends; a power cut may cost those of the last second. Nobody waits for
+ * the disk: the log is brought there, and into the ledger, beside the event loop.
  */
 function openDatabase(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: 5_000 });

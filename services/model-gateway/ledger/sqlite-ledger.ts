@@ -5,6 +5,7 @@ import { type CallIds, firstCallOf } from './call-id.ts';
 import type { OpenCall } from './call-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Account, CallResult, Ledger, LedgerCall, Reservation, Settlement } from './ledger.ts';
+import type { LogSync } from './log-sync.ts';
 import { mostOf, type PriceList, priceAt } from './prices.ts';
 import type { RunKeys } from './run-keys.ts';
 import { possibleTokens, settlementOf } from './settlement.ts';
@@ -19,6 +20,7 @@ export interface LedgerParts {
   readonly open: Set<number>;
   readonly commits: GroupCommit;
   readonly background: Background;
+  readonly log: LogSync;
   /** How many calls the last end of the gateway cut off. */
   readonly cutOff: number;
   readonly now: () => number;
@@ -28,6 +30,8 @@ export interface LedgerParts {
 /** Single calls are kept so long; what they came to is kept for good. */
 const keptMs = 90 * 86_400_000;
 const tidyMs = 10_000;
+/** What a power cut can cost. */
+const syncMs = 1_000;
 /** So many commits grow the log by some megabytes. */
 const commitsBeforeTidy = 1_000;
 
@@ -35,14 +39,18 @@ const commitsBeforeTidy = 1_000;
 export class SqliteLedger implements Ledger {
   readonly keys: RunKeys;
   readonly #parts: LedgerParts;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #synced = 0;
   #tidied = 0;
   #tidying: Promise<unknown> | null = null;
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
     this.keys = parts.keys;
-    this.#timer = setInterval(() => this.#tidy(), tidyMs).unref();
+    this.#timers = [
+      setInterval(() => this.#sync(), syncMs).unref(),
+      setInterval(() => this.#tidy(), tidyMs).unref(),
+    ];
   }
 
   async reserve(account: Account, asked: LedgerCall): Promise<Reservation> {
@@ -97,13 +105,14 @@ export class SqliteLedger implements Ledger {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
-    const { commits, background } = this.#parts;
+    for (const timer of this.#timers) clearInterval(timer);
+    const { commits, background, log } = this.#parts;
     try {
       commits.flush();
     } finally {
       await this.#tidying;
       await background.close();
+      await log.close();
       this.#parts.close();
     }
   }
@@ -123,6 +132,13 @@ export class SqliteLedger implements Ledger {
       firstTokenMs: result.firstTokenMs === null ? null : Math.round(result.firstTokenMs),
     });
     return settlement;
+  }
+
+  #sync(): void {
+    const { commits, log } = this.#parts;
+    if (commits.commits === this.#synced) return;
+    this.#synced = commits.commits;
+    void log.sync();
   }
 
   #tidy(): void {
