@@ -37,8 +37,11 @@ export async function relay(
       return { failure: null, sentBytes };
     }
     while (done !== true) {
+      const isFirst = sentBytes === 0;
       sentBytes += value!.length;
       if (!response.write(value) && !response.destroyed) await drained(response, signal);
+      // The first token goes out before what came with it is looked at.
+      else if (isFirst && isStream) await new Promise<void>((resolve) => process.nextTick(resolve));
       if (response.destroyed) {
         await body.return?.();
         return { failure: new Error('the client left'), sentBytes };

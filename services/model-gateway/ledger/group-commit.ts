@@ -31,8 +31,17 @@ export class GroupCommit {
     this.#oldest = oldest;
   }
 
-  /** Resolves when the call is on record. */
-  open(call: OpenCall): Promise<void> {
+  /**
+   * Resolves when the call is on record.
+   * @param alone no other call is under way, so that waiting for others of the same turn would be in vain
+   */
+  open(call: OpenCall, alone: boolean): Promise<void> {
+    if (alone && this.#opening.length === 0) {
+      return new Promise((resolve, reject) => {
+        this.#opening.push({ call, resolve, reject });
+        this.#commitOpening();
+      });
+    }
     return new Promise((resolve, reject) => {
       this.#opening.push({ call, resolve, reject });
       if (this.#opening.length === 1) setImmediate(() => this.#commitOpening());

@@ -74,7 +74,7 @@ export class SqliteLedger implements Ledger {
     };
     open.add(row.id);
     try {
-      await commits.open(row);
+      await commits.open(row, open.size === 1);
     } catch (error) {
       open.delete(row.id);
       hold.use(0);
