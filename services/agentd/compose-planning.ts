@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readKnownModels } from '#kit/config/known-models.ts';
-import { modelsUrl, readModelsAddress } from '#kit/config/models-address.ts';
+import { gatewayUrl } from '#kit/config/running-models.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { serviceToken } from '#kit/tokens.ts';
@@ -56,7 +56,7 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     const known = chatModelFor(readKnownModels(folders), role.tier);
     if (known === null) throw noModelConfigured();
     const model = gatewayModel({
-      url: environment.CORE_MODELS_URL ?? modelsUrl(readModelsAddress({ folders, environment })),
+      url: gatewayUrl({ folders, environment }),
       token: () => serviceToken(folders, 'agentd'),
       known,
       tier: role.tier,

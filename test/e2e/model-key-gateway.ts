@@ -47,10 +47,11 @@ export async function configureGateway(
 export async function startGatewayProcess(
   home: string,
   env: Readonly<Record<string, string>> = {},
+  otherPort?: number,
 ): Promise<GatewayProcess> {
-  const { port } = JSON.parse(readFileSync(join(home, 'config/models.json'), 'utf8'));
+  const port = otherPort ?? JSON.parse(readFileSync(join(home, 'config/models.json'), 'utf8')).port;
   const url = `http://127.0.0.1:${port}`;
-  const child = spawn(program, ['serve', '--home', home], {
+  const child = spawn(program, ['serve', '--home', home, '--port', String(port)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });
@@ -94,11 +95,11 @@ export async function startGatewayProcess(
       child.kill('SIGKILL');
       await ended;
     },
-    again: () => startGatewayProcess(home, env),
+    again: () => startGatewayProcess(home, env, otherPort),
   };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };

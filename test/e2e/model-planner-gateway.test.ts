@@ -5,7 +5,7 @@ import { UsageReply } from '#kit/contracts/model-gateway/usage.ts';
 import { decode } from '#kit/decode.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
+import { configureGateway, freePort, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
 
 const call = (name: string, args: unknown) => ({ calls: [{ name, arguments: args }] });
 const steps = [
@@ -105,6 +105,22 @@ describe('The model planner through the gateway', function () {
     expect(stderr).to.contain('raise planner.bounds.money');
     expect(await (await gateway.ask('GET', '/v1/keys')).json()).to.deep.equal({ keys: [] });
     expect(upstream.requests).to.have.length(1);
+  });
+
+  it('finds the gateway on another port than configured, and bounds an answer as the model wants it', async () => {
+    const message = "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    await configure((request, index) =>
+      request.body.max_tokens === undefined
+        ? solve(request, index)
+        : { status: 400, body: { error: { message, code: 'unsupported_parameter' } } },
+    );
+    gateway = await startGatewayProcess(world.home, {}, await freePort());
+    const run = await planned(await world.newIssue('Strangers are greeted wrongly.'));
+    expect(run.actions).to.have.length(7);
+    expect(upstream.requests.map(({ body }) => body.max_completion_tokens)).to.deep.equal([
+      undefined,
+      ...steps.map(() => 8_192),
+    ]);
   });
 
   it('says how to start the gateway where none answers', async () => {

@@ -1,63 +1,17 @@
-import { readFileSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import * as t from 'io-ts';
-import { decodeJson } from '../decode.ts';
-import { makePrivateFolder, writeFileDurably } from '../durable-file.ts';
 import type { Folders } from '../folders.ts';
-import { isRunning, thisProcess } from '../sqlite-lease-holder.ts';
-import { Hostname, HttpUrl } from './address-codecs.ts';
+import { announceService, type RunningAddress, runningService } from './running-service.ts';
 
-const RunningContext = t.strict({
-  url: HttpUrl,
-  host: Hostname,
-  port: t.number,
-  holder: t.strict({
-    boot_id: t.string,
-    pid_namespace: t.string,
-    pid: t.number,
-    process_started: t.string,
-    host: t.string,
-  }),
-});
-
-/** Where a core-context of this state folder listens. */
-export interface RunningAddress {
-  readonly url: string;
-  readonly host: string;
-  readonly port: number;
-  /** The file that says so. */
-  readonly where: string;
-}
-
-type State = Partial<Pick<Folders, 'state'>>;
+export type { RunningAddress } from './running-service.ts';
 
 /** Others find this process there until `withdraw` is called or it ends, however it ends. */
 export function announceContext(
-  { state }: Pick<Folders, 'state'>,
+  folders: Pick<Folders, 'state'>,
   address: Pick<RunningAddress, 'url' | 'host' | 'port'>,
 ): { withdraw(): void } {
-  const path = pathIn(state);
-  makePrivateFolder(dirname(path));
-  writeFileDurably(path, `${JSON.stringify({ ...address, holder: thisProcess() })}\n`);
-  return {
-    withdraw() {
-      rmSync(path, { force: true });
-    },
-  };
+  return announceService(folders, 'context', address);
 }
 
 /** null where none runs as far as this process can see, and where `state` is left out. */
-export function runningContext({ state }: State): RunningAddress | null {
-  if (state === undefined) return null;
-  const where = pathIn(state);
-  try {
-    const { url, host, port, holder } = decodeJson(RunningContext, readFileSync(where, 'utf8'), where);
-    return isRunning(holder) === true ? { url, host, port, where } : null;
-  } catch {
-    return null;
-  }
-}
-
-function pathIn(state: string): string {
-  return join(state, 'context', 'listening.json');
+export function runningContext(folders: Partial<Pick<Folders, 'state'>>): RunningAddress | null {
+  return runningService(folders, 'context');
 }

@@ -1,5 +1,5 @@
 import type { CommandContext } from '#kit/cli/program.ts';
-import { modelsUrl, readModelsAddress } from '#kit/config/models-address.ts';
+import { gatewayUrl } from '#kit/config/running-models.ts';
 import { environment } from '#kit/environment.ts';
 import { TimedOut, Unavailable } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -15,7 +15,7 @@ export async function withGateway<T>(
   work: (client: HttpClient) => Promise<T>,
 ): Promise<T> {
   const folders = resolveFolders({ home: context.home }, environment);
-  const baseUrl = modelsUrl(readModelsAddress({ folders, environment }));
+  const baseUrl = gatewayUrl({ folders, environment });
   const client = createHttpClient({ baseUrl, token: ownToken(folders).text });
   try {
     return await work(client);

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { modelsUrl } from '#kit/config/models-address.ts';
+import { announceService } from '#kit/config/running-service.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
@@ -57,7 +59,10 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
   });
   shutdown.add('the HTTP interface', () => server.close());
   try {
-    await server.start();
+    const { port } = await server.start();
+    const address = { url: modelsUrl({ ...config, port }), host: config.host, port };
+    const announced = announceService(folders, 'model-gateway', address);
+    shutdown.add('the note of its address', () => announced.withdraw());
   } catch (error) {
     await shutdown.close('it cannot listen');
     throw error;

@@ -7,6 +7,7 @@ import { readKnownModels } from '#kit/config/known-models.ts';
 import { mergeJson } from '#kit/config/merge.ts';
 import { readModelsAddress } from '#kit/config/models-address.ts';
 import { runningContext } from '#kit/config/running-context.ts';
+import { runningService } from '#kit/config/running-service.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
@@ -68,7 +69,8 @@ export async function checkContextPort(folders: Folders): Promise<Finding> {
 /** core-model-gateway's. */
 export async function checkModelsPort(folders: Folders): Promise<Finding> {
   try {
-    const { host, port } = readModelsAddress({ folders, environment });
+    const { host, port } =
+      runningService(folders, 'model-gateway') ?? readModelsAddress({ folders, environment });
     return await checkPort({ host, port, setting: 'port in models.json' });
   } catch (error) {
     return broken('core-model-gateway', error);
