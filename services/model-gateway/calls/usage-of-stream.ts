@@ -4,9 +4,7 @@ import { type Usage, usageOf } from './usage.ts';
 /** What an upstream sent is no stream of a chat completion. */
 export class BrokenStream extends Error {}
 
-const fields = ['data:', 'event:', 'id:', 'retry:', ':', 'data', 'event', 'id', 'retry'].map((text) =>
-  Buffer.from(text),
-);
+const fields = [':', 'data', 'event', 'id', 'retry'].map((text) => Buffer.from(text));
 const data = Buffer.from('data:');
 const done = Buffer.from('[DONE]');
 const finishReason = Buffer.from('"finish_reason"');
@@ -79,13 +77,11 @@ export class StreamReader {
     for (let end = event.indexOf(0x0a); end !== -1; end = event.indexOf(0x0a, start)) {
       const stop = event[end - 1] === 0x0d ? end - 1 : end;
       if (stop > start) {
-        const line = event.subarray(start, stop);
-        if (!fields.some((field) => begins(line, field)))
-          throw new BrokenStream(`it has the line ${shown(line)}`);
-        if (begins(line, data)) {
-          payload = line.subarray(line[data.length] === 0x20 ? data.length + 1 : data.length);
+        if (begins(event, data, start)) {
+          const from = start + data.length;
+          payload = event.subarray(event[from] === 0x20 ? from + 1 : from, stop);
           lines++;
-        }
+        } else checkField(event.subarray(start, stop));
       }
       start = end + 1;
     }
@@ -102,7 +98,7 @@ export class StreamReader {
     }
     this.#count(payload);
     if (hasValue(payload, finishReason, 0x22)) this.finished = true;
-    if (begins(payload.subarray(1), errorKey)) this.failed = true;
+    if (begins(payload, errorKey, 1)) this.failed = true;
     if (!hasValue(payload, usageKey, openBrace)) return 'give';
     return this.#readUsage(payload);
   }
@@ -127,9 +123,13 @@ export class StreamReader {
   }
 }
 
-function begins(line: Buffer, text: Buffer): boolean {
-  for (let at = 0; at < text.length; at++) if (line[at] !== text[at]) return false;
+function begins(bytes: Buffer, text: Buffer, from = 0): boolean {
+  for (let at = 0; at < text.length; at++) if (bytes[from + at] !== text[at]) return false;
   return true;
+}
+
+function checkField(line: Buffer): void {
+  if (!fields.some((field) => begins(line, field))) throw new BrokenStream(`it has the line ${shown(line)}`);
 }
 
 /** Past what trailing spaces there are. */
