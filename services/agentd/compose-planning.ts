@@ -63,7 +63,12 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
       run: runId,
       bounds,
     });
-    return createModelPlanner({ model, bounds, max_output_tokens: known.output_tokens ?? undefined });
+    return createModelPlanner({
+      model,
+      bounds,
+      max_output_tokens: known.output_tokens ?? undefined,
+      output_price: known.most_output_price,
+    });
   }
 
   const scratchFolder = (runId: string) => join(folders.state, 'scratch', runId);

@@ -36,9 +36,9 @@ describe('The model planner through the gateway', function () {
     await world.close();
   });
 
-  async function configure(script: Script): Promise<void> {
+  async function configure(script: Script, change: object = {}): Promise<void> {
     upstream = await startModelServer(script);
-    const price = { input: 1, output: 2, cached: 0.1 };
+    const price = { input: 1, output: 2, cached: 0.1, ...change };
     const entry = { kind: 'openai', base_url: upstream.url, model: 'scripted-1', credential: 'key', price };
     const models = { coder: { tier: 'large', upstreams: [entry] } };
     await configureGateway(world.home, { models }, { key: planted });
@@ -95,13 +95,13 @@ describe('The model planner through the gateway', function () {
   });
 
   it('stops at the money bound of the run, which the gateway keeps, and says what was used', async () => {
-    await configure((request, index) => ({ ...solve(request, index), usage: { input: 2_000, output: 500 } }));
-    writeFileSync(join(world.home, 'config/agents.json'), '{"planner":{"bounds":{"money":0.02}}}');
+    await configure((request, index) => ({ ...solve(request, index), usage: { input: 4_000, output: 500 } }));
+    writeFileSync(join(world.home, 'config/agents.json'), '{"planner":{"bounds":{"money":0.006}}}');
     gateway = await startGatewayProcess(world.home);
     const number = await world.newIssue('Strangers are greeted wrongly.');
     const { code, stderr } = await world.command(planArgs(number));
     expect(code).to.equal(3);
-    expect(stderr).to.match(/the budget of run run_[\w-]+ is \$0\.02: \$0\.003 is used/);
+    expect(stderr).to.match(/the budget of run run_[\w-]+ is \$0\.006: \$0\.005 is used/);
     expect(stderr).to.contain('raise planner.bounds.money');
     expect(await (await gateway.ask('GET', '/v1/keys')).json()).to.deep.equal({ keys: [] });
     expect(upstream.requests).to.have.length(1);
@@ -121,6 +121,16 @@ describe('The model planner through the gateway', function () {
       undefined,
       ...steps.map(() => 8_192),
     ]);
+  });
+
+  it('asks for no longer answer than the money left allows', async () => {
+    await configure(solve, { output: 500 });
+    gateway = await startGatewayProcess(world.home);
+    const run = await planned(await world.newIssue('Strangers are greeted wrongly.'));
+    expect(run.actions).to.have.length(7);
+    const asked = upstream.requests.map(({ body }) => body.max_tokens as number);
+    expect(asked[0]).to.equal(2_000);
+    expect(asked).to.deep.equal([...asked].sort((a, b) => b - a));
   });
 
   it('says how to start the gateway where none answers', async () => {

@@ -31,6 +31,8 @@ export interface KnownModel {
   readonly output_tokens: number | null;
   /** US dollars for a million tokens at its first upstream; null: it costs nothing. */
   readonly price: { readonly input: number; readonly output: number; readonly cached: number } | null;
+  /** US dollars for a million tokens of output at its dearest upstream, which is what the gateway sets aside. */
+  readonly most_output_price: number;
 }
 
 /** In the order in which they are configured. @throws InvalidInput (`config_invalid`) */
@@ -46,6 +48,7 @@ export function readKnownModels(folders: Pick<Folders, 'config'>): KnownModel[] 
       kind,
       tier,
       output_tokens: limits?.output_tokens ?? null,
+      most_output_price: Math.max(...upstreams.map((upstream) => upstream.price?.output ?? 0)),
       price: price === null ? null : { ...price, cached: price.cached ?? price.input },
     };
   });
