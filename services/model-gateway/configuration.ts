@@ -28,16 +28,30 @@ export const SecretName = stringThat(
   (text) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text),
 );
 
-/** Where the endpoints of an upstream begin. What names a person or is a query cannot stand there. */
-export const BaseUrl = stringThat(
+/**
+ * Where the endpoints of an upstream begin. What names a person or is a query cannot stand there, and is not shown: it may be a
+ * secret.
+ */
+export const BaseUrl = new t.Type<string>(
   'BaseUrl',
-  'an http or https address without user, query or fragment, for example https://api.openai.com/v1',
-  (text) => {
-    if (!URL.canParse(text)) return false;
-    const { protocol, username, password, search, hash } = new URL(text);
-    return /^https?:$/.test(protocol) && [username, password, search, hash].join('') === '';
-  },
+  isBaseUrl,
+  (u, context) => (isBaseUrl(u) ? t.success(u) : t.failure(withoutSecrets(u), context, baseUrlRule)),
+  t.identity,
 );
+
+const baseUrlRule =
+  'must be an http or https address without user, query or fragment, for example https://api.openai.com/v1';
+
+function isBaseUrl(u: unknown): u is string {
+  if (typeof u !== 'string' || !URL.canParse(u)) return false;
+  const { protocol, username, password, search, hash } = new URL(u);
+  return /^https?:$/.test(protocol) && [username, password, search, hash].join('') === '';
+}
+
+function withoutSecrets(u: unknown): unknown {
+  if (typeof u !== 'string') return u;
+  return u.replace(/\/\/[^/]*@/, '//…@').replace(/[?#].*$/s, (rest) => `${rest[0]}…`);
+}
 
 const Dollars = new t.Type<number>(
   'Dollars',

@@ -133,6 +133,7 @@ describe('core-model-gateway as a process', () => {
     const [code] = await once(child, 'close');
     expect(code).to.equal(2);
     expect(said()).to.match(/models\.json: \/models\/small\/upstreams\/0\/(base_url|concurrency) /);
+    expect(said()).to.not.contain('secret-word');
   });
 
   it('says so when its port is taken', async () => {
