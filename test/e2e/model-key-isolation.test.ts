@@ -124,6 +124,15 @@ describe('A credential of the gateway', function () {
     expect(replies.filter(holdsIt)).to.deep.equal([]);
   });
 
+  it('makes no measurement of what upstreams call their errors', async () => {
+    const text = await (await gateway.ask('GET', '/v1/metrics')).text();
+    const codes = [...text.matchAll(/model_upstream_errors_total\{[^}]*code="([^"]*)"/g)].map(
+      ([, code]) => code,
+    );
+    expect(codes).to.include.members(['500', 'upstream_redirected']);
+    expect(codes.filter((code) => !/^(\d{3}|[a-z_]+)$/.test(code!))).to.deep.equal([]);
+  });
+
   it('is in no line of the log at its most talkative, and neither is what was asked or answered', () => {
     const said = gateway.said();
     expect(said.split('\n').length).to.be.greaterThan(Object.keys(leaks).length);

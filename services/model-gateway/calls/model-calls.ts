@@ -217,7 +217,9 @@ class CallUnderWay {
 
   #tell(upstream: string, failure: UpstreamFailure, next: string): void {
     const { parts, model, caller } = this.#facts;
-    parts.metrics.failed(model.name, upstream, failure.code);
+    // Codes of upstreams are without end, and measurements must not be.
+    const counted = ourCodes.has(failure.code) ? failure.code : String(failure.status);
+    parts.metrics.failed(model.name, upstream, counted);
     // The upstream's words may repeat what was asked: they are for the client, and not for the log.
     const what = ourWords.has(failure.code) ? failure.message : `${upstream} answered ${failure.status}`;
     parts.logger.warn(`${model.name}: ${what}`, {
@@ -237,6 +239,14 @@ const ourWords = new Set([
   'upstream_broke_off',
   'upstream_redirected',
   'credential_unusable',
+]);
+
+const ourCodes = new Set([
+  ...ourWords,
+  'upstream_answer_invalid',
+  'upstream_stream_broken',
+  'queue_full',
+  'queue_timeout',
 ]);
 
 function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {
