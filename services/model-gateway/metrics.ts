@@ -27,6 +27,7 @@ export interface LaneState {
   readonly waiting: number;
 }
 
+const kinds = ['input', 'output', 'cached', 'cache_writes'] as const;
 const where = ['model', 'upstream'] as const;
 
 /** @param lanes how many calls are under way and wait, asked when the measurements are read */
@@ -83,6 +84,36 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
     },
   });
 
+  /** Found by their labels once; finding them costs more than counting. */
+  const found = new Map<string, ReturnType<typeof countersOf>>();
+
+  function countersOf(model: string, upstream: string) {
+    const token = (kind: string) => tokens.labels({ model, upstream, kind });
+    const outcome = (outcome: EndedCall['outcome']) => calls.labels({ model, upstream, outcome });
+    return {
+      outcomes: { done: outcome('done'), aborted: outcome('aborted'), failed: outcome('failed') },
+      tokens: {
+        input: token('input'),
+        output: token('output'),
+        cached: token('cached'),
+        cache_writes: token('cache_writes'),
+      },
+      duration: duration.labels({ model, upstream }),
+      firstToken: firstToken.labels({ model, upstream }),
+      cost: cost.labels({ model, upstream }),
+    };
+  }
+
+  function counters(model: string, upstream: string) {
+    const key = `${model}\n${upstream}`;
+    let own = found.get(key);
+    if (own === undefined) {
+      own = countersOf(model, upstream);
+      found.set(key, own);
+    }
+    return own;
+  }
+
   return {
     register(registry) {
       for (const metric of [calls, tokens, cost, errors, firstToken, duration, underWay]) {
@@ -90,15 +121,13 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
       }
     },
     ended({ model, upstream, outcome, ms, firstTokenMs, settlement }) {
-      const labels = { model, upstream };
-      calls.inc({ model, upstream, outcome });
-      duration.observe(labels, ms / 1000);
-      if (firstTokenMs !== null) firstToken.observe(labels, firstTokenMs / 1000);
+      const own = counters(model, upstream);
+      own.outcomes[outcome].inc();
+      own.duration.observe(ms / 1000);
+      if (firstTokenMs !== null) own.firstToken.observe(firstTokenMs / 1000);
       const { usage } = settlement;
-      for (const kind of ['input', 'output', 'cached', 'cache_writes'] as const) {
-        if (usage[kind] > 0) tokens.inc({ model, upstream, kind }, usage[kind]);
-      }
-      if (settlement.cost > 0) cost.inc(labels, dollarsOf(settlement.cost));
+      for (const kind of kinds) if (usage[kind] > 0) own.tokens[kind].inc(usage[kind]);
+      if (settlement.cost > 0) own.cost.inc(dollarsOf(settlement.cost));
     },
     failed(model, upstream, code) {
       errors.inc({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });
