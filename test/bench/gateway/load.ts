@@ -86,14 +86,18 @@ export async function streamsAtOnce(proxy: Target, streams: number): Promise<num
   return whole.filter(Boolean).length;
 }
 
-/** Reads at 10 KB a second from a stream of 512 MB until `ended`, then leaves. */
-export async function readSlowly(proxy: Target, seconds: number): Promise<number> {
+/**
+ * Reads at 10 KB a second from a stream of 512 MB, then leaves; gives how many bytes it read.
+ * @param settled called after 5 s, when what lies between is full
+ */
+export async function readSlowly(proxy: Target, seconds: number, settled: () => void): Promise<number> {
   const dispatcher = new Agent({ pipelining: 1 });
   const answer = await ask(dispatcher, proxy, bodyOf(true, 'endless'));
   const body = answer.body as Readable;
   let read = 0;
   for (let tick = 0; tick < seconds * 10; tick++) {
-    const piece: Buffer | null = body.read(1024) ?? body.read();
+    if (tick === 50) settled();
+    const piece: Buffer | null = body.read(1024);
     read += piece?.length ?? 0;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
