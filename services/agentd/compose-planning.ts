@@ -1,9 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failed } from '#kit/errors.ts';
+import { readKnownModels } from '#kit/config/known-models.ts';
+import { gatewayUrl } from '#kit/config/running-models.ts';
+import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
+import { serviceToken } from '#kit/tokens.ts';
+import { gatewayModel } from './adapters/models/gateway-model.ts';
 import { modelForTier } from './adapters/models/model-for-tier.ts';
 import { openMirror } from './git/mirror.ts';
+import { chatModelFor } from './planning/chat-model.ts';
 import type { Context } from './planning/context.ts';
 import type { Forge } from './planning/forge.ts';
 import { createModelPlanner } from './planning/model-planner/model-planner.ts';
@@ -11,7 +16,7 @@ import { createPatchPlanner } from './planning/patch-planner/patch-planner.ts';
 import { PlanIssue, type PlanningPorts } from './planning/plan-issue.ts';
 import type { Planner, Role } from './planning/planner.ts';
 import type { Policy } from './planning/policy.ts';
-import { type AgentsConfig, roleNamed } from './planning/roles.ts';
+import { type AgentsConfig, noModelConfigured, roleNamed } from './planning/roles.ts';
 import { createScratchCopy } from './planning/scratch/git-scratch-copy.ts';
 import { secretFinder } from './planning/secrets.ts';
 import type { RunStore } from './runs/run-store.ts';
@@ -37,19 +42,32 @@ export interface PlanningParts {
 export function composePlanning(parts: PlanningParts): PlanIssue {
   const { folders, store, policy, agents, validationConfig, openValidation } = parts;
 
-  function plannerNamed(name: string, role: Role): Planner {
+  function plannerNamed(name: string, role: Role, runId: string): Planner {
     if (name === 'patch') return createPatchPlanner();
-    const endpoint = agents.planner.endpoint;
-    if (endpoint === null) {
-      throw new Failed(
-        'model_not_configured',
-        `planner '${name}' needs planner.endpoint in config/agents.json, which is null`,
-      );
+    const { endpoint, bounds } = agents.planner;
+    if (endpoint !== null) {
+      const max_output_tokens = endpoint.tiers[role.tier]?.max_output_tokens;
+      return createModelPlanner({
+        model: modelForTier(endpoint, role.tier, folders.secrets),
+        bounds,
+        max_output_tokens,
+      });
     }
+    const known = chatModelFor(readKnownModels(folders), role.tier);
+    if (known === null) throw noModelConfigured();
+    const model = gatewayModel({
+      url: gatewayUrl({ folders, environment }),
+      token: () => serviceToken(folders, 'agentd'),
+      known,
+      tier: role.tier,
+      run: runId,
+      bounds,
+    });
     return createModelPlanner({
-      model: modelForTier(endpoint, role.tier, folders.secrets),
-      bounds: agents.planner.bounds,
-      max_output_tokens: endpoint.tiers[role.tier]?.max_output_tokens,
+      model,
+      bounds,
+      max_output_tokens: known.output_tokens ?? undefined,
+      output_price: known.most_output_price,
     });
   }
 

@@ -1,4 +1,5 @@
 import { readConcern } from '#kit/config/concern.ts';
+import { readKnownModels } from '#kit/config/known-models.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -26,6 +27,7 @@ import { openMirror } from './git/mirror.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
 import { tellEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
+import { chatModelFor } from './planning/chat-model.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import { Policy } from './planning/policy.ts';
 import { AgentsConfig, checkAgentsConfig, plannerFor, planningRole } from './planning/roles.ts';
@@ -152,7 +154,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         repo,
         number: request.number,
         role: role.name,
-        planner: plannerFor(agents, request.planner),
+        planner: plannerFor(agents, () => hasModel(folders), request.planner),
         dry_run: request.dry_run ?? false,
         requested_by: request.by.name,
         idempotency_key: request.idempotency_key ?? null,
@@ -178,12 +180,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         })),
         planners: [
           { name: 'patch', works: true, reason: null },
-          {
-            name: 'model',
-            works: agents.planner.endpoint !== null,
-            reason:
-              agents.planner.endpoint === null ? 'planner.endpoint in config/agents.json is null' : null,
-          },
+          { name: 'model', ...modelPlanner(agents, folders) },
         ],
         roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({
           name,
@@ -200,6 +197,19 @@ function awaitsValidation({ actions }: Run): boolean {
   return actions.some(
     ({ definition, state }) => definition.kind === 'run_validation' && state !== 'succeeded',
   );
+}
+
+function hasModel(folders: Folders): boolean {
+  return chatModelFor(readKnownModels(folders), null) !== null;
+}
+
+function modelPlanner(agents: AgentsConfig, folders: Folders): { works: boolean; reason: string | null } {
+  try {
+    plannerFor(agents, () => hasModel(folders), 'model');
+    return { works: true, reason: null };
+  } catch (error) {
+    return { works: false, reason: messageOf(error) };
+  }
 }
 
 /** Reading is open on this machine; what needs a token is refused there without one, and says so. */

@@ -46,11 +46,13 @@ export function openServices({
         import('#kit/config/concern-rows.ts'),
       ]);
       const { contextOverrides } = await import('#kit/config/context-address.ts');
+      const { modelsOverrides } = await import('#kit/config/models-address.ts');
       const others = ['forges', 'agents', 'policy', 'validation'];
       return [
         ...describeSettings(sources),
         ...others.flatMap((name) => describeConcern(name, folders)),
         ...describeConcern('context', folders, contextOverrides({ environment })),
+        ...describeConcern('models', folders, modelsOverrides({ environment })),
       ];
     },
     async approvalDays() {

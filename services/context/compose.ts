@@ -24,6 +24,8 @@ import { openRecord, recordFolder } from './record/open-record.ts';
 import { Readers } from './record/readers.ts';
 import { noteDamage } from './record/recovery.ts';
 import { Writer } from './record/writer.ts';
+import { Embedder } from './vectors/embedder.ts';
+import { EmbeddingsClient } from './vectors/embeddings-client.ts';
 
 export interface ContextParts {
   readonly folders: Folders;
@@ -54,7 +56,9 @@ export async function composeContext({
   if (record.recovery !== null) logger.warn(`a damaged record is set aside: ${record.recovery.set_aside}`);
   const writer = new Writer(record.path);
   const readers = new Readers(record.path);
+  const embedder = embedderFor(config, folders, { readers, writer, logger });
   const memory = new Memory({
+    embedder,
     writer,
     readers,
     path: record.path,
@@ -106,6 +110,7 @@ export async function composeContext({
     ],
     health: () => checkHealth({ version, folders, config, readers, desk, record, graph }),
     begin() {
+      embedder?.begin();
       void memory.finishForgetting().catch((error) => logger.warn('forgetting is not finished', { error }));
       if (record.recoveredNow)
         void graph.rebuild().catch((error) => logger.warn('the graph is not made again', { error }));
@@ -115,12 +120,24 @@ export async function composeContext({
     broken: Promise.race([damaged, writer.ended, readers.ended]),
     async close() {
       await desk.close();
+      await embedder?.close();
       await graph.close();
       await readers.close();
       await writer.close();
       record.close();
     },
   };
+}
+
+/** null where no embeddings model is configured. */
+function embedderFor(
+  { embeddings }: ContextConfig,
+  { secrets }: Folders,
+  parts: { readers: Readers; writer: Writer; logger: Logger },
+): Embedder | null {
+  if (embeddings === null) return null;
+  const { credential = null } = embeddings;
+  return new Embedder({ ...parts, client: new EmbeddingsClient({ ...embeddings, credential, secrets }) });
 }
 
 /** null where there is none, or nothing in it. */

@@ -3,7 +3,7 @@ import { readConcern } from '#kit/config/concern.ts';
 import { type ContextSources, contextAddressChanges } from '#kit/config/context-address.ts';
 import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/settings.ts';
 import { RepositoryName } from '#kit/contracts/context/common.ts';
-import { integerBetween, NonEmptyString, nullable, stringThat } from '#kit/decode.ts';
+import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '#kit/decode.ts';
 
 const BoltUrl = stringThat(
   'BoltUrl',
@@ -41,7 +41,14 @@ export const ContextConfig = t.strict({
     t.strict({ url: BoltUrl, user: NonEmptyString, password_file: NonEmptyString, database: NonEmptyString }),
   ),
   /** null: text and graph alone. An OpenAI-compatible address that answers `/v1/embeddings`. */
-  embeddings: nullable(t.strict({ url: HttpUrl, model: NonEmptyString })),
+  embeddings: nullable(
+    t.strict({
+      url: HttpUrl,
+      model: NonEmptyString,
+      /** The name of a secret file with a token for it. */
+      credential: optional(nullable(NonEmptyString)),
+    }),
+  ),
 });
 export type ContextConfig = t.TypeOf<typeof ContextConfig>;
 

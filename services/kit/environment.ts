@@ -15,6 +15,10 @@ export interface Environment {
   readonly CORE_CONTEXT_URL: string | undefined;
   readonly CORE_CONTEXT_PORT: string | undefined;
   readonly CORE_CONTEXT_HOST: string | undefined;
+  readonly CORE_MODELS_PORT: string | undefined;
+  readonly CORE_MODELS_HOST: string | undefined;
+  /** Where others find core-model-gateway, in place of where it is configured to listen. */
+  readonly CORE_MODELS_URL: string | undefined;
   /** Name of the crash point at which the process kills itself, `name` or `name:occurrence`. Tests only. */
   readonly CORE_CRASH_AT: string | undefined;
   readonly XDG_STATE_HOME: string | undefined;
@@ -50,6 +54,9 @@ export const environment: Environment = {
   CORE_CONTEXT_URL: process.env.CORE_CONTEXT_URL,
   CORE_CONTEXT_PORT: process.env.CORE_CONTEXT_PORT,
   CORE_CONTEXT_HOST: process.env.CORE_CONTEXT_HOST,
+  CORE_MODELS_PORT: process.env.CORE_MODELS_PORT,
+  CORE_MODELS_HOST: process.env.CORE_MODELS_HOST,
+  CORE_MODELS_URL: process.env.CORE_MODELS_URL,
   CORE_CRASH_AT: process.env.CORE_CRASH_AT,
   XDG_STATE_HOME: process.env.XDG_STATE_HOME,
   XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME,

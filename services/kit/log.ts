@@ -34,10 +34,15 @@ export function createLogger(options: LoggerOptions): Logger {
   return wrap(logger, {});
 }
 
+const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
+
 function wrap(logger: winston.Logger, bound: Readonly<Record<string, unknown>>): Logger {
+  const most = levels.indexOf(logger.level as LogLevel);
   const at =
     (level: LogLevel) =>
     (message: string, facts: Readonly<Record<string, unknown>> = {}) => {
+      // Winston makes the whole line before it looks whether anybody wants it.
+      if (levels.indexOf(level) > most) return;
       logger.log({ level, message, facts: { ...bound, ...facts } });
     };
   return {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { CoreError } from './errors.ts';
-import { createToken, ensureTokens, openTokens, ownToken, revokeToken } from './tokens.ts';
+import { createToken, ensureTokens, openTokens, ownToken, revokeToken, serviceToken } from './tokens.ts';
 
 const run = promisify(execFile);
 
@@ -33,9 +33,10 @@ describe('Tokens', () => {
     const tokens = openTokens(folders);
     const kinds = tokens.list().map(({ name, kind, scopes }) => [kind === 'person' ? 'me' : name, scopes]);
     expect(kinds).to.deep.equal([
-      ['me', ['read', 'plan', 'approve', 'execute', 'admin']],
+      ['me', ['read', 'plan', 'approve', 'execute', 'admin', 'model', 'mint']],
       ['bridge', ['read', 'plan']],
       ['worker', ['read', 'plan']],
+      ['agentd', ['read', 'mint']],
     ]);
     for (const file of readdirSync(folders.tokens).filter((name) => name !== '.lock')) {
       expect(statSync(join(folders.tokens, file)).mode & 0o777, file).to.equal(0o600);
@@ -101,6 +102,34 @@ describe('Tokens', () => {
     expect(codeThrown(() => ownToken(folders))).to.equal('token_missing');
     createToken(folders, { name: own.name, scopes: ['read'] });
     expect(ownToken(folders).scopes).to.deep.equal(['read']);
+  });
+
+  it('of an older installation learn the scopes that were added since, where they had all there were', () => {
+    const own = ownToken(folders);
+    const path = join(folders.tokens, 'registry.json');
+    const setScopes = (scopes: readonly string[]) => {
+      const registry = JSON.parse(readFileSync(path, 'utf8'));
+      registry.tokens[0].scopes = scopes;
+      writeFileSync(path, JSON.stringify(registry));
+    };
+    setScopes(['read', 'plan', 'approve', 'execute', 'admin']);
+    ensureTokens(folders);
+    expect(openTokens(folders).authenticate(own.text)?.scopes).to.include.members(['model', 'mint']);
+    setScopes(['read', 'plan']);
+    ensureTokens(folders);
+    expect(openTokens(folders).authenticate(own.text)?.scopes).to.deep.equal(['read', 'plan']);
+  });
+
+  it('of a part of Core say how to make them anew where they are revoked', () => {
+    const text = serviceToken(folders, 'agentd');
+    expect(openTokens(folders).authenticate(text)).to.deep.equal({
+      name: 'agentd',
+      scopes: ['read', 'mint'],
+    });
+    revokeToken(folders, 'agentd');
+    expect(() => serviceToken(folders, 'agentd'))
+      .to.throw(CoreError)
+      .with.property('hint', './core token revoke agentd; ./core token create agentd --scopes read,mint');
   });
 
   it('have names that cannot leave their folder', () => {

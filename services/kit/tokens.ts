@@ -41,7 +41,11 @@ export interface Tokens {
 const serviceTokens: readonly { name: string; scopes: readonly Scope[] }[] = [
   { name: 'bridge', scopes: ['read', 'plan'] },
   { name: 'worker', scopes: ['read', 'plan'] },
+  { name: 'agentd', scopes: ['read', 'mint'] },
 ];
+
+/** Every scope that there was before the model gateway. */
+const earlierScopes: readonly Scope[] = ['read', 'plan', 'approve', 'execute', 'admin'];
 
 /** Named, scoped tokens of this installation: plain in `<name>.token` for clients, hashed in `registry.json` for servers. */
 export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number = Date.now): Tokens {
@@ -86,11 +90,24 @@ export function ensureTokens(folders: Pick<Folders, 'tokens'>): void {
         ? !records.some((record) => record.kind === 'person')
         : !records.some((record) => record.name === name),
     );
-  if (missing(readRegistry(folders.tokens)?.records ?? []).length === 0) return;
+  const present = readRegistry(folders.tokens)?.records ?? [];
+  if (missing(present).length === 0 && !present.some(lacksLaterScopes)) return;
   change(folders, (records) => {
     const made = missing(records).map((token) => makeToken(folders, { ...token, expires: null }).record);
-    return [...records, ...made];
+    const kept = records.map((record) =>
+      lacksLaterScopes(record) ? { ...record, scopes: [...scopes] } : record,
+    );
+    return [...kept, ...made];
   });
+}
+
+/** Who could do everything can also do what was added since; who could do less was meant to. */
+function lacksLaterScopes({ kind, scopes: has }: TokenRecord): boolean {
+  return (
+    kind === 'person' &&
+    earlierScopes.every((scope) => has.includes(scope)) &&
+    scopes.some((scope) => !has.includes(scope))
+  );
 }
 
 export interface NewToken {
@@ -167,6 +184,19 @@ export function ownToken(folders: Pick<Folders, 'tokens'>): Identity & { readonl
     );
   }
   return { name: record.name, scopes: record.scopes, text };
+}
+
+/** Text of the token of a part of Core. Made at first use. @throws NotFound (`token_missing`) */
+export function serviceToken(folders: Pick<Folders, 'tokens'>, name: 'bridge' | 'worker' | 'agentd'): string {
+  ensureTokens(folders);
+  const record = readRegistry(folders.tokens)?.records.find((token) => token.name === name);
+  const path = tokenPath(folders.tokens, name);
+  const text = readTokenFile(path);
+  if (record !== undefined && text !== null && inForce(record, Date.now())) return text;
+  const wanted = serviceTokens.find((token) => token.name === name)!.scopes.join(',');
+  throw new NotFound('token_missing', `this installation has no token in force in ${path}`, {
+    hint: `./core token revoke ${name}; ./core token create ${name} --scopes ${wanted}`,
+  });
 }
 
 function change(

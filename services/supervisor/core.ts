@@ -10,6 +10,12 @@ import { calledAs } from './program-name.ts';
  */
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
+/** Commands that have commands of their own, with the service that knows them. */
+const services: ReadonlyMap<string, string> = new Map([
+  ['context', 'context'],
+  ['model', 'model-gateway'],
+]);
+
 surviveLostOutput();
 process.exitCode = await start(process.argv.slice(2));
 await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
@@ -37,9 +43,10 @@ async function start(args: readonly string[]): Promise<number> {
     const { runOwnCommand } = await import('./run-own-command.ts');
     return runOwnCommand(own, args, calledAs(root));
   }
-  if (command === 'context') {
+  const service = services.get(command ?? '');
+  if (service !== undefined) {
     const rest = args.toSpliced(commandIndex(args), 1);
-    return startService('context', rest, `${calledAs(root)} context`);
+    return startService(service, rest, `${calledAs(root)} ${command}`);
   }
   return startService('agentd', args, calledAs(root));
 }

@@ -47,7 +47,15 @@ describe('core doctor', () => {
       'state folder': 'works',
       tokens: 'works',
     });
-    expect(findings.map(({ name }) => name)).to.include.members(['jj', 'sandbox', 'forge github']);
+    expect(findings.map(({ name }) => name)).to.include.members(['jj', 'sandbox', 'models', 'forge github']);
+  });
+
+  it('names the configured models, and how to configure one', async () => {
+    expect(await found('models')).to.include({ state: 'missing', fix: './core model add' });
+    const upstreams = [{ kind: 'openai', base_url: 'http://127.0.0.1:1/v1', model: 'x' }];
+    const models = { big: { tier: 'large', upstreams }, other: { upstreams } };
+    writeFileSync(join(home, 'config/models.json'), JSON.stringify({ models }));
+    expect((await found('models'))?.detail).to.contain('big (large), other');
   });
 
   it('names a broken setting with its fix, and fails', async () => {

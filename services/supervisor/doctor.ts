@@ -8,6 +8,8 @@ import {
   checkDaemonPort,
   checkFolder,
   checkForges,
+  checkModels,
+  checkModelsPort,
   checkSettings,
   checkTokens,
 } from './health-checks/installation.ts';
@@ -42,8 +44,11 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkFolder('configuration folder', folders.config, 'config'),
     finding,
     checkTokens(folders),
-    ...(settings === null ? [] : [checkDaemonPort(folders, settings), checkContextPort(folders)]),
+    ...(settings === null
+      ? []
+      : [checkDaemonPort(folders, settings), checkContextPort(folders), checkModelsPort(folders)]),
     checkCypher(folders),
+    checkModels(folders),
     checkForges(folders),
   ]);
   return found.flat();

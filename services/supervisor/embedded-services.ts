@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { type ContextAddress, contextUrl, readContextAddress } from '#kit/config/context-address.ts';
+import { type ModelsAddress, modelsUrl, readModelsAddress } from '#kit/config/models-address.ts';
 import { describeSettings, readSettings, type Settings } from '#kit/config/settings.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -24,6 +25,7 @@ export interface StackFlags {
   readonly host?: string | undefined;
   readonly port?: string | number | undefined;
   readonly contextPort?: string | number | undefined;
+  readonly modelsPort?: string | number | undefined;
 }
 
 /** As `./core` has it: less to load, and less memory. */
@@ -38,23 +40,30 @@ export function embeddedStack(folders: Folders, flags: StackFlags, environment: 
   };
   const address = readContextAddress({ folders, environment, flags: { port: flags.contextPort } });
   const url = contextUrl(address);
+  const models = readModelsAddress({ folders, environment, flags: { port: flags.modelsPort } });
+  const gateway = gatewayService(folders, models);
   const settings = readSettings(sources);
   const wanted = describeSettings(sources).find(({ key }) => key === 'context.url')!;
   const elsewhere = wanted.source !== 'default' && flags.contextPort === undefined && wanted.value !== url;
   if (!elsewhere) {
-    return { services: [contextService(folders, address), agentdService(folders, settings, url)], left: [] };
+    const agentd = agentdService(folders, settings, { context: url, models });
+    return { services: [contextService(folders, address), gateway, agentd], left: [] };
   }
   const why =
     wanted.value === null
       ? `context.url is null (${wanted.where}): planning does without it`
       : `context.url is ${wanted.value} (${wanted.where}), not ${url}`;
   return {
-    services: [agentdService(folders, settings, settings.context.url)],
+    services: [gateway, agentdService(folders, settings, { context: settings.context.url, models })],
     left: [{ name: 'core-context', why }],
   };
 }
 
-function agentdService(folders: Folders, { agentd }: Settings, context: string | null): EmbeddedService {
+function agentdService(
+  folders: Folders,
+  { agentd }: Settings,
+  others: { readonly context: string | null; readonly models: ModelsAddress },
+): EmbeddedService {
   const { host, port, tls } = agentd;
   return {
     name: 'core-agentd',
@@ -63,7 +72,8 @@ function agentdService(folders: Folders, { agentd }: Settings, context: string |
       ...placesOf(folders),
       CORE_AGENTD_HOST: host,
       CORE_AGENTD_PORT: String(port),
-      CORE_CONTEXT_URL: context ?? 'null',
+      CORE_CONTEXT_URL: others.context ?? 'null',
+      CORE_MODELS_URL: modelsUrl(others.models),
     },
     host,
     port,
@@ -81,6 +91,22 @@ function contextService(folders: Folders, { host, port, tls }: ContextAddress): 
     port,
     tls: tls !== null,
     otherPort: '--context-port or CORE_CONTEXT_PORT',
+  };
+}
+
+function gatewayService(folders: Folders, { host, port, tls }: ModelsAddress): EmbeddedService {
+  return {
+    name: 'core-model-gateway',
+    args: [
+      '--max-semi-space-size=4',
+      fileURLToPath(new URL('../model-gateway/main.ts', import.meta.url)),
+      'serve',
+    ],
+    environment: { ...placesOf(folders), CORE_MODELS_HOST: host, CORE_MODELS_PORT: String(port) },
+    host,
+    port,
+    tls: tls !== null,
+    otherPort: '--models-port or CORE_MODELS_PORT',
   };
 }
 

@@ -11,13 +11,14 @@ const programs: Readonly<Record<string, string>> = {
   core: fileURLToPath(new URL('../../core', import.meta.url)),
   'core-agentd': fileURLToPath(new URL('../agentd/cli/core-agentd', import.meta.url)),
   'core-context': fileURLToPath(new URL('../context/cli/core-context', import.meta.url)),
+  'core-model-gateway': fileURLToPath(new URL('../model-gateway/cli/core-model-gateway', import.meta.url)),
 };
 
 /** `core install`: links in a folder of the person's PATH; nothing else on the machine changes. */
 export function define(program: Command, run: RunOwn): void {
   program
     .command('install')
-    .description('put core, core-agentd and core-context on your PATH, as links to this checkout')
+    .description('put core and its services on your PATH, as links to this checkout')
     .option('--dir <dir>', 'folder for the links', join(environment.HOME ?? homedir(), '.local', 'bin'))
     .option('--remove', 'take the links away again')
     .action((options: { dir: string; remove?: boolean }) =>

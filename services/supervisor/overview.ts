@@ -49,10 +49,11 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
   [
     'Set up',
     [
+      ['model add', 'configure a model for the planner; model --help lists the rest'],
       ['forge', 'the local forge: repositories, issues and pull requests in a folder'],
       ['config show', 'every setting and where its value comes from'],
       ['token', 'make, list and revoke tokens of the HTTP API'],
-      ['install', 'put core, core-agentd and core-context on your PATH'],
+      ['install', 'put core and the services on your PATH'],
     ],
   ],
 ];

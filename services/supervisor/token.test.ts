@@ -37,7 +37,7 @@ describe('core token', () => {
   it('names the scopes there are when one is unknown', () => {
     expect(() => tokenCommands.create({ home, stdout, name: 'ci', scopes: 'write' })).to.throw(
       InvalidInput,
-      'scope "write" is unknown: must be one of read, plan, approve, execute, admin',
+      'scope "write" is unknown: must be one of read, plan, approve, execute, admin, model, mint',
     );
     expect(() => tokenCommands.create({ home, stdout, name: 'ci', scopes: 'read', days: '0' })).to.throw(
       InvalidInput,

@@ -19,6 +19,7 @@ describe('core up', () => {
   let home: string;
   let started: Up[];
   let contextPort: number;
+  let modelsPort: number;
 
   interface Up {
     readonly child: ChildProcess;
@@ -28,6 +29,7 @@ describe('core up', () => {
 
   beforeEach(async () => {
     contextPort = await freePort();
+    modelsPort = await freePort();
     home = mkdtempSync(join(tmpdir(), 'core-up-'));
     started = [];
   });
@@ -42,7 +44,7 @@ describe('core up', () => {
 
   function start(port: number): Up {
     const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
-      try { process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, contextPort: ${contextPort} }); process.exit(); }
+      try { process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, contextPort: ${contextPort}, modelsPort: ${modelsPort} }); process.exit(); }
       catch (error) { console.error(error.message, error.hint); process.exit(1); }`;
     return launch(script);
   }
@@ -109,9 +111,12 @@ describe('core up', () => {
     if (process.platform !== 'linux') this.skip();
     const port = await freePort();
     const up = start(port);
-    await until(() => up.out().includes(`core-agentd   http://127.0.0.1:${port}  ok`));
-    expect(up.out()).to.contain(`core-context  http://127.0.0.1:${contextPort}  ok`);
-    expect(up.out()).to.match(/core-agentd {2}│ .*listens on/);
+    await until(() => up.out().includes(`core-agentd         http://127.0.0.1:${port}  ok`));
+    expect(up.out()).to.contain(`core-context        http://127.0.0.1:${contextPort}  ok`);
+    expect(up.out()).to.contain(
+      `core-model-gateway  http://127.0.0.1:${modelsPort}  degraded: no model is configured; ./core model add configures one`,
+    );
+    expect(up.out()).to.match(/core-agentd {8}│ .*listens on/);
 
     for (const [folder, its] of [
       ['agentd', port],
@@ -147,6 +152,7 @@ describe('core up', () => {
     await until(() => daemons().length === 0);
     expect(await answers(port)).to.equal(false);
     expect(await answers(contextPort)).to.equal(false);
+    expect(await answers(modelsPort)).to.equal(false);
   });
 
   it('leaves core-context away where planning is told of another, and says so', async () => {
@@ -154,7 +160,7 @@ describe('core up', () => {
     writeFileSync(join(home, 'config/core.json'), '{"context":{"url":null}}');
     const port = await freePort();
     const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
-      process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port} }); process.exit();`;
+      process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, modelsPort: ${modelsPort} }); process.exit();`;
     const up = launch(script);
     await until(() => up.out().includes('core-context is not started: context.url is null'));
     expect(daemons('context')).to.deep.equal([]);

@@ -1,4 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { Health } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed } from '#kit/errors.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
@@ -13,6 +15,7 @@ export interface UpOptions {
   readonly host?: string | undefined;
   readonly port?: string | number | undefined;
   readonly contextPort?: string | number | undefined;
+  readonly modelsPort?: string | number | undefined;
   /** How people call `./core`, for what is suggested. */
   readonly program?: string;
   readonly stdout?: NodeJS.WritableStream;
@@ -104,7 +107,7 @@ async function waitUntilItAnswers(
   const deadline = performance.now() + startMs;
   while (performance.now() < deadline && !signal.aborted) {
     const holder = await whoAnswers(host, port);
-    if (holder.kind === 'core') return { name, url, status: holder.health.status };
+    if (holder.kind === 'core') return { name, url, status: statusOf(holder.health) };
     // Its certificate is for its clients; that it accepts connections is enough here.
     if (tls && holder.kind === 'other') return { name, url, status: 'listens' };
     await setTimeout(100, undefined, { signal }).catch(() => {});
@@ -114,4 +117,10 @@ async function waitUntilItAnswers(
     url,
     status: signal.aborted ? 'ending' : `does not answer after ${startMs / 1000} s; see its log above`,
   };
+}
+
+/** With the reason, where it is not well. */
+function statusOf({ status, checks }: Health): string {
+  const why = Object.values(checks).find((check) => check.status !== 'ok')?.detail;
+  return status === 'ok' || why === undefined ? status : `${status}: ${visibleLine(why)}`;
 }

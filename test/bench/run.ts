@@ -5,6 +5,7 @@ import { append } from './append.ts';
 import { type Benchmark, type Comparison, isMet } from './comparison.ts';
 import { contextMemory } from './context-memory.ts';
 import { execute } from './execute.ts';
+import { gateway } from './gateway.ts';
 import { ingest } from './ingest.ts';
 import { listOverHttp } from './list-over-http.ts';
 import { memory } from './memory.ts';
@@ -21,6 +22,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   memory,
   ingest,
   'context-memory': contextMemory,
+  gateway,
 };
 
 const { values, positionals } = parseArgs({

@@ -51,4 +51,6 @@ export interface Model {
   readonly model: string;
   readonly tier: string;
   complete(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+  /** Ends what it holds for the planning that it was made for; never throws. */
+  close?(): Promise<void>;
 }

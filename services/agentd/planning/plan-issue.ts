@@ -26,7 +26,7 @@ export interface PlanningPorts extends SourcePorts, DraftPorts, GatheringPorts {
   readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<GitScratchCopy>;
   /** Scratch copies are made again from what is recorded; none outlives its planning. */
   readonly discardScratch: (runId: string) => Promise<void>;
-  readonly planner: (name: string, role: Role) => Planner;
+  readonly planner: (name: string, role: Role, runId: string) => Planner;
   readonly role: (name: string) => Role;
   readonly findValidation: (tree: TreeReader, repository: Repository) => Promise<ValidationPlan | null>;
   /** Name of the sandbox that validations use here; null where there is none, with the reason. */
@@ -108,9 +108,9 @@ export class PlanIssue {
     const sandbox = await this.#ports.sandbox();
     const knowledge = await gatherContext(this.#ports, run, sources, watch);
     const rejections = await earlierRejections(store, run);
-    const planner = this.#ports.planner(run.request.planner, role);
+    const planner = this.#ports.planner(run.request.planner, role, runId);
     say(watch, `${planner.name} planner is at work`);
-    const result = await planner.propose({
+    const result = await this.#propose(planner, {
       run_id: runId,
       repository,
       issue: sources.issue,
@@ -156,6 +156,14 @@ export class PlanIssue {
       ...draft.notices,
     ];
     return this.#seal(run, planner, result, { ...draft, notices }, knowledge, validation);
+  }
+
+  async #propose(planner: Planner, input: PlanningInput): Promise<PlanningResult> {
+    try {
+      return await planner.propose(input);
+    } finally {
+      await planner.close?.();
+    }
   }
 
   #validator(

@@ -104,4 +104,6 @@ export interface Planner {
   /** null for planners without a model. */
   readonly model: { readonly provider: string; readonly model: string; readonly tier: string } | null;
   propose(input: PlanningInput): Promise<PlanningResult>;
+  /** After its planning, however that ended; never throws. */
+  close?(): Promise<void>;
 }

@@ -65,19 +65,20 @@ describe('roles', () => {
 });
 
 describe('choice of the planner', () => {
-  it('is patch without an endpoint and model with one, when nobody chose', () => {
-    expect(plannerFor(shipped)).to.equal('patch');
-    expect(plannerFor(withPlanner({ endpoint }))).to.equal('model');
+  it('is patch without a model and model with one, when nobody chose', () => {
+    expect(plannerFor(shipped, () => false)).to.equal('patch');
+    expect(plannerFor(shipped, () => true)).to.equal('model');
+    expect(plannerFor(withPlanner({ endpoint }), () => false)).to.equal('model');
   });
 
   it('follows what was asked for, then what is configured', () => {
-    expect(plannerFor(withPlanner({ endpoint }), 'patch')).to.equal('patch');
-    expect(plannerFor(withPlanner({ endpoint, default: 'patch' }))).to.equal('patch');
+    expect(plannerFor(withPlanner({ endpoint }), () => true, 'patch')).to.equal('patch');
+    expect(plannerFor(withPlanner({ endpoint, default: 'patch' }), () => true)).to.equal('patch');
   });
 
-  it('refuses the model planner where no endpoint is configured', () => {
-    expect(() => plannerFor(shipped, 'model'))
-      .to.throw(/planner\.endpoint/)
+  it('refuses the model planner where no model is configured, and says how to configure one', () => {
+    expect(() => plannerFor(shipped, () => false, 'model'))
+      .to.throw(/none for chat is configured in models\.json/)
       .with.property('exitCode', 3);
   });
 

@@ -65,8 +65,9 @@ export const AgentsConfig = t.strict({
     }),
   ),
   planner: t.strict({
-    /** auto: model where an endpoint is configured, else patch. */
+    /** auto: model where one is configured, else patch. */
     default: oneOf(['auto', 'patch', 'model']),
+    /** null: the models of core-model-gateway. */
     endpoint: nullable(EndpointConfig),
     bounds: PlannerBounds,
   }),
@@ -127,18 +128,25 @@ export function planningRole(config: AgentsConfig, nameOrKey: string): Role {
   );
 }
 
-/** Which planner plans: the one asked for, else the configured default. */
-export function plannerFor(config: AgentsConfig, asked?: PlannerName): PlannerName {
+/**
+ * Which planner plans: the one asked for, else the configured default.
+ * @param hasModel whether the gateway has a model for planning, which counts where no endpoint is configured
+ * @throws Refused (`model_not_configured`)
+ */
+export function plannerFor(config: AgentsConfig, hasModel: () => boolean, asked?: PlannerName): PlannerName {
   const { default: preset, endpoint } = config.planner;
-  const name = asked ?? (preset === 'auto' ? (endpoint === null ? 'patch' : 'model') : preset);
-  if (name === 'model' && endpoint === null) {
-    throw new Refused(
-      'model_not_configured',
-      'planner "model" needs a model, and planner.endpoint in config/agents.json is null; the other planner is "patch"',
-      { hint: 'set planner.endpoint in config/agents.json, or plan with the patch planner' },
-    );
-  }
+  const available = () => endpoint !== null || hasModel();
+  const name = asked ?? (preset === 'auto' ? (available() ? 'model' : 'patch') : preset);
+  if (name === 'model' && !available()) throw noModelConfigured();
   return name;
+}
+
+export function noModelConfigured(): Refused {
+  return new Refused(
+    'model_not_configured',
+    'planner "model" needs a model, and none for chat is configured in models.json; the other planner is "patch"',
+    { hint: './core model add configures one; or plan with --planner patch' },
+  );
 }
 
 function numberThat(name: string, rule: string, test: (number: number) => boolean): t.Type<number> {

@@ -15,6 +15,7 @@ import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Readers } from '../record/readers.ts';
 import type { Writer } from '../record/writer.ts';
+import type { Embedder } from '../vectors/embedder.ts';
 import { importLines } from './import-lines.ts';
 import type { MemoryPage, Place } from './memory-line.ts';
 import { prepareRecording, storedName, utc } from './prepare-recording.ts';
@@ -27,6 +28,8 @@ export interface MemoryOptions {
   readonly path: string;
   /** Removes what was forgotten from copies of the record too; rejects where that cannot be done now. */
   readonly forgetElsewhere?: () => Promise<void>;
+  /** null: memories are found by their words alone. */
+  readonly embedder?: Pick<Embedder, 'model' | 'queryVector' | 'wake'> | null;
 }
 
 /**
@@ -38,8 +41,10 @@ export class Memory {
   readonly #readers: Readers;
   readonly #path: string;
   readonly #forgetElsewhere: () => Promise<void>;
+  readonly #embedder: MemoryOptions['embedder'];
 
-  constructor({ writer, readers, path, forgetElsewhere = async () => {} }: MemoryOptions) {
+  constructor({ writer, readers, path, forgetElsewhere = async () => {}, embedder = null }: MemoryOptions) {
+    this.#embedder = embedder;
     this.#writer = writer;
     this.#readers = readers;
     this.#path = path;
@@ -51,12 +56,15 @@ export class Memory {
    * `memory_place_taken`)
    */
   async record(request: RecordRequest): Promise<RecordReply> {
-    return this.#writer.run('recordMemory', prepareRecording(request), 'full');
+    const recorded = await this.#writer.run('recordMemory', prepareRecording(request), 'full');
+    this.#embedder?.wake();
+    return recorded;
   }
 
   async lookup(request: LookupRequest): Promise<LookupReply> {
     const started = performance.now();
     const { query, layer, limit = defaultLimit, about, as_of, session } = request;
+    const vector = (await this.#embedder?.queryVector(query)) ?? null;
     const reply = await this.#readers.ask('lookUpMemories', {
       query,
       limit,
@@ -64,6 +72,7 @@ export class Memory {
       about: about ?? null,
       session: session ?? null,
       as_of: utc(as_of),
+      vector: vector && { model: this.#embedder!.model, vector },
     });
     return { ...reply, took_ms: Math.round((performance.now() - started) * 100) / 100 };
   }

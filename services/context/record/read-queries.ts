@@ -3,6 +3,7 @@ import { graphQueries } from '../graph/graph-queries.ts';
 import { ingestQueries } from '../ingest/ingest-queries.ts';
 import { memoryQueries } from '../memory/memory-queries.ts';
 import { searchQueries } from '../search/search-queries.ts';
+import { vectorQueries } from '../vectors/vector-queries.ts';
 import { recordQueries } from './record-queries.ts';
 
 /**
@@ -16,6 +17,7 @@ export const readQueries = {
   ...memoryQueries,
   ...executionQueries,
   ...graphQueries,
+  ...vectorQueries,
 } as const;
 
 export type ReadQueries = typeof readQueries;

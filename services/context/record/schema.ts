@@ -5,6 +5,7 @@ import { graphTables } from '../graph/graph-tables.ts';
 import { ingestTables } from '../ingest/ingest-tables.ts';
 import { memoryTables } from '../memory/memory-tables.ts';
 import { searchTables } from '../search/search-tables.ts';
+import { vectorTables } from '../vectors/vector-tables.ts';
 
 /**
  * The record: everything that core-context was told, and the only copy of what cannot be read again. Times are ISO 8601 in
@@ -59,6 +60,7 @@ const recordTables = `
 /** Each entry brings the record from the version before it to its own; entries are only ever added. */
 const versions: readonly string[] = [
   [recordTables, searchTables, ingestTables, memoryTables, executionTables, graphTables].join('\n'),
+  vectorTables,
 ];
 
 /** Makes the record's tables, or brings older ones up to date. The caller holds the only connection that writes. */

@@ -3,6 +3,7 @@ import { graphCommands } from '../graph/graph-commands.ts';
 import { ingestCommands } from '../ingest/ingest-commands.ts';
 import { memoryCommands } from '../memory/memory-commands.ts';
 import { searchCommands } from '../search/search-commands.ts';
+import { vectorCommands } from '../vectors/vector-commands.ts';
 import { recordCommands } from './record-commands.ts';
 
 /**
@@ -16,6 +17,7 @@ export const writeCommands = {
   ...memoryCommands,
   ...executionCommands,
   ...graphCommands,
+  ...vectorCommands,
 } as const;
 
 export type WriteCommands = typeof writeCommands;

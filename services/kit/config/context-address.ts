@@ -1,10 +1,10 @@
 import * as t from 'io-ts';
 import { decode, integerBetween, nullable } from '../decode.ts';
 import type { Environment } from '../environment.ts';
-import { InvalidInput } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import { urlOf } from '../http/url-of.ts';
 import { Hostname, Tls } from './address-codecs.ts';
+import { addressOverrides } from './address-overrides.ts';
 import { readConcernDocument } from './concern.ts';
 import { describeConcern } from './concern-rows.ts';
 import { mergeJson } from './merge.ts';
@@ -61,44 +61,8 @@ export function contextOverrides({
   flags = {},
   environment,
 }: Pick<ContextSources, 'flags' | 'environment'>): SettingRow[] {
-  const host = override(
-    'context.host',
-    Host,
-    String,
-    [flags.host, '--host'],
-    [environment.CORE_CONTEXT_HOST, 'CORE_CONTEXT_HOST'],
-  );
-  const port = override(
-    'context.port',
-    Port,
-    digits,
-    [flags.port, '--port'],
-    [environment.CORE_CONTEXT_PORT, 'CORE_CONTEXT_PORT'],
-  );
-  return [host, port].filter((row) => row !== null);
-}
-
-type Given = readonly [value: string | number | undefined, where: string];
-
-function override<A>(
-  key: string,
-  codec: t.Type<A>,
-  parse: (text: string) => unknown,
-  flag: Given,
-  variable: Given,
-): SettingRow | null {
-  const fromFlag = flag[0] !== undefined;
-  const [given, where] = fromFlag ? flag : variable;
-  if (given === undefined || given === '') return null;
-  const source = fromFlag ? 'flag' : 'environment';
-  try {
-    return { key, value: decode(codec, parse(String(given)), where), source, where };
-  } catch (error) {
-    const rule = error instanceof InvalidInput ? error.errors[0]?.detail : undefined;
-    throw new InvalidInput('config_invalid', `${where} (${key}) ${rule ?? 'is not valid'}`, { cause: error });
-  }
-}
-
-function digits(text: string): unknown {
-  return /^\d+$/.test(text) ? Number(text) : text;
+  return addressOverrides('context', flags, {
+    host: environment.CORE_CONTEXT_HOST,
+    port: environment.CORE_CONTEXT_PORT,
+  });
 }

@@ -21,7 +21,11 @@ const Note = t.strict({
 });
 
 /** The folder of a service below the state folder. */
-const folderOf = { 'core-agentd': 'agentd', 'core-context': 'context' } as const;
+const folderOf = {
+  'core-agentd': 'agentd',
+  'core-context': 'context',
+  'core-model-gateway': 'model-gateway',
+} as const;
 export type ServiceName = keyof typeof folderOf;
 
 /** Where a service of this state folder listens. */

@@ -17,6 +17,7 @@ interface Structure {
  */
 export function unknownKeys(codec: t.Mixed, value: unknown, pointer = ''): FieldError[] {
   const structure = codec as Structure;
+  if (structure._tag === 'RefinementType') return unknownKeys(structure.type!, value, pointer);
   if (structure._tag === 'ArrayType' && Array.isArray(value)) {
     return value.flatMap((item, index) => unknownKeys(structure.type!, item, `${pointer}/${index}`));
   }

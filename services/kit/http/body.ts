@@ -13,15 +13,20 @@ export async function readJsonBody(
   { limit, optional }: { readonly limit: number; readonly optional: boolean },
 ): Promise<unknown> {
   if (optional && !hasBody(request)) return decode(codec, {}, 'the body');
-  checkContentType(request.headers['content-type']);
-  checkEncoding(request);
-  const text = decodeUtf8(await readBytes(request, limit));
+  const text = decodeUtf8(await readJsonBytes(request, limit));
   if (optional && text.trim() === '') return decode(codec, {}, 'the body');
   const value = decode(codec, parseJson(text, 'the body'), 'the body');
   const unknown = unknownKeys(codec, JSON.parse(text));
   const [first] = unknown;
   if (first === undefined) return value;
   throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors: unknown });
+}
+
+/** The bytes of a body that says to be JSON, whatever they are. */
+export async function readJsonBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  checkContentType(request.headers['content-type']);
+  checkEncoding(request);
+  return await readBytes(request, limit);
 }
 
 /**

@@ -28,6 +28,7 @@ export interface HttpClient {
   get<A>(path: string, codec: t.Type<A, unknown, unknown>, options?: CallOptions): Promise<A>;
   getBytes(path: string, options?: CallOptions): Promise<Uint8Array>;
   post<A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, options?: CallOptions): Promise<A>;
+  delete<A>(path: string, codec: t.Type<A, unknown, unknown>, options?: CallOptions): Promise<A>;
   /** An answer of any length, piece by piece. */
   getPieces(path: string, options?: CallOptions): Promise<AsyncIterable<Uint8Array>>;
   /** A body of any length, piece by piece. */
@@ -59,7 +60,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
 
   async function call(
-    method: 'GET' | 'POST',
+    method: 'GET' | 'POST' | 'DELETE',
     path: string,
     body: unknown,
     call: CallOptions,
@@ -107,6 +108,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     getBytes: (path, options = {}) => get(path, options),
     async post(path, body, codec, options = {}) {
       return decodeAnswer(codec, await call('POST', path, body, options), `POST ${path}`);
+    },
+    async delete(path, codec, options = {}) {
+      return decodeAnswer(codec, await call('DELETE', path, undefined, options), `DELETE ${path}`);
     },
     async getPieces(path, options = {}) {
       const what = `GET ${new URL(path, baseUrl).href}`;

@@ -51,8 +51,8 @@ export interface AnswerDescription {
   readonly content?: t.Mixed | string;
 }
 
-interface RouteFacts {
-  readonly method: 'GET' | 'POST';
+export interface RouteFacts {
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** As OpenAPI writes it: `/v1/runs/{run_id}`. */
   readonly path: string;
   /** One line for the documentation. */

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import Koa from 'koa';
+import type { Registry } from 'prom-client';
 import type { Health } from '../contracts/health.ts';
 import { codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -16,6 +17,7 @@ import { cannotListen, listener } from './listener.ts';
 import { createHttpMetrics } from './metrics.ts';
 import { MethodNotAllowed, problemHeaders, problemOf, problemType } from './problem.ts';
 import { declaredQuery } from './query.ts';
+import { answerRaw, describedRaw, type RawRoute } from './raw-route.ts';
 import type { Reply, Route, RouteRequest, StreamReply } from './route.ts';
 import { standardRoutes } from './standard-routes.ts';
 
@@ -32,6 +34,10 @@ export interface HttpServerOptions {
   readonly settings?: string;
   /** Bytes of a request's body; default 1 MiB. */
   readonly bodyLimit?: number;
+  /** Routes for which what stands between is too slow. */
+  readonly raw?: readonly RawRoute[];
+  /** Adds measurements of the service's own to `/v1/metrics`. */
+  readonly measure?: (registry: Registry) => void;
 }
 
 export interface HttpServer {
@@ -59,7 +65,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const access = createAccess(binding, options.tokens, settings);
   const metrics = createHttpMetrics(service);
   const ending = new AbortController();
-  const routes = [...options.routes, ...standardRoutes({ ...options, registry: metrics.registry })];
+  options.measure?.(metrics.registry);
+  const rawRoutes = new Map((options.raw ?? []).map((raw) => [`${raw.method} ${raw.path}`, raw]));
+  const described = [...options.routes, ...(options.raw ?? []).map(describedRaw)];
+  const routes = [
+    ...options.routes,
+    ...standardRoutes({ ...options, routes: described, registry: metrics.registry }),
+  ];
   let streams = 0;
 
   async function answerAndRecord(ctx: Context, next: Koa.Next): Promise<void> {
@@ -164,6 +176,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   function nothingHere(ctx: Context): void {
     access.checkScope(ctx.state.identity, 'read');
     const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
+    for (const { method, path } of rawRoutes.values()) if (path === ctx.path) methods.add(method);
     if (methods.size === 0) {
       throw new NotFound(
         'path_not_found',
@@ -194,7 +207,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     .use(router.routes() as never)
     .use(nothingHere);
 
-  const server = listener(binding, app.callback(), settings);
+  const answerOthers = app.callback();
+  const answer: RequestListener = (request, response) => {
+    const [path] = request.url!.split('?', 1);
+    const raw = rawRoutes.get(`${request.method} ${path}`);
+    if (raw === undefined) void answerOthers(request, response);
+    else answerRaw(raw, request, response, { access, metrics, logger, headers: securityHeaders, requestId });
+  };
+  const server = listener(binding, answer, settings);
 
   return {
     async start() {
@@ -237,6 +257,6 @@ const securityHeaders = {
 
 const clientLeft = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE']);
 
-function requestId(given: string): string {
-  return /^[A-Za-z0-9._-]{8,64}$/.test(given) ? given : randomUUID();
+function requestId(given: string | undefined): string {
+  return given !== undefined && /^[A-Za-z0-9._-]{8,64}$/.test(given) ? given : randomUUID();
 }

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import * as t from 'io-ts';
 import { nullable, oneOf, Sha256, stringThat, Timestamp } from '../decode.ts';
 
-export const scopes = ['read', 'plan', 'approve', 'execute', 'admin'] as const;
+/** `model` asks models through the gateway; `mint` makes keys of runs for it, and ends them. */
+export const scopes = ['read', 'plan', 'approve', 'execute', 'admin', 'model', 'mint'] as const;
 export const Scope = oneOf(scopes);
 export type Scope = t.TypeOf<typeof Scope>;
 

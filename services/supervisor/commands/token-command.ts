@@ -7,7 +7,7 @@ export function define(program: Command, run: RunOwn): void {
     .command('create')
     .description('make a token; its text goes into a file that you alone can read')
     .argument('<name>', 'who will use it')
-    .requiredOption('--scopes <list>', 'comma-separated: read, plan, approve, execute, admin')
+    .requiredOption('--scopes <list>', 'comma-separated: read, plan, approve, execute, admin, model, mint')
     .option('--days <n>', 'until it expires; without it, never')
     .action((name: string, options: { scopes: string; days?: string }) =>
       run(async ({ home, json }) => {

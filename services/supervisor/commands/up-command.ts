@@ -8,7 +8,8 @@ export function define(program: Command, run: RunOwn): void {
     .option('--host <address>', 'where core-agentd listens')
     .option('--port <n>', 'on which port')
     .option('--context-port <n>', 'port of core-context')
-    .action((options: { host?: string; port?: string; contextPort?: string }) =>
+    .option('--models-port <n>', 'port of core-model-gateway')
+    .action((options: { host?: string; port?: string; contextPort?: string; modelsPort?: string }) =>
       run(async ({ home, program: name }) => {
         const { up } = await import('../up.ts');
         return up({ ...options, home, program: name });

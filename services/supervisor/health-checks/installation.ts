@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { readContextAddress } from '#kit/config/context-address.ts';
+import { readKnownModels } from '#kit/config/known-models.ts';
 import { mergeJson } from '#kit/config/merge.ts';
+import { readModelsAddress } from '#kit/config/models-address.ts';
 import { type RunningAddress, runningService } from '#kit/config/running-service.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
 import { decode, optional } from '#kit/decode.ts';
@@ -64,6 +66,28 @@ export async function checkContextPort(folders: Folders): Promise<Finding> {
   } catch (error) {
     return broken('core-context', error);
   }
+}
+
+/** core-model-gateway's. */
+export async function checkModelsPort(folders: Folders): Promise<Finding> {
+  try {
+    const running = runningService('core-model-gateway', folders);
+    const address = running ?? readModelsAddress({ folders, environment });
+    return await checkPort(address, { running, setting: 'port in models.json' });
+  } catch (error) {
+    return broken('core-model-gateway', error);
+  }
+}
+
+/** Whether the `model` planner has a model; the others need none. */
+export function checkModels(folders: Folders): Finding {
+  return attempt('models', () => {
+    const missing = 'none configured; the patch planner needs none';
+    const models = readKnownModels(folders);
+    if (models.length === 0) return { state: 'missing', detail: missing, fix: './core model add' };
+    const named = models.map(({ name, tier }) => (tier === null ? name : `${name} (${tier})`));
+    return { state: 'works', detail: `${named.join(', ')}; ./core model check asks each`, fix: null };
+  });
 }
 
 async function checkPort(

@@ -14,6 +14,8 @@ export interface OpenAiCompatibleOptions {
   readonly base_url: string;
   /** Absolute path, read anew for each call; null where the endpoint wants no key. */
   readonly credential_file: string | null;
+  /** In place of the file; asked before each call. */
+  readonly credential?: () => Promise<string>;
   readonly model: string;
   readonly tier: string;
   readonly price: TokenPrice | null;
@@ -61,7 +63,7 @@ async function* complete(
   signal: AbortSignal,
   wiring: Wiring,
 ): AsyncIterable<ModelEvent> {
-  const credential = await readCredential(wiring.credential_file);
+  const credential = await (wiring.credential?.() ?? readCredential(wiring.credential_file));
   const body = JSON.stringify(requestBody(request, wiring));
   const call = new AbortController();
   const total = setTimeout(

@@ -15,10 +15,14 @@ export interface ModelPlannerOptions {
   readonly bounds: PlannerBounds;
   /** Most tokens of one answer; 8192 without it. */
   readonly max_output_tokens?: number | undefined;
+  /** US dollars for a million tokens of output; where it is set, no answer may take more than half of the money left. */
+  readonly output_price?: number;
   readonly retry?: RetryOptions;
 }
 
 const longestAnswer = 8192;
+/** In fewer tokens no edit has room. */
+const shortestUseful = 1024;
 const reminder =
   'That answer called no tool, so nothing happened. Go on with a tool; end with submit_plan or ask.';
 const cutOff = 'That answer was cut off at its longest. Go on in smaller pieces.';
@@ -26,7 +30,12 @@ const cutOff = 'That answer was cut off at its longest. Go on in smaller pieces.
 /** Plans with a language model that works in the scratch copy through tools. */
 export function createModelPlanner(options: ModelPlannerOptions): Planner {
   const { provider, model, tier } = options.model;
-  return { name: 'model', model: { provider, model, tier }, propose: (input) => propose(input, options) };
+  return {
+    name: 'model',
+    model: { provider, model, tier },
+    propose: (input) => propose(input, options),
+    close: async () => options.model.close?.(),
+  };
 }
 
 async function propose(input: PlanningInput, options: ModelPlannerOptions): Promise<PlanningResult> {
@@ -45,9 +54,10 @@ async function propose(input: PlanningInput, options: ModelPlannerOptions): Prom
 
 async function plan(
   input: PlanningInput,
-  { model, bounds, max_output_tokens = longestAnswer, retry = defaultRetry }: ModelPlannerOptions,
+  options: ModelPlannerOptions,
   signal: AbortSignal,
 ): Promise<PlanningResult> {
+  const { model, bounds, max_output_tokens = longestAnswer, retry = defaultRetry } = options;
   const runner = new ToolRunner(input, signal);
   if (!runner.tools.some(({ name }) => name === 'ask' || name === 'submit_plan')) {
     throw new Refused(
@@ -70,7 +80,8 @@ async function plan(
     signal.throwIfAborted();
     const used = usedBy(turns);
     checkBounds(used, bounds);
-    const max_tokens = Math.min(max_output_tokens, bounds.tokens - used.tokens);
+    const affordable = affordableTokens(bounds.money - used.money, options.output_price ?? 0);
+    const max_tokens = Math.min(max_output_tokens, bounds.tokens - used.tokens, affordable);
     const request = { messages, tools: runner.tools, max_tokens };
     const answer = await askModel(model, request, signal, retry, input.progress);
     const { added, outcome } = await act(answer, runner, signal);
@@ -80,6 +91,12 @@ async function plan(
     messages.push(...added);
     if (outcome !== null) return resultOf(outcome, input, runner);
   }
+}
+
+/** The gateway sets money aside for the longest answer, and refuses where it does not suffice. */
+function affordableTokens(moneyLeft: number, price: number): number {
+  if (price <= 0) return Number.POSITIVE_INFINITY;
+  return Math.max(shortestUseful, Math.floor((moneyLeft / 2 / price) * 1_000_000));
 }
 
 /** Does what the model asked for. After the call that ends the planning no other is done. */

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LookupReply, LookupResult } from '#kit/contracts/context/memory.ts';
 import { withFallingScores } from '../../search/falling-scores.ts';
-import { aboutOf, type MemoryRow, memoryFacts } from '../memory-row.ts';
+import { type QueryVector, vectorScores } from '../../vectors/vector-scores.ts';
+import { aboutOf, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.ts';
 import { isTurn } from '../remembered.ts';
 import { conditionOf, type Filters } from './filters.ts';
 import { type Name, namesIn } from './names.ts';
@@ -15,6 +16,8 @@ import { collectionOf, type Term, type TextScore, termsOf, textScores } from './
 export interface LookupInput extends Filters {
   readonly query: string;
   readonly limit: number;
+  /** null: words alone. */
+  readonly vector?: QueryVector | null;
 }
 
 interface Found {
@@ -25,10 +28,14 @@ interface Found {
   readonly subject: string | null;
   readonly gifts: readonly Gift[];
   readonly session: number;
+  /** Likeness to the query; undefined where no vectors were compared. */
+  readonly vector: number | undefined;
 }
 
 const subjectBoost = 1.2;
 const sessionShare = 0.5;
+/** Of likeness of vectors beside words, both from 0 to 1. */
+const vectorShare = 0.3;
 /** A playbook that always worked gains this much, one that always failed loses it. */
 const successNudge = 0.1;
 const longestText = 10_000;
@@ -76,12 +83,14 @@ function find(db: DatabaseSync, input: LookupInput): Found[] {
         nameOf(input.query),
       ),
     ) ?? [];
-  if (scored.length === 0) return [];
-  const most = Math.max(...scored.map(({ score }) => score));
+  const likeness = input.vector ? vectorScores(db, input.vector, condition) : null;
+  if (scored.length === 0 && !likeness?.size) return [];
+  const most = Math.max(...scored.map(({ score }) => score), Number.MIN_VALUE);
   const boosted = scored.map((score) => boost(score, names, most));
-  const best = Math.max(...boosted.map(({ score }) => score));
+  const best = Math.max(...boosted.map(({ score }) => score), Number.MIN_VALUE);
   const normal = boosted.map((score) => ({ ...score, score: score.score / best }));
-  return expand(db, normal, input, scored, best);
+  const fused = likeness === null ? normal : fuse(db, normal, likeness);
+  return expand(db, fused, input, scored, best, likeness);
 }
 
 function expand(
@@ -90,6 +99,7 @@ function expand(
   input: LookupInput,
   scored: readonly TextScore[],
   best: number,
+  likeness: ReadonlyMap<number, number> | null,
 ): Found[] {
   const { gifts, rows } = neighboursOf(db, normal, conditionOf(input));
   const sessions = sessionScores(db, scored, best);
@@ -98,7 +108,8 @@ function expand(
       const own = gifts.get(row.memory) ?? [];
       const session = score > 0 && isTurn(row) ? sessionShare * (sessions.get(row.session!) ?? 0) : 0;
       const sum = own.reduce((total, gift) => total + gift.score, score + session);
-      return { row, score: sum, text: score, terms, subject, gifts: own, session };
+      const vector = likeness === null ? undefined : (likeness.get(row.memory) ?? 0);
+      return { row, score: sum, text: score, terms, subject, gifts: own, session, vector };
     },
   );
   // What turns gain from each other orders them; it does not lift them above memories of other layers.
@@ -107,6 +118,31 @@ function expand(
     [0, 0],
   );
   return all.map((found) => (isTurn(found.row) ? { ...found, score: (found.score * text) / sum } : found));
+}
+
+/** Words and likeness in one score; what words alone did not find is found by likeness. */
+function fuse(
+  db: DatabaseSync,
+  byWords: readonly (TextScore & { readonly subject: string | null })[],
+  likeness: ReadonlyMap<number, number>,
+): (TextScore & { readonly subject: string | null })[] {
+  const most = Math.max(...likeness.values(), Number.MIN_VALUE);
+  const shareOf = (memory: number) => (vectorShare * (likeness.get(memory) ?? 0)) / most;
+  const known = new Set(byWords.map(({ row }) => row.memory));
+  const others = [...likeness.keys()].filter((memory) => !known.has(memory));
+  return [
+    ...byWords.map((one) => ({
+      ...one,
+      score: (1 - vectorShare) * one.score + shareOf(one.row.memory),
+    })),
+    ...others.map((memory) => ({
+      row: memoryRow(db, memory),
+      score: shareOf(memory),
+      terms: noTerms,
+      counts: noTerms,
+      subject: null,
+    })),
+  ];
 }
 
 /** @param most the best score of any: who is about what the query names by a name that is no mere word comes before the others */
@@ -147,7 +183,7 @@ function successOf({ layer, worked, failed }: MemoryRow): number | null {
 }
 
 function resultOf(db: DatabaseSync, found: Found, score: number): LookupResult {
-  const { row, terms, text, subject, gifts, session } = found;
+  const { row, terms, text, subject, gifts, session, vector } = found;
   const words = [...terms].sort((a, b) => b[1] - a[1]).flatMap(([term]) => term.words);
   return {
     ...memoryFacts(row, aboutOf(db, row.memory)),
@@ -160,6 +196,7 @@ function resultOf(db: DatabaseSync, found: Found, score: number): LookupResult {
       subject,
       neighbours: gifts.map((gift) => ({ ...gift, score: rounded(gift.score) })),
       session: rounded(session),
+      vector: vector === undefined ? undefined : rounded(vector),
       success: successOf(row) === null ? null : rounded(successOf(row)!),
     },
   };

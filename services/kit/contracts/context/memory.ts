@@ -171,7 +171,7 @@ export const LookupResult = t.strict({
   why: t.strict({
     /** The query's words that it has, best first. */
     terms: t.array(t.string),
-    /** What its own text gave, 0 to 1. */
+    /** What its own text gave, by words and by likeness, 0 to 1. */
     text: t.number,
     /** The name in the query that is its subject's or speaker's. */
     subject: nullable(t.string),
@@ -179,6 +179,8 @@ export const LookupResult = t.strict({
     neighbours: t.array(t.strict({ relation: t.string, id: t.string, score: t.number })),
     /** What its session as a whole gave. */
     session: t.number,
+    /** Likeness of its vector to the query's, 0 to 1; only where an embeddings model is configured and answers. */
+    vector: optional(t.number),
     /** Share of times that a playbook worked, smoothed; null where there is none. */
     success: nullable(t.number),
   }),

@@ -1,0 +1,55 @@
+import * as t from 'io-ts';
+import { decode, nullable, oneOf, optional } from '../decode.ts';
+import type { Folders } from '../folders.ts';
+import { readConcernDocument } from './concern.ts';
+import { mergeJson } from './merge.ts';
+
+/** The part of `models.json` that others than core-model-gateway need: which models there are, and what they cost. */
+const KnownModels = t.strict({
+  models: t.record(
+    t.string,
+    t.strict({
+      kind: optional(oneOf(['chat', 'embeddings'])),
+      tier: optional(nullable(oneOf(['large', 'small']))),
+      limits: optional(t.strict({ output_tokens: optional(nullable(t.number)) })),
+      upstreams: t.array(
+        t.strict({
+          price: optional(
+            nullable(t.strict({ input: t.number, output: t.number, cached: optional(nullable(t.number)) })),
+          ),
+        }),
+      ),
+    }),
+  ),
+});
+
+export interface KnownModel {
+  readonly name: string;
+  readonly kind: 'chat' | 'embeddings';
+  readonly tier: 'large' | 'small' | null;
+  /** Tokens of one answer; null is no limit. */
+  readonly output_tokens: number | null;
+  /** US dollars for a million tokens at its first upstream; null: it costs nothing. */
+  readonly price: { readonly input: number; readonly output: number; readonly cached: number } | null;
+  /** US dollars for a million tokens of output at its dearest upstream, which is what the gateway sets aside. */
+  readonly most_output_price: number;
+}
+
+/** In the order in which they are configured. @throws InvalidInput (`config_invalid`) */
+export function readKnownModels(folders: Pick<Folders, 'config'>): KnownModel[] {
+  const { shipped, user } = readConcernDocument('models', folders);
+  const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
+  const path = user.document === undefined ? shipped.path : user.path;
+  const { models } = decode(KnownModels, merged, path, 'config_invalid');
+  return Object.entries(models).map(([name, { kind = 'chat', tier = null, limits, upstreams }]) => {
+    const price = upstreams[0]?.price ?? null;
+    return {
+      name,
+      kind,
+      tier,
+      output_tokens: limits?.output_tokens ?? null,
+      most_output_price: Math.max(...upstreams.map((upstream) => upstream.price?.output ?? 0)),
+      price: price === null ? null : { ...price, cached: price.cached ?? price.input },
+    };
+  });
+}

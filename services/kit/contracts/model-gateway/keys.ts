@@ -1,0 +1,63 @@
+import * as t from 'io-ts';
+import { leafSchemas, NonEmptyString, nullable, optional, stringThat, Timestamp } from '../../decode.ts';
+
+export const KeyId = stringThat('KeyId', 'the id of a key, for example key_0123456789abcdef', (text) =>
+  /^key_[0-9a-f]{16}$/.test(text),
+);
+
+const RunName = stringThat('RunName', 'the name of a run: letters, digits and . _ : -, at most 100', (text) =>
+  /^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$/.test(text),
+);
+
+const Budget = new t.Type<number>(
+  'Budget',
+  (u): u is number => isBudget(u),
+  (u, context) =>
+    isBudget(u) ? t.success(u) : t.failure(u, context, 'must be US dollars above 0, at most 1000000'),
+  t.identity,
+);
+
+leafSchemas.set(Budget, {
+  type: 'number',
+  minimum: 0.000_001,
+  maximum: 1_000_000,
+  description: 'US dollars',
+});
+
+function isBudget(u: unknown): u is number {
+  return typeof u === 'number' && u >= 0.000_001 && u <= 1_000_000;
+}
+
+/** `POST /v1/keys`: a key for one run. */
+export const KeyRequest = t.strict({
+  run: RunName,
+  /** Names of models that it may ask; null or left out: all of them. */
+  models: optional(nullable(t.array(NonEmptyString))),
+  /** US dollars for all calls of the run together, with earlier keys too; null or left out: no limit of its own. */
+  budget: optional(nullable(Budget)),
+  expires_at: Timestamp,
+});
+export type KeyRequest = t.TypeOf<typeof KeyRequest>;
+
+/** What is known of a key without knowing it. */
+export const RunKey = t.strict({
+  id: KeyId,
+  run: t.string,
+  models: nullable(t.array(t.string)),
+  budget: nullable(t.number),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  revoked_at: nullable(Timestamp),
+  /** US dollars of the whole run: of calls that ended, and set aside for calls under way. */
+  used: t.number,
+  reserved: t.number,
+});
+export type RunKey = t.TypeOf<typeof RunKey>;
+
+/** The answer to `POST /v1/keys`: the one time that the key itself is told. */
+export const MintedKey = t.strict({ key: t.string, ...RunKey.type.props });
+export type MintedKey = t.TypeOf<typeof MintedKey>;
+
+/** `GET /v1/keys`: those in force. */
+export const KeysReply = t.strict({ keys: t.array(RunKey) });
+export type KeysReply = t.TypeOf<typeof KeysReply>;

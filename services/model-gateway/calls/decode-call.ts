@@ -1,0 +1,82 @@
+import { isUtf8 } from 'node:buffer';
+import { InvalidInput, messageOf } from '#kit/errors.ts';
+import { membersOf } from './json-members.ts';
+import type { ModelCall } from './upstream-answer.ts';
+
+/** A request of a client that cannot be understood; `param` is told as OpenAI does. */
+export class InvalidCall extends InvalidInput {
+  readonly param: string | null;
+
+  constructor(code: string, message: string, param: string | null = null) {
+    super(code, message);
+    this.param = param;
+  }
+}
+
+export type DecodedCall = Omit<ModelCall, 'signal'> & { readonly model: string };
+
+/** As far as the gateway has to know a request; all else is between client and upstream. @throws InvalidCall */
+export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): DecodedCall {
+  const request = parsed(bytes);
+  const { model, stream = false, stream_options: options } = request;
+  if (typeof model !== 'string' || model === '') {
+    throw new InvalidCall('model_missing', `model ${shown(model)}: must be the name of a model`, 'model');
+  }
+  if (stream !== null && typeof stream !== 'boolean') {
+    throw new InvalidCall('invalid_input', `stream ${shown(stream)}: must be true or false`, 'stream');
+  }
+  if (endpoint === 'chat/completions') checkMessages(request.messages);
+  else if (request.input === undefined) {
+    throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
+  }
+  checkTwins(bytes);
+  return {
+    endpoint,
+    bytes,
+    request,
+    model,
+    stream: endpoint === 'chat/completions' && stream === true,
+    includeUsage: isObject(options) && options.include_usage === true,
+  };
+}
+
+function parsed(bytes: Buffer): Record<string, unknown> {
+  if (bytes.length === 0) throw new InvalidCall('invalid_json', 'the body is empty: must be a JSON object');
+  if (!isUtf8(bytes)) throw new InvalidCall('invalid_json', 'the body is not JSON: it is not UTF-8');
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw new InvalidCall('invalid_json', `the body is not JSON: ${messageOf(error)}`);
+  }
+  if (isObject(value)) return value;
+  throw new InvalidCall('invalid_input', 'the body must be a JSON object');
+}
+
+function checkMessages(messages: unknown): void {
+  if (Array.isArray(messages) && messages.length > 0) return;
+  const what = messages === undefined ? 'is missing' : 'is none';
+  throw new InvalidCall(
+    'invalid_input',
+    `messages ${what}: must be a list with at least one message`,
+    'messages',
+  );
+}
+
+/** Some servers take `Model` for `model`, so that it would name another model than the one that was checked and is paid for. */
+function checkTwins(bytes: Buffer): void {
+  for (const { key } of membersOf(bytes).members) {
+    if (key === 'model' || key.length !== 5 || key.toLowerCase() !== 'model') continue;
+    throw new InvalidCall('invalid_input', `${key} is no member of a request: must be model`, key);
+  }
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'is missing';
+  const text = JSON.stringify(value);
+  return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

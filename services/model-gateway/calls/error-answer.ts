@@ -1,0 +1,71 @@
+import { CoreError, TooLarge, Unauthorized } from '#kit/errors.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import { type OpenAiError, UpstreamFailure } from './upstream-failure.ts';
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly error: OpenAiError;
+}
+
+const codes: Readonly<Record<string, string>> = {
+  token_invalid: 'invalid_api_key',
+  token_required: 'invalid_api_key',
+};
+
+/** What a client of OpenAI's interface is told of any error. What nobody said on purpose stays inside. */
+export function errorAnswer(error: unknown, id: string, redactor: Redactor): ErrorAnswer {
+  if (error instanceof UpstreamFailure) {
+    return { status: error.status, headers: waitHeader(error.retryAfterMs), error: error.openaiError };
+  }
+  const known = error instanceof CoreError ? error : null;
+  const status = known?.status ?? 500;
+  if (known === null || status === 500) {
+    const message = `Something failed inside the gateway; its log tells more under ${id}.`;
+    return {
+      status: 500,
+      headers: {},
+      error: { message, type: 'server_error', param: null, code: 'internal' },
+    };
+  }
+  const hint = known.hint === undefined ? '' : ` ${known.hint}`;
+  return {
+    status,
+    headers: headersOf(known),
+    error: {
+      message: redactor.redact(`${known.message}${known.hint === undefined ? '' : `.${hint}`}`),
+      type: typeOf(status, known.code),
+      param: paramOf(known),
+      code: codes[known.code] ?? known.code,
+    },
+  };
+}
+
+/** The last event of a stream that breaks. */
+export function errorEvent(error: OpenAiError): string {
+  return `data: ${JSON.stringify({ error })}\n\n`;
+}
+
+function headersOf(error: CoreError): Record<string, string> {
+  if (error instanceof Unauthorized) return { 'www-authenticate': 'Bearer realm="core"' };
+  if (error instanceof TooLarge) return { connection: 'close' };
+  const wait = waitHeader(error.retryAfter === undefined ? null : error.retryAfter * 1000);
+  // OpenAI's clients ask again after every 429, and go by this; a budget is no passing trouble.
+  return error.code === 'insufficient_quota' ? { ...wait, 'x-should-retry': 'false' } : wait;
+}
+
+function waitHeader(ms: number | null): Record<string, string> {
+  return ms === null ? {} : { 'retry-after': String(Math.ceil(ms / 1000)) };
+}
+
+function typeOf(status: number, code: string): string {
+  if (code === 'insufficient_quota') return 'insufficient_quota';
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 429) return 'rate_limit_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
+function paramOf(error: CoreError): string | null {
+  return 'param' in error && typeof error.param === 'string' ? error.param : null;
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { errorEvent } from './error-answer.ts';
+import type { ModelCall, UpstreamAnswer } from './upstream-answer.ts';
+import { UpstreamFailure } from './upstream-failure.ts';
+
+/** So long, in milliseconds, a reader has to take the error of a stream. */
+const lastWordMs = 2_000;
+
+export interface Relayed {
+  /** Null where the whole answer was given on. */
+  readonly failure: unknown;
+  readonly sentBytes: number;
+}
+
+/**
+ * Gives an answer on as fast as the client reads. One that breaks off never looks whole: a stream tells it in an event and has
+ * no `[DONE]`, and the connection ends before the body does.
+ */
+export async function relay(
+  answer: UpstreamAnswer,
+  response: ServerResponse,
+  { stream: isStream, signal }: Pick<ModelCall, 'stream' | 'signal'>,
+): Promise<Relayed> {
+  const body = answer.body[Symbol.asyncIterator]();
+  let sentBytes = 0;
+  let failure: unknown = null;
+  try {
+    let { done, value } = await body.next();
+    // Only now, when the first byte is there, the head cannot be taken back any more.
+    response.writeHead(answer.status, answer.headers);
+    const length = answer.headers['content-length'];
+    if (done !== true && String(value!.length) === length) {
+      sentBytes = value!.length;
+      response.end(value);
+      ({ done } = await body.next());
+      return { failure: null, sentBytes };
+    }
+    while (done !== true) {
+      const isFirst = sentBytes === 0;
+      sentBytes += value!.length;
+      if (!response.write(value) && !response.destroyed) await drained(response, signal);
+      // The first token goes out before what came with it is looked at.
+      else if (isFirst && isStream) await new Promise<void>((resolve) => process.nextTick(resolve));
+      if (response.destroyed) {
+        await body.return?.();
+        return { failure: new Error('the client left'), sentBytes };
+      }
+      ({ done, value } = await body.next());
+    }
+    response.end();
+  } catch (error) {
+    failure = error;
+    void body.return?.().catch(() => {});
+    breakOff(response, error, isStream);
+  }
+  return { failure, sentBytes };
+}
+
+/** The reader is as slow as it likes, within the time of the whole call. @throws the signal's reason */
+async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  const settled = new AbortController();
+  const either = AbortSignal.any([signal, settled.signal]);
+  const events = ['drain', 'close'].map((name) => once(response, name, { signal: either }));
+  await Promise.race(events).catch(() => {});
+  settled.abort();
+  if (!response.destroyed) signal.throwIfAborted();
+}
+
+function breakOff(response: ServerResponse, error: unknown, isStream: boolean): void {
+  if (!response.headersSent || response.destroyed) return;
+  if (!isStream || !(error instanceof UpstreamFailure)) {
+    response.destroy();
+    return;
+  }
+  response.write(errorEvent(error.openaiError), () => response.destroy());
+  setTimeout(() => response.destroy(), lastWordMs).unref();
+}

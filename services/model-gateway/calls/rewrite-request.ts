@@ -1,0 +1,52 @@
+import { type Member, membersOf } from './json-members.ts';
+
+interface Splice {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/**
+ * The body of a request with another model and, where asked, `stream_options.include_usage`. All other bytes stay as they are:
+ * unknown members, numbers of any length, order and white space.
+ * @param bytes a JSON object with at least a `model`
+ */
+export function rewriteRequest(
+  bytes: Buffer,
+  change: { readonly model: string; readonly askUsage: boolean },
+): Buffer {
+  const { members, end } = membersOf(bytes);
+  const model = JSON.stringify(change.model);
+  const splices: Splice[] = members
+    .filter(({ key }) => key === 'model')
+    .map(({ start, end }) => ({ start, end, text: model }));
+  if (change.askUsage) splices.push(...askUsage(bytes, members, end));
+  return spliced(bytes, splices);
+}
+
+/** Where a key stands twice, the last one counts for most that read JSON; all are changed. */
+function askUsage(bytes: Buffer, members: readonly Member[], end: number): Splice[] {
+  const given = members.filter(({ key }) => key === 'stream_options');
+  if (given.length === 0) {
+    return [{ start: end - 1, end: end - 1, text: ',"stream_options":{"include_usage":true}' }];
+  }
+  return given.flatMap(({ start, end }) => {
+    // 0x7b is {
+    if (bytes[start] !== 0x7b) return [{ start, end, text: '{"include_usage":true}' }];
+    const inner = membersOf(bytes, start).members;
+    const asked = inner.filter(({ key }) => key === 'include_usage');
+    if (asked.length > 0) return asked.map(({ start, end }) => ({ start, end, text: 'true' }));
+    const comma = inner.length > 0 ? ',' : '';
+    return [{ start: start + 1, end: start + 1, text: `"include_usage":true${comma}` }];
+  });
+}
+
+function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {
+  const parts: Buffer[] = [];
+  let from = 0;
+  for (const { start, end, text } of splices.toSorted((a, b) => a.start - b.start)) {
+    parts.push(bytes.subarray(from, start), Buffer.from(text));
+    from = end;
+  }
+  return Buffer.concat([...parts, bytes.subarray(from)]);
+}

@@ -1,0 +1,158 @@
+import { EventPieces, EventTooLarge } from './event-pieces.ts';
+import { type Usage, usageOf } from './usage.ts';
+
+/** What an upstream sent is no stream of a chat completion. */
+export class BrokenStream extends Error {}
+
+const fields = [':', 'data', 'event', 'id', 'retry'].map((text) => Buffer.from(text));
+const data = Buffer.from('data:');
+const done = Buffer.from('[DONE]');
+const finishReason = Buffer.from('"finish_reason"');
+const usageKey = Buffer.from('"usage"');
+const errorKey = Buffer.from('"error"');
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/**
+ * Reads a stream of a chat completion at the side: its usage, and whether it has come to its end. The bytes go on as they are,
+ * but for the usage chunk of a client that did not ask for it. JSON is parsed only where there is usage in it.
+ */
+export class StreamReader {
+  readonly #pieces: EventPieces;
+  readonly #hideUsage: boolean;
+  usage: Usage | null = null;
+  /** `[DONE]` came. */
+  done = false;
+  /** A choice said why it ended. */
+  finished = false;
+  /** The upstream itself told of an error. */
+  failed = false;
+  #events = 0;
+  #bytes = 0;
+  #smallest = Number.POSITIVE_INFINITY;
+
+  constructor({ hideUsage }: { readonly hideUsage: boolean }) {
+    this.#hideUsage = hideUsage;
+    this.#pieces = new EventPieces((event) => this.#look(event));
+  }
+
+  /** @throws BrokenStream */
+  push(piece: Buffer): Buffer {
+    try {
+      return this.#pieces.push(piece);
+    } catch (error) {
+      if (error instanceof EventTooLarge) throw new BrokenStream(error.message);
+      throw error;
+    }
+  }
+
+  /** The upstream has ended. @throws BrokenStream where that is no end of an answer */
+  end(): Buffer {
+    const { rest } = this.#pieces;
+    if (rest.length > 0) {
+      // Some leave out the empty line after the last event.
+      const last = this.push(Buffer.from(rest.at(-1) === 0x0a ? '\n' : '\n\n'));
+      this.#checkEnd();
+      return last;
+    }
+    this.#checkEnd();
+    return rest;
+  }
+
+  /** Bytes of text, about: a token for each event at least, and what events are longer than the shortest. */
+  wordBytes(): number {
+    if (this.#events === 0) return 0;
+    return Math.max(4 * this.#events, this.#bytes - this.#events * this.#smallest);
+  }
+
+  #checkEnd(): void {
+    if (this.done || this.finished || this.failed) return;
+    throw new BrokenStream('it ended before the answer did, without a finish_reason');
+  }
+
+  #look(event: Buffer): 'give' | 'hide' {
+    let start = 0;
+    let payload: Buffer | null = null;
+    let lines = 0;
+    for (let end = event.indexOf(0x0a); end !== -1; end = event.indexOf(0x0a, start)) {
+      const stop = event[end - 1] === 0x0d ? end - 1 : end;
+      if (stop > start) {
+        if (begins(event, data, start)) {
+          const from = start + data.length;
+          payload = event.subarray(event[from] === 0x20 ? from + 1 : from, stop);
+          lines++;
+        } else checkField(event.subarray(start, stop));
+      }
+      start = end + 1;
+    }
+    return payload === null || lines > 1 ? 'give' : this.#lookAt(payload);
+  }
+
+  #lookAt(payload: Buffer): 'give' | 'hide' {
+    if (begins(payload, done)) {
+      this.done = true;
+      return 'give';
+    }
+    if (payload[0] !== openBrace || payload[endOf(payload) - 1] !== closeBrace) {
+      throw new BrokenStream(`it has the data ${shown(payload)}, which is not a JSON object`);
+    }
+    this.#count(payload);
+    if (hasValue(payload, finishReason, 0x22)) this.finished = true;
+    if (begins(payload, errorKey, 1)) this.failed = true;
+    if (!hasValue(payload, usageKey, openBrace)) return 'give';
+    return this.#readUsage(payload);
+  }
+
+  #readUsage(payload: Buffer): 'give' | 'hide' {
+    let chunk: { readonly usage?: unknown; readonly choices?: unknown };
+    try {
+      chunk = JSON.parse(payload.toString());
+    } catch {
+      throw new BrokenStream(`it has the data ${shown(payload)}, which is not JSON`);
+    }
+    const usage = usageOf(chunk.usage);
+    if (usage === null) return 'give';
+    this.usage = usage;
+    return this.#hideUsage && Array.isArray(chunk.choices) && chunk.choices.length === 0 ? 'hide' : 'give';
+  }
+
+  #count({ length }: Buffer): void {
+    this.#events++;
+    this.#bytes += length;
+    if (length < this.#smallest) this.#smallest = length;
+  }
+}
+
+function begins(bytes: Buffer, text: Buffer, from = 0): boolean {
+  for (let at = 0; at < text.length; at++) if (bytes[from + at] !== text[at]) return false;
+  return true;
+}
+
+function checkField(line: Buffer): void {
+  if (!fields.some((field) => begins(line, field))) throw new BrokenStream(`it has the line ${shown(line)}`);
+}
+
+/** Past what trailing spaces there are. */
+function endOf(payload: Buffer): number {
+  let end = payload.length;
+  while (end > 0 && payload[end - 1]! <= 0x20) end--;
+  return end;
+}
+
+/** Whether a value that begins with `first` follows the key, which may also stand in a text: then in vain. */
+function hasValue(json: Buffer, key: Buffer, first: number): boolean {
+  for (let at = json.indexOf(key); at !== -1; at = json.indexOf(key, at + key.length)) {
+    let next = at + key.length;
+    while (json[next] === 0x20) next++;
+    if (json[next] !== 0x3a) continue;
+    next++;
+    while (json[next] === 0x20) next++;
+    if (json[next] === first) return true;
+  }
+  return false;
+}
+
+function shown(line: Buffer): string {
+  const text = line.toString('utf8', 0, 60);
+  return JSON.stringify(line.length > 60 ? `${text}…` : text);
+}

@@ -1,0 +1,42 @@
+/** Tokens of one call; `cached` and `cache_writes` are parts of `input`. */
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+  readonly cache_writes: number;
+}
+
+export const noUsage: Usage = { input: 0, output: 0, cached: 0, cache_writes: 0 };
+
+/** The `usage` of an OpenAI answer; null where it is none or has no number that could be right. */
+export function usageOf(value: unknown): Usage | null {
+  if (!isObject(value)) return null;
+  const input = count(value.prompt_tokens ?? value.input_tokens);
+  const output = count(value.completion_tokens ?? value.output_tokens) ?? 0;
+  if (input === null) return null;
+  const details = isObject(value.prompt_tokens_details) ? value.prompt_tokens_details : {};
+  return {
+    input,
+    output,
+    cached: Math.min(input, count(details.cached_tokens) ?? 0),
+    cache_writes: Math.min(input, count(details.cache_write_tokens) ?? 0),
+  };
+}
+
+/** The same in OpenAI's words, for adapters that translate. */
+export function openAiUsage({ input, output, cached, cache_writes }: Usage): Record<string, unknown> {
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: cache_writes },
+  };
+}
+
+function count(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,97 @@
+import { Interrupted, InvalidInput } from '#kit/errors.ts';
+import { knownPlaces } from './model-options.ts';
+
+export interface GivenOptions {
+  readonly name?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly url?: string | undefined;
+  readonly model?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly tier?: string | undefined;
+  readonly price?: string | undefined;
+  readonly embeddings?: boolean | undefined;
+}
+
+export type AskedOptions = GivenOptions & {
+  readonly name: string;
+  readonly kind: string;
+  readonly url: string;
+  readonly model: string;
+};
+
+/** What scripts have to give. @throws InvalidInput (`option_missing`) */
+export function requireOptions(given: GivenOptions): AskedOptions {
+  const { name, url, model } = given;
+  if (name !== undefined && url !== undefined && model !== undefined)
+    return { ...given, name, url, model, kind: given.kind ?? 'openai' };
+  const missing = [
+    name === undefined ? 'a name' : null,
+    url === undefined ? '--url' : null,
+    model === undefined ? '--model' : null,
+  ].filter((one) => one !== null);
+  throw new InvalidInput('option_missing', `${missing.join(', ')} must be given where nobody can be asked`, {
+    hint: 'For example: model add small --url http://127.0.0.1:11434/v1 --model qwen3:8b --yes',
+  });
+}
+
+/** Asks the person for what was not given. @throws Interrupted (`interrupted`) after Ctrl-C */
+export async function askOptions(given: GivenOptions): Promise<AskedOptions> {
+  try {
+    return await askAll(given);
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'ExitPromptError') throw error;
+    throw new Interrupted('interrupted', 'you stopped it; nothing was configured');
+  }
+}
+
+async function askAll(given: GivenOptions): Promise<AskedOptions> {
+  const { input, select } = await import('@inquirer/prompts');
+  const place = given.url === undefined ? await askPlace(select) : null;
+  const url =
+    given.url ??
+    (await input({
+      message: 'Address, up to and with /v1',
+      ...(place === null ? {} : { default: place.url }),
+    }));
+  const kind = given.kind ?? place?.kind ?? 'openai';
+  const model = given.model ?? (await input({ message: 'Name of the model there', required: true }));
+  const name =
+    given.name ?? (await input({ message: 'Name of the model here', default: model, required: true }));
+  const keyFile =
+    given.keyFile ??
+    (place?.key === false
+      ? undefined
+      : (await input({ message: 'File that holds the key (nothing: it wants none)' })) || undefined);
+  const tier =
+    given.tier ??
+    (given.embeddings === true
+      ? undefined
+      : await select({
+          message: 'What planners use it for',
+          choices: [
+            { name: 'large: changes of code', value: 'large' },
+            { name: 'small: triage', value: 'small' },
+            { name: 'neither', value: undefined },
+          ],
+        }));
+  const price =
+    given.price ??
+    ((await input({
+      message: 'US dollars per million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
+    })) ||
+      undefined);
+  return { ...given, name, kind, url, model, keyFile, tier, price };
+}
+
+type Select = typeof import('@inquirer/prompts')['select'];
+type Place = { readonly kind: string; readonly url: string; readonly key: boolean };
+
+async function askPlace(select: Select): Promise<Place | null> {
+  return await select<Place | null>({
+    message: 'Where does the model run?',
+    choices: [
+      ...knownPlaces.map(({ name, ...place }) => ({ name, value: place })),
+      { name: 'elsewhere, with an OpenAI-compatible interface', value: null },
+    ],
+  });
+}

@@ -1,0 +1,161 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
+import { environment } from '#kit/environment.ts';
+import { exitCodes, Unavailable } from '#kit/errors.ts';
+import { type Folders, resolveFolders } from '#kit/folders.ts';
+import { readGatewayConfig, upstreamNames } from '../../configuration.ts';
+import { askOptions, type GivenOptions, requireOptions } from '../ask-model.ts';
+import { secretFrom } from '../key-file.ts';
+import { entryFrom } from '../model-options.ts';
+import { changeModels, type Existing, withModel, withoutModel } from '../models-file.ts';
+import { noModel } from '../no-model.ts';
+import { probe } from '../probe.ts';
+import { printJson, printTable } from '../table.ts';
+import { openUpstreams } from '../upstreams-of.ts';
+
+interface AddFlags extends Omit<GivenOptions, 'name'> {
+  readonly yes?: boolean;
+  readonly try: boolean;
+  readonly replace?: boolean;
+  readonly fallback?: boolean;
+}
+
+const waitMs = 60_000;
+
+export function define(program: Command, run: RunCommand): void {
+  program
+    .command('add')
+    .description('configure a model: try a request, then write it into models.json')
+    .argument('[name]', 'what it is called here')
+    .option('--kind <kind>', 'openai (also everything compatible) or anthropic')
+    .option('--url <address>', 'up to and with /v1')
+    .option('--model <name>', 'what it is called there')
+    .option('--key-file <file>', 'holds the key, which is copied to the secrets; - is standard input')
+    .option('--tier <tier>', 'large or small: which roles plan with it')
+    .option('--price <list>', 'INPUT,OUTPUT[,CACHED] in US dollars for a million tokens')
+    .option('--embeddings', 'it makes embeddings')
+    .option('--fallback', 'a further upstream of a model that is configured')
+    .option('--replace', 'in place of a model that is configured')
+    .option('--no-try', 'write it without trying a request')
+    .option('--yes', 'ask nothing')
+    .action((name: string | undefined, flags: AddFlags) =>
+      run((context) => add(context, { ...flags, ...(name === undefined ? {} : { name }) })),
+    );
+  program
+    .command('list')
+    .description('the configured models')
+    .action(() => run(async (context) => list(context)));
+  program
+    .command('remove')
+    .description('take a model out of models.json; its key stays in the secrets')
+    .argument('<name>', 'which one')
+    .action((name: string) =>
+      run(async ({ home, json }) => {
+        const path = changeModels(foldersOf(home), (config) => withoutModel(config, name));
+        if (json) printJson({ name, path });
+        else process.stdout.write(`${name} is no longer in ${path}; ${restart}\n`);
+        return exitCodes.done;
+      }),
+    );
+}
+
+const restart = 'a gateway that runs reads it when it starts again';
+
+async function add({ home, json }: CommandContext, flags: AddFlags & GivenOptions): Promise<number> {
+  const folders = foldersOf(home);
+  const asks = flags.yes !== true && !json && process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const options = asks ? await askOptions(flags) : requireOptions(flags);
+  const existing: Existing =
+    flags.replace === true ? 'replace' : flags.fallback === true ? 'fallback' : 'refuse';
+  // Before a key is copied it is sure that the entry can be written.
+  withModel(
+    readGatewayConfig({ folders, environment }),
+    options.name,
+    entryFrom({ ...options, credential: null }),
+    existing,
+  );
+  const secret = options.keyFile === undefined ? null : secretFrom(options.keyFile, folders, options);
+  const entry = entryFrom({ ...options, credential: secret?.name ?? null });
+  const tried = flags.try
+    ? await tryIt(folders, options.name, entry).catch(forgetting(secret, folders))
+    : null;
+  const path = changeModels(folders, (config) => withModel(config, options.name, entry, existing));
+  if (json) printJson({ name: options.name, path, tried, entry });
+  else {
+    if (tried !== null) process.stdout.write(`${options.name} answers: ${tried.detail}, ${tried.ms} ms\n`);
+    process.stdout.write(`${options.name} is in ${path}; ${restart}\n`);
+  }
+  return exitCodes.done;
+}
+
+/** A key that was copied for nothing is taken away again. */
+function forgetting(
+  secret: ReturnType<typeof secretFrom> | null,
+  { secrets }: Folders,
+): (error: unknown) => never {
+  return (error) => {
+    if (secret?.made === true) rmSync(join(secrets, secret.name), { force: true });
+    throw error;
+  };
+}
+
+/** @throws Unavailable (`model_does_not_answer`); nothing was written to models.json */
+async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof entryFrom>) {
+  const config = readGatewayConfig({ folders, environment });
+  const { all, close } = openUpstreams({ ...config, models: { [name]: entry } }, folders, 'add');
+  try {
+    const tried = await probe(all[0]!.upstream, all[0]!.kind, waitMs);
+    if (tried.ok) return tried;
+    throw new Unavailable(
+      'model_does_not_answer',
+      `${all[0]!.upstream.name} does not answer: ${tried.detail}`,
+      {
+        hint: 'Nothing was configured. Correct what is wrong, or give --no-try to configure it as it is.',
+      },
+    );
+  } finally {
+    await close();
+  }
+}
+
+function list({ home, json, program }: CommandContext): number {
+  const folders = foldersOf(home);
+  const config = readGatewayConfig({ folders, environment });
+  const { all, close } = openUpstreams(config, folders, 'list');
+  void close();
+  if (json) {
+    printJson({ models: config.models });
+    return exitCodes.done;
+  }
+  if (all.length === 0) {
+    process.stdout.write(noModel(program));
+    return exitCodes.done;
+  }
+  const rows = Object.entries(config.models).flatMap(([name, entry]) =>
+    upstreamNames(entry).map((upstream, index) => {
+      const { kind, price, credential } = entry.upstreams[index]!;
+      const state = all.find((one) => one.model === name && one.upstream.name === upstream)!.credential;
+      return [
+        index === 0 ? name : '',
+        entry.kind ?? 'chat',
+        entry.tier ?? '',
+        kind,
+        upstream,
+        price == null ? 'none' : `$${price.input} in, $${price.output} out`,
+        credential == null ? 'none' : `${credential} (${state})`,
+      ];
+    }),
+  );
+  const titles = ['model', 'for', 'tier', 'kind', 'upstream', 'price per million', 'credential'];
+  printTable(
+    titles.map((title) => ({ title })),
+    rows,
+  );
+  return exitCodes.done;
+}
+
+function foldersOf(home: string | undefined): Folders {
+  return resolveFolders({ home }, environment);
+}

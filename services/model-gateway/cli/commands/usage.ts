@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import type { RunCommand } from '#kit/cli/program.ts';
+import { type UsageLine, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
+import { exitCodes } from '#kit/errors.ts';
+import { dollarText, moneyOf } from '../../ledger/money.ts';
+import { withGateway } from '../client.ts';
+import { type Column, printJson, printTable } from '../table.ts';
+
+export function define(program: Command, run: RunCommand): void {
+  program
+    .command('usage')
+    .description('what calls used and cost')
+    .option('--by <what>', usageGroups.join(', '), 'day')
+    .option('--from <day>', 'first day in UTC, YYYY-MM-DD')
+    .option('--to <day>', 'last day in UTC, included')
+    .action((options: { by: string; from?: string; to?: string }) =>
+      run((context) =>
+        withGateway(context, async (client) => {
+          const query = new URLSearchParams({ ...options });
+          const reply = await client.get(`/v1/usage?${query}`, UsageReply);
+          if (context.json) printJson(reply);
+          else printUsage(reply);
+          return exitCodes.done;
+        }),
+      ),
+    );
+}
+
+function printUsage({ by, rows, total }: UsageReply): void {
+  if (rows.length === 0) {
+    process.stdout.write('no calls\n');
+    return;
+  }
+  const number = (title: string): Column => ({ title, right: true });
+  const columns = [
+    { title: by },
+    ...['calls', 'failed', 'aborted', 'input', 'cached', 'output', 'cost'].map(number),
+  ];
+  printTable(columns, [...rows, total].map(cellsOf));
+  const { estimated, unsettled } = total;
+  if (estimated > 0) {
+    const cut = unsettled === 0 ? '' : `; ${unsettled} of them were cut off and count at what was reserved`;
+    process.stdout.write(`tokens of ${estimated} of ${total.calls} calls are estimated${cut}\n`);
+  }
+}
+
+function cellsOf(line: UsageLine): string[] {
+  const { name, calls, failed, aborted, input_tokens, cached_tokens, output_tokens, cost } = line;
+  const numbers = [calls, failed, aborted, input_tokens, cached_tokens, output_tokens];
+  return [name, ...numbers.map((value) => value.toLocaleString('en')), dollarText(moneyOf(cost))];
+}

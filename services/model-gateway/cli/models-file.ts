@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { decodeConcern, readConcernDocument } from '#kit/config/concern.ts';
+import { isObject } from '#kit/config/merge.ts';
+import { writeFileDurably } from '#kit/durable-file.ts';
+import { Conflict, NotFound } from '#kit/errors.ts';
+import { withFileLock } from '#kit/file-lock.ts';
+import { type Folders, prepareFolder } from '#kit/folders.ts';
+import { GatewayConfig, type ModelEntry } from '../configuration.ts';
+
+type Models = Readonly<Record<string, ModelEntry>>;
+
+/** What an entry does to a model that is there already. */
+export type Existing = 'refuse' | 'replace' | 'fallback';
+
+/** The configuration as it would be with the entry, without writing it. @throws Conflict (`model_exists`), InvalidInput */
+export function withModel(
+  config: GatewayConfig,
+  name: string,
+  entry: ModelEntry,
+  existing: Existing,
+): GatewayConfig {
+  const before = Object.hasOwn(config.models, name) ? config.models[name] : undefined;
+  if (before === undefined || existing === 'replace')
+    return { ...config, models: { ...config.models, [name]: entry } };
+  if (existing === 'fallback') {
+    const merged = { ...before, upstreams: [...before.upstreams, ...entry.upstreams] };
+    return { ...config, models: { ...config.models, [name]: merged } };
+  }
+  throw new Conflict('model_exists', `model ${JSON.stringify(name)} is configured already`, {
+    hint: '--fallback adds this as a further upstream of it, --replace puts it in its place; or choose another name.',
+  });
+}
+
+/**
+ * Changes the models in the user's own `models.json`, whole or not at all, and leaves everything else in it as it is.
+ * @throws InvalidInput (`config_invalid`) where the result would not be right; then nothing is written
+ */
+export function changeModels(folders: Folders, change: (config: GatewayConfig) => GatewayConfig): string {
+  prepareFolder(folders.config, 'config');
+  return withFileLock(join(folders.config, '.models.lock'), () => {
+    const files = readConcernDocument('models', folders);
+    const changed = change(decodeConcern(GatewayConfig, files));
+    const own = isObject(files.user.document) ? files.user.document : {};
+    const document = { ...own, models: changed.models };
+    decodeConcern(GatewayConfig, { ...files, user: { ...files.user, document } });
+    writeFileDurably(files.user.path, `${JSON.stringify(document, null, 2)}\n`);
+    return files.user.path;
+  });
+}
+
+/** @throws NotFound (`model_not_found`) */
+export function withoutModel(config: GatewayConfig, name: string): GatewayConfig {
+  if (!Object.hasOwn(config.models, name)) throw noSuchModel(name, config.models);
+  const { [name]: _, ...models } = config.models;
+  return { ...config, models };
+}
+
+function noSuchModel(name: string, models: Models): NotFound {
+  const known = Object.keys(models).join(', ') || 'none';
+  return new NotFound(
+    'model_not_found',
+    `there is no model ${JSON.stringify(name)}; configured are ${known}`,
+  );
+}

@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Folders } from '#kit/folders.ts';
+import { Redactor } from '#kit/redaction.ts';
+import type { Upstream } from '../calls/upstream-answer.ts';
+import { adapterParts } from '../compose.ts';
+import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
+import { liveUpstream } from '../live-upstream.ts';
+
+export interface ConfiguredUpstream {
+  readonly model: string;
+  readonly kind: 'chat' | 'embeddings';
+  readonly entry: UpstreamEntry;
+  readonly credential: 'present' | 'missing' | 'none';
+  readonly upstream: Upstream;
+}
+
+/** Every upstream of the configuration, ready to be asked without the service; `close` ends its connections. */
+export function openUpstreams(
+  config: GatewayConfig,
+  folders: Pick<Folders, 'secrets'> & Pick<Folders, 'state'>,
+  version: string,
+): { readonly all: readonly ConfiguredUpstream[]; close(): Promise<void> } {
+  const parts = adapterParts({ folders, config, redactor: new Redactor(), version });
+  const all = Object.entries(config.models).flatMap(([model, entry]) => {
+    const names = upstreamNames(entry);
+    return entry.upstreams.map((one, index): ConfiguredUpstream => {
+      const facts = { model, name: names[index]!, entry: one, limits: entry.limits };
+      return {
+        model,
+        kind: entry.kind ?? 'chat',
+        entry: one,
+        credential: credentialState(folders.secrets, one.credential ?? null),
+        upstream: liveUpstream(facts, parts),
+      };
+    });
+  });
+  return { all, close: () => parts.dispatcher.destroy() };
+}
+
+function credentialState(secrets: string, name: string | null): ConfiguredUpstream['credential'] {
+  if (name === null) return 'none';
+  return existsSync(join(secrets, name)) ? 'present' : 'missing';
+}

@@ -1,0 +1,106 @@
+import type { Registry } from 'prom-client';
+import type { Health } from '#kit/contracts/health.ts';
+import type { Folders } from '#kit/folders.ts';
+import type { RawRoute } from '#kit/http/raw-route.ts';
+import type { Route } from '#kit/http/route.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import type { Tokens } from '#kit/tokens.ts';
+import { ModelCalls } from './calls/model-calls.ts';
+import { type GatewayConfig, upstreamNames } from './configuration.ts';
+import { checkHealth } from './health.ts';
+import { keyRoutes } from './http/key-routes.ts';
+import { callRoutes, modelListRoute } from './http/model-routes.ts';
+import { usageRoutes } from './http/usage-routes.ts';
+import { withRunKeys } from './ledger/identities.ts';
+import { openLedger } from './ledger/open-ledger.ts';
+import type { PriceList } from './ledger/prices.ts';
+import { liveUpstream } from './live-upstream.ts';
+import { createCallMetrics } from './metrics.ts';
+import { upstreamsInMode } from './recordings/mode.ts';
+import { credentialReader } from './upstreams/credential.ts';
+import { type AdapterParts, modelLanes, upstreamConnections } from './upstreams/model-lanes.ts';
+
+export interface GatewayParts {
+  readonly folders: Pick<Folders, 'state' | 'secrets'>;
+  readonly config: GatewayConfig;
+  readonly tokens: Tokens;
+  readonly logger: Logger;
+  readonly redactor: Redactor;
+  readonly version: string;
+}
+
+/** core-model-gateway without its HTTP server. */
+export interface GatewayService {
+  /** Those of the installation, and keys of runs. */
+  readonly tokens: Tokens;
+  readonly routes: readonly Route[];
+  readonly raw: readonly RawRoute[];
+  health(): Promise<Health>;
+  measure(registry: Registry): void;
+  /** Settles what is under way; the server must have ended already. */
+  close(): Promise<void>;
+}
+
+/** For so long, in milliseconds, the settlement of calls that were cut off is waited for. */
+const settleMs = 3_000;
+
+/** The composition root of core-model-gateway. @throws what `openLedger` throws */
+export function composeGateway(parts: GatewayParts): GatewayService {
+  const { folders, config, logger, redactor, version } = parts;
+  const ledger = openLedger(folders.state, { prices: priceList(config), dayBudget: config.budgets.day });
+  const adapters = adapterParts(parts);
+  const { mode, recordings } = config;
+  const inMode = upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
+  const lanes = modelLanes(config, (facts) => inMode(facts.name, () => liveUpstream(facts, adapters)));
+  const metrics = createCallMetrics(() => lanes.state());
+  const calls = new ModelCalls({
+    models: lanes.models,
+    ledger,
+    metrics,
+    logger,
+    retries: config.retries,
+    totalMs: config.timeouts.total_ms,
+  });
+
+  return {
+    tokens: withRunKeys(parts.tokens, ledger.keys),
+    routes: [
+      modelListRoute(config, Date.now()),
+      ...usageRoutes(ledger),
+      ...keyRoutes({ keys: ledger.keys, models: Object.keys(config.models) }),
+    ],
+    raw: callRoutes({ calls, redactor, logger }),
+    health: async () => checkHealth({ version, config, folders, ledger }),
+    measure: (registry) => metrics.register(registry),
+    async close() {
+      await Promise.race([calls.settled(), new Promise((resolve) => setTimeout(resolve, settleMs).unref())]);
+      await adapters.dispatcher.destroy();
+      await ledger.close();
+    },
+  };
+}
+
+/** What adapters need to reach upstreams; also for a check of them without the service. */
+export function adapterParts({
+  folders,
+  config,
+  redactor,
+  version,
+}: Pick<GatewayParts, 'folders' | 'config' | 'redactor' | 'version'>): AdapterParts {
+  return {
+    dispatcher: upstreamConnections(config.timeouts.connect_ms),
+    credential: (name) => credentialReader(folders.secrets, name, (value) => redactor.addSecret(value)),
+    timeouts: config.timeouts,
+    userAgent: `core-model-gateway/${version}`,
+  };
+}
+
+export function priceList({ models }: Pick<GatewayConfig, 'models'>): PriceList {
+  return new Map(
+    Object.entries(models).map(([name, entry]) => {
+      const names = upstreamNames(entry);
+      return [name, new Map(entry.upstreams.map(({ price }, position) => [names[position]!, price ?? null]))];
+    }),
+  );
+}

@@ -1,0 +1,173 @@
+import { join } from 'node:path';
+import * as t from 'io-ts';
+import { readConcern } from '#kit/config/concern.ts';
+import { type ModelsSources, modelsAddressChanges } from '#kit/config/models-address.ts';
+import { AbsolutePath, Hostname, Tls } from '#kit/config/settings.ts';
+import {
+  decode,
+  integerBetween,
+  NonEmptyString,
+  nullable,
+  oneOf,
+  optional,
+  stringThat,
+} from '#kit/decode.ts';
+
+const day = 24 * 3_600_000;
+
+export const ModelName = stringThat(
+  'ModelName',
+  'letters, digits and . _ : / @ + -, at most 100, for example large or qwen3:8b',
+  (text) => /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}$/.test(text),
+);
+
+/** What a credential is called is no secret, and no path: it lies in the secrets folder. */
+export const SecretName = stringThat(
+  'SecretName',
+  'the name of a file in the secrets folder: letters, digits and . _ -, for example openai',
+  (text) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text),
+);
+
+/**
+ * Where the endpoints of an upstream begin. What names a person or is a query cannot stand there, and is not shown: it may be a
+ * secret.
+ */
+export const BaseUrl = new t.Type<string>(
+  'BaseUrl',
+  isBaseUrl,
+  (u, context) => (isBaseUrl(u) ? t.success(u) : t.failure(withoutSecrets(u), context, baseUrlRule)),
+  t.identity,
+);
+
+const baseUrlRule =
+  'must be an http or https address without user, query or fragment, for example https://api.openai.com/v1';
+
+function isBaseUrl(u: unknown): u is string {
+  if (typeof u !== 'string' || !URL.canParse(u)) return false;
+  const { protocol, username, password, search, hash } = new URL(u);
+  return /^https?:$/.test(protocol) && [username, password, search, hash].join('') === '';
+}
+
+function withoutSecrets(u: unknown): unknown {
+  if (typeof u !== 'string') return u;
+  return u.replace(/\/\/[^/]*@/, '//…@').replace(/[?#].*$/s, (rest) => `${rest[0]}…`);
+}
+
+const Dollars = new t.Type<number>(
+  'Dollars',
+  (u): u is number => typeof u === 'number' && Number.isFinite(u) && u >= 0 && u <= 1_000_000,
+  (u, context) =>
+    typeof u === 'number' && Number.isFinite(u) && u >= 0 && u <= 1_000_000
+      ? t.success(u)
+      : t.failure(u, context, 'must be US dollars from 0 to 1000000'),
+  t.identity,
+);
+
+/** US dollars for a million tokens. `cached` is for input read from a cache, `cache_writes` for input written to one. */
+export const Price = t.intersection([
+  t.strict({ input: Dollars, output: Dollars }),
+  t.exact(t.partial({ cached: nullable(Dollars), cache_writes: nullable(Dollars) })),
+]);
+export type Price = t.TypeOf<typeof Price>;
+
+export const UpstreamEntry = t.intersection([
+  t.strict({ kind: oneOf(['openai', 'anthropic']), base_url: BaseUrl, model: NonEmptyString }),
+  t.exact(
+    t.partial({
+      /** Absent or null: the upstream wants none. */
+      credential: nullable(SecretName),
+      /** Absent or null: calls cost nothing. */
+      price: nullable(Price),
+      /** Calls at once; absent or null is no limit. */
+      concurrency: nullable(integerBetween(1, 10_000)),
+      /** False for an upstream that does not know `stream_options`; usage of its streams is then estimated. */
+      stream_usage: t.boolean,
+    }),
+  ),
+]);
+export type UpstreamEntry = t.TypeOf<typeof UpstreamEntry>;
+
+const Upstreams = t.refinement(
+  t.array(UpstreamEntry),
+  (upstreams) => upstreams.length > 0,
+  'a list with at least one upstream',
+);
+
+export const ModelEntry = t.intersection([
+  t.strict({ upstreams: Upstreams }),
+  t.exact(
+    t.partial({
+      /** Default `chat`. */
+      kind: oneOf(['chat', 'embeddings']),
+      /** Which of the planner's tiers it serves. */
+      tier: nullable(oneOf(['large', 'small'])),
+      limits: t.exact(
+        t.partial({
+          /** Tokens that input and output have room in; told to clients. */
+          context_tokens: optional(nullable(integerBetween(1, 100_000_000))),
+          /** Tokens of one answer. More is refused; it is also what an answer without `max_tokens` reserves. */
+          output_tokens: optional(nullable(integerBetween(1, 10_000_000))),
+        }),
+      ),
+    }),
+  ),
+]);
+export type ModelEntry = t.TypeOf<typeof ModelEntry>;
+
+/** What `config/models.json` holds. */
+export const GatewayConfig = t.strict({
+  host: Hostname,
+  /** 0 takes any free port. */
+  port: integerBetween(0, 65_535),
+  /** Names besides the loopback's that may stand in `Host`. */
+  allowed_hosts: t.array(Hostname),
+  require_token_for_reads: t.boolean,
+  /** TLS ends at a proxy in front of the service. */
+  behind_proxy: t.boolean,
+  tls: nullable(Tls),
+  models: t.record(t.string, ModelEntry),
+  timeouts: t.strict({
+    connect_ms: integerBetween(1, day),
+    /** Until the first byte of a stream. */
+    first_token_ms: integerBetween(1, day),
+    /** Between two pieces of an answer. */
+    idle_ms: integerBetween(1, day),
+    /** For the call with all its attempts. */
+    total_ms: integerBetween(1, day),
+  }),
+  /** Attempts at one upstream after the first. */
+  retries: integerBetween(0, 10),
+  /** For upstreams with a limit on calls at once: how many wait for each, and for how long. */
+  queue: t.strict({ waiting: integerBetween(0, 100_000), wait_ms: integerBetween(1, day) }),
+  /** US dollars that the whole installation may spend a day (UTC); null is no limit. */
+  budgets: t.strict({ day: nullable(Dollars) }),
+  mode: oneOf(['live', 'record', 'replay']),
+  /** Folder of the recordings; null is one in the state folder. */
+  recordings: nullable(AbsolutePath),
+});
+export type GatewayConfig = t.TypeOf<typeof GatewayConfig>;
+
+/**
+ * Flag, environment, user's file, shipped default, in that order.
+ * @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule
+ */
+export function readGatewayConfig(sources: ModelsSources): GatewayConfig {
+  const config = readConcern(GatewayConfig, 'models', sources.folders);
+  const file = join(sources.folders.config, 'models.json');
+  for (const name of Object.keys(config.models)) {
+    decode(ModelName, name, `${file}: the name of a model in /models`, 'config_invalid');
+  }
+  return { ...config, ...modelsAddressChanges(sources) };
+}
+
+/**
+ * Names of a model's upstreams, for people and measurements: host and the model's name there, numbered where two are the same.
+ * Neither can be a secret.
+ */
+export function upstreamNames({ upstreams }: ModelEntry): string[] {
+  const names = upstreams.map(({ base_url, model }) => `${new URL(base_url).host}/${model}`);
+  return names.map((name, position) => {
+    const before = names.slice(0, position).filter((other) => other === name).length;
+    return before === 0 ? name : `${name}#${before + 1}`;
+  });
+}

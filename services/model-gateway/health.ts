@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Health } from '#kit/contracts/health.ts';
+import type { Folders } from '#kit/folders.ts';
+import type { GatewayConfig } from './configuration.ts';
+import type { Ledger } from './ledger/ledger.ts';
+
+export interface HealthParts {
+  readonly version: string;
+  readonly config: Pick<GatewayConfig, 'models' | 'mode'>;
+  readonly folders: Pick<Folders, 'secrets'>;
+  readonly ledger: Pick<Ledger, 'health'>;
+}
+
+type Found = Health['checks'][string];
+
+/** Without its ledger the gateway refuses every call; without a model it has none to make. No upstream is asked. */
+export function checkHealth(parts: HealthParts): Health {
+  const checks: Record<string, Found> = {
+    models: modelsCheck(parts.config),
+    credentials: credentialsCheck(parts),
+    ledger: parts.ledger.health(),
+  };
+  const statuses = Object.values(checks).map(({ status }) => status);
+  const status = statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok';
+  return { status, service: 'core-model-gateway', version: parts.version, checks };
+}
+
+function modelsCheck({ models, mode }: HealthParts['config']): Found {
+  const names = Object.keys(models);
+  if (names.length === 0)
+    return { status: 'degraded', detail: 'no model is configured; ./core model add configures one' };
+  const how = mode === 'live' ? '' : `, mode ${mode}`;
+  return { status: 'ok', detail: `${names.join(', ')}${how}` };
+}
+
+function credentialsCheck({ config, folders }: HealthParts): Found {
+  if (config.mode === 'replay') return { status: 'ok', detail: 'none needed, nothing is sent' };
+  const named = Object.values(config.models).flatMap(({ upstreams }) =>
+    upstreams.flatMap(({ credential }) => (credential == null ? [] : [credential])),
+  );
+  const missing = [...new Set(named)].filter((name) => !existsSync(join(folders.secrets, name)));
+  if (missing.length === 0) return { status: 'ok', detail: 'every secret file is there' };
+  return { status: 'degraded', detail: `missing in ${folders.secrets}: ${missing.join(', ')}` };
+}

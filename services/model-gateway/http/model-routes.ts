@@ -1,0 +1,118 @@
+import type { ServerResponse } from 'node:http';
+import * as t from 'io-ts';
+import { CoreError } from '#kit/errors.ts';
+import type { RawRoute } from '#kit/http/raw-route.ts';
+import { type Route, route } from '#kit/http/route.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import { errorAnswer } from '../calls/error-answer.ts';
+import type { ModelCalls } from '../calls/model-calls.ts';
+import type { ModelCall } from '../calls/upstream-answer.ts';
+import type { GatewayConfig } from '../configuration.ts';
+import { accountOf } from '../ledger/identities.ts';
+
+export interface ModelRouteParts {
+  readonly calls: ModelCalls;
+  readonly redactor: Redactor;
+  readonly logger: Logger;
+}
+
+const OpenAiErrorReply = t.strict({
+  error: t.strict({
+    message: t.string,
+    type: t.string,
+    param: t.union([t.string, t.null]),
+    code: t.union([t.string, t.null]),
+  }),
+});
+
+/** The two endpoints through which calls go; their errors have OpenAI's shape. */
+export function callRoutes(parts: ModelRouteParts): readonly RawRoute[] {
+  return [
+    callRoute('chat/completions', 'Complete a conversation, whole or as a stream', parts),
+    callRoute('embeddings', 'Vectors of texts', parts),
+  ];
+}
+
+function callRoute(endpoint: ModelCall['endpoint'], summary: string, parts: ModelRouteParts): RawRoute {
+  const { calls, redactor, logger } = parts;
+  return {
+    method: 'POST',
+    path: `/v1/${endpoint}`,
+    summary,
+    scope: 'model',
+    body: t.UnknownRecord,
+    answers: {
+      200: { description: 'As OpenAI describes it', content: t.UnknownRecord },
+      400: { description: 'What went wrong, here and upstream', content: OpenAiErrorReply },
+    },
+    handle: (request, response, { id, identity }) =>
+      // The scope needs a token, so that somebody is there.
+      calls.handle(endpoint, request, response, { id, account: accountOf(identity!) }),
+    refuse(response, error, id) {
+      if (!(error instanceof CoreError)) logger.error('call failed', { request_id: id, error });
+      refuse(response, error, id, redactor);
+    },
+  };
+}
+
+function refuse(response: ServerResponse, error: unknown, id: string, redactor: Redactor): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const { status, headers, error: told } = errorAnswer(error, id, redactor);
+  const body = Buffer.from(JSON.stringify({ error: told }));
+  response.writeHead(status, {
+    ...headers,
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+  });
+  response.end(body);
+}
+
+const ModelList = t.strict({
+  object: t.literal('list'),
+  data: t.array(
+    t.strict({
+      id: t.string,
+      object: t.literal('model'),
+      created: t.number,
+      owned_by: t.string,
+      kind: t.string,
+      tier: t.union([t.string, t.null]),
+      limits: t.strict({
+        context_tokens: t.union([t.number, t.null]),
+        output_tokens: t.union([t.number, t.null]),
+      }),
+    }),
+  ),
+});
+
+/** @param since when the process began, for `created`, which OpenAI's clients want as a number */
+export function modelListRoute(config: Pick<GatewayConfig, 'models'>, since: number): Route {
+  return route(
+    {
+      method: 'GET',
+      path: '/v1/models',
+      summary: 'The models that the caller may ask',
+      scope: 'read',
+      answers: { 200: { description: 'In the order of the configuration', content: ModelList } },
+    },
+    async ({ identity }) => {
+      const own = identity === null ? null : accountOf(identity).models;
+      const data = Object.entries(config.models)
+        .filter(([name]) => own === null || own.includes(name))
+        .map(([id, { kind = 'chat', tier = null, limits = {} }]) => ({
+          id,
+          object: 'model',
+          created: Math.floor(since / 1000),
+          owned_by: 'core-model-gateway',
+          kind,
+          tier,
+          limits: {
+            context_tokens: limits.context_tokens ?? null,
+            output_tokens: limits.output_tokens ?? null,
+          },
+        }));
+      return { json: { object: 'list', data } };
+    },
+  );
+}

@@ -1,0 +1,46 @@
+import { Day, UsageGroup, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
+import { decode } from '#kit/decode.ts';
+import { InvalidInput } from '#kit/errors.ts';
+import { type Route, route } from '#kit/http/route.ts';
+import { runOf } from '../ledger/identities.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { totalOf } from '../ledger/usage-rows.ts';
+
+const dayParameter = { type: 'string', format: 'date' };
+
+export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
+  return [
+    route(
+      {
+        method: 'GET',
+        path: '/v1/usage',
+        summary: 'What calls used and cost, by run, model or day',
+        scope: 'read',
+        query: {
+          by: { description: 'How to group; default day', schema: { enum: [...usageGroups] } },
+          from: { description: 'First day, in UTC', schema: dayParameter },
+          to: { description: 'Last day, in UTC, included', schema: dayParameter },
+        },
+        answers: { 200: { description: 'Calls that ended', content: UsageReply } },
+      },
+      async ({ query, identity }) => {
+        const by = decode(UsageGroup, query.by ?? 'day', 'query parameter by', 'invalid_query');
+        const [from, to] = [dayIn(query.from, 'from'), dayIn(query.to, 'to')];
+        if (from !== null && to !== null && from > to) {
+          throw new InvalidInput(
+            'invalid_query',
+            `query parameter from is ${from}: must not be after to, ${to}`,
+          );
+        }
+        // The key of a run sees what that run used, and nothing of others.
+        const rows = await ledger.usage({ by, from, to, run: identity === null ? null : runOf(identity) });
+        const reply: UsageReply = { by, from, to, rows: [...rows], total: totalOf(rows) };
+        return { json: reply };
+      },
+    ),
+  ];
+}
+
+function dayIn(text: string | undefined, name: string): string | null {
+  return text === undefined ? null : decode(Day, text, `query parameter ${name}`, 'invalid_query');
+}

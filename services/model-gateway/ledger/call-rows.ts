@@ -1,0 +1,207 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Usage } from '../calls/usage.ts';
+import type { Account } from './account.ts';
+import { dayOf, timeOfCall } from './call-id.ts';
+import { type CallState, callStates } from './ledger-tables.ts';
+import type { Money } from './money.ts';
+
+export interface OpenCall {
+  readonly id: number;
+  readonly account: Account;
+  readonly model: string;
+  readonly upstream: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly reserved: Money;
+}
+
+export interface EndedCall {
+  readonly open: OpenCall;
+  readonly upstream: string;
+  readonly state: Exclude<CallState, 'open'>;
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly cost: Money;
+  readonly sentBytes: number;
+  readonly ms: number;
+  readonly firstTokenMs: number | null;
+}
+
+export const oldestOpen = 'oldest_open';
+/** Accounts of runs come and go. */
+const mostAccounts = 10_000;
+
+/** The statements that write calls. Names are kept once, and calls have their numbers. */
+export class CallRows {
+  readonly #db: DatabaseSync;
+  readonly #statements: Statements;
+  readonly #names = new Map<string, number>();
+  readonly #accounts = new Map<string, number>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#statements = prepare(db);
+  }
+
+  /** In one commit; all of it or nothing. */
+  commit(opened: readonly OpenCall[], ended: readonly EndedCall[], oldest: number): void {
+    const { begin, commit, rollback } = this.#statements;
+    const [only] = opened;
+    // One row alone is a commit of its own.
+    if (only !== undefined && opened.length === 1 && ended.length === 0 && this.#knows(only)) {
+      this.#open(only);
+      return;
+    }
+    begin.run();
+    try {
+      for (const call of opened) this.#open(call);
+      for (const call of ended) this.#end(call);
+      if (ended.length > 0) this.#total(ended, oldest);
+      commit.run();
+    } catch (error) {
+      // Numbers of names that were not written must not be used.
+      this.#names.clear();
+      this.#accounts.clear();
+      // A full disk ends a transaction by itself.
+      if (this.#db.isTransaction) rollback.run();
+      throw error;
+    }
+  }
+
+  #knows({ account, model, upstream }: OpenCall): boolean {
+    return this.#accounts.has(account.key) && this.#names.has(model) && this.#names.has(upstream);
+  }
+
+  #open({ id, account, model, upstream, inputTokens, outputTokens, reserved }: OpenCall): void {
+    const [payer, asked, place] = [this.#account(account), this.#name(model), this.#name(upstream)];
+    this.#statements.open.run(id, payer, asked, place, inputTokens, outputTokens, reserved);
+  }
+
+  #end({ open, upstream, state, usage, estimated, cost, sentBytes, ms, firstTokenMs }: EndedCall): void {
+    this.#statements.end.run(
+      callStates[state],
+      this.#name(upstream),
+      usage.input,
+      usage.output,
+      usage.cached,
+      usage.cache_writes,
+      Number(estimated),
+      cost,
+      sentBytes,
+      ms,
+      firstTokenMs,
+      open.id,
+    );
+  }
+
+  /** One row for all of a day that are alike, instead of one for each. */
+  #total(ended: readonly EndedCall[], oldest: number): void {
+    const sums = new Map<
+      string,
+      { readonly of: EndedCall; readonly day: string; readonly values: number[] }
+    >();
+    for (const call of ended) {
+      const day = dayOf(timeOfCall(call.open.id));
+      const key = JSON.stringify([call.open.account.key, day, call.open.model, call.upstream]);
+      const sum = sums.get(key) ?? { of: call, day, values: new Array<number>(10).fill(0) };
+      sums.set(key, sum);
+      countedIn(call).forEach((value, index) => {
+        sum.values[index]! += value;
+      });
+    }
+    for (const { of, day, values } of sums.values()) {
+      const { account, model } = of.open;
+      this.#statements.total.run(
+        this.#account(account),
+        day,
+        this.#name(model),
+        this.#name(of.upstream),
+        ...values,
+      );
+    }
+    this.#statements.mark.run(oldestOpen, oldest);
+  }
+
+  #account({ key, run }: Account): number {
+    const known = this.#accounts.get(key);
+    if (known !== undefined) return known;
+    this.#statements.addAccount.run(key, run);
+    const { account } = this.#statements.findAccount.get(key) as { account: number };
+    if (this.#accounts.size >= mostAccounts) this.#accounts.clear();
+    this.#accounts.set(key, account);
+    return account;
+  }
+
+  #name(name: string): number {
+    const known = this.#names.get(name);
+    if (known !== undefined) return known;
+    this.#statements.addName.run(name);
+    const { id } = this.#statements.findName.get(name) as { id: number };
+    this.#names.set(name, id);
+    return id;
+  }
+}
+
+/** In the order of the columns of `totals`. */
+function countedIn({ state, usage, estimated, cost }: EndedCall): readonly number[] {
+  return [
+    1,
+    Number(state === 'aborted'),
+    Number(state === 'failed'),
+    Number(estimated),
+    Number(state === 'unsettled'),
+    usage.input,
+    usage.output,
+    usage.cached,
+    usage.cache_writes,
+    cost,
+  ];
+}
+
+type Statements = Readonly<
+  Record<
+    | 'begin'
+    | 'commit'
+    | 'rollback'
+    | 'open'
+    | 'end'
+    | 'total'
+    | 'mark'
+    | 'addAccount'
+    | 'findAccount'
+    | 'addName'
+    | 'findName',
+    StatementSync
+  >
+>;
+
+const counted = [
+  'calls',
+  'aborted',
+  'failed',
+  'estimated',
+  'unsettled',
+  'input',
+  'output',
+  'cached',
+  'cache_writes',
+  'cost',
+];
+
+function prepare(db: DatabaseSync): Statements {
+  return {
+    begin: db.prepare('BEGIN IMMEDIATE'),
+    commit: db.prepare('COMMIT'),
+    rollback: db.prepare('ROLLBACK'),
+    open: db.prepare('INSERT INTO calls VALUES (?, ?, ?, ?, 0, ?, ?, 0, 0, 1, ?, 0, 0, NULL)'),
+    end: db.prepare(`UPDATE calls SET state = ?, upstream = ?, input = ?, output = ?, cached = ?, cache_writes = ?,
+      estimated = ?, cost = ?, sent_bytes = ?, ms = ?, first_token_ms = ? WHERE call = ?`),
+    total: db.prepare(`INSERT INTO totals VALUES (?, ?, ?, ?, ${counted.map(() => '?').join(', ')})
+      ON CONFLICT DO UPDATE SET ${counted.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`),
+    mark: db.prepare('INSERT OR REPLACE INTO marks VALUES (?, ?)'),
+    addAccount: db.prepare('INSERT OR IGNORE INTO accounts (key, run) VALUES (?, ?)'),
+    findAccount: db.prepare('SELECT account FROM accounts WHERE key = ?'),
+    addName: db.prepare('INSERT OR IGNORE INTO names (name) VALUES (?)'),
+    findName: db.prepare('SELECT id FROM names WHERE name = ?'),
+  };
+}

@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { makePrivateFolder } from '#kit/durable-file.ts';
+import { Background } from './background.ts';
+import { Balances } from './balances.ts';
+import { CallIds, dayOf } from './call-id.ts';
+import { CallRows } from './call-rows.ts';
+import { GroupCommit } from './group-commit.ts';
+import type { Ledger } from './ledger.ts';
+import { holdLedger } from './ledger-hold.ts';
+import { migrate } from './ledger-tables.ts';
+import { LogSync } from './log-sync.ts';
+import { moneyOf } from './money.ts';
+import type { PriceList } from './prices.ts';
+import { closeOpenCalls, lastCall } from './recovery.ts';
+import { RunKeys } from './run-keys.ts';
+import { SqliteLedger } from './sqlite-ledger.ts';
+import { cannotOpen } from './storage-error.ts';
+
+export interface LedgerOptions {
+  readonly prices: PriceList;
+  /** US dollars that all calls of a day may cost; null is no limit. */
+  readonly dayBudget: number | null;
+  readonly now?: () => number;
+}
+
+export function ledgerFolder(state: string): string {
+  return join(state, 'model-gateway');
+}
+
+/**
+ * Opens `<state>/model-gateway/ledger.sqlite` for this process alone, and makes it where it is missing. Calls that the last end
+ * of the gateway cut off are counted at what was reserved for them.
+ * @throws Conflict (`ledger_held`), Failed (`ledger_damaged`, `ledger_newer`), Unavailable (`disk_full`)
+ */
+export function openLedger(state: string, { prices, dayBudget, now = Date.now }: LedgerOptions): Ledger {
+  const folder = ledgerFolder(state);
+  makePrivateFolder(folder);
+  const hold = holdLedger(folder);
+  const path = join(folder, 'ledger.sqlite');
+  let db: DatabaseSync | null = null;
+  try {
+    db = openDatabase(path);
+    const opened = db;
+    const rows = new CallRows(db);
+    const cutOff = closeOpenCalls(db, rows);
+    const balances = new Balances({
+      dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
+      usedToday: usedOn(db, dayOf(now())),
+      now,
+    });
+    const open = new Set<number>();
+    const ids = new CallIds(lastCall(db), now);
+    const oldest = () => open.values().next().value ?? ids.last + 1;
+    const commits = new GroupCommit(rows, oldest);
+    return new SqliteLedger({
+      keys: new RunKeys({ db, balances, now, flush: () => commits.flush() }),
+      balances,
+      prices,
+      ids,
+      open,
+      commits,
+      background: new Background(path),
+      log: new LogSync(path),
+      cutOff,
+      now,
+      close() {
+        opened.close();
+        hold.release();
+      },
+    });
+  } catch (error) {
+    db?.close();
+    hold.release();
+    throw cannotOpen(error, path);
+  }
+}
+
+/**
+ * A commit survives the end of the process, however it ends; a power cut may cost those of the last second. Nobody waits for
+ * the disk: the log is brought there, and into the ledger, beside the event loop.
+ */
+function openDatabase(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 5_000 });
+  try {
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    migrate(db);
+    db.exec('PRAGMA wal_autocheckpoint = 0');
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function usedOn(db: DatabaseSync, day: string): number {
+  const { used } = db.prepare('SELECT sum(cost) AS used FROM totals WHERE day = ?').get(day) as {
+    used: number | null;
+  };
+  return used ?? 0;
+}

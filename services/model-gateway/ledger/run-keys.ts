@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
+import { sha256 } from '#kit/digest.ts';
+import { NotFound } from '#kit/errors.ts';
+import { newTokenText } from '#kit/tokens/token.ts';
+import { type Account, purseOf } from './account.ts';
+import type { Balances } from './balances.ts';
+import { dollarsOf, moneyOf } from './money.ts';
+import { notRecorded } from './storage-error.ts';
+
+interface KeyRow {
+  readonly id: string;
+  readonly sha256: string;
+  readonly run: string;
+  /** JSON. */
+  readonly models: string | null;
+  readonly budget: number | null;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+}
+
+interface LiveKey {
+  readonly row: KeyRow;
+  readonly account: Account;
+  readonly expires: number;
+}
+
+/** Keys begin like every token of Core, so that what hides tokens hides them. */
+const prefix = 'core_run-key_';
+
+/** Keys of runs: told once, kept as a hash, good until they expire or are revoked. */
+export class RunKeys {
+  readonly #db: DatabaseSync;
+  readonly #balances: Balances;
+  readonly #now: () => number;
+  readonly #flush: () => void;
+  readonly #byHash = new Map<string, LiveKey>();
+
+  /** @param flush writes calls that ended and wait to be written */
+  constructor(parts: {
+    readonly db: DatabaseSync;
+    readonly balances: Balances;
+    readonly now: () => number;
+    readonly flush: () => void;
+  }) {
+    const { db, balances, now, flush } = parts;
+    this.#db = db;
+    this.#balances = balances;
+    this.#now = now;
+    this.#flush = flush;
+    const rows = db
+      .prepare('SELECT * FROM keys WHERE revoked_at IS NULL AND expires_at > ?')
+      .all(new Date(now()).toISOString()) as unknown as KeyRow[];
+    for (const row of rows) this.#begin(row);
+  }
+
+  /** @param request checked */
+  mint(request: KeyRequest): MintedKey {
+    const text = newTokenText('run-key');
+    const row: KeyRow = {
+      id: `key_${randomBytes(8).toString('hex')}`,
+      sha256: sha256(text),
+      run: request.run,
+      models: request.models == null ? null : JSON.stringify(request.models),
+      budget: request.budget == null ? null : moneyOf(request.budget),
+      created_at: new Date(this.#now()).toISOString(),
+      expires_at: new Date(request.expires_at).toISOString(),
+      revoked_at: null,
+    };
+    try {
+      this.#db
+        .prepare('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL)')
+        .run(row.id, row.sha256, row.run, row.models, row.budget, row.created_at, row.expires_at);
+      this.#begin(row);
+    } catch (error) {
+      throw notRecorded(error);
+    }
+    return { key: text, ...this.#shown(row) };
+  }
+
+  /** Who a key belongs to; null when it is none, expired or revoked. */
+  find(text: string): Account | null {
+    if (!text.startsWith(prefix)) return null;
+    const live = this.#byHash.get(sha256(text));
+    if (live === undefined) return null;
+    if (live.expires > this.#now()) return live.account;
+    this.#end(live);
+    return null;
+  }
+
+  /** Those in force, newest first. */
+  list(): readonly RunKey[] {
+    this.forgetExpired();
+    return [...this.#byHash.values()].map(({ row }) => this.#shown(row)).reverse();
+  }
+
+  /** Also of one that has ended. @throws NotFound (`key_not_found`) */
+  get(id: string): RunKey {
+    return this.#shown(this.#rowOf(id));
+  }
+
+  /** Again, it changes nothing. @throws NotFound (`key_not_found`) */
+  revoke(id: string): RunKey {
+    const row = this.#rowOf(id);
+    if (row.revoked_at !== null) return this.#shown(row);
+    const revoked = { ...row, revoked_at: new Date(this.#now()).toISOString() };
+    try {
+      this.#db.prepare('UPDATE keys SET revoked_at = ? WHERE id = ?').run(revoked.revoked_at, id);
+    } catch (error) {
+      throw notRecorded(error);
+    }
+    const live = this.#byHash.get(row.sha256);
+    const shown = this.#shown(revoked);
+    if (live !== undefined) this.#end(live);
+    return shown;
+  }
+
+  forgetExpired(): void {
+    const now = this.#now();
+    for (const live of [...this.#byHash.values()]) if (live.expires <= now) this.#end(live);
+  }
+
+  #begin(row: KeyRow): void {
+    const { id, run, models, budget } = row;
+    const account: Account = {
+      key: `key:${id}`,
+      run,
+      models: models === null ? null : JSON.parse(models),
+      budget,
+    };
+    this.#byHash.set(row.sha256, { row, account, expires: Date.parse(row.expires_at) });
+    const purse = purseOf(account);
+    if (this.#balances.of(purse) === null) this.#balances.begin(purse, this.#usedBy(run));
+  }
+
+  #end({ row, account }: LiveKey): void {
+    this.#byHash.delete(row.sha256);
+    const purse = purseOf(account);
+    const shared = [...this.#byHash.values()].some(({ row: other }) => other.run === row.run);
+    // Of calls under way, a later key of the run has to know.
+    if (!shared && this.#balances.of(purse)?.reserved === 0) this.#balances.end(purse);
+  }
+
+  #rowOf(id: string): KeyRow {
+    const row = this.#db.prepare('SELECT * FROM keys WHERE id = ?').get(id);
+    if (row !== undefined) return row as unknown as KeyRow;
+    throw new NotFound(
+      'key_not_found',
+      `there is no key ${JSON.stringify(id)}; GET /v1/keys lists those in force`,
+    );
+  }
+
+  #shown(row: KeyRow): RunKey {
+    const { id, run, budget, created_at, expires_at, revoked_at } = row;
+    const { used, reserved } = this.#balances.of(purseOf({ key: id, run })) ?? {
+      used: this.#usedBy(run),
+      reserved: 0,
+    };
+    return {
+      id,
+      run,
+      models: row.models === null ? null : JSON.parse(row.models),
+      budget: budget === null ? null : dollarsOf(budget),
+      created_at,
+      expires_at,
+      revoked_at,
+      used: dollarsOf(used),
+      reserved: dollarsOf(reserved),
+    };
+  }
+
+  #usedBy(run: string): number {
+    this.#flush();
+    const { used } = this.#db
+      .prepare('SELECT sum(cost) AS used FROM totals JOIN accounts USING (account) WHERE run = ?')
+      .get(run) as { used: number | null };
+    return used ?? 0;
+  }
+}

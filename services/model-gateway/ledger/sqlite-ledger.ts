@@ -1,0 +1,164 @@
+import { Forbidden } from '#kit/errors.ts';
+import type { Background } from './background.ts';
+import type { Balances } from './balances.ts';
+import { type CallIds, firstCallOf } from './call-id.ts';
+import type { OpenCall } from './call-rows.ts';
+import type { GroupCommit } from './group-commit.ts';
+import type { Account, CallResult, Ledger, LedgerCall, Reservation, Settlement } from './ledger.ts';
+import type { LogSync } from './log-sync.ts';
+import { mostOf, type PriceList, priceAt } from './prices.ts';
+import type { RunKeys } from './run-keys.ts';
+import { possibleTokens, settlementOf } from './settlement.ts';
+import { notRecorded } from './storage-error.ts';
+import type { UsageQuestion, UsageRow } from './usage-rows.ts';
+
+export interface LedgerParts {
+  readonly keys: RunKeys;
+  readonly balances: Balances;
+  readonly prices: PriceList;
+  readonly ids: CallIds;
+  readonly open: Set<number>;
+  readonly commits: GroupCommit;
+  readonly background: Background;
+  readonly log: LogSync;
+  /** How many calls the last end of the gateway cut off. */
+  readonly cutOff: number;
+  readonly now: () => number;
+  close(): void;
+}
+
+/** Single calls are kept so long; what they came to is kept for good. */
+const keptMs = 90 * 86_400_000;
+const tidyMs = 10_000;
+/** What a power cut can cost. */
+const syncMs = 1_000;
+/** So many commits grow the log by some megabytes. */
+const commitsBeforeTidy = 1_000;
+
+/** A ledger in SQLite, held by this process alone. */
+export class SqliteLedger implements Ledger {
+  readonly keys: RunKeys;
+  readonly #parts: LedgerParts;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #synced = 0;
+  #tidied = 0;
+  #tidying: Promise<unknown> | null = null;
+
+  constructor(parts: LedgerParts) {
+    this.#parts = parts;
+    this.keys = parts.keys;
+    this.#timers = [
+      setInterval(() => this.#sync(), syncMs).unref(),
+      setInterval(() => this.#tidy(), tidyMs).unref(),
+    ];
+  }
+
+  async reserve(account: Account, asked: LedgerCall): Promise<Reservation> {
+    checkModel(account, asked.model);
+    const call: LedgerCall = {
+      ...asked,
+      inputTokens: possibleTokens(asked.inputTokens),
+      outputTokens: possibleTokens(asked.outputTokens),
+    };
+    const { balances, prices, ids, open, commits } = this.#parts;
+    const reserved = mostOf(prices, call);
+    const hold = balances.hold(account, reserved);
+    const row: OpenCall = {
+      id: ids.next(),
+      account,
+      model: call.model,
+      upstream: call.upstream,
+      inputTokens: call.inputTokens,
+      outputTokens: call.outputTokens,
+      reserved,
+    };
+    open.add(row.id);
+    try {
+      await commits.open(row, open.size === 1);
+    } catch (error) {
+      open.delete(row.id);
+      hold.use(0);
+      throw notRecorded(error);
+    }
+    let settled: Settlement | null = null;
+    return {
+      settle: (result) => {
+        if (settled !== null) return settled;
+        settled = this.#settle(row, call, result);
+        hold.use(settled.cost);
+        return settled;
+      },
+    };
+  }
+
+  usage(question: UsageQuestion): Promise<readonly UsageRow[]> {
+    this.#parts.commits.flush();
+    return this.#parts.background.do({ task: 'usage', question });
+  }
+
+  health(): { status: 'ok' | 'degraded' | 'failing'; detail: string } {
+    const { commits, cutOff, open } = this.#parts;
+    if (commits.problem !== null) return { status: 'failing', detail: notRecorded(commits.problem).message };
+    const before =
+      cutOff === 0 ? '' : `; ${cutOff} cut off by the last end of the gateway count at what was reserved`;
+    return { status: 'ok', detail: `${open.size} calls under way${before}` };
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    const { commits, background, log } = this.#parts;
+    try {
+      commits.flush();
+    } finally {
+      await this.#tidying;
+      await background.close();
+      await log.close();
+      this.#parts.close();
+    }
+  }
+
+  #settle(row: OpenCall, call: LedgerCall, result: CallResult): Settlement {
+    const { prices, open, commits } = this.#parts;
+    const { upstream, outcome, sentBytes } = result;
+    const settlement = settlementOf(call, result, priceAt(prices, call.model, upstream));
+    open.delete(row.id);
+    commits.end({
+      open: row,
+      upstream,
+      state: outcome,
+      ...settlement,
+      sentBytes: Math.round(sentBytes),
+      ms: Math.round(result.ms),
+      firstTokenMs: result.firstTokenMs === null ? null : Math.round(result.firstTokenMs),
+    });
+    return settlement;
+  }
+
+  #sync(): void {
+    const { commits, log } = this.#parts;
+    if (commits.commits === this.#synced) return;
+    this.#synced = commits.commits;
+    void log.sync();
+  }
+
+  #tidy(): void {
+    const { commits, background, keys, now } = this.#parts;
+    keys.forgetExpired();
+    if (this.#tidying !== null || commits.commits - this.#tidied < commitsBeforeTidy) return;
+    this.#tidied = commits.commits;
+    this.#tidying = background
+      .do({ task: 'tidy', before: firstCallOf(now() - keptMs) })
+      .catch(() => {})
+      .finally(() => {
+        this.#tidying = null;
+      });
+  }
+}
+
+function checkModel({ models, key, run }: Account, model: string): void {
+  if (models === null || models.includes(model)) return;
+  throw new Forbidden(
+    'model_not_allowed',
+    `${run === null ? key : `run ${run}`} may not ask model ${JSON.stringify(model)}: its key is for ${models.join(', ') || 'none'}`,
+  );
+}

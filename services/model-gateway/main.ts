@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { surviveLostOutput } from '#kit/standard-output.ts';
+
+/** Runs one command line; `./core model-gateway` and `core-model-gateway` are two names for it. */
+export async function main(start: {
+  readonly args: readonly string[];
+  readonly program: string;
+  readonly version: string;
+}): Promise<number> {
+  const { runGatewayProgram } = await import('./cli/program.ts');
+  return runGatewayProgram(start);
+}
+
+if (import.meta.main) {
+  surviveLostOutput();
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  process.exitCode = await main({ args: process.argv.slice(2), program: 'core-model-gateway', version });
+  process.exit();
+}

@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import type { Logger } from '#kit/log.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import type { Upstream } from '../calls/upstream-answer.ts';
+import { Recorder } from './recorder.ts';
+import { Replay } from './replay.ts';
+
+export interface ModeOptions {
+  readonly mode: 'live' | 'record' | 'replay';
+  /** null is a folder in the state folder. */
+  readonly recordings: string | null;
+  readonly state: string;
+  readonly redactor: Redactor;
+  readonly logger: Logger;
+}
+
+/** Gives, for each upstream as it would be live, the one for the mode; the live one is not even made in a replay. */
+export function upstreamsInMode(options: ModeOptions): (name: string, live: () => Upstream) => Upstream {
+  const { mode, state, redactor, logger } = options;
+  if (mode === 'live') return (_, live) => live();
+  const folder = options.recordings ?? join(state, 'model-gateway', 'recordings');
+  if (mode === 'record') {
+    const recorder = new Recorder({ folder, redactor, warn: (message) => logger.warn(message) });
+    logger.info('conversations with models are recorded', { folder });
+    return (_, live) => recorder.around(live());
+  }
+  const replay = new Replay({ folder, redactor, pace: 'none' });
+  for (const { file, why } of replay.skipped) logger.warn('a recording is skipped', { file, why });
+  logger.info('models answer from recordings, without any network', { folder, recordings: replay.size });
+  return (name) => replay.upstream(name);
+}

@@ -1,0 +1,42 @@
+import { digestOf } from '#kit/digest.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import type { ModelCall } from '../calls/upstream-answer.ts';
+import { lasting } from './volatile.ts';
+
+/** What a recording is found by. */
+export interface RecordedRequest {
+  /** sha256 over endpoint and request, without what is volatile or secret. */
+  readonly key: string;
+  /** As it is written: without secrets. */
+  readonly request: Readonly<Record<string, unknown>>;
+  /** A digest for each message, by which the nearest recording is found. */
+  readonly messages: readonly string[];
+}
+
+/** Secrets are taken out first, so that a replay, which gives answers without them, is asked by the same keys. */
+export function recordedRequest(
+  call: Pick<ModelCall, 'endpoint' | 'request'>,
+  redactor: Redactor,
+): RecordedRequest {
+  const request = redacted(call.request, redactor) as Record<string, unknown>;
+  return { key: keyOf(call.endpoint, request), request, messages: messageDigests(request) };
+}
+
+export function keyOf(endpoint: string, request: Readonly<Record<string, unknown>>): string {
+  return digestOf({ endpoint, request: lasting(request) });
+}
+
+export function messageDigests(request: Readonly<Record<string, unknown>>): string[] {
+  const { messages } = lasting(request);
+  return Array.isArray(messages) ? messages.map((message) => digestOf({ message })) : [];
+}
+
+/** Every text of the request, however deep, and names of members. */
+function redacted(value: unknown, redactor: Redactor): unknown {
+  if (typeof value === 'string') return redactor.redact(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => redacted(item, redactor));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [redactor.redact(name), redacted(item, redactor)]),
+  );
+}

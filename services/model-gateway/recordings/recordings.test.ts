@@ -1,0 +1,255 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Redactor } from '#kit/redaction.ts';
+import type { ModelCall, Upstream, UpstreamAnswer } from '../calls/upstream-answer.ts';
+import { UpstreamFailure } from '../calls/upstream-failure.ts';
+import { Recorder } from './recorder.ts';
+import { Replay } from './replay.ts';
+
+const usage = { input: 10, output: 5, cached: 2, cache_writes: 0 };
+const secret = 'the-planted-credential-9f8e7d6c';
+const token = `ghp_${'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'.slice(0, 36)}`;
+
+function call(request: object, stream = false): ModelCall {
+  const body = { model: 'large', messages: [{ role: 'user', content: 'hello' }], stream, ...request };
+  return {
+    endpoint: 'chat/completions',
+    bytes: Buffer.from(JSON.stringify(body)),
+    request: body,
+    stream,
+    includeUsage: false,
+    signal: new AbortController().signal,
+  };
+}
+
+async function bytesOf(answer: UpstreamAnswer): Promise<Buffer[]> {
+  const pieces: Buffer[] = [];
+  for await (const piece of answer.body) pieces.push(Buffer.from(piece));
+  return pieces;
+}
+
+/** An upstream that answers with these pieces, one list for each call. */
+function answering(...answers: (readonly (Buffer | Error)[])[]): Upstream {
+  let asked = 0;
+  return {
+    name: 'example.org/model',
+    async send() {
+      const pieces = answers[Math.min(asked++, answers.length - 1)]!;
+      if (pieces[0] instanceof Error) throw pieces[0];
+      async function* body(): AsyncGenerator<Uint8Array> {
+        for (const piece of pieces) {
+          if (piece instanceof Error) throw piece;
+          yield piece;
+        }
+      }
+      const headers = { 'content-type': 'application/json' };
+      return { status: 200, headers, body: body(), usage: Promise.resolve(usage) };
+    },
+  };
+}
+
+function failure(status: number, remedy: 'retry' | 'none'): UpstreamFailure {
+  const error = { message: `no, ${secret}`, type: 'server_error', param: null, code: 'overloaded' };
+  return new UpstreamFailure({ status, error, remedy });
+}
+
+const caught = (work: Promise<unknown>): Promise<UpstreamFailure> =>
+  work.then(
+    () => expect.fail('it was expected to fail'),
+    (error) => error,
+  );
+
+describe('recordings', () => {
+  let folder: string;
+  let warnings: string[];
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'core-recordings-'));
+    warnings = [];
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  function recorded(upstream: Upstream): Upstream {
+    const redactor = new Redactor();
+    redactor.addSecret(secret);
+    return new Recorder({ folder, redactor, warn: (message) => warnings.push(message) }).around(upstream);
+  }
+  const replayed = () => new Replay({ folder, pace: 'none' }).upstream();
+  const files = () => readdirSync(folder).sort();
+  const contentOf = () =>
+    files()
+      .map((file) => readFileSync(join(folder, file), 'utf8'))
+      .join('\n');
+
+  it('come back as the same bytes in the same pieces, half characters too', async () => {
+    const text = Buffer.from('data: {"x":"東京"}\n\n');
+    const pieces = [text.subarray(0, 13), text.subarray(13), Buffer.from('data: [DONE]\n\n')];
+    const live = recorded(answering(pieces));
+    expect(await bytesOf(await live.send(call({}, true)))).to.deep.equal(pieces);
+    const again = await replayed().send(call({}, true));
+    expect(await bytesOf(again)).to.deep.equal(pieces);
+    expect(await again.usage).to.deep.equal(usage);
+    expect(again.headers).to.deep.equal({ 'content-type': 'application/json' });
+  });
+
+  it('answer identical requests in their order, and the last one from then on; also after the recorder starts again', async () => {
+    for (const word of ['one', 'two', 'three']) {
+      await bytesOf(await recorded(answering([Buffer.from(word)])).send(call({})));
+    }
+    const replay = replayed();
+    const words: string[] = [];
+    for (let asked = 0; asked < 4; asked++)
+      words.push(Buffer.concat(await bytesOf(await replay.send(call({})))).toString());
+    expect(words).to.deep.equal(['one', 'two', 'three', 'three']);
+  });
+
+  it('are found whatever the order of members, the person, and what changes from run to run', async () => {
+    const asked = (at: string, took: string, user: string) =>
+      call({
+        user,
+        temperature: 0,
+        messages: [
+          { role: 'user', content: `it began at ${at} in /tmp/core-${user}/x and took duration_ms ${took}` },
+        ],
+      });
+    const live = recorded(answering([Buffer.from('yes')]));
+    await bytesOf(await live.send(asked('2026-11-22T03:04:05.678Z', '12.5', 'mira')));
+    await bytesOf(await replayed().send(asked('2027-01-02T13:14:15Z', '9', 'ada')));
+    const failed = await caught(
+      replayed().send(
+        call({ temperature: 1, messages: asked('2027-01-02T13:14:15Z', '9', 'ada').request.messages }),
+      ),
+    );
+    expect(failed.status).to.equal(404);
+  });
+
+  it('say which are the nearest, and where they differ, when there is none', async () => {
+    const first = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'hello' },
+    ];
+    const live = recorded(answering([Buffer.from('hi')]));
+    await bytesOf(await live.send(call({ messages: first })));
+    const [file] = files();
+    const other = await caught(
+      replayed().send(call({ messages: [first[0], { role: 'user', content: 'bye' }] })),
+    );
+    expect(other).to.include({ status: 404, code: 'recording_not_found', remedy: 'none' });
+    expect(other.message).to.contain(`${file} (messages[1] is another)`);
+    const longer = await caught(replayed().send(call({ messages: [...first, ...first] })));
+    expect(longer.message).to.contain(`${file} (it has 2 messages, this request 4)`);
+    const warmer = await caught(replayed().send(call({ messages: first, temperature: 1 })));
+    expect(warmer.message).to.contain(`${file} (temperature differ`);
+    rmSync(join(folder, file!));
+    expect((await caught(replayed().send(call({})))).message).to.contain('holds none');
+  });
+
+  it('hold no credential and no secret, also where a model writes it in pieces', async () => {
+    const delta = (content: string) =>
+      Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`);
+    const pieces = [
+      delta('it is '),
+      delta(token.slice(0, 11)),
+      delta(token.slice(11)),
+      delta(' and no other'),
+    ];
+    const whole = [
+      Buffer.from(`{"text":"${secret.slice(0, 9)}`),
+      Buffer.from(`${secret.slice(9)} ${token}"}`),
+    ];
+    const messages = [{ role: 'user', content: `keys: ${secret}, ${token}` }];
+    await bytesOf(await recorded(answering(pieces)).send(call({ messages }, true)));
+    await bytesOf(await recorded(answering(whole)).send(call({ messages })));
+    expect(contentOf()).to.not.contain(secret).and.not.contain(token).and.not.contain(token.slice(11));
+
+    const hidden = [{ role: 'user', content: 'keys: [redacted], [redacted github_token]' }];
+    const events = Buffer.concat(
+      await bytesOf(await replayed().send(call({ messages: hidden }, true))),
+    ).toString();
+    const text = [...events.matchAll(/"content":"(.*?)"/g)].map(([, piece]) => piece).join('');
+    expect(text).to.equal('it is [redacted github_token] and no other');
+    const answer = await replayed().send(call({ messages: hidden }));
+    const served = Buffer.concat(await bytesOf(answer));
+    expect(JSON.parse(served.toString())).to.have.property('text');
+    expect(answer.headers['content-length'] ?? String(served.length)).to.equal(String(served.length));
+  });
+
+  it('keep refusals and streams that broke, and leave out what another attempt can mend', async () => {
+    const broken = recorded(answering([Buffer.from('data: {"a":1}\n\n'), failure(502, 'retry')]));
+    await caught(bytesOf(await broken.send(call({}, true))));
+    await caught(recorded(answering([failure(529, 'retry')])).send(call({ n: 1 })));
+    expect(files()).to.have.length(1);
+    await caught(recorded(answering([failure(400, 'none')])).send(call({ n: 2 })));
+    expect(contentOf()).to.not.contain(secret);
+
+    const answer = await replayed().send(call({}, true));
+    const failed = await caught(bytesOf(answer));
+    expect(failed).to.include({ status: 502, code: 'overloaded' });
+    expect(await caught(replayed().send(call({ n: 2 })))).to.include({ status: 400, remedy: 'none' });
+  });
+
+  it('are not made of what a client left', async () => {
+    const live = recorded(answering([Buffer.from('a'), Buffer.from('b')]));
+    for await (const _ of (await live.send(call({}, true))).body) break;
+    expect(files()).to.deep.equal([]);
+  });
+
+  it('are skipped by name where they are torn, or of another kind', async () => {
+    await bytesOf(await recorded(answering([Buffer.from('whole')])).send(call({})));
+    const [whole] = files();
+    const text = readFileSync(join(folder, whole!), 'utf8');
+    writeFileSync(join(folder, `${'0'.repeat(16)}-0001.json`), text.slice(0, 200));
+    writeFileSync(join(folder, `.${whole}.8f.tmp`), text.slice(0, 100));
+    writeFileSync(join(folder, `${'1'.repeat(16)}-0001.json`), text.replace('"format": 1', '"format": 2'));
+    writeFileSync(join(folder, 'notes.json'), '{}');
+    const replay = new Replay({ folder, pace: 'none' });
+    expect(replay.size).to.equal(1);
+    const told = Object.fromEntries(replay.skipped.map(({ file, why }) => [file, why]));
+    expect(Object.keys(told)).to.have.length(4);
+    expect(told[`${'0'.repeat(16)}-0001.json`]).to.match(/is not JSON/);
+    expect(told[`${'1'.repeat(16)}-0001.json`]).to.match(/\/format/);
+    expect(told[`.${whole}.8f.tmp`]).to.match(/not finished/);
+    expect(Buffer.concat(await bytesOf(await replay.upstream().send(call({})))).toString()).to.equal('whole');
+  });
+
+  it('do not stand in the way of a conversation that cannot be recorded', async () => {
+    const live = recorded(answering([Buffer.from('yes')]));
+    rmSync(folder, { recursive: true });
+    writeFileSync(folder, 'a file in its place');
+    expect(Buffer.concat(await bytesOf(await live.send(call({})))).toString()).to.equal('yes');
+    expect(warnings).to.have.length(1);
+    expect(warnings[0]).to.contain(folder);
+    expect(() => new Recorder({ folder, redactor: new Redactor(), warn: () => {} })).to.throw(
+      /cannot be made/,
+    );
+  });
+
+  it('come at the pace at which they were recorded, where that is asked for, and stop when the client leaves', async () => {
+    const slow: Upstream = {
+      name: 'slow',
+      async send() {
+        async function* body(): AsyncGenerator<Uint8Array> {
+          for (const piece of ['a', 'b', 'c']) {
+            await new Promise((resolve) => setTimeout(resolve, 60));
+            yield Buffer.from(piece);
+          }
+        }
+        return { status: 200, headers: {}, body: body(), usage: Promise.resolve(null) };
+      },
+    };
+    await bytesOf(await recorded(slow).send(call({}, true)));
+    const replay = new Replay({ folder, pace: 'recorded' }).upstream();
+    const began = performance.now();
+    await bytesOf(await replay.send(call({}, true)));
+    expect(performance.now() - began).to.be.greaterThan(150);
+
+    const leaving = new AbortController();
+    const answer = await replay.send({ ...call({}, true), signal: leaving.signal });
+    setTimeout(() => leaving.abort(), 80);
+    const left = performance.now();
+    await caught(bytesOf(answer));
+    expect(performance.now() - left).to.be.lessThan(150);
+  });
+});

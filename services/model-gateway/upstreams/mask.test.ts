@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Mask } from './mask.ts';
+
+const secret = 'sk-0123456789/abc+DEF==';
+
+describe('The mask of a credential', () => {
+  it('hides it in all its forms, and keeps every length', () => {
+    const mask = new Mask([secret]);
+    const forms = [secret, encodeURIComponent(secret), Buffer.from(`a:${secret}`).toString('base64')];
+    for (const form of forms) {
+      const text = `before ${form} after`;
+      const hidden = mask.hide(text);
+      expect(hidden).to.have.length(text.length);
+      expect(hidden)
+        .to.match(/^before [^ ]*\*{8,}[^ ]* after$/)
+        .and.to.not.contain(form);
+    }
+  });
+
+  it('leaves what is none as it is', () => {
+    const mask = new Mask([secret, 'ollama']);
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        expect(mask.hide(`ollama ${text}`)).to.equal(`ollama ${text}`);
+      }),
+    );
+  });
+
+  it('finds it across the borders of pieces, and loses no byte', () => {
+    const part = fc.oneof(
+      fc.string(),
+      fc.constant(secret),
+      fc.constant(secret.slice(0, 9)),
+      fc.constant('sk-'),
+    );
+    fc.assert(
+      fc.property(fc.array(part), fc.array(fc.nat({ max: 12 })), (parts, cuts) => {
+        const text = Buffer.from(parts.join(''));
+        const stream = new Mask([secret]).stream();
+        const out: Buffer[] = [];
+        let at = 0;
+        for (const cut of cuts) {
+          out.push(Buffer.from(stream.push(Buffer.from(text.subarray(at, at + cut)))));
+          at += cut;
+        }
+        out.push(Buffer.from(stream.push(Buffer.from(text.subarray(at)))), stream.end());
+        const whole = Buffer.from(text);
+        expect(Buffer.concat(out).toString()).to.equal(new Mask([secret]).hideIn(whole).toString());
+      }),
+    );
+  });
+
+  it('holds nothing back at the end of an event', () => {
+    const stream = new Mask([secret]).stream();
+    expect(stream.push(Buffer.from('data: {"a":"sk"}\n\n')).toString()).to.equal('data: {"a":"sk"}\n\n');
+    expect(stream.push(Buffer.from('data: sk-01')).toString()).to.equal('data: ');
+  });
+});

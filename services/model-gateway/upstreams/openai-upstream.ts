@@ -1,0 +1,142 @@
+import type { Dispatcher } from 'undici';
+import { rewriteRequest } from '../calls/rewrite-request.ts';
+import type { ModelCall, Upstream, UpstreamAnswer } from '../calls/upstream-answer.ts';
+import { UpstreamFailure } from '../calls/upstream-failure.ts';
+import { answerHeaders, mediaTypeOf } from './answer-headers.ts';
+import { connectionFailure, lateFailure } from './connection-failure.ts';
+import type { ReadCredential } from './credential.ts';
+import { decodedBody } from './decoded-body.ts';
+import { type Exchange, exchange } from './exchange.ts';
+import type { Mask } from './mask.ts';
+import { streamAnswer } from './stream-answer.ts';
+import { errorIn, upstreamError } from './upstream-error.ts';
+import { wholeAnswer } from './whole-answer.ts';
+
+export interface Timeouts {
+  readonly first_token_ms: number;
+  readonly idle_ms: number;
+  readonly total_ms: number;
+}
+
+export interface OpenAiUpstreamParts {
+  readonly name: string;
+  readonly base_url: string;
+  /** Makes and keeps connections. */
+  readonly dispatcher: Dispatcher;
+  /** The model's name there. */
+  readonly model: string;
+  /** Whether streams are asked for their usage. */
+  readonly streamUsage: boolean;
+  readonly credential: ReadCredential;
+  readonly timeouts: Timeouts;
+  readonly userAgent: string;
+}
+
+const largestError = 64 * 1024;
+
+/** An upstream that speaks OpenAI's interface: bytes go through but for the model's name and the usage of streams. */
+export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
+  const { name, dispatcher, timeouts } = parts;
+  const { origin, pathname } = new URL(parts.base_url);
+  const basePath = pathname.replace(/\/+$/, '');
+
+  async function send(call: ModelCall): Promise<UpstreamAnswer> {
+    const { text, mask } = parts.credential();
+    const askUsage = call.stream && parts.streamUsage && !call.includeUsage;
+    const body = rewriteRequest(call.bytes, { model: parts.model, askUsage });
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      accept: call.stream ? 'text/event-stream' : 'application/json',
+      // What is encoded could neither be searched for the credential nor read for its usage.
+      'accept-encoding': 'identity',
+      'user-agent': parts.userAgent,
+    };
+    if (text !== null) headers.authorization = `Bearer ${text}`;
+    const started = performance.now();
+    const firstMs = call.stream ? timeouts.first_token_ms : timeouts.total_ms;
+    const late = (limit: 'head' | 'idle', ms: number) =>
+      lateFailure(name, limit === 'head' && call.stream ? 'first' : limit, ms);
+    let found: Exchange;
+    try {
+      found = await exchange(dispatcher, {
+        origin,
+        path: `${basePath}/${call.endpoint}`,
+        headers,
+        body,
+        signal: call.signal,
+        headMs: firstMs,
+        idleMs: timeouts.idle_ms,
+        late,
+      });
+    } catch (error) {
+      throw call.signal.aborted ? error : connectionFailure(name, error, false);
+    }
+    const left = Math.max(1, firstMs - (performance.now() - started));
+    return await answerOf(call, found, mask, { ms: left, limit: firstMs });
+  }
+
+  async function answerOf(
+    call: ModelCall,
+    found: Exchange,
+    mask: Mask,
+    first: { readonly ms: number; readonly limit: number },
+  ): Promise<UpstreamAnswer> {
+    const { status, headers } = found;
+    const body = decodedBody(found.body, headers['content-encoding']);
+    if (body === null) {
+      void found.body.return();
+      throw unreadable(`answered in an encoding that was not asked for and is not known here`);
+    }
+    const given = { name, status, headers: answerHeaders(headers, mask), body, mask };
+    const type = mediaTypeOf(headers);
+    const isStream = type === 'text/event-stream';
+    if (status < 200 || status >= 300) {
+      throw upstreamError(name, status, headers, await beginning(body, mask));
+    }
+    if (call.stream && !isStream) {
+      const text = await beginning(body, mask);
+      const told = type === 'application/json' ? `: ${errorIn(name, status, text).message}` : '';
+      throw unreadable(
+        `answered ${type || 'without a content type'} where an event stream was asked for${told}`,
+      );
+    }
+    if (call.stream) {
+      return await streamAnswer({ ...given, hideUsage: !call.includeUsage, first, signal: call.signal });
+    }
+    return await wholeAnswer({ ...given, type, signal: call.signal });
+  }
+
+  /** Of an error's body, which may break off. */
+  async function beginning(body: AsyncIterator<Buffer>, mask: Mask): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    try {
+      while (size < largestError) {
+        const { done, value } = await body.next();
+        if (done === true) break;
+        pieces.push(value);
+        size += value.length;
+      }
+    } catch {
+      // The status says enough.
+    }
+    void body.return?.();
+    return mask.hideIn(Buffer.concat(pieces)).subarray(0, largestError);
+  }
+
+  function unreadable(what: string): UpstreamFailure {
+    return new UpstreamFailure({
+      status: 502,
+      remedy: 'next',
+      charged: true,
+      error: {
+        message: `upstream ${name} ${what}`,
+        type: 'server_error',
+        param: null,
+        code: 'upstream_answer_invalid',
+      },
+    });
+  }
+
+  return { name, send };
+}

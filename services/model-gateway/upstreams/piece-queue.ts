@@ -1,0 +1,128 @@
+/** How many bytes wait here before the sender is asked to stop. */
+const highWaterMark = 64 * 1024;
+
+export interface PieceSource {
+  pause(): void;
+  resume(): void;
+  /** Ends what still sends. */
+  abort(): void;
+}
+
+interface Waiting {
+  resolve(result: IteratorResult<Buffer>): void;
+  reject(error: Error): void;
+}
+
+/**
+ * Pieces between one that sends and one that reads: the sender is stopped while too much waits, so that memory has a bound.
+ * Waiting for a piece is limited by `idleMs`; a slow reader is not.
+ */
+export class PieceQueue implements AsyncIterableIterator<Buffer> {
+  readonly #source: PieceSource;
+  readonly #idleMs: number;
+  readonly #late: () => Error;
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #paused = false;
+  #ended = false;
+  #error: Error | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #waiting: Waiting | null = null;
+
+  /** @param late makes the error for a piece that did not come in time */
+  constructor(source: PieceSource, idleMs: number, late: () => Error) {
+    this.#source = source;
+    this.#idleMs = idleMs;
+    this.#late = late;
+  }
+
+  push(piece: Buffer): void {
+    if (this.#ended || piece.length === 0) return;
+    const waiting = this.#takeWaiting();
+    if (waiting !== null) {
+      waiting.resolve({ done: false, value: piece });
+      return;
+    }
+    this.#pieces.push(piece);
+    this.#size += piece.length;
+    if (this.#paused || this.#size < highWaterMark) return;
+    this.#paused = true;
+    this.#source.pause();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#takeWaiting()?.resolve({ done: true, value: undefined });
+  }
+
+  /** What waits is still given out before the error. */
+  fail(error: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const waiting = this.#takeWaiting();
+    if (waiting === null) this.#error = error;
+    else waiting.reject(error);
+  }
+
+  next(): Promise<IteratorResult<Buffer>> {
+    if (this.#size > 0) return Promise.resolve({ done: false, value: this.#takeAll() });
+    if (this.#error !== null) {
+      const error = this.#error;
+      this.#error = null;
+      return Promise.reject(error);
+    }
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      if (this.#timer === null) this.#timer = setTimeout(() => this.#expire(), this.#idleMs);
+      else this.#timer.refresh();
+    });
+  }
+
+  /** The reader wants no more. */
+  return(): Promise<IteratorResult<Buffer>> {
+    const running = !this.#ended;
+    this.end();
+    this.#pieces = [];
+    this.#size = 0;
+    this.#stopTimer();
+    if (running) this.#source.abort();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** What came while the reader was busy is one piece: each costs more than its bytes. */
+  #takeAll(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#size = 0;
+    if (this.#paused) {
+      this.#paused = false;
+      this.#source.resume();
+    }
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+
+  /** The timer stays for the next wait: starting it again costs less than making it. */
+  #takeWaiting(): Waiting | null {
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if (this.#ended) this.#stopTimer();
+    return waiting;
+  }
+
+  #expire(): void {
+    this.#timer = null;
+    if (this.#waiting === null) return;
+    this.fail(this.#late());
+    this.#source.abort();
+  }
+
+  #stopTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}

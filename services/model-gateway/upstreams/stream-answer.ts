@@ -1,0 +1,106 @@
+import type { UpstreamAnswer } from '../calls/upstream-answer.ts';
+import { UpstreamFailure } from '../calls/upstream-failure.ts';
+import type { Usage } from '../calls/usage.ts';
+import { BrokenStream, StreamReader } from '../calls/usage-of-stream.ts';
+import { connectionFailure, lateFailure } from './connection-failure.ts';
+import type { Mask } from './mask.ts';
+
+export interface StreamFacts {
+  readonly name: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: AsyncIterator<Buffer>;
+  readonly mask: Mask;
+  readonly hideUsage: boolean;
+  /** `ms` are left of `limit` for the first piece. */
+  readonly first: { readonly ms: number; readonly limit: number };
+  readonly signal: AbortSignal;
+}
+
+/** So long, in milliseconds, an upstream may take to end after `[DONE]`. */
+const graceMs = 1_000;
+
+/** Resolves with the first event, so that until then another upstream can be asked. */
+export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> {
+  const { name, status, headers, body, mask, first, signal } = facts;
+  const reader = new StreamReader({ hideUsage: facts.hideUsage });
+  const masked = mask.stream();
+  let settle: (usage: Usage | null) => void = () => {};
+  const usage = new Promise<Usage | null>((resolve) => {
+    settle = resolve;
+  });
+
+  /** Whole events; null at the end. */
+  async function read(): Promise<Buffer | null> {
+    for (;;) {
+      const { done, value } = await body.next();
+      if (done === true) {
+        const last = Buffer.concat([reader.push(masked.end()), reader.end()]);
+        return last.length > 0 ? last : null;
+      }
+      const events = reader.push(masked.push(value));
+      if (events.length > 0) return events;
+    }
+  }
+
+  function explained(error: unknown, begun: boolean): unknown {
+    if (signal.aborted) return error;
+    return error instanceof BrokenStream ? broken(name, error, begun) : connectionFailure(name, error, true);
+  }
+
+  async function* events(from: Buffer | null): AsyncGenerator<Uint8Array> {
+    try {
+      for (let next = from; next !== null; next = await read()) {
+        yield next;
+        if (reader.done) break;
+      }
+      if (reader.failed) throw broken(name, new BrokenStream('it tells of an error'), true);
+    } catch (error) {
+      throw explained(error, true);
+    } finally {
+      settle(reader.usage);
+      if (reader.done) finish(body);
+      else void body.return?.();
+    }
+  }
+
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(lateFailure(name, 'first', first.limit)), first.ms);
+    });
+    const piece = await Promise.race([read(), late]);
+    return { status, headers, body: events(piece), usage, wordBytes: () => reader.wordBytes() };
+  } catch (error) {
+    void body.return?.();
+    settle(reader.usage);
+    throw explained(error, false);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Reads what is left, so that the connection can be used again, but not for long. */
+function finish(body: AsyncIterator<Buffer>): void {
+  const timer = setTimeout(() => void body.return?.(), graceMs);
+  timer.unref();
+  void (async () => {
+    while ((await body.next()).done !== true);
+  })()
+    .catch(() => {})
+    .finally(() => clearTimeout(timer));
+}
+
+function broken(upstream: string, error: BrokenStream, begun: boolean): UpstreamFailure {
+  return new UpstreamFailure({
+    status: 502,
+    remedy: begun ? 'none' : 'retry',
+    charged: true,
+    error: {
+      message: `upstream ${upstream} sent a broken stream: ${error.message}`,
+      type: 'server_error',
+      param: null,
+      code: 'upstream_stream_broken',
+    },
+  });
+}

@@ -1,0 +1,95 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { OpenAiError } from '../calls/upstream-failure.ts';
+import { retryAfterOf, UpstreamFailure } from '../calls/upstream-failure.ts';
+
+const longest = 2_000;
+
+/**
+ * The failure that an answer with a status of 300 and more stands for.
+ * @param body the beginning of the answer's body, masked
+ */
+export function upstreamError(
+  upstream: string,
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+): UpstreamFailure {
+  if (status < 400) return redirected(upstream, status);
+  const retryAfterMs = retryAfterOf(single(headers['retry-after']), Date.now());
+  return new UpstreamFailure({ status, error: errorIn(upstream, status, body), retryAfterMs });
+}
+
+function redirected(upstream: string, status: number): UpstreamFailure {
+  return new UpstreamFailure({
+    status: 502,
+    remedy: 'next',
+    error: {
+      message: `upstream ${upstream} answered ${status}, a redirect; they are not followed, as credentials would go along`,
+      type: 'server_error',
+      param: null,
+      code: 'upstream_redirected',
+    },
+  });
+}
+
+/** OpenAI's `{error: {…}}`, Ollama's `{error: "…"}`, Gemini's list of one, FastAPI's `{detail: …}`, `{message: …}`, or text. */
+export function errorIn(upstream: string, status: number, body: Buffer): OpenAiError {
+  const text = body.toString('utf8').trim();
+  const value = parsed(text);
+  const first = Array.isArray(value) ? value[0] : value;
+  const told = isObject(first) ? (first.error ?? first.detail ?? first.message) : null;
+  const fallback = `upstream ${upstream} answered ${status}`;
+  if (isObject(told)) {
+    return {
+      message: cut(typeof told.message === 'string' ? told.message : fallback),
+      type: word(told.type) ?? typeOf(status),
+      param: word(told.param),
+      code: word(told.code) ?? word(told.status),
+    };
+  }
+  const plain = typeof told === 'string' ? told : told != null ? JSON.stringify(told) : plainText(text);
+  return {
+    message: plain === '' ? fallback : `${fallback}: ${cut(plain)}`,
+    type: typeOf(status),
+    param: null,
+    code: null,
+  };
+}
+
+export function typeOf(status: number): string {
+  if (status === 429) return 'rate_limit_error';
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
+/** A page for people says little more than its title. */
+function plainText(text: string): string {
+  if (!/^\s*</.test(text)) return text.slice(0, 300);
+  return /<title>([^<]{1,200})<\/title>/i.exec(text)?.[1]?.trim() ?? '';
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function word(value: unknown): string | null {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' ? value.slice(0, 200) : null;
+}
+
+function cut(text: string): string {
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,59 @@
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { sendJson } from '../fixtures/model-upstream/openai-answers.ts';
+import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
+import { type ContextProcess, startContext } from './context-process.ts';
+import { makePlace, type Place } from './core-process.ts';
+import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
+
+describe('core-context with an embeddings model of the gateway', function () {
+  this.timeout(60_000);
+  let place: Place;
+  let upstream: ModelUpstream;
+  let gateway: GatewayProcess;
+  let context: ContextProcess;
+
+  before(async () => {
+    place = makePlace();
+    upstream = await startModelUpstream();
+    upstream.always(({ json }, response) => {
+      const data = json.input.map((text: string, index: number) => ({
+        object: 'embedding',
+        index,
+        embedding: /\b(car|automobile)\b/.test(text) ? [1, 0.1] : [0, 1],
+      }));
+      sendJson(response, 200, { object: 'list', data, usage: { prompt_tokens: 5, total_tokens: 5 } });
+    });
+    const entry = { kind: 'openai', base_url: upstream.url, model: 'embedder' };
+    await configureGateway(place.home, { models: { vectors: { kind: 'embeddings', upstreams: [entry] } } });
+    gateway = await startGatewayProcess(place.home);
+    await place.core('token', 'create', 'vectors', '--scopes', 'model');
+    copyFileSync(
+      join(place.home, 'config/tokens/vectors.token'),
+      join(place.home, 'config/secrets/embeddings'),
+    );
+    const embeddings = { url: gateway.url, model: 'vectors', credential: 'embeddings' };
+    writeFileSync(join(place.home, 'config/context.json'), JSON.stringify({ embeddings }));
+    context = await startContext(place.home);
+  });
+  after(async () => {
+    await context?.stop();
+    await gateway?.stop();
+    await upstream.close();
+    place.remove();
+  });
+
+  it('finds a memory by what it means', async () => {
+    for (const content of ['Mira drives an automobile.', 'The bread cools.'])
+      await context.post('/v1/memory/record', { layer: 'semantic', content });
+    let results: { text: string; why: { vector?: number } }[] = [];
+    for (let asked = 0; results.length === 0 && asked < 200; asked++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      results = (await context.post('/v1/memory/lookup', { query: 'car' })).json.results;
+    }
+    expect(results.map(({ text }) => text)).to.deep.equal(['Mira drives an automobile.']);
+    expect(results[0]!.why.vector).to.be.greaterThan(0.9);
+    expect(upstream.requests.every(({ json }) => json.model === 'embedder')).to.equal(true);
+  });
+});
