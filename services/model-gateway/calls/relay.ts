@@ -68,8 +68,8 @@ async function drained(response: ServerResponse, signal: AbortSignal): Promise<v
 }
 
 function breakOff(response: ServerResponse, error: unknown, isStream: boolean): void {
-  if (!response.headersSent || response.destroyed) return;
-  if (!isStream || !(error instanceof UpstreamFailure)) {
+  if (response.destroyed) return;
+  if (!response.headersSent || !isStream || !(error instanceof UpstreamFailure)) {
     response.destroy();
     return;
   }
