@@ -10,7 +10,7 @@ import { ModelCalls } from './calls/model-calls.ts';
 import { type GatewayConfig, upstreamNames } from './configuration.ts';
 import { checkHealth } from './health.ts';
 import { keyRoutes } from './http/key-routes.ts';
-import { callRoutes, modelListRoute } from './http/model-routes.ts';
+import { callRoutes, modelListRoutes } from './http/model-routes.ts';
 import { usageRoutes } from './http/usage-routes.ts';
 import { withRunKeys } from './ledger/identities.ts';
 import { openLedger } from './ledger/open-ledger.ts';
@@ -48,7 +48,9 @@ const settleMs = 3_000;
 /** The composition root of core-model-gateway. @throws what `openLedger` throws */
 export function composeGateway(parts: GatewayParts): GatewayService {
   const { folders, config, logger, redactor, version } = parts;
-  const ledger = openLedger(folders.state, { prices: priceList(config), dayBudget: config.budgets.day });
+  // What is replayed was paid when it was recorded.
+  const prices: PriceList = config.mode === 'replay' ? new Map() : priceList(config);
+  const ledger = openLedger(folders.state, { prices, dayBudget: config.budgets.day });
   const adapters = adapterParts(parts);
   const { mode, recordings } = config;
   const inMode = upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
@@ -66,7 +68,7 @@ export function composeGateway(parts: GatewayParts): GatewayService {
   return {
     tokens: withRunKeys(parts.tokens, ledger.keys),
     routes: [
-      modelListRoute(config, Date.now()),
+      ...modelListRoutes(config, Date.now()),
       ...usageRoutes(ledger),
       ...keyRoutes({ keys: ledger.keys, models: Object.keys(config.models) }),
     ],

@@ -135,6 +135,10 @@ describe('The model gateway with the official client', () => {
     const models = await all(gateway.client.models.list());
     expect(models.map(({ id }) => id)).to.deep.equal(['small', 'vectors']);
     expect(models[0]).to.deep.include({ object: 'model', tier: 'small', kind: 'chat' });
+    expect(await gateway.client.models.retrieve('small')).to.deep.equal(models[0]);
+    const unknown = await gateway.client.models.retrieve('large').catch((error: unknown) => error);
+    expect(unknown).to.include({ status: 404 });
+    expect(String(unknown)).to.contain('must be one of small, vectors');
   });
 
   it('takes a new credential without a restart', async () => {

@@ -59,6 +59,22 @@ describe('The model gateway that records and replays', () => {
     expect(upstream.requests).to.have.length(4);
   });
 
+  it('costs nothing the second time, whatever is left of the budget', async () => {
+    const priced = (mode: 'record' | 'replay', url: string) => {
+      const entry = { kind: 'openai', base_url: url, model: 'tiny-1', price: { input: 1000, output: 1000 } };
+      return { mode, recordings: folder, models: { small: { upstreams: [entry] } }, budgets: { day: 1000 } };
+    };
+    gateway = await startGateway(priced('record', upstream.url));
+    await gateway.client.chat.completions.create({ model: 'small', messages });
+    const cost = async () =>
+      ((await (await gateway!.ask('/v1/usage')).json()) as { total: { cost: number } }).total.cost;
+    expect(await cost()).to.be.greaterThan(0);
+    await gateway.stop();
+    gateway = await startGateway({ ...priced('replay', nowhere), budgets: { day: 0 } });
+    await gateway.client.chat.completions.create({ model: 'small', messages });
+    expect(await cost()).to.equal(0);
+  });
+
   it('answers 404 where it has nothing, in the shape that the client knows', async () => {
     gateway = await startGateway(config('replay', nowhere));
     const error = await gateway.client.chat.completions.create({ model: 'small', messages }).then(

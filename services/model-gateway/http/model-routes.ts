@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import * as t from 'io-ts';
-import { CoreError } from '#kit/errors.ts';
+import { CoreError, NotFound } from '#kit/errors.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
 import { type Route, route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
+import type { Identity } from '#kit/tokens.ts';
 import { errorAnswer } from '../calls/error-answer.ts';
 import type { ModelCalls } from '../calls/model-calls.ts';
 import type { ModelCall } from '../calls/upstream-answer.ts';
@@ -68,51 +69,71 @@ function refuse(response: ServerResponse, error: unknown, id: string, redactor: 
   response.end(body);
 }
 
-const ModelList = t.strict({
-  object: t.literal('list'),
-  data: t.array(
-    t.strict({
-      id: t.string,
-      object: t.literal('model'),
-      created: t.number,
-      owned_by: t.string,
-      kind: t.string,
-      tier: t.union([t.string, t.null]),
-      limits: t.strict({
-        context_tokens: t.union([t.number, t.null]),
-        output_tokens: t.union([t.number, t.null]),
-      }),
-    }),
-  ),
+const ModelFacts = t.strict({
+  id: t.string,
+  object: t.literal('model'),
+  created: t.number,
+  owned_by: t.string,
+  kind: t.string,
+  tier: t.union([t.string, t.null]),
+  limits: t.strict({
+    context_tokens: t.union([t.number, t.null]),
+    output_tokens: t.union([t.number, t.null]),
+  }),
 });
+const ModelList = t.strict({ object: t.literal('list'), data: t.array(ModelFacts) });
 
 /** @param since when the process began, for `created`, which OpenAI's clients want as a number */
-export function modelListRoute(config: Pick<GatewayConfig, 'models'>, since: number): Route {
-  return route(
-    {
-      method: 'GET',
-      path: '/v1/models',
-      summary: 'The models that the caller may ask',
-      scope: 'read',
-      answers: { 200: { description: 'In the order of the configuration', content: ModelList } },
-    },
-    async ({ identity }) => {
-      const own = identity === null ? null : accountOf(identity).models;
-      const data = Object.entries(config.models)
-        .filter(([name]) => own === null || own.includes(name))
-        .map(([id, { kind = 'chat', tier = null, limits = {} }]) => ({
-          id,
-          object: 'model',
-          created: Math.floor(since / 1000),
-          owned_by: 'core-model-gateway',
-          kind,
-          tier,
-          limits: {
-            context_tokens: limits.context_tokens ?? null,
-            output_tokens: limits.output_tokens ?? null,
-          },
-        }));
-      return { json: { object: 'list', data } };
-    },
-  );
+export function modelListRoutes(config: Pick<GatewayConfig, 'models'>, since: number): readonly Route[] {
+  const modelsOf = (identity: Identity | null): t.TypeOf<typeof ModelFacts>[] => {
+    const own = identity === null ? null : accountOf(identity).models;
+    return Object.entries(config.models)
+      .filter(([name]) => own === null || own.includes(name))
+      .map(([id, { kind = 'chat', tier = null, limits = {} }]) => ({
+        id,
+        object: 'model',
+        created: Math.floor(since / 1000),
+        owned_by: 'core-model-gateway',
+        kind,
+        tier,
+        limits: {
+          context_tokens: limits.context_tokens ?? null,
+          output_tokens: limits.output_tokens ?? null,
+        },
+      }));
+  };
+  return [
+    route(
+      {
+        method: 'GET',
+        path: '/v1/models',
+        summary: 'The models that the caller may ask',
+        scope: 'read',
+        answers: { 200: { description: 'In the order of the configuration', content: ModelList } },
+      },
+      async ({ identity }) => ({ json: { object: 'list', data: modelsOf(identity) } }),
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/models/{id}',
+        summary: 'One of them',
+        scope: 'read',
+        answers: { 200: { description: 'The model', content: ModelFacts } },
+      },
+      async ({ identity, params }) => {
+        const all = modelsOf(identity);
+        const found = all.find(({ id }) => id === params.id);
+        if (found !== undefined) return { json: found };
+        const must =
+          all.length === 0
+            ? 'none is; ./core model add configures one'
+            : `must be one of ${all.map(({ id }) => id).join(', ')}`;
+        throw new NotFound(
+          'model_not_found',
+          `model ${JSON.stringify(params.id)} is not configured: ${must}`,
+        );
+      },
+    ),
+  ];
 }

@@ -20,7 +20,8 @@ export function endpointError(
       ...(retryAfter === null ? {} : { retryAfter }),
     });
   }
-  if (reply.status >= 500 || [408, 409, 425].includes(reply.status)) {
+  const isForGood = facts.code === 'credential_unusable';
+  if (!isForGood && (reply.status >= 500 || [408, 409, 425].includes(reply.status))) {
     const retryAfter = secondsOf(reply.retryAfter);
     return new Unavailable('model_unavailable', message, {
       facts,

@@ -130,6 +130,7 @@ function explained(error: unknown, url: string): unknown {
 function hintFor({ facts }: CoreError): string {
   if (facts.code === 'insufficient_quota')
     return 'raise planner.bounds.money in agents.json or budgets.day in models.json, or make the issue smaller';
-  if (facts.status === 401) return 'the key of this run has ended; ./core resume goes on with a new one';
+  if (facts.code === 'token_invalid')
+    return 'the key of this run has ended; ./core resume goes on with a new one';
   return './core model check asks each upstream';
 }

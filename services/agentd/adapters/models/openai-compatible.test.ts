@@ -200,6 +200,13 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     expect(await failure(ask({ status: 429, body }))).to.include({ code: 'model_refused' });
   });
 
+  it('takes a gateway without the credential as a refusal', async () => {
+    const body = { error: { message: 'no credential for this model', code: 'credential_unusable' } };
+    const error = await failure(ask({ status: 502, body }));
+    expect(error).to.include({ code: 'model_refused', retryable: false });
+    expect(error.message).to.include('no credential for this model');
+  });
+
   it('takes 5xx as unavailable, with the words of our own gateway or of a proxy’s page', async () => {
     const problem = await failure(ask({ status: 503, body: { detail: 'no upstream', code: 'x' } }));
     expect(problem).to.include({ code: 'model_unavailable', retryable: true });
