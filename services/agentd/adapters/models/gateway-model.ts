@@ -130,7 +130,7 @@ function explained(error: unknown, url: string): unknown {
 function hintFor({ facts }: CoreError): string {
   if (facts.code === 'insufficient_quota')
     return 'raise planner.bounds.money in agents.json or budgets.day in models.json, or make the issue smaller';
-  if (facts.code === 'token_invalid')
-    return 'the key of this run has ended; ./core resume goes on with a new one';
+  if (facts.status === 401)
+    return 'the upstream refuses the credential of the gateway (./core model check tells), or the key of this run has ended: plan again';
   return './core model check asks each upstream';
 }
