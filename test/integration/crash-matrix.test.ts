@@ -45,6 +45,8 @@ const coveredElsewhere = [
   ...['ingest_between_batches', 'ingest_between_links', 'ingest_between_closings', 'ingest_before_finish'],
   // services/context/record/open-record.test.ts
   ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
+  // test/integration/model-ledger-crash.test.ts
+  'ledger.reserved',
 ];
 const undoPoints = ['undo.started', ...each('undo.intent'), ...each('undo.effect'), ...each('undo.result')];
 
