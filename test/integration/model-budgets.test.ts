@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import { startAnthropicServer } from '../fixtures/model-upstream/anthropic-server.ts';
 import { startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
 import { chunk, completion, eventOf, sendJson } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
@@ -184,6 +185,34 @@ describe('What the model gateway counts against budgets', () => {
     for await (const _ of answer.body!) break;
     leaving.abort();
     expect(await usedBy(id)).to.be.above((50 * 100) / 1_000_000);
+  });
+
+  it('counts the thoughts of a stream that was left before its first word', async () => {
+    const claude = await startAnthropicServer(() => ({ thinking: 'thought '.repeat(2_000), pace: 1 }));
+    const thinking = await startGateway(
+      { models: { claude: { upstreams: [{ kind: 'anthropic', base_url: claude.url, model: 'c', price }] } } },
+      {},
+    );
+    try {
+      const leaving = new AbortController();
+      const body = { model: 'claude', messages, max_tokens: 5_000, stream: true };
+      const answer = await thinking.ask('/v1/chat/completions', { body, signal: leaving.signal });
+      let seen = '';
+      for await (const piece of answer.body!) {
+        seen += Buffer.from(piece).toString();
+        if (seen.split(': thinking').length > 50) break;
+      }
+      leaving.abort();
+      for (let output = 0; output < (50 * 7) / 3.5; await delay(10)) {
+        const usage = await (await thinking.ask('/v1/usage')).json();
+        const { total } = usage as { total: { calls: number; output_tokens: number } };
+        output = total.output_tokens;
+        if (total.calls === 1) expect(output).to.be.at.least((50 * 7) / 3.5);
+      }
+    } finally {
+      await thinking.stop();
+      await claude.close();
+    }
   });
 
   it('estimates an output that the upstream told wrong or not at all', async () => {

@@ -23,7 +23,9 @@ export function estimateTokens(
   const images = imagesIn(request.messages);
   const text = Math.max(0, bytes.length - images.reduce((sum, length) => sum + length, 0));
   const inputTokens = Math.ceil(text / bytesPerToken) + images.length * tokensOfImage;
-  if (endpoint === 'embeddings') return { inputTokens, outputTokens: 0, unasked: null };
+  if (endpoint === 'embeddings') {
+    return { inputTokens: Math.max(inputTokens, tokensGiven(request.input)), outputTokens: 0, unasked: null };
+  }
   const asked = outputAsked(request)?.tokens ?? null;
   const each = asked ?? outputLimit ?? defaultOutput;
   const outputTokens = each * Math.max(numberIn(request.n), numberIn(request.best_of), 1);
@@ -38,6 +40,11 @@ export function outputAsked(
   const tokens = Math.max(older, newer);
   if (tokens === 0) return null;
   return { param: older > newer ? 'max_tokens' : 'max_completion_tokens', tokens };
+}
+
+/** Inputs for vectors may be tokens already, which are shorter than words. */
+function tokensGiven(input: unknown): number {
+  return Array.isArray(input) ? input.flat().filter((one) => typeof one === 'number').length : 0;
 }
 
 /** 0 where there is none; what else it may be is refused before. */
