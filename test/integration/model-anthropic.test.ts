@@ -1,5 +1,9 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import {
   type AnthropicReply,
@@ -130,6 +134,43 @@ describe('The model gateway with an Anthropic upstream', () => {
       expect(readFileSync(join(entry.parentPath, entry.name)).includes(credential), entry.name).to.equal(
         false,
       );
+    }
+  });
+
+  it('holds no answer that is larger than answers are, however small it comes', async () => {
+    const headers = { 'content-encoding': 'gzip' };
+    const bomb = createServer((request, response) => {
+      request.resume().on('end', () => {
+        const [status, type] = kinds[kind]!;
+        response.writeHead(status, { ...headers, 'content-type': type });
+        response.end(small);
+      });
+    });
+    await once(bomb.listen(0, '127.0.0.1'), 'listening');
+    const { port } = bomb.address() as AddressInfo;
+    const claude = { kind: 'anthropic', base_url: `http://127.0.0.1:${port}/v1`, model: 'claude-sonnet-4-5' };
+    const other = await startGateway({ retries: 0, models: { large: { upstreams: [claude] } } });
+    const small = gzipSync(`data: {"a":"${'x'.repeat(100_000_000)}"}\n\n`, { level: 9 });
+    const kinds = [
+      [200, 'application/json', false, /sent an answer of more than 16777216 bytes/],
+      [200, 'text/event-stream', true, /sent an event of more than 16777216 bytes/],
+      [400, 'application/json', false, /./],
+    ] as const;
+    let kind = 0;
+    try {
+      for (; kind < kinds.length; kind++) {
+        const before = process.memoryUsage().rss;
+        const answer = await other.ask('/v1/chat/completions', {
+          body: { ...hello, stream: kinds[kind]![2] },
+        });
+        expect(answer.status).to.equal(kind === 2 ? 400 : 502);
+        expect(JSON.parse(await answer.text()).error.message).to.match(kinds[kind]![3]);
+        expect(process.memoryUsage().rss - before).to.be.lessThan(200_000_000);
+      }
+    } finally {
+      await other.stop();
+      bomb.close();
+      bomb.closeAllConnections();
     }
   });
 

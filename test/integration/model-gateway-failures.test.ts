@@ -265,6 +265,33 @@ describe('The model gateway and failing upstreams', () => {
     expect(first.requests).to.have.length(2);
   });
 
+  it('takes comments for no token, and asks again where only they come', async () => {
+    const comments: Script = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const timer = setInterval(() => response.write(': PROCESSING\n\n'), 50);
+      response.once('close', () => clearInterval(timer));
+    };
+    first.next(comments);
+    const { text, whole } = await streamed();
+    expect(whole).to.equal(true);
+    expect(text).to.contain('[DONE]').and.to.not.contain('PROCESSING');
+    expect(first.requests).to.have.length(2);
+    first.next((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(': PROCESSING\n\n');
+      const rest = `${eventOf(chunk('tiny-1', { content: 'Hi' }))}${eventOf(chunk('tiny-1', {}, 'stop'))}data: [DONE]\n\n`;
+      setTimeout(() => response.end(rest), 50);
+    });
+    expect((await streamed()).text).to.match(/^: PROCESSING\n\ndata: [\s\S]*Hi[\s\S]*\[DONE\]/);
+  });
+
+  it('gives neither statuses nor waits on that HTTP does not know', async () => {
+    first.always(failing(999));
+    expect(await told()).to.include({ status: 502 });
+    first.always(failing(429, { 'retry-after': '9'.repeat(400) }));
+    expect((await told()).headers.get('retry-after')).to.equal('31536000');
+  });
+
   it('keeps characters whole that come in two pieces, and events in any', async () => {
     const bytes = Buffer.from(`${greetingChunks('tiny-1').map(eventOf).join('')}data: [DONE]\n\n`);
     first.always(async (_request, response) => {

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CoreError } from '#kit/errors.ts';
+import { noUsage } from '../../services/model-gateway/calls/usage.ts';
 import type { BudgetExceeded } from '../../services/model-gateway/ledger/budget-exceeded.ts';
 import type { Account, Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { ledgerFolder, openLedger } from '../../services/model-gateway/ledger/open-ledger.ts';
@@ -107,15 +108,48 @@ describe('The ledger of model calls', () => {
     expect((await refusal(before.account)).code).to.equal('insufficient_quota');
   });
 
-  it('counts what the upstream did not tell as estimated: by the bytes sent, and nothing where it failed', async () => {
+  it('counts what the upstream did not tell as estimated: by the bytes sent, and by the attempts that were lost', async () => {
     const untold = { usage: null, sentBytes: 700, ms: 1, firstTokenMs: null, upstream: 'first' } as const;
     const settle = async (change: object) =>
       (await ledger.reserve(token, testCall)).settle({ ...untold, outcome: 'aborted', ...change });
     expect((await settle({})).usage).to.include({ input: 1_000, output: 200 });
     expect((await settle({ sentBytes: 1e9 })).usage.output).to.equal(testCall.outputTokens);
-    expect(await settle({ sentBytes: 0, outcome: 'failed' })).to.include({ estimated: true, cost: 0 });
+    const failed = { sentBytes: 0, outcome: 'failed', usage: noUsage };
+    expect(await settle(failed)).to.include({ estimated: false, cost: 0 });
+    const lost = [
+      { upstream: 'second', written: false },
+      { upstream: 'first', written: true },
+    ];
+    const settled = await settle({ ...failed, lost });
+    expect(settled).to.deep.include({ estimated: true, cost: 1_000 * 4 + 1_000 * 2 + 500 * 10 });
+    expect(settled.usage).to.include({ input: 2_000, output: 500 });
     const [row] = await ledger.usage({ by: 'day', from: null, to: null, run: null });
-    expect(row).to.include({ name: '2026-11-22', calls: 3, aborted: 2, failed: 1, estimated: 3 });
+    expect(row).to.include({ name: '2026-11-22', calls: 4, aborted: 2, failed: 2, estimated: 3 });
+  });
+
+  it('counts the words of an answer that ended early, whatever the upstream had counted until then', async () => {
+    const { usage, ...rest } = spentBy(0);
+    const settle = async (change: object) =>
+      (await ledger.reserve(token, testCall)).settle({
+        ...{ ...rest, usage, upstream: 'first', outcome: 'aborted', wordBytes: 700 },
+        ...change,
+      });
+    expect(await settle({})).to.deep.include({ estimated: true, cost: 2_000 + 200 * 10 });
+    expect((await settle({ outcome: 'done' })).usage.output).to.equal(200);
+    const counted = { ...usage!, output: 7 };
+    expect(await settle({ outcome: 'done', usage: counted })).to.include({ estimated: false, cost: 2_070 });
+  });
+
+  it('refuses a key that ended while its call waited', async () => {
+    const revoked = keyOf('run_1', null);
+    const reservation = await ledger.reserve(revoked.account, testCall);
+    reservation.check();
+    ledger.keys.revoke(revoked.id);
+    expect(() => reservation.check()).to.throw('the key was revoked or has expired');
+    expect((await refusal(revoked.account)).code).to.equal('token_invalid');
+    const expired = keyOf('run_2', null);
+    time += 60_000;
+    expect((await refusal(expired.account)).code).to.equal('token_invalid');
   });
 
   it('writes what ended within moments, without being asked', async () => {

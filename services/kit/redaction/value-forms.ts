@@ -6,6 +6,13 @@ export function valueForms(value: string): string[] {
   forms.add(json.replaceAll('/', '\\/'));
   forms.add(json.replaceAll(/[<>&']/g, (character) => `\\u00${hexOf(character)}`));
   forms.add(json.replaceAll(/[+<>&'`]/g, (character) => `\\u00${hexOf(character).toUpperCase()}`));
+  // Gson and others escape the equals sign too; some escape all that is neither letter nor digit.
+  for (const escaped of [/[<>&=']/g, /[^A-Za-z0-9\\]/g]) {
+    forms.add(json.replaceAll(escaped, (character) => unicodeEscape(character)));
+    forms.add(
+      json.replaceAll(escaped, (character) => unicodeEscape(character).toUpperCase().replace('U', 'u')),
+    );
+  }
   forms.add(new URLSearchParams([['', value]]).toString().slice(1));
   for (const form of base64Forms(Buffer.from(value))) {
     forms.add(form);
@@ -15,12 +22,16 @@ export function valueForms(value: string): string[] {
   return [...forms];
 }
 
+function unicodeEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
 function hexOf(character: string): string {
   return character.charCodeAt(0).toString(16).padStart(2, '0');
 }
 
 /** Base64 has three phases; each gives the characters that depend on the value alone. */
-function base64Forms(bytes: Buffer): string[] {
+export function base64Forms(bytes: Buffer): string[] {
   const forms: string[] = [];
   for (const offset of [0, 1, 2]) {
     const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');

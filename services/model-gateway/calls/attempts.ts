@@ -14,7 +14,7 @@ export interface AttemptOptions {
   readonly retries: number;
   /** Told of each attempt that failed. */
   failed(upstream: string, failure: UpstreamFailure, next: 'again' | 'elsewhere' | 'given up'): void;
-  /** Told before each attempt. */
+  /** Told before each attempt, which it may prevent by throwing. */
   began(upstream: string): void;
   /** From 0 up to 1. */
   readonly random?: () => number;

@@ -30,6 +30,7 @@ export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): Deco
     throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
   }
   checkTwins(bytes);
+  for (const member of limits) checkLimit(member, request[member]);
   return {
     endpoint,
     bytes,
@@ -63,17 +64,57 @@ function checkMessages(messages: unknown): void {
   );
 }
 
-/** Some servers take `Model` for `model`, so that it would name another model than the one that was checked and is paid for. */
+const limits = ['max_tokens', 'max_completion_tokens', 'n', 'best_of'] as const;
+
+/** Of these a reservation is made, or the way of an answer depends on them. */
+const read = new Set([
+  'model',
+  'models',
+  'fallbacks',
+  'messages',
+  'input',
+  'stream',
+  'stream_options',
+  ...limits,
+]);
+/** All values of a member that stands twice are changed. */
+const rewritten = new Set(['model', 'stream_options']);
+
+/**
+ * Some servers take `Model` for `model`, or the first of two that are equal, so that they would do something else than what
+ * was checked and is paid for.
+ */
 function checkTwins(bytes: Buffer): void {
+  const seen = new Set<string>();
   for (const { key } of membersOf(bytes).members) {
-    if (key === 'model' || key.length !== 5 || key.toLowerCase() !== 'model') continue;
-    throw new InvalidCall('invalid_input', `${key} is no member of a request: must be model`, key);
+    // Both ways: letters such as ſ and K are like others only in one of them.
+    const plain = key.toUpperCase().toLowerCase();
+    if (!read.has(plain)) continue;
+    if (key !== plain) {
+      throw new InvalidCall('invalid_input', `${key} is no member of a request: must be ${plain}`, key);
+    }
+    if (seen.has(key) && !rewritten.has(key)) {
+      throw new InvalidCall('invalid_input', `${key} stands twice: must be there once`, key);
+    }
+    seen.add(key);
   }
+}
+
+/** Lax servers take "100" for 100, so that anything else than a number would be more than what was reserved. */
+function checkLimit(member: (typeof limits)[number], value: unknown): void {
+  if (value === undefined || value === null || (Number.isSafeInteger(value) && (value as number) >= 1))
+    return;
+  throw new InvalidCall(
+    'invalid_input',
+    `${member} ${shown(value)}: must be a whole number of at least 1`,
+    member,
+  );
 }
 
 function shown(value: unknown): string {
   if (value === undefined) return 'is missing';
-  const text = JSON.stringify(value);
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'is a list' : 'is an object';
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
 }
 

@@ -1,26 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Forbidden, Interrupted, NotFound } from '#kit/errors.ts';
+import { Interrupted } from '#kit/errors.ts';
 import { readJsonBytes } from '#kit/http/body.ts';
 import type { Logger } from '#kit/log.ts';
-import type { ModelEntry } from '../configuration.ts';
 import type { Account } from '../ledger/account.ts';
-import type { CallResult, Ledger, Reservation } from '../ledger/ledger.ts';
+import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/ledger.ts';
 import type { CallMetrics } from '../metrics.ts';
 import { lateFailure } from '../upstreams/connection-failure.ts';
-import { type Answered, answerFrom, type Lane } from './attempts.ts';
-import { type DecodedCall, decodeCall, InvalidCall } from './decode-call.ts';
+import { type Answered, answerFrom } from './attempts.ts';
+import { chosenModel, type Model } from './chosen-model.ts';
+import { decodeCall } from './decode-call.ts';
 import { relay } from './relay.ts';
-import { estimateTokens, outputAsked } from './token-estimate.ts';
+import { estimateTokens } from './token-estimate.ts';
 import type { ModelCall } from './upstream-answer.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
-import { noUsage, type Usage } from './usage.ts';
-
-export interface Model {
-  readonly name: string;
-  readonly kind: NonNullable<ModelEntry['kind']>;
-  readonly outputLimit: number | null;
-  readonly lanes: readonly Lane[];
-}
+import { noUsage } from './usage.ts';
 
 export interface ModelCallParts {
   readonly models: ReadonlyMap<string, Model>;
@@ -77,9 +70,9 @@ export class ModelCalls {
   ): Promise<void> {
     const started = performance.now();
     const decoded = decodeCall(endpoint, await readJsonBytes(request, largestBody));
-    const model = this.#modelFor(decoded, caller.account);
+    const model = chosenModel(decoded, caller.account, this.#parts.models);
     const [first] = model.lanes;
-    const estimate = estimateTokens(decoded, model.outputLimit);
+    const { unasked, ...estimate } = estimateTokens(decoded, model.outputLimit);
     const reservation = await this.#parts.ledger.reserve(caller.account, {
       model: model.name,
       upstream: first!.upstream.name,
@@ -96,57 +89,12 @@ export class ModelCalls {
     const underWay = new CallUnderWay({ parts: this.#parts, model, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
-      await underWay.run({ ...decoded, signal: ending.signal }, response);
+      const outputLimit = reservation.bounded ? unasked : null;
+      await underWay.run({ ...decoded, outputLimit, signal: ending.signal }, response);
     } finally {
       clearTimeout(timer);
     }
   }
-
-  #modelFor(call: DecodedCall, { models: own }: Account): Model {
-    const { models } = this.#parts;
-    const known = [...models.values()].filter(({ name }) => own === null || own.includes(name));
-    const model = models.get(call.model);
-    const wanted = call.endpoint === 'embeddings' ? 'embeddings' : 'chat';
-    const choices = known.filter(({ kind }) => kind === wanted).map(({ name }) => name);
-    const must =
-      choices.length === 0 ? noneThere(models.size, wanted) : `must be one of ${choices.join(', ')}`;
-    const said = `model ${JSON.stringify(call.model.slice(0, 120))}`;
-    if (model === undefined) throw new UnknownModel('model_not_found', `${said} is not configured: ${must}`);
-    if (!known.includes(model)) {
-      throw new ForbiddenModel('model_not_allowed', `${said} is none of this key: ${must}`);
-    }
-    if (model.kind !== wanted) {
-      throw new InvalidCall(
-        'model_kind',
-        `${said} is for ${model.kind}, not for ${wanted}: ${must}`,
-        'model',
-      );
-    }
-    const asked = outputAsked(call.request);
-    if (asked !== null && model.outputLimit !== null && asked > model.outputLimit) {
-      const param = call.request.max_completion_tokens === undefined ? 'max_tokens' : 'max_completion_tokens';
-      throw new InvalidCall(
-        'invalid_input',
-        `${param} is ${asked}: must be at most ${model.outputLimit}`,
-        param,
-      );
-    }
-    return model;
-  }
-}
-
-class UnknownModel extends NotFound {
-  readonly param = 'model';
-}
-
-class ForbiddenModel extends Forbidden {
-  readonly param = 'model';
-}
-
-function noneThere(all: number, wanted: string): string {
-  return all === 0
-    ? 'none is; ./core model add configures one'
-    : `there is none for ${wanted}; ./core model add configures one`;
 }
 
 interface CallFacts {
@@ -157,13 +105,19 @@ interface CallFacts {
   readonly started: number;
 }
 
+interface CallEnd extends Pick<CallResult, 'sentBytes' | 'wordBytes' | 'usage'> {
+  readonly failure: unknown;
+  readonly signal: AbortSignal;
+}
+
 /** One call that has its reservation: however it ends, it is settled once. */
 class CallUnderWay {
   readonly #facts: CallFacts;
   /** Where it was answered, or failed last. */
   upstream: string;
-  /** Whether an upstream may have begun to work for it, and is paid. */
-  #charged = false;
+  /** Whether an attempt is under way of which nothing is known yet. */
+  #attempting = false;
+  readonly #lost: LostAttempt[] = [];
   #firstTokenMs: number | null = null;
 
   constructor(facts: CallFacts) {
@@ -179,21 +133,19 @@ class CallUnderWay {
         account: caller.account.key,
         retries: parts.retries,
         began: (upstream) => {
+          this.#facts.reservation.check();
           this.upstream = upstream;
-          this.#charged = true;
+          this.#attempting = true;
         },
         failed: (upstream, failure, next) => {
-          this.#charged = failure.charged;
+          this.#attempting = false;
+          if (failure.charged) this.#lose(upstream, !call.stream && endedUnseen.has(failure.code));
           this.#tell(upstream, failure, next);
         },
       });
     } catch (error) {
-      this.#settle({
-        failure: error,
-        sentBytes: 0,
-        usage: this.#charged ? null : noUsage,
-        signal: call.signal,
-      });
+      if (this.#attempting) this.#lose(this.upstream, !call.stream);
+      this.#settle({ failure: error, sentBytes: 0, wordBytes: null, usage: noUsage, signal: call.signal });
       if (clientLeft(call.signal)) return;
       throw error;
     }
@@ -201,17 +153,27 @@ class CallUnderWay {
     const { answer, leave } = answered;
     const { failure, sentBytes } = await relay(answer, response, call);
     leave();
-    const usage = await answer.usage;
+    let usage = await answer.usage;
+    const wordBytes = answer.wordBytes?.() ?? null;
+    if (failure !== null && usage === null && !call.stream) {
+      this.#lose(this.upstream, true);
+      usage = noUsage;
+    }
     if (failure instanceof UpstreamFailure) this.#tell(this.upstream, failure, 'given up');
-    this.#settle({ failure, sentBytes: answer.wordBytes?.() ?? sentBytes, usage, signal: call.signal });
+    this.#settle({ failure, sentBytes: wordBytes ?? sentBytes, wordBytes, usage, signal: call.signal });
   }
 
-  #settle(end: { failure: unknown; sentBytes: number; usage: Usage | null; signal: AbortSignal }): void {
+  #lose(upstream: string, written: boolean): void {
+    this.#lost.push({ upstream, written });
+  }
+
+  #settle(end: CallEnd): void {
     const { parts, model, reservation, started } = this.#facts;
     const outcome = outcomeOf(end.failure, end.signal);
     const ms = performance.now() - started;
     const result = { upstream: this.upstream, outcome, ms, firstTokenMs: this.#firstTokenMs };
-    const settlement = reservation.settle({ ...result, usage: end.usage, sentBytes: end.sentBytes });
+    const { usage, sentBytes, wordBytes } = end;
+    const settlement = reservation.settle({ ...result, usage, sentBytes, wordBytes, lost: this.#lost });
     parts.metrics.ended({ ...result, model: model.name, settlement });
   }
 
@@ -231,6 +193,9 @@ class CallUnderWay {
     });
   }
 }
+
+/** A whole answer comes when it is written: with these it may have been. */
+const endedUnseen = new Set(['upstream_timeout', 'upstream_broke_off']);
 
 /** Codes of failures that are told in words of the gateway alone. */
 const ourWords = new Set([

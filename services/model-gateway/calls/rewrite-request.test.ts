@@ -51,6 +51,21 @@ describe('The rewriting of a request', () => {
     );
   });
 
+  it('sets the limit of an answer where it is asked to', () => {
+    const limited = (text: string) =>
+      rewriteRequest(Buffer.from(text), {
+        model: 'there',
+        askUsage: true,
+        outputLimit: { member: 'max_tokens', tokens: 99 },
+      }).toString();
+    expect(limited('{"model":"here","seed":1e400 }')).to.equal(
+      '{"model":"there","seed":1e400 ,"stream_options":{"include_usage":true},"max_tokens":99}',
+    );
+    expect(limited('{"max_tokens" : null,"model":"here","stream_options":null}')).to.equal(
+      '{"max_tokens" : 99,"model":"there","stream_options":{"include_usage":true}}',
+    );
+  });
+
   it('finds the members that JSON.parse finds', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {

@@ -6,21 +6,31 @@ interface Splice {
   readonly text: string;
 }
 
+export interface RequestChange {
+  readonly model: string;
+  readonly askUsage: boolean;
+  /** Sets a member that bounds the answer; the request must have no other value than null for it. */
+  readonly outputLimit?: { readonly member: string; readonly tokens: number } | null;
+}
+
 /**
- * The body of a request with another model and, where asked, `stream_options.include_usage`. All other bytes stay as they are:
+ * The body of a request with another model and, where asked, `stream_options.include_usage` and a limit of output. All other bytes stay as they are:
  * unknown members, numbers of any length, order and white space.
  * @param bytes a JSON object with at least a `model`
  */
-export function rewriteRequest(
-  bytes: Buffer,
-  change: { readonly model: string; readonly askUsage: boolean },
-): Buffer {
+export function rewriteRequest(bytes: Buffer, change: RequestChange): Buffer {
   const { members, end } = membersOf(bytes);
   const model = JSON.stringify(change.model);
   const splices: Splice[] = members
     .filter(({ key }) => key === 'model')
     .map(({ start, end }) => ({ start, end, text: model }));
   if (change.askUsage) splices.push(...askUsage(bytes, members, end));
+  if (change.outputLimit != null) {
+    const { member, tokens } = change.outputLimit;
+    const given = members.filter(({ key }) => key === member);
+    const at = { start: end - 1, end: end - 1, text: `,${JSON.stringify(member)}:${tokens}` };
+    splices.push(...(given.length === 0 ? [at] : given.map((one) => ({ ...one, text: String(tokens) }))));
+  }
   return spliced(bytes, splices);
 }
 

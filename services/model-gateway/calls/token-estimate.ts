@@ -6,33 +6,53 @@ const bytesPerToken = 3.5;
 const tokensOfImage = 2_000;
 /** For an answer that nobody bounded. */
 const defaultOutput = 4_096;
-/** A shorter one is counted as the text that it is. */
-const shortestImage = 8_192;
+
+export interface TokenEstimate {
+  readonly inputTokens: number;
+  /** Of all answers together. */
+  readonly outputTokens: number;
+  /** Of one answer, where the request itself does not bound it; null where it does, and for vectors. */
+  readonly unasked: number | null;
+}
 
 /** What a call may use, for a reservation. */
 export function estimateTokens(
   { endpoint, bytes, request }: Pick<DecodedCall, 'endpoint' | 'bytes' | 'request'>,
   outputLimit: number | null,
-): { readonly inputTokens: number; readonly outputTokens: number } {
+): TokenEstimate {
   const images = imagesIn(request.messages);
   const text = Math.max(0, bytes.length - images.reduce((sum, length) => sum + length, 0));
   const inputTokens = Math.ceil(text / bytesPerToken) + images.length * tokensOfImage;
-  if (endpoint === 'embeddings') return { inputTokens, outputTokens: 0 };
-  const asked = outputAsked(request) ?? outputLimit ?? defaultOutput;
-  return { inputTokens, outputTokens: asked * answersAsked(request) };
+  if (endpoint === 'embeddings') {
+    return { inputTokens: Math.max(inputTokens, tokensGiven(request.input)), outputTokens: 0, unasked: null };
+  }
+  const asked = outputAsked(request)?.tokens ?? null;
+  const each = asked ?? outputLimit ?? defaultOutput;
+  const outputTokens = each * Math.max(numberIn(request.n), numberIn(request.best_of), 1);
+  return { inputTokens, outputTokens, unasked: asked === null ? each : null };
 }
 
-/** Tokens of one answer that the client bounds it to; null where it does not. */
-export function outputAsked(request: Readonly<Record<string, unknown>>): number | null {
-  const given = request.max_completion_tokens ?? request.max_tokens;
-  return typeof given === 'number' && given >= 0 && Number.isFinite(given) ? Math.ceil(given) : null;
+/** Tokens of one answer that the client bounds it to: servers differ in which member they take, so that the greater counts. */
+export function outputAsked(
+  request: Readonly<Record<string, unknown>>,
+): { readonly param: 'max_tokens' | 'max_completion_tokens'; readonly tokens: number } | null {
+  const [older, newer] = [numberIn(request.max_tokens), numberIn(request.max_completion_tokens)];
+  const tokens = Math.max(older, newer);
+  if (tokens === 0) return null;
+  return { param: older > newer ? 'max_tokens' : 'max_completion_tokens', tokens };
 }
 
-function answersAsked({ n }: Readonly<Record<string, unknown>>): number {
-  return typeof n === 'number' && n > 1 && Number.isFinite(n) ? Math.min(Math.ceil(n), 1_000) : 1;
+/** Inputs for vectors may be tokens already, which are shorter than words. */
+function tokensGiven(input: unknown): number {
+  return Array.isArray(input) ? input.flat().filter((one) => typeof one === 'number').length : 0;
 }
 
-/** Lengths of the pictures and sounds that stand in the request itself. */
+/** 0 where there is none; what else it may be is refused before. */
+function numberIn(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+/** Lengths of the pictures that stand in the request itself; 0 for those that stand elsewhere. Files and sounds count as text. */
 function imagesIn(messages: unknown): number[] {
   if (!Array.isArray(messages)) return [];
   const found: number[] = [];
@@ -40,8 +60,10 @@ function imagesIn(messages: unknown): number[] {
     const content = message?.content;
     if (!Array.isArray(content)) continue;
     for (const part of content) {
-      const data = part?.image_url?.url ?? part?.input_audio?.data ?? part?.file?.file_data;
-      if (typeof data === 'string' && data.length >= shortestImage) found.push(data.length);
+      const url = part?.image_url?.url ?? part?.image_url;
+      if (typeof url !== 'string') continue;
+      if (url.startsWith('data:image/')) found.push(url.length);
+      else if (!url.startsWith('data:')) found.push(0);
     }
   }
   return found;

@@ -10,6 +10,8 @@ export interface ModelCall {
   readonly stream: boolean;
   /** The client itself asked for the usage chunk of a stream. */
   readonly includeUsage: boolean;
+  /** Tokens of one answer that the gateway bounds it to, because a budget binds the call and the client set no limit. */
+  readonly outputLimit?: number | null;
   /** Aborted when the client leaves, and when the call takes too long. */
   readonly signal: AbortSignal;
 }

@@ -56,13 +56,16 @@ export function remedyOf(status: number): Remedy {
   return elsewhere.has(status) ? 'next' : 'none';
 }
 
+/** A year: more is no wait but a refusal, and numbers without end are no header. */
+const longestWaitMs = 365 * 24 * 3600 * 1000;
+
 /**
  * Milliseconds of a `Retry-After`, which is seconds or a date; null where it is neither.
  * Source: RFC 9110, 10.2.3.
  */
 export function retryAfterOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
-  if (/^\d+(\.\d+)?$/.test(header.trim())) return Number(header) * 1000;
+  if (/^\d+(\.\d+)?$/.test(header.trim())) return Math.min(longestWaitMs, Number(header) * 1000);
   const date = Date.parse(header);
-  return Number.isNaN(date) ? null : Math.max(0, date - now);
+  return Number.isNaN(date) ? null : Math.min(longestWaitMs, Math.max(0, date - now));
 }

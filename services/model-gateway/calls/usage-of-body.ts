@@ -1,49 +1,89 @@
-import { membersOf } from './json-members.ts';
 import { type Usage, usageOf } from './usage.ts';
 
-const key = '"usage"';
-/** `usage` is small and stands near one of the ends of an answer that is large. */
-const kept = 64 * 1024;
+const quote = 0x22;
+const backslash = 0x5c;
+const colon = 0x3a;
+const comma = 0x2c;
+const key = 'usage';
+/** Larger, in bytes, it is none. */
+const largest = 16 * 1024;
 
-/** Usage in a whole answer. */
+/** Usage in a whole answer: the member of the answer itself, and of nothing in it. */
 export function usageInBody(json: Buffer): Usage | null {
-  for (let at = json.lastIndexOf(key); at !== -1; at = at === 0 ? -1 : json.lastIndexOf(key, at - 1)) {
-    // In a text, the quote would have a backslash.
-    if (json[at - 1] === 0x5c) continue;
-    const usage = usageAt(json, at + key.length);
-    if (usage !== null) return usage;
-  }
-  return null;
+  const value: unknown = JSON.parse(json.toString('utf8'));
+  return typeof value === 'object' && value !== null && 'usage' in value ? usageOf(value.usage) : null;
 }
 
-/** Usage in an answer that is too large to be held: of its ends alone. */
+/** Usage in an answer that is too large to be held: found as it goes by, each byte looked at once. */
 export class LargeBodyReader {
-  #head: Buffer;
-  #tail: Buffer;
-
-  constructor(first: Buffer) {
-    this.#head = Buffer.from(first.subarray(0, kept));
-    this.#tail = Buffer.from(first.subarray(-kept));
-  }
+  usage: Usage | null = null;
+  #depth = 0;
+  #inText = false;
+  #escaped = false;
+  /** The last text between members of the answer, as far as it can be the key. */
+  #word = '';
+  /** What follows the key; null elsewhere. */
+  #value: string | null = null;
 
   push(piece: Buffer): void {
-    const joined = piece.length >= kept ? piece : Buffer.concat([this.#tail, piece]);
-    this.#tail = Buffer.from(joined.subarray(-kept));
+    for (let at = 0; at < piece.length; at++) {
+      const byte = piece[at]!;
+      if (this.#inText) at = this.#text(piece, at);
+      else this.#mark(byte);
+    }
   }
 
-  get usage(): Usage | null {
-    return usageInBody(this.#tail) ?? usageInBody(this.#head);
+  /** @returns the last byte that was read */
+  #text(piece: Buffer, from: number): number {
+    if (this.#escaped) {
+      this.#escaped = false;
+      this.#keep(piece, from, from + 1);
+      return from;
+    }
+    const isKept = this.#depth === 1 || this.#value !== null;
+    let at = from;
+    while (at < piece.length && piece[at] !== quote && piece[at] !== backslash) at++;
+    if (isKept) this.#keep(piece, from, Math.min(at + 1, piece.length));
+    if (piece[at] === quote) this.#inText = false;
+    else if (piece[at] === backslash) this.#escaped = true;
+    return at;
   }
-}
 
-function usageAt(json: Buffer, afterKey: number): Usage | null {
-  let at = afterKey;
-  while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x3a) at++;
-  if (json[at] !== 0x7b) return null;
-  const { end } = membersOf(json, at);
-  try {
-    return usageOf(JSON.parse(json.toString('utf8', at, end)));
-  } catch {
-    return null;
+  #keep(piece: Buffer, from: number, to: number): void {
+    if (this.#value !== null) this.#add(piece.toString('latin1', from, to));
+    else if (this.#depth === 1 && this.#word.length <= key.length + 2)
+      this.#word += piece.toString('latin1', from, Math.min(to, from + key.length + 2));
+  }
+
+  #mark(byte: number): void {
+    if (byte === quote) {
+      this.#inText = true;
+      if (this.#value !== null) this.#add('"');
+      else this.#word = '';
+      return;
+    }
+    const ends = byte === 0x7d || byte === 0x5d;
+    if (ends) this.#depth--;
+    if (this.#depth === 0 || (this.#depth === 1 && byte === comma)) this.#settle();
+    else if (this.#value !== null) this.#add(String.fromCharCode(byte));
+    else if (byte === colon && this.#depth === 1 && this.#word === `${key}"`) this.#value = '';
+    if (byte === 0x7b || byte === 0x5b) this.#depth++;
+  }
+
+  #add(text: string): void {
+    if (this.#value!.length + text.length > largest) this.#value = null;
+    else this.#value += text;
+  }
+
+  #settle(): void {
+    const text = this.#value;
+    this.#value = null;
+    this.#word = '';
+    if (text === null) return;
+    try {
+      this.usage = usageOf(JSON.parse(text)) ?? this.usage;
+    } catch {
+      // What is no JSON counts nothing; its bytes go on as they came.
+    }
   }
 }

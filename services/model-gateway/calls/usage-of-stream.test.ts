@@ -42,10 +42,27 @@ describe('The reader of a stream', () => {
   });
 
   it('gives usage on that comes with words', () => {
-    const last = event({ choices: [{ delta: {}, finish_reason: 'stop' }], usage: { prompt_tokens: 1 } });
+    const last = event({
+      choices: [{ delta: {}, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 2 },
+    });
     const { text, reader } = read(word + last, true);
     expect(text).to.equal(word + last);
     expect(reader.usage!.input).to.equal(1);
+  });
+
+  it('takes a byte order mark, and nothing that follows the end', () => {
+    const whole = `\uFEFF${word}${stop}${done}`;
+    expect(read(whole, true).text).to.equal(whole);
+    for (const more of ['<html>\n\n', 'oops', word]) expect(read(whole + more, true).text).to.equal(whole);
+  });
+
+  it('has not begun with comments', () => {
+    const reader = new StreamReader({ hideUsage: false });
+    reader.push(Buffer.from(': PROCESSING\n\n: PROCESSING\n\nevent: ping\n\n'));
+    expect(reader.begun).to.equal(false);
+    reader.push(Buffer.from(word));
+    expect(reader.begun).to.equal(true);
   });
 
   it('counts words without what is around them', () => {

@@ -10,6 +10,7 @@ const done = Buffer.from('[DONE]');
 const finishReason = Buffer.from('"finish_reason"');
 const usageKey = Buffer.from('"usage"');
 const errorKey = Buffer.from('"error"');
+const byteOrderMark = Buffer.from('\uFEFF');
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
@@ -27,6 +28,7 @@ export class StreamReader {
   finished = false;
   /** The upstream itself told of an error. */
   failed = false;
+  #first = true;
   #events = 0;
   #bytes = 0;
   #smallest = Number.POSITIVE_INFINITY;
@@ -49,6 +51,7 @@ export class StreamReader {
   /** The upstream has ended. @throws BrokenStream where that is no end of an answer */
   end(): Buffer {
     const { rest } = this.#pieces;
+    if (this.done) return Buffer.alloc(0);
     if (rest.length > 0) {
       // Some leave out the empty line after the last event.
       const last = this.push(Buffer.from(rest.at(-1) === 0x0a ? '\n' : '\n\n'));
@@ -57,6 +60,11 @@ export class StreamReader {
     }
     this.#checkEnd();
     return rest;
+  }
+
+  /** An event with data came. */
+  get begun(): boolean {
+    return this.done || this.#events > 0;
   }
 
   /** Bytes of text, about: a token for each event at least, and what events are longer than the shortest. */
@@ -71,7 +79,10 @@ export class StreamReader {
   }
 
   #look(event: Buffer): 'give' | 'hide' {
-    let start = 0;
+    // The answer is over; whatever an upstream says then is not for the client.
+    if (this.done) return 'hide';
+    let start = this.#first && begins(event, byteOrderMark) ? byteOrderMark.length : 0;
+    this.#first = false;
     let payload: Buffer | null = null;
     let lines = 0;
     for (let end = event.indexOf(0x0a); end !== -1; end = event.indexOf(0x0a, start)) {

@@ -12,8 +12,12 @@ export const noUsage: Usage = { input: 0, output: 0, cached: 0, cache_writes: 0 
 export function usageOf(value: unknown): Usage | null {
   if (!isObject(value)) return null;
   const input = count(value.prompt_tokens ?? value.input_tokens);
-  const output = count(value.completion_tokens ?? value.output_tokens) ?? 0;
   if (input === null) return null;
+  const written = value.completion_tokens ?? value.output_tokens;
+  const total = count(value.total_tokens);
+  // Vectors have no output, and only a total says so.
+  const output = written == null && total !== null && total >= input ? total - input : count(written);
+  if (output === null) return null;
   const details = isObject(value.prompt_tokens_details) ? value.prompt_tokens_details : {};
   return {
     input,

@@ -53,6 +53,11 @@ export class Balances {
     return this.#purses.get(purse) ?? null;
   }
 
+  /** Whether there is a limit for what an account may spend. */
+  bind({ budget }: Account): boolean {
+    return budget !== null || this.#dayBudget !== null;
+  }
+
   /** @throws BudgetExceeded, Unauthorized (`token_invalid`) where the account has ended meanwhile */
   hold(account: Account, needed: Money): Hold {
     const now = this.#now();

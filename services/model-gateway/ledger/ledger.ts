@@ -15,15 +15,24 @@ export interface LedgerCall {
   readonly outputTokens: number;
 }
 
+export interface LostAttempt {
+  readonly upstream: string;
+  /** It may have written all that was reserved, and not its input alone been read. */
+  readonly written: boolean;
+}
+
 export interface CallResult {
   /** Where it was answered, or failed last. */
   readonly upstream: string;
-  /** null where the upstream told none: it is estimated. */
+  /** Of the answer; null where the upstream told none: it is estimated. */
   readonly usage: Usage | null;
-  /** `failed` without usage and without a sent byte cost nothing. */
+  /** Attempts that gave no whole answer, and may be paid all the same. */
+  readonly lost?: readonly LostAttempt[];
   readonly outcome: 'done' | 'aborted' | 'failed';
   /** Bytes of answer that the client was sent. */
   readonly sentBytes: number;
+  /** Of these, those of the model's words, where they are known: at least so much was written. */
+  readonly wordBytes?: number | null | undefined;
   readonly ms: number;
   readonly firstTokenMs: number | null;
 }
@@ -37,6 +46,10 @@ export interface Settlement {
 
 /** Money set aside for one call. It is on record before this is given out. */
 export interface Reservation {
+  /** Whether a budget holds what the call may cost, so that it must not cost more. */
+  readonly bounded: boolean;
+  /** @throws Unauthorized (`token_invalid`) where the key of the call has ended meanwhile */
+  check(): void;
   /** Puts what was used in its place. Again, it changes nothing and gives the same. */
   settle(result: CallResult): Settlement;
 }
@@ -44,7 +57,7 @@ export interface Reservation {
 export interface Ledger {
   /**
    * Sets aside what a call may cost, at the dearest upstream of its model.
-   * @throws BudgetExceeded, Unavailable (`ledger_unavailable`) when it cannot be recorded
+   * @throws Unauthorized (`token_invalid`) where the key has ended, BudgetExceeded, Unavailable (`ledger_unavailable`) when it cannot be recorded
    */
   reserve(account: Account, call: LedgerCall): Promise<Reservation>;
   /** Of calls that ended; those under way are not in it. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { sha256 } from '#kit/digest.ts';
-import { NotFound } from '#kit/errors.ts';
+import { NotFound, Unauthorized } from '#kit/errors.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
 import { type Account, purseOf } from './account.ts';
 import type { Balances } from './balances.ts';
@@ -37,6 +37,7 @@ export class RunKeys {
   readonly #now: () => number;
   readonly #flush: () => void;
   readonly #byHash = new Map<string, LiveKey>();
+  readonly #byAccount = new Map<string, LiveKey>();
 
   /** @param flush writes calls that ended and wait to be written */
   constructor(parts: {
@@ -90,6 +91,14 @@ export class RunKeys {
     return null;
   }
 
+  /** A call may have waited since its key was found. @throws Unauthorized (`token_invalid`) where the key has ended */
+  check({ key, run }: Account): void {
+    if (run === null) return;
+    const live = this.#byAccount.get(key);
+    if (live !== undefined && live.expires > this.#now()) return;
+    throw new Unauthorized('token_invalid', 'the key was revoked or has expired');
+  }
+
   /** Those in force, newest first. */
   list(): readonly RunKey[] {
     this.forgetExpired();
@@ -130,13 +139,16 @@ export class RunKeys {
       models: models === null ? null : JSON.parse(models),
       budget,
     };
-    this.#byHash.set(row.sha256, { row, account, expires: Date.parse(row.expires_at) });
+    const live: LiveKey = { row, account, expires: Date.parse(row.expires_at) };
+    this.#byHash.set(row.sha256, live);
+    this.#byAccount.set(account.key, live);
     const purse = purseOf(account);
     if (this.#balances.of(purse) === null) this.#balances.begin(purse, this.#usedBy(run));
   }
 
   #end({ row, account }: LiveKey): void {
     this.#byHash.delete(row.sha256);
+    this.#byAccount.delete(account.key);
     const purse = purseOf(account);
     const shared = [...this.#byHash.values()].some(({ row: other }) => other.run === row.run);
     // Of calls under way, a later key of the run has to know.

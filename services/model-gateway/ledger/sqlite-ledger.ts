@@ -54,6 +54,7 @@ export class SqliteLedger implements Ledger {
   }
 
   async reserve(account: Account, asked: LedgerCall): Promise<Reservation> {
+    this.keys.check(account);
     checkModel(account, asked.model);
     const call: LedgerCall = {
       ...asked,
@@ -82,6 +83,8 @@ export class SqliteLedger implements Ledger {
     }
     let settled: Settlement | null = null;
     return {
+      bounded: reserved > 0 && balances.bind(account),
+      check: () => this.keys.check(account),
       settle: (result) => {
         if (settled !== null) return settled;
         settled = this.#settle(row, call, result);
@@ -91,8 +94,12 @@ export class SqliteLedger implements Ledger {
     };
   }
 
-  usage(question: UsageQuestion): Promise<readonly UsageRow[]> {
-    this.#parts.commits.flush();
+  async usage(question: UsageQuestion): Promise<readonly UsageRow[]> {
+    try {
+      this.#parts.commits.flush();
+    } catch (error) {
+      throw notRecorded(error);
+    }
     return this.#parts.background.do({ task: 'usage', question });
   }
 
@@ -120,7 +127,7 @@ export class SqliteLedger implements Ledger {
   #settle(row: OpenCall, call: LedgerCall, result: CallResult): Settlement {
     const { prices, open, commits } = this.#parts;
     const { upstream, outcome, sentBytes } = result;
-    const settlement = settlementOf(call, result, priceAt(prices, call.model, upstream));
+    const settlement = settlementOf(call, result, (name) => priceAt(prices, call.model, name));
     open.delete(row.id);
     commits.end({
       open: row,

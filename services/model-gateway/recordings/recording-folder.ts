@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJson } from '#kit/decode.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
@@ -33,6 +33,8 @@ export function readRecordings(folder: string): FoundRecordings {
       continue;
     }
     try {
+      // A pipe would never end, and a link leads to what is no recording.
+      if (!lstatSync(join(folder, file)).isFile()) throw new Error(`${file} is no ordinary file`);
       const recording = decodeJson(Recording, readFileSync(join(folder, file), 'utf8'), file);
       recordings.push({ file, recording: checked(recording, file) });
     } catch (error) {

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -212,6 +213,33 @@ describe('recordings', () => {
     expect(told[`${'1'.repeat(16)}-0001.json`]).to.match(/\/format/);
     expect(told[`.${whole}.8f.tmp`]).to.match(/not finished/);
     expect(Buffer.concat(await bytesOf(await replay.upstream().send(call({})))).toString()).to.equal('whole');
+  });
+
+  it('are files of the folder itself: a pipe does not hang the start, and the target of a link is not told', async () => {
+    execFileSync('mkfifo', [join(folder, '0123456789abcdef-0001.json')]);
+    const other = join(folder, 'private');
+    writeFileSync(other, secret);
+    symlinkSync(other, join(folder, '0123456789abcdef-0002.json'));
+    const { skipped, size } = new Replay({ folder, pace: 'none' });
+    expect(size).to.equal(0);
+    expect(skipped.map(({ why }) => why)).to.deep.equal([
+      '0123456789abcdef-0001.json is no ordinary file',
+      '0123456789abcdef-0002.json is no ordinary file',
+    ]);
+  });
+
+  it('give only those headers on that an upstream could have given', async () => {
+    await bytesOf(await recorded(answering([Buffer.from('{}')])).send(call({})));
+    const [file] = readdirSync(folder);
+    const recording = JSON.parse(readFileSync(join(folder, file!), 'utf8'));
+    Object.assign(recording.answer.headers, {
+      'set-cookie': 'a=b',
+      'x-request-id': 'a\r\nb',
+      'retry-after': '1',
+    });
+    writeFileSync(join(folder, file!), JSON.stringify(recording));
+    const { headers } = await new Replay({ folder, pace: 'none' }).upstream().send(call({}));
+    expect(Object.keys(headers).sort()).to.deep.equal(['content-length', 'content-type', 'retry-after']);
   });
 
   it('do not stand in the way of a conversation that cannot be recorded', async () => {

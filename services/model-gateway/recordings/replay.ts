@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redactor } from '#kit/redaction.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../calls/upstream-answer.ts';
 import { UpstreamFailure } from '../calls/upstream-failure.ts';
+import { isAnswerHeader } from '../upstreams/answer-headers.ts';
 import { nearestRecordings } from './nearest-recordings.ts';
 import { bytesOf, type RecordedAnswer, type Recording } from './recording.ts';
 import { readRecordings, type SkippedFile } from './recording-folder.ts';
@@ -95,12 +96,19 @@ function served(answer: RecordedAnswer, call: ModelCall, pace: 'recorded' | 'non
   return {
     status: answer.status,
     headers: {
-      ...answer.headers,
+      ...answerHeadersOf(answer.headers),
       ...(!call.stream && answer.broken === null && { 'content-length': String(length) }),
     },
     body: chunksOf(answer, call.signal, pace),
     usage: Promise.resolve(answer.usage),
   };
+}
+
+/** People edit recordings and take them from elsewhere: only what a live upstream could have given goes on. */
+function answerHeadersOf(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name, value]) => isAnswerHeader(name) && /^[\t\x20-\x7e]*$/.test(value)),
+  );
 }
 
 async function* chunksOf(

@@ -34,6 +34,27 @@ describe('The queue before an upstream', () => {
     (await queue.enter('d', patient))();
   });
 
+  it('lets nobody fill it: the account with the most waiting gives up its newest for another', async () => {
+    const queue = new FairQueue('up', { concurrency: 1, waiting: 3, wait_ms: 1000 });
+    const leave = await queue.enter('greedy', patient);
+    const ended: string[] = [];
+    const enter = (name: string) =>
+      queue.enter(name[0]!, patient).then(
+        (leave) => {
+          ended.push(name);
+          leave();
+        },
+        (error) => ended.push(`${name} ${error.code}`),
+      );
+    const calls = ['g1', 'g2', 'g3', 'a1', 'g4', 'b1', 'a2'].map(enter);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(ended).to.have.members(['g3 queue_full', 'g4 queue_full', 'g2 queue_full', 'a2 queue_full']);
+    expect(queue.state).to.deep.equal({ running: 1, waiting: 3 });
+    leave();
+    await Promise.all(calls);
+    expect(ended.slice(4)).to.deep.equal(['g1', 'a1', 'b1']);
+  });
+
   it('forgets who leaves', async () => {
     const queue = new FairQueue('up', { concurrency: 1, waiting: 5, wait_ms: 1000 });
     const leave = await queue.enter('a', patient);

@@ -10,13 +10,15 @@ export interface QueueLimits {
 
 interface Waiting {
   enter(): void;
+  refuse(error: UpstreamFailure): void;
 }
 
 /** Lets the caller in again for somebody else; more than once does nothing. */
 export type Leave = () => void;
 
 /**
- * So many calls at once; the others wait, and accounts take turns however many calls each has waiting.
+ * So many calls at once; the others wait, and accounts take turns however many calls each has waiting. When it is full, the
+ * account with the most waiting gives up its newest.
  */
 export class FairQueue {
   readonly #upstream: string;
@@ -40,10 +42,13 @@ export class FairQueue {
     signal.throwIfAborted();
     if (this.#running < this.#limits.concurrency) return this.#begin();
     if (this.#waiting >= this.#limits.waiting) {
-      throw this.#refused(
+      const full = this.#refused(
         'queue_full',
         `has ${this.#running} calls under way and ${this.#waiting} waiting, the limit`,
       );
+      const newest = this.#newestOfMost(account);
+      if (newest === null) throw full;
+      newest.refuse(full);
     }
     return await new Promise<Leave>((resolve, reject) => {
       const give = (error: unknown) => {
@@ -65,6 +70,7 @@ export class FairQueue {
           done();
           resolve(this.#begin());
         },
+        refuse: give,
       };
       signal.addEventListener('abort', gone);
       const own = this.#accounts.get(account);
@@ -94,6 +100,18 @@ export class FairQueue {
     // Its turn comes again after all others.
     if (this.#accounts.delete(account)) this.#accounts.set(account, queue);
     waiting!.enter();
+  }
+
+  /** null where nobody has more waiting than this account would have. */
+  #newestOfMost(account: string): Waiting | null {
+    let most = (this.#accounts.get(account)?.size ?? 0) + 1;
+    let newest: Waiting | null = null;
+    for (const queue of this.#accounts.values()) {
+      if (queue.size <= most) continue;
+      most = queue.size;
+      newest = [...queue].at(-1)!;
+    }
+    return newest;
   }
 
   #remove(account: string, waiting: Waiting): void {

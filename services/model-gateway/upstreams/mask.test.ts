@@ -51,6 +51,28 @@ describe('The mask of a credential', () => {
     );
   });
 
+  it('hides a beginning that tells something, also at the very end, and no more', () => {
+    const mask = new Mask(['sk-ant-api03-Zyxwvutsrqponmlk']);
+    expect(mask.hide('it is sk-ant-api03-Zyxwvuts…')).to.equal(`it is ${'*'.repeat(21)}…`);
+    const streamed = (text: string) => {
+      const stream = mask.stream();
+      return `${stream.push(Buffer.from(text))}${stream.end()}`;
+    };
+    expect(streamed('it is sk-ant-api03-Zyxwvuts')).to.equal(`it is ${'*'.repeat(21)}`);
+    expect(streamed('it begins with sk-ant-api03-Zy')).to.equal('it begins with sk-ant-api03-Zy');
+  });
+
+  it('takes no longer for escapes without end', () => {
+    const mask = new Mask([secret]);
+    for (const part of ['\\', '\\u002d', '%73', 's\\', 'sk-']) {
+      const bytes = Buffer.from(part.repeat(1_000_000 / part.length));
+      const started = performance.now();
+      mask.hideIn(bytes);
+      mask.stream().push(bytes);
+      expect(performance.now() - started, part).to.be.lessThan(1000);
+    }
+  });
+
   it('holds nothing back at the end of an event', () => {
     const stream = new Mask([secret]).stream();
     expect(stream.push(Buffer.from('data: {"a":"sk"}\n\n')).toString()).to.equal('data: {"a":"sk"}\n\n');

@@ -1,37 +1,30 @@
-import { valueForms } from '#kit/redaction/value-forms.ts';
+import { base64Forms } from '#kit/redaction/value-forms.ts';
+import { type Found, hasEscapes, SecretForm } from './secret-form.ts';
 
 /** Shorter values, such as the words that local servers take for a key, stand in ordinary text. */
 const shortest = 8;
+/** So many characters of a secret, after what all keys of its maker begin with, are hidden without the rest. */
+const telling = 8;
 
 /** Hides secrets in bytes, each byte of them by a `*`, so that lengths stay right. */
 export class Mask {
-  readonly #texts: readonly string[];
-  readonly #forms: readonly Buffer[];
-  readonly #inForm = new Uint8Array(256);
-  readonly #longest: number;
+  readonly #forms: readonly SecretForm[];
+  readonly #reach: number;
 
   constructor(secrets: readonly string[]) {
-    const texts = secrets.filter((secret) => secret.length >= shortest).flatMap(valueForms);
-    // The longest first, so that a part is not hidden before the whole.
-    this.#texts = [...new Set(texts)].sort((a, b) => b.length - a.length);
-    this.#forms = this.#texts.map((text) => Buffer.from(text));
-    this.#longest = this.#forms[0]?.length ?? 0;
-    for (const form of this.#forms) for (const byte of form) this.#inForm[byte] = 1;
+    this.#forms = secrets.filter((secret) => secret.length >= shortest).flatMap(formsOf);
+    this.#reach = Math.max(0, ...this.#forms.map(({ reach }) => reach));
   }
 
   /** Changes `bytes` in place. */
   hideIn(bytes: Buffer): Buffer {
-    for (const form of this.#forms) {
-      for (let at = bytes.indexOf(form); at !== -1; at = bytes.indexOf(form, at + form.length)) {
-        bytes.fill('*', at, at + form.length);
-      }
-    }
-    return bytes;
+    return this.#fill(bytes, bytes.length);
   }
 
   hide(text: string): string {
-    const isThere = this.#texts.some((secret) => text.includes(secret));
-    return isThere ? this.hideIn(Buffer.from(text)).toString() : text;
+    const bytes = Buffer.from(text);
+    const found = this.#find(bytes);
+    return found.length === 0 ? text : hidden(bytes, found).toString();
   }
 
   /** For bytes in pieces. */
@@ -39,16 +32,37 @@ export class Mask {
     return new MaskStream(this);
   }
 
-  /** How many of the last bytes could be the beginning of a secret. */
-  heldBack(bytes: Buffer): number {
-    const furthest = Math.max(0, bytes.length - this.#longest + 1);
+  /** Hides what is whole, in place, and tells how many of the last bytes could be the beginning of a secret. */
+  hideWhole(bytes: Buffer): number {
+    const held = this.#heldBack(bytes);
+    this.#fill(bytes, bytes.length - held);
+    return held;
+  }
+
+  /** @param until where those that begin later are left alone */
+  #fill(bytes: Buffer, until: number): Buffer {
+    const found = this.#find(bytes);
+    return hidden(
+      bytes,
+      found.filter(({ start }) => start < until),
+    );
+  }
+
+  /** All are found before one is hidden: forms begin alike, and where one ends another may go on. */
+  #find(bytes: Buffer): Found[] {
+    if (this.#forms.length === 0) return [];
+    const latin1 = hasEscapes(bytes) ? bytes.toString('latin1') : null;
+    return this.#forms.flatMap((form) =>
+      [...form.in(bytes, latin1)].filter((found) => !found.open || form.countsAtEnd(bytes, found)),
+    );
+  }
+
+  #heldBack(bytes: Buffer): number {
     let from = bytes.length;
-    while (from > furthest && this.#inForm[bytes[from - 1]!] === 1) from--;
+    const furthest = Math.max(0, bytes.length - this.#reach);
+    while (from > furthest && isInWord(bytes[from - 1]!)) from--;
     for (; from < bytes.length; from++) {
-      const length = bytes.length - from;
-      const begins = (form: Buffer) =>
-        form[0] === bytes[from] && length < form.length && bytes.compare(form, 0, length, from) === 0;
-      if (this.#forms.some(begins)) return length;
+      if (this.#forms.some((form) => form.at(bytes, from)?.open === true)) return bytes.length - from;
     }
     return 0;
   }
@@ -64,13 +78,33 @@ export class MaskStream {
   }
 
   push(piece: Buffer): Buffer {
-    const bytes = this.#mask.hideIn(this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]));
-    const held = this.#mask.heldBack(bytes);
+    const bytes = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
+    const held = this.#mask.hideWhole(bytes);
     this.#held = bytes.subarray(bytes.length - held);
     return held === 0 ? bytes : bytes.subarray(0, bytes.length - held);
   }
 
   end(): Buffer {
-    return this.#held;
+    return this.#mask.hideIn(this.#held);
   }
+}
+
+function formsOf(secret: string): SecretForm[] {
+  // Such as sk-ant-api03-: it says nothing, and people write it.
+  const maker = /^(?:[A-Za-z][A-Za-z\d]{0,7}[-_]){0,3}/.exec(secret)![0].length;
+  const least = Math.min(maker + telling, Math.max(telling, secret.length - telling / 2));
+  const encoded = base64Forms(Buffer.from(secret)).map(
+    (form) => new SecretForm(form, Math.floor((least * 8) / 6) - 1),
+  );
+  return [new SecretForm(secret, least), ...encoded];
+}
+
+function hidden(bytes: Buffer, found: readonly Found[]): Buffer {
+  for (const { start, end } of found) bytes.fill('*', start, end);
+  return bytes;
+}
+
+/** Visible ASCII, which is all that secrets are made of. */
+function isInWord(byte: number): boolean {
+  return byte > 0x20 && byte < 0x7f;
 }

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { Lane } from '../calls/attempts.ts';
-import type { Model } from '../calls/model-calls.ts';
+import type { Model } from '../calls/chosen-model.ts';
 import type { Upstream } from '../calls/upstream-answer.ts';
 import { type GatewayConfig, type ModelEntry, type UpstreamEntry, upstreamNames } from '../configuration.ts';
 import type { LaneState } from '../metrics.ts';

@@ -39,11 +39,16 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
   const { name, dispatcher, timeouts } = parts;
   const { origin, pathname } = new URL(parts.base_url);
   const basePath = pathname.replace(/\/+$/, '');
+  // OpenAI's newer models refuse the older member, which is the only one that many others know.
+  const limitMember = /(^|\.)openai\.(azure\.)?com$/.test(new URL(origin).hostname)
+    ? 'max_completion_tokens'
+    : 'max_tokens';
 
   async function send(call: ModelCall): Promise<UpstreamAnswer> {
     const { text, mask } = parts.credential();
     const askUsage = call.stream && parts.streamUsage && !call.includeUsage;
-    const body = rewriteRequest(call.bytes, { model: parts.model, askUsage });
+    const outputLimit = call.outputLimit == null ? null : { member: limitMember, tokens: call.outputLimit };
+    const body = rewriteRequest(call.bytes, { model: parts.model, askUsage, outputLimit });
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       accept: call.stream ? 'text/event-stream' : 'application/json',
@@ -88,14 +93,14 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
       throw unreadable(`answered in an encoding that was not asked for and is not known here`);
     }
     const given = { name, status, headers: answerHeaders(headers, mask), body, mask };
-    const type = mediaTypeOf(headers);
+    const type = mediaTypeOf(headers, mask);
     const isStream = type === 'text/event-stream';
     if (status < 200 || status >= 300) {
-      throw upstreamError(name, status, headers, await beginning(body, mask));
+      throw upstreamError(name, status, headers, await beginning(body, mask), mask);
     }
     if (call.stream && !isStream) {
       const text = await beginning(body, mask);
-      const told = type === 'application/json' ? `: ${errorIn(name, status, text).message}` : '';
+      const told = type === 'application/json' ? `: ${errorIn(name, status, text, mask).message}` : '';
       throw unreadable(
         `answered ${type || 'without a content type'} where an event stream was asked for${told}`,
       );

@@ -19,6 +19,8 @@ export interface StreamFacts {
 
 /** So long, in milliseconds, an upstream may take to end after `[DONE]`. */
 const graceMs = 1_000;
+/** Bytes of comments. */
+const mostEarly = 64 * 1024;
 
 /** Resolves with the first event, so that until then another upstream can be asked. */
 export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> {
@@ -29,6 +31,21 @@ export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> 
   const usage = new Promise<Usage | null>((resolve) => {
     settle = resolve;
   });
+
+  /** Comments before the first event; they are no token, and another upstream may yet have to be asked. */
+  const early: Buffer[] = [];
+  let earlySize = 0;
+
+  async function readFirst(): Promise<Buffer | null> {
+    for (;;) {
+      const next = await read();
+      if (next === null || reader.begun) return next === null ? null : Buffer.concat([...early, next]);
+      earlySize += next.length;
+      if (earlySize > mostEarly)
+        throw new BrokenStream(`it has more than ${mostEarly} bytes before its first event`);
+      early.push(Buffer.from(next));
+    }
+  }
 
   /** Whole events; null at the end. */
   async function read(): Promise<Buffer | null> {
@@ -69,7 +86,7 @@ export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> 
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(lateFailure(name, 'first', first.limit)), first.ms);
     });
-    const piece = await Promise.race([read(), late]);
+    const piece = await Promise.race([readFirst(), late]);
     return { status, headers, body: events(piece), usage, wordBytes: () => reader.wordBytes() };
   } catch (error) {
     void body.return?.();

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { OpenAiError } from '../calls/upstream-failure.ts';
 import { retryAfterOf, UpstreamFailure } from '../calls/upstream-failure.ts';
+import type { Mask } from './mask.ts';
 
 const longest = 2_000;
 
@@ -13,10 +14,13 @@ export function upstreamError(
   status: number,
   headers: IncomingHttpHeaders,
   body: Buffer,
+  mask: Mask,
 ): UpstreamFailure {
   if (status < 400) return redirected(upstream, status);
   const retryAfterMs = retryAfterOf(single(headers['retry-after']), Date.now());
-  return new UpstreamFailure({ status, error: errorIn(upstream, status, body), retryAfterMs });
+  const error = errorIn(upstream, status, body, mask);
+  // What is no status of HTTP could not be given on.
+  return new UpstreamFailure({ status: status > 599 ? 502 : status, error, retryAfterMs });
 }
 
 function redirected(upstream: string, status: number): UpstreamFailure {
@@ -32,24 +36,38 @@ function redirected(upstream: string, status: number): UpstreamFailure {
   });
 }
 
-/** OpenAI's `{error: {…}}`, Ollama's `{error: "…"}`, Gemini's list of one, FastAPI's `{detail: …}`, `{message: …}`, or text. */
-export function errorIn(upstream: string, status: number, body: Buffer): OpenAiError {
-  const text = body.toString('utf8').trim();
-  const value = parsed(text);
+/**
+ * OpenAI's `{error: {…}}`, Ollama's `{error: "…"}`, Gemini's list of one, FastAPI's `{detail: …}`, `{message: …}`, or text.
+ * Masked once more, because parsing undoes escapes.
+ */
+export function errorIn(upstream: string, status: number, body: Buffer, mask: Mask): OpenAiError {
+  const { message, type, param, code } = wordsIn(upstream, status, body);
+  const hide = (text: string) => mask.hide(text).slice(0, 200);
+  return {
+    message: cut(mask.hide(message), longest),
+    type: hide(type),
+    param: param === null ? null : hide(param),
+    code: code === null ? null : hide(code),
+  };
+}
+
+function wordsIn(upstream: string, status: number, body: Buffer): OpenAiError {
+  const all = body.toString('utf8').trim();
+  const value = parsed(all);
   const first = Array.isArray(value) ? value[0] : value;
   const told = isObject(first) ? (first.error ?? first.detail ?? first.message) : null;
   const fallback = `upstream ${upstream} answered ${status}`;
   if (isObject(told)) {
     return {
-      message: cut(typeof told.message === 'string' ? told.message : fallback),
-      type: word(told.type) ?? typeOf(status),
-      param: word(told.param),
-      code: word(told.code) ?? word(told.status),
+      message: typeof told.message === 'string' ? told.message : fallback,
+      type: text(told.type) ?? typeOf(status),
+      param: text(told.param),
+      code: text(told.code) ?? text(told.status),
     };
   }
-  const plain = typeof told === 'string' ? told : told != null ? JSON.stringify(told) : plainText(text);
+  const plain = typeof told === 'string' ? told : told != null ? JSON.stringify(told) : plainText(all);
   return {
-    message: plain === '' ? fallback : `${fallback}: ${cut(plain)}`,
+    message: plain === '' ? fallback : `${fallback}: ${plain}`,
     type: typeOf(status),
     param: null,
     code: null,
@@ -77,13 +95,13 @@ function parsed(text: string): unknown {
   }
 }
 
-function word(value: unknown): string | null {
+function text(value: unknown): string | null {
   if (typeof value === 'number') return String(value);
-  return typeof value === 'string' ? value.slice(0, 200) : null;
+  return typeof value === 'string' ? value : null;
 }
 
-function cut(text: string): string {
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+function cut(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
 }
 
 function single(value: string | string[] | undefined): string | undefined {

@@ -62,7 +62,8 @@ function large(
 ): UpstreamAnswer {
   const masked = mask.stream();
   const begin = masked.push(first);
-  const reader = new LargeBodyReader(begin);
+  const reader = new LargeBodyReader();
+  reader.push(begin);
   let settle: (usage: Usage | null) => void = () => {};
   const usage = new Promise<Usage | null>((resolve) => {
     settle = resolve;

@@ -73,7 +73,8 @@ class AnthropicUpstream implements Upstream {
     this.#provider ??= loadProvider();
     const { AnthropicMessagesLanguageModel, getModelCapabilities } = await this.#provider;
     const capabilities = getModelCapabilities(model);
-    const options = callOptionsOf(chat, { model, capabilities, outputTokens: output_tokens });
+    const outputTokens = call.outputLimit ?? output_tokens;
+    const options = callOptionsOf(chat, { model, capabilities, outputTokens });
     const language = new AnthropicMessagesLanguageModel(model, {
       provider: 'anthropic.messages',
       baseURL: base_url.replace(/\/+$/, ''),

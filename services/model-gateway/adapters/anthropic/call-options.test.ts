@@ -31,6 +31,18 @@ describe('an OpenAI request for an Anthropic model', () => {
     return expect.fail(`${JSON.stringify(request)} was expected to be refused`);
   }
 
+  it('has the configured limit of output, or what the model can where that is less', async () => {
+    const { getModelCapabilities } = await loadProvider();
+    const limitOf = (outputTokens: number | null, more: object = {}) => {
+      const model = 'claude-sonnet-4-5';
+      const chat = decodeChat({ model: 'large', messages: hello, ...more });
+      return callOptionsOf(chat, { model, capabilities: getModelCapabilities(model), outputTokens })
+        .maxOutputTokens;
+    };
+    expect([limitOf(4_096), limitOf(1_000_000), limitOf(null)]).to.deep.equal([4_096, 64_000, 64_000]);
+    expect(limitOf(4_096, { max_tokens: 5 })).to.equal(5);
+  });
+
   it('is refused by name where something in it has no counterpart', () => {
     const cases: [object, string, RegExp][] = [
       [{ n: 2 }, 'n', /n must be 1/],

@@ -87,7 +87,11 @@ function toolChoice({ tools, tool_choice: choice }: DecodedChat): Pick<CallOptio
 /** Anthropic wants a limit; without one the answer may be as long as the model can make it, as with OpenAI. */
 function outputLimit(chat: DecodedChat, { model, capabilities, outputTokens }: TargetModel): number {
   const asked = chat.max_completion_tokens ?? chat.max_tokens;
-  if (asked == null) return outputTokens ?? capabilities.maxOutputTokens;
+  if (asked == null) {
+    const { isKnownModel, maxOutputTokens } = capabilities;
+    if (outputTokens === null) return maxOutputTokens;
+    return isKnownModel ? Math.min(outputTokens, maxOutputTokens) : outputTokens;
+  }
   if (capabilities.isKnownModel && asked > capabilities.maxOutputTokens) {
     const param = chat.max_completion_tokens != null ? 'max_completion_tokens' : 'max_tokens';
     throw new UntranslatableRequest(

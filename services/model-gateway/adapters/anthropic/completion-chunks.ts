@@ -36,7 +36,7 @@ export class CompletionChunks {
   #id = `chatcmpl-${crypto.randomUUID()}`;
   #model: string;
   #started = false;
-  /** Bytes of text and arguments so far, for an estimate where the stream is left. */
+  /** Bytes of text, arguments and thoughts so far, for an estimate where the stream is left. */
   wordBytes = 0;
   usage: Usage | null = null;
   finished = false;
@@ -64,6 +64,7 @@ export class CompletionChunks {
       case 'text-end':
         return this.#endText();
       case 'reasoning-delta':
+        this.wordBytes += Buffer.byteLength(part.delta);
         // A comment: clients skip it, and nobody takes a model that thinks for one that hangs.
         return `${this.#start()}: thinking\n\n`;
       case 'tool-input-start':

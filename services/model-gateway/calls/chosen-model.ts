@@ -1,0 +1,68 @@
+import { Forbidden, NotFound } from '#kit/errors.ts';
+import type { ModelEntry } from '../configuration.ts';
+import type { Account } from '../ledger/account.ts';
+import type { Lane } from './attempts.ts';
+import { type DecodedCall, InvalidCall } from './decode-call.ts';
+import { outputAsked } from './token-estimate.ts';
+
+export interface Model {
+  readonly name: string;
+  readonly kind: NonNullable<ModelEntry['kind']>;
+  readonly outputLimit: number | null;
+  readonly lanes: readonly Lane[];
+}
+
+/** What a call asks for, where it may. @throws UnknownModel, ForbiddenModel, InvalidCall */
+export function chosenModel(call: DecodedCall, account: Account, models: ReadonlyMap<string, Model>): Model {
+  const { models: own } = account;
+  const known = [...models.values()].filter(({ name }) => own === null || own.includes(name));
+  const model = models.get(call.model);
+  const wanted = call.endpoint === 'embeddings' ? 'embeddings' : 'chat';
+  const choices = known.filter(({ kind }) => kind === wanted).map(({ name }) => name);
+  const must = choices.length === 0 ? noneThere(models.size, wanted) : `must be one of ${choices.join(', ')}`;
+  const said = `model ${JSON.stringify(call.model.slice(0, 120))}`;
+  if (model === undefined) throw new UnknownModel('model_not_found', `${said} is not configured: ${must}`);
+  if (!known.includes(model)) {
+    throw new ForbiddenModel('model_not_allowed', `${said} is none of this key: ${must}`);
+  }
+  if (model.kind !== wanted) {
+    throw new InvalidCall('model_kind', `${said} is for ${model.kind}, not for ${wanted}: ${must}`, 'model');
+  }
+  checkLimit(call, model);
+  checkOthers(call, account);
+  return model;
+}
+
+function checkLimit({ request }: DecodedCall, { outputLimit }: Model): void {
+  const asked = outputAsked(request);
+  if (asked === null || outputLimit === null || asked.tokens <= outputLimit) return;
+  const { param, tokens } = asked;
+  throw new InvalidCall('invalid_input', `${param} is ${tokens}: must be at most ${outputLimit}`, param);
+}
+
+/** Some upstreams take further models from a request, for when the first fails. */
+function checkOthers({ request }: DecodedCall, { models, budget }: Account): void {
+  if (models === null && budget === null) return;
+  for (const member of ['models', 'fallbacks']) {
+    if (request[member] == null) continue;
+    throw new InvalidCall(
+      'invalid_input',
+      `${member} is not possible with the key of a run: must be left out, as it names models beside the one that is paid for`,
+      member,
+    );
+  }
+}
+
+class UnknownModel extends NotFound {
+  readonly param = 'model';
+}
+
+class ForbiddenModel extends Forbidden {
+  readonly param = 'model';
+}
+
+function noneThere(all: number, wanted: string): string {
+  return all === 0
+    ? 'none is; ./core model add configures one'
+    : `there is none for ${wanted}; ./core model add configures one`;
+}

@@ -1,0 +1,255 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'chai';
+import { startAnthropicServer } from '../fixtures/model-upstream/anthropic-server.ts';
+import { startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
+import { chunk, completion, eventOf, sendJson } from '../fixtures/model-upstream/openai-answers.ts';
+import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
+
+const messages = [{ role: 'user', content: 'Hello' }];
+const price = { input: 1, output: 100 };
+/** Of the output that each call here asks for. */
+const wholeOutput = (100 * 100) / 1_000_000;
+
+describe('What the model gateway counts against budgets', () => {
+  let upstream: ModelUpstream;
+  let gateway: TestGateway;
+
+  beforeEach(async () => {
+    upstream = await startModelUpstream();
+    const entry = { kind: 'openai', base_url: upstream.url, price };
+    gateway = await startGateway({
+      models: {
+        small: { upstreams: [{ ...entry, model: 'tiny-1', concurrency: 1 }] },
+        pair: { upstreams: ['one', 'two'].map((model) => ({ ...entry, model })) },
+        other: { upstreams: [{ ...entry, model: 'huge' }] },
+      },
+      timeouts: { first_token_ms: 150, total_ms: 400 },
+      retries: 0,
+    });
+  });
+  afterEach(async () => {
+    await gateway.stop();
+    await upstream.close();
+  });
+
+  async function key(budget: number | null = 1): Promise<{ id: string; key: string }> {
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const made = await gateway.ask('/v1/keys', {
+      body: { run: `run_${crypto.randomUUID()}`, models: ['small', 'pair'], budget, expires_at },
+    });
+    expect(made.status).to.equal(201);
+    return (await made.json()) as { id: string; key: string };
+  }
+
+  function call(token: string, change: object, signal?: AbortSignal): Promise<Response> {
+    const body = { model: 'small', messages, ...change };
+    return gateway.ask('/v1/chat/completions', { body, token, ...(signal && { signal }) });
+  }
+
+  /** Of the run of a key, when its calls are settled. */
+  async function usedBy(id: string): Promise<number> {
+    for (;;) {
+      const found = (await (await gateway.ask(`/v1/keys/${id}`)).json()) as {
+        used: number;
+        reserved: number;
+      };
+      if (found.reserved === 0) return found.used;
+      await delay(10);
+    }
+  }
+
+  it('refuses limits that a server may read as more than was set aside', async () => {
+    const { key: token } = await key();
+    const cases: [string, string][] = [
+      ['"max_tokens":"100000"', 'max_tokens'],
+      ['"max_tokens":true', 'max_tokens'],
+      ['"max_tokens":0', 'max_tokens'],
+      ['"max_completion_tokens":1e400', 'max_completion_tokens'],
+      ['"n":"100"', 'n'],
+      ['"best_of":1.5', 'best_of'],
+      ['"Max_Tokens":100000', 'Max_Tokens'],
+      ['"max_toKens":100000', 'max_toKens'],
+      ['"max_tokens":1,"max_tokens":100000', 'max_tokens'],
+      ['"models":["other"]', 'models'],
+      ['"fallbacks":["other"]', 'fallbacks'],
+      [`"max_tokens":${'['.repeat(20_000)}${']'.repeat(20_000)}`, 'max_tokens'],
+    ];
+    for (const [member, param] of cases) {
+      const body = `{"model":"small","messages":[{"role":"user","content":"Hello"}],${member}}`;
+      const answer = await gateway.ask('/v1/chat/completions', { body, token });
+      const { error } = (await answer.json()) as { error: { param: string; message: string } };
+      expect([answer.status, error.param], member.slice(0, 40)).to.deep.equal([400, param]);
+    }
+    expect(upstream.requests).to.deep.equal([]);
+  });
+
+  it('sets aside the greater of two limits, for every answer that is asked for', async () => {
+    const { key: token } = await key(0.0101);
+    for (const change of [
+      { max_completion_tokens: 1, max_tokens: 200 },
+      { max_tokens: 100, n: 2 },
+      { max_tokens: 100, n: 1, best_of: 3 },
+    ]) {
+      const answer = await call(token, change);
+      expect(answer.status, JSON.stringify(change)).to.equal(429);
+    }
+    expect((await call(token, { max_tokens: 100 })).status).to.equal(200);
+  });
+
+  it('counts a file by its size', async () => {
+    const { key: token } = await key(0.05);
+    const file = { filename: 'a.pdf', file_data: `data:application/pdf;base64,${'A'.repeat(350_000)}` };
+    const content = [{ type: 'file', file }];
+    const answer = await call(token, { messages: [{ role: 'user', content }], max_tokens: 1 });
+    expect(answer.status).to.equal(429);
+  });
+
+  it('bounds the answer of a call that has a budget and no limit, and no other', async () => {
+    const { key: token } = await key();
+    expect((await call(token, {})).status).to.equal(200);
+    expect((await call(token, { max_tokens: null })).status).to.equal(200);
+    expect((await call(token, { max_completion_tokens: 50 })).status).to.equal(200);
+    expect((await call(gateway.token, {})).status).to.equal(200);
+    expect(upstream.requests.map(({ json }) => json.max_tokens)).to.deep.equal([
+      4096,
+      4096,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('counts whole answers that came too late, broke off or were not waited for as if they were written', async () => {
+    const late = await key();
+    upstream.next(() => {});
+    expect((await call(late.key, { max_tokens: 100 })).status).to.equal(504);
+    expect(await usedBy(late.id))
+      .to.be.above(wholeOutput)
+      .and.below(wholeOutput * 1.1);
+
+    const cut = await key();
+    upstream.next((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{"id":', () => response.destroy());
+    });
+    expect((await call(cut.key, { max_tokens: 100 })).status).to.equal(502);
+    expect(await usedBy(cut.id)).to.be.above(wholeOutput);
+
+    const left = await key();
+    const leaving = new AbortController();
+    upstream.next(() => leaving.abort());
+    await call(left.key, { max_tokens: 100 }, leaving.signal).catch(() => {});
+    expect(await usedBy(left.id)).to.be.above(wholeOutput);
+  });
+
+  it('counts the input of attempts that gave nothing, also when a later one refuses or answers', async () => {
+    const html = (_: unknown, response: ServerResponse) =>
+      void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+    const alone = await key();
+    upstream.next(html);
+    expect((await call(alone.key, { max_tokens: 100 })).status).to.equal(502);
+    const input = await usedBy(alone.id);
+    expect(input).to.be.above(0).and.below(0.0001);
+
+    const refused = await key();
+    upstream.next(html, (_, response) => sendJson(response, 400, { error: { message: 'no' } }));
+    expect((await call(refused.key, { model: 'pair', max_tokens: 100 })).status).to.equal(400);
+    expect(await usedBy(refused.id)).to.be.closeTo(input, 2e-6);
+
+    const answered = await key();
+    const own = await key();
+    expect((await call(own.key, { model: 'pair', max_tokens: 100 })).status).to.equal(200);
+    upstream.next(html);
+    expect((await call(answered.key, { model: 'pair', max_tokens: 100 })).status).to.equal(200);
+    expect(await usedBy(answered.id)).to.be.closeTo((await usedBy(own.id)) + input, 2e-6);
+
+    const silent = await key();
+    upstream.next(
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
+    );
+    expect((await call(silent.key, { max_tokens: 100, stream: true })).status).to.equal(504);
+    expect(await usedBy(silent.id)).to.be.above(0);
+  });
+
+  it('counts the words of a stream that was left, though the upstream had counted none yet', async () => {
+    const { id, key: token } = await key();
+    const leaving = new AbortController();
+    upstream.next((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const counted = { usage: { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 } };
+      response.write(eventOf({ ...chunk('m', { role: 'assistant', content: '' }), ...counted }));
+      for (let sent = 0; sent < 50; sent++)
+        response.write(eventOf(chunk('m', { content: 'words '.repeat(10) })));
+    });
+    const answer = await call(token, { max_tokens: 2_000, stream: true }, leaving.signal);
+    for await (const _ of answer.body!) break;
+    leaving.abort();
+    expect(await usedBy(id)).to.be.above((50 * 100) / 1_000_000);
+  });
+
+  it('counts the thoughts of a stream that was left before its first word', async () => {
+    const claude = await startAnthropicServer(() => ({ thinking: 'thought '.repeat(2_000), pace: 1 }));
+    const thinking = await startGateway(
+      { models: { claude: { upstreams: [{ kind: 'anthropic', base_url: claude.url, model: 'c', price }] } } },
+      {},
+    );
+    try {
+      const leaving = new AbortController();
+      const body = { model: 'claude', messages, max_tokens: 5_000, stream: true };
+      const answer = await thinking.ask('/v1/chat/completions', { body, signal: leaving.signal });
+      let seen = '';
+      for await (const piece of answer.body!) {
+        seen += Buffer.from(piece).toString();
+        if (seen.split(': thinking').length > 50) break;
+      }
+      leaving.abort();
+      for (let output = 0; output < (50 * 7) / 3.5; await delay(10)) {
+        const usage = await (await thinking.ask('/v1/usage')).json();
+        const { total } = usage as { total: { calls: number; output_tokens: number } };
+        output = total.output_tokens;
+        if (total.calls === 1) expect(output).to.be.at.least((50 * 7) / 3.5);
+      }
+    } finally {
+      await thinking.stop();
+      await claude.close();
+    }
+  });
+
+  it('estimates an output that the upstream told wrong or not at all', async () => {
+    for (const usage of [
+      { prompt_tokens: 10 },
+      { prompt_tokens: 10, completion_tokens: -5, total_tokens: 10 },
+    ]) {
+      const { id, key: token } = await key();
+      upstream.next((_, response) => sendJson(response, 200, { ...completion('m'), usage }));
+      expect((await call(token, { max_tokens: 100 })).status).to.equal(200);
+      expect(await usedBy(id)).to.be.above((10 * 100) / 1_000_000);
+    }
+  });
+
+  it('ends calls that wait for a place with their key', async () => {
+    const [first, second] = [await key(), await key()];
+    let end = () => {};
+    upstream.next((_, response) => {
+      end = () => sendJson(response, 200, completion('m'));
+    });
+    const running = call(first.key, { max_tokens: 100 });
+    const waiting = call(second.key, { max_tokens: 100 });
+    while (upstream.requests.length === 0) await delay(5);
+    await delay(30);
+    for (const { id } of [first, second]) {
+      const url = `${gateway.url}/v1/keys/${id}`;
+      const ended = await fetch(url, {
+        method: 'DELETE',
+        headers: { authorization: `Bearer ${gateway.token}` },
+      });
+      expect(ended.status).to.equal(200);
+    }
+    end();
+    const statuses = (await Promise.all([running, waiting])).map(({ status }) => status);
+    expect(statuses.toSorted()).to.deep.equal([200, 401]);
+    expect(upstream.requests).to.have.length(1);
+    const used = [await usedBy(first.id), await usedBy(second.id)];
+    expect(used.filter((one) => one > 0)).to.have.length(1);
+  });
+});
