@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Unavailable } from './errors.ts';
+import { sqliteCode, sqliteCodes } from './sqlite-error.ts';
 
 /**
  * Does short, synchronous work while no other process does work under the same lock. SQLite holds the lock through the
@@ -12,7 +13,7 @@ export function withFileLock<T>(path: string, work: () => T): T {
     database.exec('BEGIN EXCLUSIVE');
     return work();
   } catch (error) {
-    if ((error as { errcode?: number }).errcode !== 5) throw error;
+    if (sqliteCode(error) !== sqliteCodes.busy) throw error;
     throw new Unavailable('lock_busy', `another process holds ${path}`, { cause: error, facts: { path } });
   } finally {
     database.close();

@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { isBroken } from '../runs/storage-error.ts';
+import { isSqliteDamage } from '#kit/sqlite-error.ts';
 
 /** How far the log of a run was told to core-context. */
 export interface Told {
@@ -89,7 +89,7 @@ function open(path: string): DatabaseSync {
   try {
     return openTables(path);
   } catch (error) {
-    if (!isBroken(error)) throw error;
+    if (!isSqliteDamage(error)) throw error;
     for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
     return openTables(path);
   }

@@ -1,9 +1,10 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { isSqliteDamage } from '#kit/sqlite-error.ts';
 import { createLeaseTable } from '#kit/sqlite-lease.ts';
 import type { RunStatus, RunSummary } from './run.ts';
-import { isBroken, isBusy } from './storage-error.ts';
+import { isBusy } from './storage-error.ts';
 
 /** A run as the index knows it. `size` is that of the event log it was folded from, -1 without one. */
 export interface IndexRow extends Omit<RunSummary, 'status'> {
@@ -99,7 +100,7 @@ export class RunIndex {
       this.#statement('BEGIN IMMEDIATE').run();
       if (!this.#reopenIfReplaced()) return;
     } catch (error) {
-      if (!isBroken(error)) throw error;
+      if (!isSqliteDamage(error)) throw error;
       this.#reopen();
     }
     this.#statement('BEGIN IMMEDIATE').run();
@@ -125,7 +126,7 @@ export class RunIndex {
       this.#reopenIfReplaced();
       return work();
     } catch (error) {
-      if (!isBroken(error)) throw error;
+      if (!isSqliteDamage(error)) throw error;
       this.#reopen();
       return work();
     }
@@ -224,7 +225,7 @@ function openDatabase(path: string): DatabaseSync {
   try {
     return open(path);
   } catch (error) {
-    if (!isBroken(error)) throw error;
+    if (!isSqliteDamage(error)) throw error;
     for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
     return open(path);
   }

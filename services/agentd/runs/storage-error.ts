@@ -1,17 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-
-/** Result codes of SQLite (https://www.sqlite.org/rescode.html), as `errcode` of what node:sqlite throws. */
-const sqlite = {
-  busy: 5,
-  locked: 6,
-  readonly: 8,
-  ioerr: 10,
-  corrupt: 11,
-  full: 13,
-  cantopen: 14,
-  notadb: 26,
-};
+import { sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
 
 const full = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
@@ -40,7 +29,11 @@ export function storageError(error: unknown, stateDir: string): unknown {
   if (error instanceof CoreError) return error;
   const code = codeOf(error);
   const errcode = sqliteCode(error);
-  if (full.includes(code) || errcode === sqlite.full || (errcode === sqlite.ioerr && isFull(stateDir))) {
+  if (
+    full.includes(code) ||
+    errcode === sqliteCodes.full ||
+    (errcode === sqliteCodes.ioError && isFull(stateDir))
+  ) {
     return new Failed(
       'disk_full',
       `no room left for the state folder ${stateDir}; nothing was written (${messageOf(error)})`,
@@ -50,21 +43,21 @@ export function storageError(error: unknown, stateDir: string): unknown {
       },
     );
   }
-  if (notWritable.includes(code) || errcode === sqlite.readonly || errcode === sqlite.cantopen) {
+  if (notWritable.includes(code) || errcode === sqliteCodes.readOnly || errcode === sqliteCodes.cannotOpen) {
     return new Failed(
       'state_not_writable',
       `the state folder ${stateDir} is not writable (${messageOf(error)})`,
       { cause: error, hint: 'Make it writable for this user, or name another one with CORE_STATE_DIR.' },
     );
   }
-  if (errcode === sqlite.busy || errcode === sqlite.locked) {
+  if (errcode === sqliteCodes.busy || errcode === sqliteCodes.locked) {
     return new Unavailable(
       'run_store_busy',
       `another process keeps the run store of ${stateDir} locked; try again`,
       { cause: error, retryAfter: 1 },
     );
   }
-  if (errcode === sqlite.ioerr) {
+  if (errcode === sqliteCodes.ioError) {
     return new Failed('disk_failed', `the disk of the state folder ${stateDir} fails (${messageOf(error)})`, {
       cause: error,
       hint: 'Look at the messages of the system about that disk.',
@@ -85,18 +78,6 @@ function isFull(folder: string): boolean {
   }
 }
 
-/** Whether the file is no usable database any more, so that an index has to be made anew. */
-export function isBroken(error: unknown): boolean {
-  const errcode = sqliteCode(error);
-  return errcode === sqlite.corrupt || errcode === sqlite.notadb;
-}
-
 export function isBusy(error: unknown): boolean {
-  return sqliteCode(error) === sqlite.busy;
-}
-
-/** The primary result code: the low byte of an extended one. */
-function sqliteCode(error: unknown): number | undefined {
-  const errcode = (error as { errcode?: unknown }).errcode;
-  return typeof errcode === 'number' ? errcode & 0xff : undefined;
+  return sqliteCode(error) === sqliteCodes.busy;
 }

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
+import { isSqliteDamage } from '#kit/sqlite-error.ts';
 import { openForWriting } from './connection.ts';
 import { holdRecord } from './record-hold.ts';
 import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';
 import { migrate } from './schema.ts';
-import { isDamage, storageError } from './storage-error.ts';
+import { storageError } from './storage-error.ts';
 
 /** The record of one installation, held by this process, checked and up to date. */
 export interface OpenRecord {
@@ -82,7 +83,7 @@ function damageFoundBy(path: string, check: (db: DatabaseSync) => readonly strin
     db = new DatabaseSync(path);
     return check(db)[0] ?? null;
   } catch (error) {
-    if (isDamage(error)) return messageOf(error);
+    if (isSqliteDamage(error)) return messageOf(error);
     throw error;
   } finally {
     db?.close();
@@ -94,7 +95,7 @@ function bringUpToDate(path: string): void {
   try {
     migrate(db);
   } catch (error) {
-    if (isDamage(error))
+    if (isSqliteDamage(error))
       throw new Failed('record_damaged', `${path} is damaged: ${messageOf(error)}`, { cause: error });
     throw error;
   } finally {

@@ -5,6 +5,7 @@ import * as t from 'io-ts';
 import { decodeJson } from '#kit/decode.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict } from '#kit/errors.ts';
+import { sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
 import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 
 /** The right to be the one process that works on a record. */
@@ -19,7 +20,6 @@ export interface RecordHold {
 const Holder = t.strict({ pid: t.number, host: t.string, since: t.string });
 /** A holder that is ending gets so long, in milliseconds. */
 const patienceMs = 2_000;
-const busy = 5;
 
 /**
  * The operating system keeps the lock, through SQLite, on a file of its own: it is free as soon as its holder is gone, however
@@ -33,7 +33,7 @@ export function holdRecord(folder: string): RecordHold {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
     lock.close();
-    if ((cause as { errcode?: number }).errcode !== busy) throw cause;
+    if (sqliteCode(cause) !== sqliteCodes.busy) throw cause;
     throw heldBy(folder, cause);
   }
   const endedWell = !existsSync(holderPath(folder));

@@ -1,20 +1,11 @@
 import { Failed, messageOf, Unavailable } from '#kit/errors.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
 
-/** Result codes of SQLite (sqlite.org/rescode.html); the low byte of an extended one is its primary one. */
-const corrupt = 11;
-const full = 13;
-const notADatabase = 26;
-const ioError = 10;
-
-/** Whether SQLite says that the file's content cannot be what it wrote. */
-export function isDamage(error: unknown): boolean {
-  const code = primaryCode(error);
-  return code === corrupt || code === notADatabase;
-}
+const { full, ioError } = sqliteCodes;
 
 /** What SQLite says of the disk, in our words; everything else as it is. */
 export function storageError(error: unknown): unknown {
-  const code = primaryCode(error);
+  const code = sqliteCode(error);
   if (code === full || (code === ioError && isWriting(error))) {
     return new Unavailable('disk_full', `the disk of the context record is full: ${messageOf(error)}`, {
       cause: error,
@@ -22,7 +13,7 @@ export function storageError(error: unknown): unknown {
       hint: 'Make room; the service goes on by itself. What was acknowledged is kept.',
     });
   }
-  if (isDamage(error)) {
+  if (isSqliteDamage(error)) {
     return new Failed('record_damaged', `the context record is damaged: ${messageOf(error)}`, {
       cause: error,
     });
@@ -37,9 +28,4 @@ function isWriting(error: unknown): boolean {
     (n) => ioError | (n << 8),
   );
   return [write, fsync, directorySync, truncate, sharedMemorySize].includes(extended);
-}
-
-function primaryCode(error: unknown): number | null {
-  const code = (error as { errcode?: unknown } | null)?.errcode;
-  return typeof code === 'number' ? code & 0xff : null;
 }

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict } from '#kit/errors.ts';
+import { sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
 import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 
-const busy = 5;
 /** A gateway that is ending gets so long, in milliseconds. */
 const patienceMs = 2_000;
 
@@ -20,7 +20,7 @@ export function holdLedger(folder: string): { release(): void } {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
     lock.close();
-    if ((cause as { errcode?: number }).errcode !== busy) throw cause;
+    if (sqliteCode(cause) !== sqliteCodes.busy) throw cause;
     throw new Conflict('ledger_held', `the ledger in ${folder} is held by ${holderIn(folder)}`, {
       cause,
       facts: { folder },
