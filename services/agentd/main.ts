@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { SettingFlags, Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
@@ -45,14 +45,13 @@ export function openServices({
         import('#kit/config/settings.ts'),
         import('#kit/config/concern-rows.ts'),
       ]);
-      const { contextOverrides } = await import('#kit/config/context-address.ts');
-      const { modelsOverrides } = await import('#kit/config/models-address.ts');
+      const { addressOverrides } = await import('#kit/config/service-address.ts');
       const others = ['forges', 'agents', 'policy', 'validation'];
       return [
         ...describeSettings(sources),
         ...others.flatMap((name) => describeConcern(name, folders)),
-        ...describeConcern('context', folders, contextOverrides({ environment })),
-        ...describeConcern('models', folders, modelsOverrides({ environment })),
+        ...describeConcern('context', folders, addressOverrides('context', { environment })),
+        ...describeConcern('models', folders, addressOverrides('models', { environment })),
       ];
     },
     async approvalDays() {
@@ -89,6 +88,9 @@ export async function main(start: {
 
 if (import.meta.main) {
   surviveLostOutput();
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  process.exitCode = await main({ args: process.argv.slice(2), program: 'core-agentd', version });
+  process.exitCode = await main({
+    args: process.argv.slice(2),
+    program: 'core-agentd',
+    version: ownVersion(),
+  });
 }

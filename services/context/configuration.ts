@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { readConcern } from '#kit/config/concern.ts';
-import { type ContextSources, contextAddressChanges } from '#kit/config/context-address.ts';
+import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/settings.ts';
 import { RepositoryName } from '#kit/contracts/context/common.ts';
 import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '#kit/decode.ts';
@@ -56,7 +56,7 @@ export type ContextConfig = t.TypeOf<typeof ContextConfig>;
  * Flag, environment, user's file, shipped default, in that order.
  * @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule
  */
-export function readContextConfig(sources: ContextSources): ContextConfig {
+export function readContextConfig(sources: AddressSources): ContextConfig {
   const fromFiles = readConcern(ContextConfig, 'context', sources.folders);
-  return { ...fromFiles, ...contextAddressChanges(sources) };
+  return { ...fromFiles, ...addressChanges('context', sources) };
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 
 /** Runs one command line; `./core context` and `core-context` are two names for it. */
@@ -13,7 +13,10 @@ export async function main(start: {
 
 if (import.meta.main) {
   surviveLostOutput();
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  process.exitCode = await main({ args: process.argv.slice(2), program: 'core-context', version });
+  process.exitCode = await main({
+    args: process.argv.slice(2),
+    program: 'core-context',
+    version: ownVersion(),
+  });
   process.exit();
 }

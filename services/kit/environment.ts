@@ -15,6 +15,10 @@ export interface Environment {
   readonly CORE_CONTEXT_URL: string | undefined;
   readonly CORE_CONTEXT_PORT: string | undefined;
   readonly CORE_CONTEXT_HOST: string | undefined;
+  readonly CORE_BRIDGE_PORT: string | undefined;
+  readonly CORE_BRIDGE_HOST: string | undefined;
+  readonly CORE_BUS_PORT: string | undefined;
+  readonly CORE_BUS_HOST: string | undefined;
   readonly CORE_MODELS_PORT: string | undefined;
   readonly CORE_MODELS_HOST: string | undefined;
   /** Where others find core-model-gateway, in place of where it is configured to listen. */
@@ -54,6 +58,10 @@ export const environment: Environment = {
   CORE_CONTEXT_URL: process.env.CORE_CONTEXT_URL,
   CORE_CONTEXT_PORT: process.env.CORE_CONTEXT_PORT,
   CORE_CONTEXT_HOST: process.env.CORE_CONTEXT_HOST,
+  CORE_BRIDGE_PORT: process.env.CORE_BRIDGE_PORT,
+  CORE_BRIDGE_HOST: process.env.CORE_BRIDGE_HOST,
+  CORE_BUS_PORT: process.env.CORE_BUS_PORT,
+  CORE_BUS_HOST: process.env.CORE_BUS_HOST,
   CORE_MODELS_PORT: process.env.CORE_MODELS_PORT,
   CORE_MODELS_HOST: process.env.CORE_MODELS_HOST,
   CORE_MODELS_URL: process.env.CORE_MODELS_URL,

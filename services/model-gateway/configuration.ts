@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcern } from '#kit/config/concern.ts';
-import { type ModelsSources, modelsAddressChanges } from '#kit/config/models-address.ts';
+import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { AbsolutePath, Hostname, Tls } from '#kit/config/settings.ts';
 import {
   decode,
@@ -151,13 +151,13 @@ export type GatewayConfig = t.TypeOf<typeof GatewayConfig>;
  * Flag, environment, user's file, shipped default, in that order.
  * @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule
  */
-export function readGatewayConfig(sources: ModelsSources): GatewayConfig {
+export function readGatewayConfig(sources: AddressSources): GatewayConfig {
   const config = readConcern(GatewayConfig, 'models', sources.folders);
   const file = join(sources.folders.config, 'models.json');
   for (const name of Object.keys(config.models)) {
     decode(ModelName, name, `${file}: the name of a model in /models`, 'config_invalid');
   }
-  return { ...config, ...modelsAddressChanges(sources) };
+  return { ...config, ...addressChanges('models', sources) };
 }
 
 /**

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 import { commandNames, overview } from './overview.ts';
 import { ownCommands } from './own-commands.ts';
@@ -24,7 +24,7 @@ process.exit();
 async function start(args: readonly string[]): Promise<number> {
   const command = commandOf(args);
   if (command === undefined && args.includes('--version')) {
-    process.stdout.write(`${version()}\n`);
+    process.stdout.write(`${ownVersion()}\n`);
     return 0;
   }
   if (command === undefined && (args.length === 0 || args.includes('--help') || args.includes('-h'))) {
@@ -54,7 +54,7 @@ async function start(args: readonly string[]): Promise<number> {
 /** Other services are started by their files, never imported as modules of this one. */
 async function startService(name: string, args: readonly string[], calledBy: string): Promise<number> {
   const program: Program = await import(new URL(`../${name}/main.ts`, import.meta.url).href);
-  return program.main({ args, program: calledBy, version: version() });
+  return program.main({ args, program: calledBy, version: ownVersion() });
 }
 
 interface Program {
@@ -76,10 +76,6 @@ function commandIndex(args: readonly string[]): number {
 
 function isCommand(word: string): boolean {
   return word === 'serve' || commandNames.includes(word);
-}
-
-function version(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {

@@ -4,12 +4,11 @@ import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import type { Finding } from './health-checks/finding.ts';
 import {
-  checkContextPort,
   checkDaemonPort,
   checkFolder,
   checkForges,
   checkModels,
-  checkModelsPort,
+  checkServicePort,
   checkSettings,
   checkTokens,
 } from './health-checks/installation.ts';
@@ -46,7 +45,11 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkTokens(folders),
     ...(settings === null
       ? []
-      : [checkDaemonPort(folders, settings), checkContextPort(folders), checkModelsPort(folders)]),
+      : [
+          checkDaemonPort(folders, settings),
+          checkServicePort('core-context', 'context', folders),
+          checkServicePort('core-model-gateway', 'models', folders),
+        ]),
     checkCypher(folders),
     checkModels(folders),
     checkForges(folders),

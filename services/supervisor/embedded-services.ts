@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { type ContextAddress, contextUrl, readContextAddress } from '#kit/config/context-address.ts';
-import { type ModelsAddress, modelsUrl, readModelsAddress } from '#kit/config/models-address.ts';
+import { readServiceAddress, type ServiceAddress, serviceUrl } from '#kit/config/service-address.ts';
 import { describeSettings, readSettings, type Settings } from '#kit/config/settings.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -38,9 +37,9 @@ export function embeddedStack(folders: Folders, flags: StackFlags, environment: 
     flags: { host: flags.host, port: flags.port },
     environment,
   };
-  const address = readContextAddress({ folders, environment, flags: { port: flags.contextPort } });
-  const url = contextUrl(address);
-  const models = readModelsAddress({ folders, environment, flags: { port: flags.modelsPort } });
+  const address = readServiceAddress('context', { folders, environment, flags: { port: flags.contextPort } });
+  const url = serviceUrl(address);
+  const models = readServiceAddress('models', { folders, environment, flags: { port: flags.modelsPort } });
   const gateway = gatewayService(folders, models);
   const settings = readSettings(sources);
   const wanted = describeSettings(sources).find(({ key }) => key === 'context.url')!;
@@ -62,7 +61,7 @@ export function embeddedStack(folders: Folders, flags: StackFlags, environment: 
 function agentdService(
   folders: Folders,
   { agentd }: Settings,
-  others: { readonly context: string | null; readonly models: ModelsAddress },
+  others: { readonly context: string | null; readonly models: ServiceAddress },
 ): EmbeddedService {
   const { host, port, tls } = agentd;
   return {
@@ -73,7 +72,7 @@ function agentdService(
       CORE_AGENTD_HOST: host,
       CORE_AGENTD_PORT: String(port),
       CORE_CONTEXT_URL: others.context ?? 'null',
-      CORE_MODELS_URL: modelsUrl(others.models),
+      CORE_MODELS_URL: serviceUrl(others.models),
     },
     host,
     port,
@@ -82,7 +81,7 @@ function agentdService(
   };
 }
 
-function contextService(folders: Folders, { host, port, tls }: ContextAddress): EmbeddedService {
+function contextService(folders: Folders, { host, port, tls }: ServiceAddress): EmbeddedService {
   return {
     name: 'core-context',
     args: [fileURLToPath(new URL('../context/main.ts', import.meta.url)), 'serve'],
@@ -94,7 +93,7 @@ function contextService(folders: Folders, { host, port, tls }: ContextAddress): 
   };
 }
 
-function gatewayService(folders: Folders, { host, port, tls }: ModelsAddress): EmbeddedService {
+function gatewayService(folders: Folders, { host, port, tls }: ServiceAddress): EmbeddedService {
   return {
     name: 'core-model-gateway',
     args: [

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { announceService } from '#kit/config/running-service.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
 import { urlOf } from '#kit/http/url-of.ts';
 import { createLogger } from '#kit/log.ts';
+import { ownVersion } from '#kit/own-version.ts';
 import { Redactor } from '#kit/redaction.ts';
 import { readKnownSecrets } from '#kit/secrets.ts';
 import { Shutdown } from '#kit/shutdown.ts';
@@ -32,7 +32,7 @@ export async function serve(options: {
     settings,
     logger,
     redactor,
-    version: version(),
+    version: ownVersion(),
   });
   const { port } = await daemon.start();
   shutdown.add('the HTTP interface', () => daemon.close());
@@ -55,8 +55,4 @@ function endOf(signal: AbortSignal): Promise<string> {
     process.once('disconnect', () => resolve('its supervisor is gone'));
     process.channel.unref();
   });
-}
-
-function version(): string {
-  return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version;
 }

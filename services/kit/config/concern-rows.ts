@@ -1,6 +1,6 @@
 import type { Folders } from '../folders.ts';
-import { readConcernDocument } from './concern.ts';
-import { hasPointer, isObject, mergeJson } from './merge.ts';
+import { mergedDocument, readConcernDocument } from './concern.ts';
+import { hasPointer, isObject } from './merge.ts';
 import type { SettingRow } from './setting-row.ts';
 
 /**
@@ -12,9 +12,9 @@ export function describeConcern(
   folders: Pick<Folders, 'config'>,
   overrides: readonly SettingRow[] = [],
 ): SettingRow[] {
-  const { shipped, user } = readConcernDocument(name, folders);
-  const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
-  return leaves(merged, []).map(([path, value]): SettingRow => {
+  const files = readConcernDocument(name, folders);
+  const { shipped, user } = files;
+  return leaves(mergedDocument(files).document, []).map(([path, value]): SettingRow => {
     const pointer = path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
     const key = [name, ...path].join('.');
     const override = overrides.find((row) => row.key === key);

@@ -51,9 +51,17 @@ export function readConcernDocument(
   };
 }
 
+/** The user's values laid over the shipped ones, and the file to name where one of them is wrong. */
+export function mergedDocument({ shipped, user }: ConcernDocument): {
+  readonly document: unknown;
+  readonly path: string;
+} {
+  if (user.document === undefined) return shipped;
+  return { document: mergeJson(shipped.document, user.document), path: user.path };
+}
+
 export function decodeConcern<A>(codec: t.Type<A, unknown, unknown>, files: ConcernDocument): A {
-  const { shipped, user } = files;
-  const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
+  const { document: merged } = mergedDocument(files);
   const value = decodeMerged(codec, merged, files);
   const unknown = unknownKeys(codec as t.Mixed, merged);
   if (unknown.length > 0) throw configInvalid(unknown, files);

@@ -1,8 +1,7 @@
 import * as t from 'io-ts';
 import { decode, nullable, oneOf, optional } from '../decode.ts';
 import type { Folders } from '../folders.ts';
-import { readConcernDocument } from './concern.ts';
-import { mergeJson } from './merge.ts';
+import { mergedDocument, readConcernDocument } from './concern.ts';
 
 /** The part of `models.json` that others than core-model-gateway need: which models there are, and what they cost. */
 const KnownModels = t.strict({
@@ -37,10 +36,8 @@ export interface KnownModel {
 
 /** In the order in which they are configured. @throws InvalidInput (`config_invalid`) */
 export function readKnownModels(folders: Pick<Folders, 'config'>): KnownModel[] {
-  const { shipped, user } = readConcernDocument('models', folders);
-  const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
-  const path = user.document === undefined ? shipped.path : user.path;
-  const { models } = decode(KnownModels, merged, path, 'config_invalid');
+  const { document, path } = mergedDocument(readConcernDocument('models', folders));
+  const { models } = decode(KnownModels, document, path, 'config_invalid');
   return Object.entries(models).map(([name, { kind = 'chat', tier = null, limits, upstreams }]) => {
     const price = upstreams[0]?.price ?? null;
     return {

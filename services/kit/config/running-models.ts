@@ -1,7 +1,7 @@
 import type { Environment } from '../environment.ts';
 import type { Folders } from '../folders.ts';
-import { modelsOverrides, modelsUrl, readModelsAddress } from './models-address.ts';
 import { runningService } from './running-service.ts';
+import { addressOverrides, readServiceAddress, serviceUrl } from './service-address.ts';
 
 export interface GatewayAddressSources {
   readonly folders: Pick<Folders, 'config' | 'state'>;
@@ -13,7 +13,7 @@ export interface GatewayAddressSources {
 /** Where core-model-gateway answers: as the environment says, else where one of this state folder runs, else as configured. */
 export function gatewayUrl({ folders, environment }: GatewayAddressSources): string {
   if (environment.CORE_MODELS_URL) return environment.CORE_MODELS_URL.replace(/\/+$/, '');
-  const configured = modelsUrl(readModelsAddress({ folders, environment }));
-  if (modelsOverrides({ environment }).length > 0) return configured;
+  const configured = serviceUrl(readServiceAddress('models', { folders, environment }));
+  if (addressOverrides('models', { environment }).length > 0) return configured;
   return runningService('core-model-gateway', folders)?.url ?? configured;
 }

@@ -25,6 +25,9 @@ const folderOf = {
   'core-agentd': 'agentd',
   'core-context': 'context',
   'core-model-gateway': 'model-gateway',
+  'core-bridge': 'bridge',
+  'core-bus-engine': 'bus',
+  'core-bus-worker': 'bus-worker',
 } as const;
 export type ServiceName = keyof typeof folderOf;
 

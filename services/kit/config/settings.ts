@@ -5,9 +5,9 @@ import { InvalidInput } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
 import { decodeConcern, readConcernDocument } from './concern.ts';
-import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
 import { runningService } from './running-service.ts';
+import { describeAddress, readServiceAddress, serviceUrl } from './service-address.ts';
 import type { SettingRow } from './setting-row.ts';
 
 export { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
@@ -145,7 +145,9 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
 
 /** Where nobody says where core-context is, it is where it runs, else where it was told to listen. */
 function followContext({ folders, environment }: SettingSources): Override | null {
-  const rows = describeContextAddress({ folders, environment }).filter(({ source }) => source !== 'default');
+  const rows = describeAddress('context', { folders, environment }).filter(
+    ({ source }) => source !== 'default',
+  );
   const [row] = rows;
   const running = rows.some(({ source }) => source === 'environment')
     ? null
@@ -153,7 +155,7 @@ function followContext({ folders, environment }: SettingSources): Override | nul
   if (running !== null) return { value: running.url, source: 'running', where: running.where };
   if (row === undefined) return null;
   return {
-    value: contextUrl(readContextAddress({ folders, environment })),
+    value: serviceUrl(readServiceAddress('context', { folders, environment })),
     source: row.source,
     where: row.where,
   };

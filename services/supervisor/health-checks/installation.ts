@@ -2,11 +2,10 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
-import { readContextAddress } from '#kit/config/context-address.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
 import { mergeJson } from '#kit/config/merge.ts';
-import { readModelsAddress } from '#kit/config/models-address.ts';
-import { type RunningAddress, runningService } from '#kit/config/running-service.ts';
+import { type RunningAddress, runningService, type ServiceName } from '#kit/config/running-service.ts';
+import { type AddressedConcern, readServiceAddress } from '#kit/config/service-address.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
@@ -57,25 +56,18 @@ export function checkDaemonPort(folders: Folders, { agentd }: Settings): Promise
   return checkPort(running ?? agentd, { running, setting: 'agentd.port in core.json' });
 }
 
-/** core-context's. */
-export async function checkContextPort(folders: Folders): Promise<Finding> {
+/** A service's own port, whether it runs or would be started. */
+export async function checkServicePort(
+  service: ServiceName,
+  concern: AddressedConcern,
+  folders: Folders,
+): Promise<Finding> {
   try {
-    const running = runningService('core-context', folders);
-    const address = running ?? readContextAddress({ folders, environment });
-    return await checkPort(address, { running, setting: 'port in context.json' });
+    const running = runningService(service, folders);
+    const address = running ?? readServiceAddress(concern, { folders, environment });
+    return await checkPort(address, { running, setting: `port in ${concern}.json` });
   } catch (error) {
-    return broken('core-context', error);
-  }
-}
-
-/** core-model-gateway's. */
-export async function checkModelsPort(folders: Folders): Promise<Finding> {
-  try {
-    const running = runningService('core-model-gateway', folders);
-    const address = running ?? readModelsAddress({ folders, environment });
-    return await checkPort(address, { running, setting: 'port in models.json' });
-  } catch (error) {
-    return broken('core-model-gateway', error);
+    return broken(service, error);
   }
 }
 

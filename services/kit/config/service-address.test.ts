@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import type { Environment } from '../environment.ts';
-import { contextUrl, describeContextAddress, readContextAddress } from './context-address.ts';
 import { announceService } from './running-service.ts';
+import { describeAddress, readServiceAddress, serviceUrl } from './service-address.ts';
 import { describeSettings, readSettings } from './settings.ts';
 
 const none = {
@@ -28,19 +28,21 @@ describe('Where core-context listens', () => {
   });
 
   it('is what flag, environment and files say, in that order', () => {
-    expect(contextUrl(readContextAddress(sources()))).to.equal('http://127.0.0.1:8090');
+    expect(serviceUrl(readServiceAddress('context', sources()))).to.equal('http://127.0.0.1:8090');
     write('context.json', { port: 9000 });
-    expect(readContextAddress(sources()).port).to.equal(9000);
+    expect(readServiceAddress('context', sources()).port).to.equal(9000);
     const environment = { CORE_CONTEXT_PORT: '9001' };
-    expect(readContextAddress(sources(environment)).port).to.equal(9001);
-    expect(readContextAddress({ ...sources(environment), flags: { port: '9002' } }).port).to.equal(9002);
-    const row = describeContextAddress(sources(environment)).find(({ key }) => key === 'context.port');
+    expect(readServiceAddress('context', sources(environment)).port).to.equal(9001);
+    expect(readServiceAddress('context', { ...sources(environment), flags: { port: '9002' } }).port).to.equal(
+      9002,
+    );
+    const row = describeAddress('context', sources(environment)).find(({ key }) => key === 'context.port');
     expect(row).to.include({ value: 9001, source: 'environment', where: 'CORE_CONTEXT_PORT' });
   });
 
   it('names what is no port', () => {
     for (const port of ['many', '-1', '65536', '1e3', '0x10'])
-      expect(() => readContextAddress({ ...sources(), flags: { port } }), port).to.throw(
+      expect(() => readServiceAddress('context', { ...sources(), flags: { port } }), port).to.throw(
         /--port \(context\.port\).*must be an integer/,
       );
   });
@@ -82,7 +84,7 @@ describe('Where core-context listens', () => {
   });
 
   it('is reached through the loopback interface where it listens on all', () => {
-    expect(contextUrl({ host: '0.0.0.0', port: 1, tls: null })).to.equal('http://127.0.0.1:1');
-    expect(contextUrl({ host: '::', port: 1, tls: null })).to.equal('http://[::1]:1');
+    expect(serviceUrl({ host: '0.0.0.0', port: 1, tls: null })).to.equal('http://127.0.0.1:1');
+    expect(serviceUrl({ host: '::', port: 1, tls: null })).to.equal('http://[::1]:1');
   });
 });

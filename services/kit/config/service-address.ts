@@ -1,0 +1,108 @@
+import * as t from 'io-ts';
+import { decode, integerBetween, nullable } from '../decode.ts';
+import type { Environment } from '../environment.ts';
+import { InvalidInput } from '../errors.ts';
+import type { Folders } from '../folders.ts';
+import { urlOf } from '../http/url-of.ts';
+import { Hostname, Tls } from './address-codecs.ts';
+import { mergedDocument, readConcernDocument } from './concern.ts';
+import { describeConcern } from './concern-rows.ts';
+import type { SettingRow } from './setting-row.ts';
+
+/** The variables that give a service its address, by the configuration file that holds it otherwise. */
+const variables = {
+  context: { host: 'CORE_CONTEXT_HOST', port: 'CORE_CONTEXT_PORT' },
+  models: { host: 'CORE_MODELS_HOST', port: 'CORE_MODELS_PORT' },
+  bridge: { host: 'CORE_BRIDGE_HOST', port: 'CORE_BRIDGE_PORT' },
+  bus: { host: 'CORE_BUS_HOST', port: 'CORE_BUS_PORT' },
+} as const;
+export type AddressedConcern = keyof typeof variables;
+
+const Port = integerBetween(0, 65_535);
+
+/** The part of a service's configuration that others need: where it listens. */
+export const ServiceAddress = t.strict({ host: Hostname, port: Port, tls: nullable(Tls) });
+export type ServiceAddress = t.TypeOf<typeof ServiceAddress>;
+
+type Given = string | number | undefined;
+
+export interface AddressFlags {
+  readonly host?: string | undefined;
+  readonly port?: Given;
+}
+
+export interface AddressSources {
+  readonly folders: Pick<Folders, 'config'>;
+  readonly flags?: AddressFlags;
+  readonly environment: Partial<
+    Pick<Environment, (typeof variables)[AddressedConcern][keyof (typeof variables)[AddressedConcern]]>
+  >;
+}
+
+/** Flag, environment, user's file, shipped default, in that order. @throws InvalidInput (`config_invalid`) */
+export function readServiceAddress(concern: AddressedConcern, sources: AddressSources): ServiceAddress {
+  const { document, path } = mergedDocument(readConcernDocument(concern, sources.folders));
+  return {
+    ...decode(ServiceAddress, document, path, 'config_invalid'),
+    ...addressChanges(concern, sources),
+  };
+}
+
+/** How others reach a service: through the loopback interface where it listens on all. */
+export function serviceUrl({ host, port, tls }: ServiceAddress): string {
+  return urlOf({ host, port, tls: tls !== null });
+}
+
+/** Values of flags and environment alone. */
+export function addressChanges(
+  concern: AddressedConcern,
+  sources: Omit<AddressSources, 'folders'>,
+): { readonly host?: string; readonly port?: number } {
+  const rows = addressOverrides(concern, sources);
+  return Object.fromEntries(rows.map(({ key, value }) => [key.replace(`${concern}.`, ''), value]));
+}
+
+/** Host, port and TLS with where each comes from. */
+export function describeAddress(concern: AddressedConcern, sources: AddressSources): SettingRow[] {
+  const rows = describeConcern(concern, sources.folders, addressOverrides(concern, sources));
+  return rows.filter(({ key }) => /^\w+\.(host|port|tls)/.test(key));
+}
+
+/** Host and port as flags and environment give them, flags first; no row for what neither gives. */
+export function addressOverrides(
+  concern: AddressedConcern,
+  { flags = {}, environment }: Omit<AddressSources, 'folders'>,
+): SettingRow[] {
+  const { host, port } = variables[concern];
+  return [
+    override(`${concern}.host`, Hostname, String, [
+      [flags.host, '--host', 'flag'],
+      [environment[host], host, 'environment'],
+    ]),
+    override(`${concern}.port`, Port, digits, [
+      [flags.port, '--port', 'flag'],
+      [environment[port], port, 'environment'],
+    ]),
+  ].filter((row) => row !== null);
+}
+
+function override<A>(
+  key: string,
+  codec: t.Type<A>,
+  parse: (text: string) => unknown,
+  sources: readonly (readonly [value: Given, where: string, source: 'flag' | 'environment'])[],
+): SettingRow | null {
+  const found = sources.find(([value]) => value !== undefined);
+  if (found === undefined || found[0] === '') return null;
+  const [given, where, source] = found;
+  try {
+    return { key, value: decode(codec, parse(String(given)), where), source, where };
+  } catch (error) {
+    const rule = error instanceof InvalidInput ? error.errors[0]?.detail : undefined;
+    throw new InvalidInput('config_invalid', `${where} (${key}) ${rule ?? 'is not valid'}`, { cause: error });
+  }
+}
+
+function digits(text: string): unknown {
+  return /^\d+$/.test(text) ? Number(text) : text;
+}

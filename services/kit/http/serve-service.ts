@@ -1,0 +1,74 @@
+import { announceService } from '../config/running-service.ts';
+import { serviceUrl } from '../config/service-address.ts';
+import { Failed, messageOf } from '../errors.ts';
+import type { ServiceProcess } from '../service-process.ts';
+import type { Binding } from './access.ts';
+import { createHttpServer, type HttpServerOptions } from './server.ts';
+
+/** What a service puts behind its HTTP interface. */
+export interface ServedParts
+  extends Pick<HttpServerOptions, 'routes' | 'raw' | 'measure' | 'health' | 'bodyLimit'> {
+  /** In place of the tokens of the installation alone. */
+  readonly tokens?: HttpServerOptions['tokens'];
+  /** Resolves when the service cannot do its work any more. */
+  readonly broken?: Promise<Error>;
+}
+
+/**
+ * Listens, says where, and serves until a signal comes, the process that started this one is gone, or the service is broken.
+ * @param concern the configuration file that holds the binding, for what is said about it
+ * @param listening called once, when requests are answered
+ * @returns the exit code
+ * @throws Failed (`port_in_use`, `thread_ended` and what broke the service)
+ */
+export async function serveService(
+  { service, version, folders, tokens, redactor, logger, shutdown, signalled }: ServiceProcess,
+  {
+    concern,
+    binding,
+    parts,
+    listening,
+  }: {
+    readonly concern: string;
+    readonly binding: Binding;
+    readonly parts: ServedParts;
+    readonly listening?: () => void;
+  },
+): Promise<number> {
+  const { broken, ...served } = parts;
+  const server = createHttpServer({
+    service,
+    version,
+    binding,
+    settings: concern,
+    tokens,
+    logger,
+    redactor,
+    ...served,
+  });
+  shutdown.add('the HTTP interface', () => server.close());
+  try {
+    const { port } = await server.start();
+    const { host } = binding;
+    const announced = announceService(service, folders, {
+      url: serviceUrl({ ...binding, port }),
+      host,
+      port,
+    });
+    shutdown.add('the note of its address', () => announced.withdraw());
+  } catch (error) {
+    await shutdown.close('it cannot listen');
+    throw error;
+  }
+  listening?.();
+  if (broken === undefined) return signalled;
+
+  const end = await Promise.race([
+    signalled,
+    broken.then<number | Error>((error) => (shutdown.signal.aborted ? signalled : error)),
+  ]);
+  if (typeof end === 'number') return end;
+  logger.error(`ending: ${messageOf(end)}`, { error: end });
+  await shutdown.close('it cannot do its work any more');
+  throw end instanceof Failed ? end : new Failed('thread_ended', messageOf(end), { cause: end });
+}
