@@ -15,7 +15,7 @@ export function storeMemory(record: GraphRecord, said: Remembered): MemoryRow {
     valid_to: said.stated_to ?? noEnd,
   };
   const columns = { ...counted, steps: JSON.stringify(steps) };
-  const node = record.putNode(nodeOf(columns));
+  const node = record.addNode(nodeOf(columns));
   const row: MemoryRow = { memory: node, ...columns };
   record
     .prepare(
