@@ -14,7 +14,8 @@ const script = `
   import { parentPort, workerData } from 'node:worker_threads';
   import { copyOf } from ${JSON.stringify(errorCopy)};
   import { Refused } from ${JSON.stringify(errors)};
-  parentPort.on('message', ({ id, name, input }) => {
+  parentPort.on('message', (calls) => calls.forEach(answer));
+  function answer({ id, name, input }) {
     if (name === 'die') throw new Error('out of luck');
     if (name === 'never') return;
     try {
@@ -22,7 +23,7 @@ const script = `
       if (name === 'break') throw Object.assign(new RangeError('broke'), { code: 'ERR_X' });
       parentPort.postMessage([{ id, value: input * 2 + workerData.more }]);
     } catch (error) { parentPort.postMessage([{ id, error: copyOf(error) }]); }
-  });`;
+  }`;
 
 describe('A thread that answers calls', () => {
   let thread: Thread;
