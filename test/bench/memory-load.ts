@@ -8,16 +8,12 @@ const [url, token, connections] = process.argv.slice(2) as [string, string, stri
 const { host, hostname, port } = new URL(url);
 let told = 0;
 
-const sockets = await Promise.all(
-  Array.from(
-    { length: Number(connections) },
-    () =>
-      new Promise<Socket>((resolve, reject) => {
-        const socket = connect(Number(port), hostname, () => resolve(socket.off('error', reject)));
-        socket.setNoDelay(true).once('error', reject);
-      }),
-  ),
-);
+function open(): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => resolve(socket.off('error', reject)));
+    socket.setNoDelay(true).once('error', reject);
+  });
+}
 
 function request(): string {
   const content = `Request ${told++} told that the deployment of the service waits for the second reviewer. It went on after the break.`;
@@ -57,9 +53,13 @@ function isWhole(answer: string): boolean {
 }
 
 process.on('message', async (requests: number) => {
+  // The server closes connections on which nothing is asked for long.
+  const sockets = await Promise.all(Array.from({ length: Number(connections) }, open));
   const started = performance.now();
   let left = requests;
   await Promise.all(sockets.map((socket) => ask(socket, () => left-- > 0)));
-  process.send!((requests * 1000) / (performance.now() - started));
+  const rate = (requests * 1000) / (performance.now() - started);
+  for (const socket of sockets) socket.destroy();
+  process.send!(rate);
 });
 process.once('disconnect', () => process.exit());

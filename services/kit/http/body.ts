@@ -117,12 +117,17 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
         chunks.push(chunk);
       }
     });
-    request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    let ended = false;
+    request.on('end', () => {
+      ended = true;
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+    });
     const gone = (cause?: Error) => {
+      if (ended) return;
       const options = cause === undefined ? {} : { cause };
       reject(new Interrupted('client_gone', 'the client went away while it sent its body', options));
     };
-    // A connection that breaks is an error first; after the end neither changes anything.
+    // A connection that breaks is an error first.
     request.on('error', gone);
     request.on('close', () => gone());
   });
