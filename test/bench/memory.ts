@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createHttpServer } from '#kit/http/server.ts';
 import { createLogger } from '#kit/log.ts';
@@ -44,6 +45,10 @@ export const memory: Benchmark = {
   },
 };
 
+function nowhere(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
+
 interface Service {
   readonly url: string;
   readonly token: string;
@@ -69,7 +74,14 @@ async function startService(folder: string): Promise<Service> {
       tls: null,
     },
     tokens: openTokens(folders),
-    logger: createLogger({ service: 'core-context', level: 'info', format: 'text', redactor }),
+    // What it logs it logs, as where it runs for people.
+    logger: createLogger({
+      service: 'core-context',
+      level: 'info',
+      format: 'json',
+      redactor,
+      stream: nowhere(),
+    }),
     redactor,
     health: async () => ({ status: 'ok', service: 'core-context', version: '0', checks: {} }),
     routes: memoryRoutes(new Memory({ writer, readers, path: record.path })),

@@ -17,17 +17,17 @@ for (let n = 0; n < permutations; n++) {
 
 /** The least hash of each permutation. */
 export function signatureOf(grams: Iterable<string>): Uint32Array {
-  const signature = new Uint32Array(permutations).fill(0xffffffff);
-  for (const gram of grams) lower(signature, hashOf(gram, 0, gram.length));
-  return signature;
+  const least = new Int32Array(permutations).fill(greatest);
+  for (const gram of grams) lower(least, hashOf(gram, 0, gram.length));
+  return unsigned(least);
 }
 
 /** That of a text's 3-grams, which are those of `trigrams`; none of them is made. */
 export function signatureOfTrigrams(text: string): Uint32Array {
-  const signature = new Uint32Array(permutations).fill(0xffffffff);
+  const least = new Int32Array(permutations).fill(greatest);
   // What a long text has said lately is not looked at again.
   const lately = new Int32Array(text.length > 1_000 ? 4_096 : 0);
-  if (text.length < 3) lower(signature, hashOf(text, 0, text.length));
+  if (text.length < 3) lower(least, hashOf(text, 0, text.length));
   for (let at = 0; at + 3 <= text.length; at++) {
     const value = hashOf(text, at, at + 3);
     if (lately.length > 0) {
@@ -35,17 +35,25 @@ export function signatureOfTrigrams(text: string): Uint32Array {
       if (value !== 0 && lately[place] === value) continue;
       lately[place] = value;
     }
-    lower(signature, value);
+    lower(least, value);
   }
-  return signature;
+  return unsigned(least);
 }
 
-function lower(signature: Uint32Array, value: number): void {
+const greatest = 0x7fffffff;
+const sign = 0x80000000 | 0;
+
+/** Unsigned numbers are compared as signed ones with the first bit turned, which are integers to the machine too. */
+function lower(least: Int32Array, value: number): void {
   for (let n = 0; n < permutations; n++) {
-    const permuted = (Math.imul(value, multipliers[n]!) + offsets[n]!) >>> 0;
-    const spread = (permuted ^ (permuted >>> 15)) >>> 0;
-    if (spread < signature[n]!) signature[n] = spread;
+    const permuted = (Math.imul(value, multipliers[n]!) + offsets[n]!) | 0;
+    const turned = permuted ^ (permuted >>> 15) ^ sign;
+    if (turned < least[n]!) least[n] = turned;
   }
+}
+
+function unsigned(least: Int32Array): Uint32Array {
+  return Uint32Array.from(least, (turned) => turned ^ sign);
 }
 
 /** Where the texts of one scope meet that are probably alike: 52-bit numbers, one for each band. */
