@@ -67,6 +67,24 @@ describe('Signatures of memories', () => {
     expect(signed()).to.equal(1);
   });
 
+  it('join endings and punctuation, and neither numbers, negations nor facts', () => {
+    const text =
+      'The release train leaves on Thursdays, once the second reviewer has signed the list of changes';
+    const changed = `${text.replace('Thursdays,', 'Thursday')}.`;
+    const { id } = record({ content: text });
+    expect(record({ content: changed }).duplicate_of).to.equal(id);
+    for (const other of [text.replace('second', '2nd'), text.replace('has signed', 'has not signed')])
+      expect(record({ content: other })).to.include({ created: true, duplicate_of: null });
+    const short = record({ content: 'It leaves on Thursdays' });
+    expect(record({ content: 'It leaves on Thursday.' }).duplicate_of).to.equal(short.id);
+    expect(record({ content: 'It leaves on Tuesdays' }).created).to.equal(true);
+    const fact = { subject: 'the release train', predicate: 'leaves' };
+    const first = record({ content: text, ...fact });
+    expect(first.created).to.equal(true);
+    expect(record({ content: `${text.toUpperCase()}!`, ...fact }).duplicate_of).to.equal(first.id);
+    expect(record({ content: changed, ...fact }).created).to.equal(true);
+  });
+
   it('are made again where they are missing, but not for facts and turns', () => {
     const { id } = record({ about: [] });
     record({ content: 'is in Berlin', subject: 'the office', predicate: 'place' });
