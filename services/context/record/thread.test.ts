@@ -56,6 +56,17 @@ describe('A thread that answers calls', () => {
     expect(error.stack).to.contain('script.mjs');
   });
 
+  it('refuses what cannot be sent, and nothing that is sent with it', async () => {
+    const good = thread.call<number>('double', 4);
+    const bad = thread.call('double', () => {}).catch((error: unknown) => error);
+    expect(await bad)
+      .to.be.instanceOf(Error)
+      .and.have.property('message')
+      .that.contains('could not be cloned');
+    expect(await good).to.equal(9);
+    expect(thread.load).to.equal(0);
+  });
+
   it('tells everybody who waits when it dies, and everybody who comes later', async () => {
     const waiting = failure('never');
     const died = (await failure('die')) as Error;

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { codeOf, Failed } from '#kit/errors.ts';
-import { type ErrorCopy, errorFrom } from './error-copy.ts';
+import { copyOf, type ErrorCopy, errorFrom } from './error-copy.ts';
 
 export interface CallMessage {
   readonly id: number;
@@ -73,7 +73,20 @@ export class Thread {
   #send(): void {
     const calls = this.#outbox;
     this.#outbox = [];
-    this.#worker.postMessage(calls);
+    try {
+      this.#worker.postMessage(calls);
+    } catch {
+      for (const call of calls) this.#sendAlone(call);
+    }
+  }
+
+  /** So that what cannot be sent fails its own call. */
+  #sendAlone(call: CallMessage): void {
+    try {
+      this.#worker.postMessage([call]);
+    } catch (error) {
+      this.#settle({ id: call.id, error: copyOf(error) });
+    }
   }
 
   /** How many calls have no answer yet. */
