@@ -19,7 +19,7 @@ describe('Signatures of memories', () => {
   beforeEach(() => {
     db = openForWriting(join(temporaryFolder(), 'record.sqlite'));
     migrate(db);
-    group = new GroupCommit(db, writeCommands);
+    group = new GroupCommit(db, writeCommands, Number.POSITIVE_INFINITY);
   });
 
   afterEach(() => db.close());
