@@ -65,7 +65,12 @@ export async function composeContext({
     forgetElsewhere: () => graph.dropDeleted(),
   });
   const execution = new Execution({ writer, readers, memory });
-  const ingestion = new Ingestion({ writer, readers, config });
+  const ingestion = new Ingestion({
+    writer,
+    readers,
+    config,
+    configFile: join(folders.config, 'context.json'),
+  });
   const graph = openGraph({
     readers,
     config,
@@ -108,7 +113,7 @@ export async function composeContext({
       ...cypherRoutes(graph, config.cypher.rows),
       ...executionRoutes(execution),
     ],
-    health: () => checkHealth({ version, folders, config, readers, desk, record, graph }),
+    health: () => checkHealth({ version, folders, config, readers, desk, record, graph, embedder }),
     begin() {
       embedder?.begin();
       void memory.finishForgetting().catch((error) => logger.warn('forgetting is not finished', { error }));

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type * as t from 'io-ts';
+import { hasKnownShape } from '../config/known-shape.ts';
 import { unknownKeys } from '../config/unknown-keys.ts';
 import { decode, parseJson } from '../decode.ts';
 import { CoreError, Interrupted, InvalidInput, TooLarge } from '../errors.ts';
@@ -15,8 +16,10 @@ export async function readJsonBody(
   if (optional && !hasBody(request)) return decode(codec, {}, 'the body');
   const text = decodeUtf8(await readJsonBytes(request, limit));
   if (optional && text.trim() === '') return decode(codec, {}, 'the body');
-  const value = decode(codec, parseJson(text, 'the body'), 'the body');
-  const unknown = unknownKeys(codec, JSON.parse(text));
+  const parsed = parseJson(text, 'the body');
+  if (hasKnownShape(codec, parsed)) return parsed;
+  const value = decode(codec, parsed, 'the body');
+  const unknown = unknownKeys(codec, parsed);
   const [first] = unknown;
   if (first === undefined) return value;
   throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors: unknown });
@@ -114,12 +117,19 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
         chunks.push(chunk);
       }
     });
-    request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', reject);
-    request.on('close', () => {
-      if (request.complete) return;
-      reject(new Interrupted('client_gone', 'the client went away while it sent its body'));
+    let ended = false;
+    request.on('end', () => {
+      ended = true;
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
     });
+    const gone = (cause?: Error) => {
+      if (ended) return;
+      const options = cause === undefined ? {} : { cause };
+      reject(new Interrupted('client_gone', 'the client went away while it sent its body', options));
+    };
+    // A connection that breaks is an error first.
+    request.on('error', gone);
+    request.on('close', () => gone());
   });
 }
 

@@ -67,7 +67,7 @@ export function answerRaw(
 }
 
 /** Node keeps the first of several `Host` headers; the raw ones tell of all. */
-function hostsOf({ rawHeaders }: IncomingMessage): string[] {
+export function hostsOf({ rawHeaders }: IncomingMessage): string[] {
   const hosts: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;

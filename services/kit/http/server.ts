@@ -12,6 +12,7 @@ import type { Redactor } from '../redaction.ts';
 import type { Identity, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
 import { readJsonBody, readUpload } from './body.ts';
+import { answerDirect, isDirect } from './direct-route.ts';
 import { openEventStream } from './event-stream.ts';
 import { cannotListen, listener } from './listener.ts';
 import { createHttpMetrics } from './metrics.ts';
@@ -208,11 +209,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     .use(nothingHere);
 
   const answerOthers = app.callback();
+  const parts = { access, metrics, logger, redactor, bodyLimit, headers: securityHeaders, requestId };
+  const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
   const answer: RequestListener = (request, response) => {
+    const directly = direct.get(`${request.method} ${request.url}`);
+    if (directly !== undefined) return void answerDirect(directly, request, response, parts);
     const [path] = request.url!.split('?', 1);
     const raw = rawRoutes.get(`${request.method} ${path}`);
     if (raw === undefined) void answerOthers(request, response);
-    else answerRaw(raw, request, response, { access, metrics, logger, headers: securityHeaders, requestId });
+    else answerRaw(raw, request, response, parts);
   };
   const server = listener(binding, answer, settings);
 

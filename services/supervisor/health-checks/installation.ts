@@ -12,7 +12,7 @@ import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
 import { openTokens } from '#kit/tokens.ts';
-import { describeHolder, whoAnswers } from '../port-holder.ts';
+import { describeHolder, type PortHolder, whoAnswers } from '../port-holder.ts';
 import type { Finding } from './finding.ts';
 
 /** Makes the folder where it is missing: every later command would do the same. */
@@ -92,12 +92,21 @@ async function checkPort(
   // Its certificate is for its clients; that it listens where its note says is enough here.
   if (holder.kind === 'other' && running?.url.startsWith('https:'))
     return { name, state: 'works', detail: `listens with TLS on ${host}`, fix: null };
-  const detail = `${describeHolder(holder)} answers on ${host}`;
+  const detail = `${describeHolder(holder)} answers on ${host}${toTell(holder)}`;
   if (holder.kind === 'core' && holder.health.status !== 'failing')
     return { name, state: 'works', detail, fix: null };
   if (holder.kind === 'core')
     return { name, state: 'broken', detail, fix: `Its checks: http://${host}:${port}/healthz` };
   return { name, state: 'broken', detail, fix: `End it, or set ${setting}.` };
+}
+
+/** What does less than it could, and whether the model answers that makes vectors of memories. */
+function toTell(holder: PortHolder): string {
+  if (holder.kind !== 'core') return '';
+  const told = Object.entries(holder.health.checks).filter(
+    ([name, { status }]) => status !== 'ok' || name === 'embeddings',
+  );
+  return told.map(([name, { detail }]) => `; ${name}: ${detail}`).join('');
 }
 
 const ConfiguredForges = t.strict({
