@@ -208,11 +208,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     .use(nothingHere);
 
   const answerOthers = app.callback();
+  const headers = Object.entries(securityHeaders).flat();
+  const rawParts = { access, metrics, logger, headers, requestId };
   const answer: RequestListener = (request, response) => {
     const [path] = request.url!.split('?', 1);
     const raw = rawRoutes.get(`${request.method} ${path}`);
     if (raw === undefined) void answerOthers(request, response);
-    else answerRaw(raw, request, response, { access, metrics, logger, headers: securityHeaders, requestId });
+    else answerRaw(raw, request, response, rawParts);
   };
   const server = listener(binding, answer, settings);
 

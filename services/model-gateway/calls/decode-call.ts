@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
-import { membersOf } from './json-members.ts';
+import { type Members, membersOf } from './json-members.ts';
 import type { ModelCall } from './upstream-answer.ts';
 
 /** A request of a client that cannot be understood; `param` is told as OpenAI does. */
@@ -29,12 +29,14 @@ export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): Deco
   else if (request.input === undefined) {
     throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
   }
-  checkTwins(bytes);
+  const members = membersOf(bytes);
+  checkTwins(members);
   for (const member of limits) checkLimit(member, request[member]);
   return {
     endpoint,
     bytes,
     request,
+    members,
     model,
     stream: endpoint === 'chat/completions' && stream === true,
     includeUsage: isObject(options) && options.include_usage === true,
@@ -84,9 +86,9 @@ const rewritten = new Set(['model', 'stream_options']);
  * Some servers take `Model` for `model`, or the first of two that are equal, so that they would do something else than what
  * was checked and is paid for.
  */
-function checkTwins(bytes: Buffer): void {
+function checkTwins({ members }: Members): void {
   const seen = new Set<string>();
-  for (const { key } of membersOf(bytes).members) {
+  for (const { key } of members) {
     // Both ways: letters such as ſ and K are like others only in one of them.
     const plain = key.toUpperCase().toLowerCase();
     if (!read.has(plain)) continue;

@@ -6,6 +6,12 @@ export interface Member {
   readonly end: number;
 }
 
+export interface Members {
+  readonly members: readonly Member[];
+  /** Of the object. */
+  readonly end: number;
+}
+
 const quote = 0x22;
 const backslash = 0x5c;
 
@@ -13,7 +19,7 @@ const backslash = 0x5c;
  * The members of the object that begins at `from`, those with equal keys too. The bytes must be JSON already; nothing is
  * decoded but keys, so that it costs little and everything else keeps its bytes.
  */
-export function membersOf(json: Buffer, from = 0): { readonly members: Member[]; readonly end: number } {
+export function membersOf(json: Buffer, from = 0): Members {
   const members: Member[] = [];
   let at = skipSpace(json, from) + 1;
   for (;;) {
