@@ -1,10 +1,11 @@
-import { CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
 import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
 
 /** What cannot be recorded is not spent: whoever asks is told to come again. */
 export function notRecorded(error: unknown): CoreError {
   if (error instanceof CoreError) return error;
-  const why = sqliteCode(error) === sqliteCodes.full ? 'its disk is full' : messageOf(error);
+  const isFull = sqliteCode(error) === sqliteCodes.full || codeOf(error) === 'ENOSPC';
+  const why = isFull ? 'its disk is full' : messageOf(error);
   return new Unavailable(
     'ledger_unavailable',
     `the call cannot be put on record, so it is not made: ${why}`,
