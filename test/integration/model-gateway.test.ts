@@ -246,11 +246,9 @@ describe('The model gateway with the official client', () => {
 
   it('refuses a body of 50 MB, and goes on', async () => {
     const body = JSON.stringify({ ...hello, padding: 'x'.repeat(50 * 1024 * 1024) });
-    const answer = await gateway.ask('/v1/chat/completions', { body }).catch((error) => error);
-    if (answer instanceof Response) {
-      expect(answer.status).to.equal(413);
-      expect(((await answer.json()) as { error: { code: string } }).error.code).to.equal('body_too_large');
-    } else expect(answer.cause.code).to.be.oneOf(['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET']);
+    const answer = await gateway.ask('/v1/chat/completions', { body });
+    expect(answer.status).to.equal(413);
+    expect(((await answer.json()) as { error: { code: string } }).error.code).to.equal('body_too_large');
     const next = await gateway.client.chat.completions.create(hello);
     expect(next.choices).to.have.length(1);
   });
