@@ -1,17 +1,19 @@
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction.ts';
 import type { Upstream } from '../calls/upstream-answer.ts';
 import { adapterParts } from '../compose.ts';
 import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
 import { liveUpstream } from '../live-upstream.ts';
+import { shortestHidden } from '../upstreams/mask.ts';
 
 export interface ConfiguredUpstream {
   readonly model: string;
   readonly kind: 'chat' | 'embeddings';
   readonly entry: UpstreamEntry;
-  readonly credential: 'present' | 'missing' | 'none';
+  readonly credential: 'present' | 'short' | 'missing' | 'none';
   readonly upstream: Upstream;
 }
 
@@ -40,5 +42,10 @@ export function openUpstreams(
 
 function credentialState(secrets: string, name: string | null): ConfiguredUpstream['credential'] {
   if (name === null) return 'none';
-  return existsSync(join(secrets, name)) ? 'present' : 'missing';
+  try {
+    const { length } = readFileSync(join(secrets, name), 'utf8').trim();
+    return length < shortestHidden ? 'short' : 'present';
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? 'missing' : 'present';
+  }
 }
