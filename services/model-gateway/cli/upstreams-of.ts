@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { environment } from '#kit/environment.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction.ts';
@@ -23,7 +24,7 @@ export function openUpstreams(
   folders: Pick<Folders, 'secrets'> & Pick<Folders, 'state'>,
   version: string,
 ): { readonly all: readonly ConfiguredUpstream[]; close(): Promise<void> } {
-  const parts = adapterParts({ folders, config, redactor: new Redactor(), version });
+  const parts = adapterParts({ folders, config, redactor: new Redactor(), version, proxies: environment });
   const all = Object.entries(config.models).flatMap(([model, entry]) => {
     const names = upstreamNames(entry);
     return entry.upstreams.map((one, index): ConfiguredUpstream => {

@@ -103,7 +103,7 @@ export class SqliteLedger implements Ledger {
     try {
       this.#parts.commits.flush();
     } catch (error) {
-      throw notRecorded(error);
+      throw notRecorded(error, 'what was used cannot be told before calls that ended are on record');
     }
     return this.#parts.background.do({ task: 'usage', question });
   }
