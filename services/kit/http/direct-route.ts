@@ -15,7 +15,8 @@ export interface DirectParts {
   readonly logger: Logger;
   readonly redactor: Redactor;
   readonly bodyLimit: number;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Of every answer: names and values in turn. */
+  readonly headers: readonly string[];
   requestId(given: string | undefined): string;
 }
 
@@ -88,8 +89,6 @@ function answerProblem(
   return problem.status;
 }
 
-const flat = new WeakMap<object, readonly string[]>();
-
 function send(
   response: ServerResponse,
   status: number,
@@ -98,10 +97,8 @@ function send(
   id: string,
   { headers }: DirectParts,
 ): void {
-  const known = flat.get(headers) ?? Object.entries(headers).flat();
-  flat.set(headers, known);
   const length = String(Buffer.byteLength(text));
-  response.writeHead(status, [...known, 'X-Request-Id', id, ...more, 'Content-Length', length]);
+  response.writeHead(status, [...headers, 'X-Request-Id', id, ...more, 'Content-Length', length]);
   response.end(text);
 }
 

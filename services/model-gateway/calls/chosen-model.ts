@@ -14,23 +14,31 @@ export interface Model {
 
 /** What a call asks for, where it may. @throws UnknownModel, ForbiddenModel, InvalidCall */
 export function chosenModel(call: DecodedCall, account: Account, models: ReadonlyMap<string, Model>): Model {
-  const { models: own } = account;
-  const known = [...models.values()].filter(({ name }) => own === null || own.includes(name));
   const model = models.get(call.model);
   const wanted = call.endpoint === 'embeddings' ? 'embeddings' : 'chat';
-  const choices = known.filter(({ kind }) => kind === wanted).map(({ name }) => name);
-  const must = choices.length === 0 ? noneThere(models.size, wanted) : `must be one of ${choices.join(', ')}`;
-  const said = `model ${JSON.stringify(call.model.slice(0, 120))}`;
-  if (model === undefined) throw new UnknownModel('model_not_found', `${said} is not configured: ${must}`);
-  if (!known.includes(model)) {
-    throw new ForbiddenModel('model_not_allowed', `${said} is none of this key: ${must}`);
-  }
-  if (model.kind !== wanted) {
-    throw new InvalidCall('model_kind', `${said} is for ${model.kind}, not for ${wanted}: ${must}`, 'model');
-  }
+  const isOwn = account.models === null || account.models.includes(call.model);
+  if (model === undefined || !isOwn || model.kind !== wanted) throw notChosen(call, wanted, account, models);
   checkLimit(call, model);
   checkOthers(call, account);
   return model;
+}
+
+function notChosen(
+  call: DecodedCall,
+  wanted: Model['kind'],
+  { models: own }: Account,
+  models: ReadonlyMap<string, Model>,
+): Error {
+  const known = [...models.values()].filter(({ name }) => own === null || own.includes(name));
+  const model = models.get(call.model);
+  const choices = known.filter(({ kind }) => kind === wanted).map(({ name }) => name);
+  const must = choices.length === 0 ? noneThere(models.size, wanted) : `must be one of ${choices.join(', ')}`;
+  const said = `model ${JSON.stringify(call.model.slice(0, 120))}`;
+  if (model === undefined) return new UnknownModel('model_not_found', `${said} is not configured: ${must}`);
+  if (!known.includes(model)) {
+    return new ForbiddenModel('model_not_allowed', `${said} is none of this key: ${must}`);
+  }
+  return new InvalidCall('model_kind', `${said} is for ${model.kind}, not for ${wanted}: ${must}`, 'model');
 }
 
 function checkLimit({ request }: DecodedCall, { outputLimit }: Model): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Interrupted } from '#kit/errors.ts';
 import { readJsonBytes } from '#kit/http/body.ts';
+import type { WriteHead } from '#kit/http/raw-route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Account } from '../ledger/account.ts';
 import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/ledger.ts';
@@ -27,6 +28,7 @@ export interface ModelCallParts {
 export interface Caller {
   readonly id: string;
   readonly account: Account;
+  readonly writeHead: WriteHead;
 }
 
 const largestBody = 10 * 1024 * 1024;
@@ -47,19 +49,14 @@ export class ModelCalls {
     response: ServerResponse,
     caller: Caller,
   ): Promise<void> {
-    const call = this.#handle(endpoint, request, response, caller);
-    const ended = call.then(
-      () => {},
-      () => {},
-    );
-    this.#underWay.add(ended);
-    void ended.then(() => this.#underWay.delete(ended));
+    const call = this.#handle(endpoint, request, response, caller).finally(() => this.#underWay.delete(call));
+    this.#underWay.add(call);
     return call;
   }
 
   /** Resolves when every call is settled. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await Promise.allSettled(this.#underWay);
   }
 
   async #handle(
@@ -151,7 +148,7 @@ class CallUnderWay {
     }
     this.#firstTokenMs = performance.now() - started;
     const { answer, leave } = answered;
-    const { failure, sentBytes } = await relay(answer, response, call);
+    const { failure, sentBytes } = await relay(answer, { response, writeHead: caller.writeHead }, call);
     leave();
     let usage = await answer.usage;
     const wordBytes = answer.wordBytes?.() ?? null;

@@ -1,4 +1,4 @@
-import { type Member, membersOf } from './json-members.ts';
+import { type Member, type Members, membersOf } from './json-members.ts';
 
 interface Splice {
   readonly start: number;
@@ -8,6 +8,8 @@ interface Splice {
 
 export interface RequestChange {
   readonly model: string;
+  /** Of the request, where they are known already. */
+  readonly members?: Members | undefined;
   readonly askUsage: boolean;
   /** Sets a member that bounds the answer; the request must have no other value than null for it. */
   readonly outputLimit?: { readonly member: string; readonly tokens: number } | null;
@@ -19,7 +21,7 @@ export interface RequestChange {
  * @param bytes a JSON object with at least a `model`
  */
 export function rewriteRequest(bytes: Buffer, change: RequestChange): Buffer {
-  const { members, end } = membersOf(bytes);
+  const { members, end } = change.members ?? membersOf(bytes);
   const model = JSON.stringify(change.model);
   const splices: Splice[] = members
     .filter(({ key }) => key === 'model')

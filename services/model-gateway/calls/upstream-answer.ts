@@ -1,3 +1,4 @@
+import type { Members } from './json-members.ts';
 import type { Usage } from './usage.ts';
 
 /** What a client asked, decoded as far as the gateway has to know it. */
@@ -7,6 +8,8 @@ export interface ModelCall {
   readonly bytes: Buffer;
   /** The same, parsed. Numbers in it may have lost digits; only `bytes` are exact. */
   readonly request: Readonly<Record<string, unknown>>;
+  /** Of the request in its bytes. */
+  readonly members?: Members;
   readonly stream: boolean;
   /** The client itself asked for the usage chunk of a stream. */
   readonly includeUsage: boolean;
@@ -29,6 +32,19 @@ export interface UpstreamAnswer {
   readonly usage: Promise<Usage | null>;
   /** Bytes of the model's own words in the answer so far, about; absent: as many as `body` gave. */
   readonly wordBytes?: () => number;
+}
+
+/** A body that is here already, and can be given on at once. */
+export class WholeBody implements AsyncIterable<Uint8Array> {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    yield this.bytes;
+  }
 }
 
 /** One place that answers calls for one model. */

@@ -31,7 +31,7 @@ export const oldestOpen = 'oldest_open';
 /** Accounts of runs come and go. */
 const mostAccounts = 10_000;
 
-/** The statements that write calls. Names are kept once, and calls have their numbers. */
+/** The statements that write calls that ended. Names are kept once, and calls have their numbers. */
 export class CallRows {
   readonly #db: DatabaseSync;
   readonly #statements: Statements;
@@ -43,20 +43,13 @@ export class CallRows {
     this.#statements = prepare(db);
   }
 
-  /** In one commit; all of it or nothing. */
-  commit(opened: readonly OpenCall[], ended: readonly EndedCall[], oldest: number): void {
+  /** In one commit; all of it or nothing. @param oldest no call before it is open */
+  commit(ended: readonly EndedCall[], oldest: number): void {
     const { begin, commit, rollback } = this.#statements;
-    const [only] = opened;
-    // One row alone is a commit of its own.
-    if (only !== undefined && opened.length === 1 && ended.length === 0 && this.#knows(only)) {
-      this.#open(only);
-      return;
-    }
     begin.run();
     try {
-      for (const call of opened) this.#open(call);
       for (const call of ended) this.#end(call);
-      if (ended.length > 0) this.#total(ended, oldest);
+      this.#total(ended, oldest);
       commit.run();
     } catch (error) {
       // Numbers of names that were not written must not be used.
@@ -68,19 +61,13 @@ export class CallRows {
     }
   }
 
-  #knows({ account, model, upstream }: OpenCall): boolean {
-    return this.#accounts.has(account.key) && this.#names.has(model) && this.#names.has(upstream);
-  }
-
-  #open({ id, account, model, upstream, inputTokens, outputTokens, reserved }: OpenCall): void {
-    const [payer, asked, place] = [this.#account(account), this.#name(model), this.#name(upstream)];
-    this.#statements.open.run(id, payer, asked, place, inputTokens, outputTokens, reserved);
-  }
-
   #end({ open, upstream, state, usage, estimated, cost, sentBytes, ms, firstTokenMs }: EndedCall): void {
     this.#statements.end.run(
-      callStates[state],
+      open.id,
+      this.#account(open.account),
+      this.#name(open.model),
       this.#name(upstream),
+      callStates[state],
       usage.input,
       usage.output,
       usage.cached,
@@ -90,7 +77,6 @@ export class CallRows {
       sentBytes,
       ms,
       firstTokenMs,
-      open.id,
     );
   }
 
@@ -163,7 +149,6 @@ type Statements = Readonly<
     | 'begin'
     | 'commit'
     | 'rollback'
-    | 'open'
     | 'end'
     | 'total'
     | 'mark'
@@ -193,9 +178,8 @@ function prepare(db: DatabaseSync): Statements {
     begin: db.prepare('BEGIN IMMEDIATE'),
     commit: db.prepare('COMMIT'),
     rollback: db.prepare('ROLLBACK'),
-    open: db.prepare('INSERT INTO calls VALUES (?, ?, ?, ?, 0, ?, ?, 0, 0, 1, ?, 0, 0, NULL)'),
-    end: db.prepare(`UPDATE calls SET state = ?, upstream = ?, input = ?, output = ?, cached = ?, cache_writes = ?,
-      estimated = ?, cost = ?, sent_bytes = ?, ms = ?, first_token_ms = ? WHERE call = ?`),
+    // Earlier versions wrote a call here when it began.
+    end: db.prepare('INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     total: db.prepare(`INSERT INTO totals VALUES (?, ?, ?, ?, ${counted.map(() => '?').join(', ')})
       ON CONFLICT DO UPDATE SET ${counted.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`),
     mark: db.prepare('INSERT OR REPLACE INTO marks VALUES (?, ?)'),

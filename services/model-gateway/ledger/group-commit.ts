@@ -1,5 +1,6 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import type { CallRows, EndedCall, OpenCall } from './call-rows.ts';
+import type { OpenCallsLog } from './open-calls-log.ts';
 
 interface Opening {
   readonly call: OpenCall;
@@ -12,22 +13,25 @@ const endedWaitMs = 10;
 const retryMs = 1_000;
 
 /**
- * Writes calls in groups. All that begin in one turn of the event loop are one commit, made before any of them goes on; those
- * that ended follow a little later. What ended and cannot be written is kept and tried again.
+ * Writes calls in groups. All that begin in one turn of the event loop are one writing, done before any of them goes on; those
+ * that ended follow a little later, in one commit. What ended and cannot be written is kept and tried again.
  */
 export class GroupCommit {
   readonly #rows: CallRows;
+  readonly #openCalls: Pick<OpenCallsLog, 'append'>;
   readonly #oldest: () => number;
   #opening: Opening[] = [];
   #ended: EndedCall[] = [];
+  #recorded: number[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** Why the last commit failed; null after one that did not. */
   problem: unknown = null;
   commits = 0;
 
   /** @param oldest no call before it is open */
-  constructor(rows: CallRows, oldest: () => number) {
+  constructor(rows: CallRows, openCalls: Pick<OpenCallsLog, 'append'>, oldest: () => number) {
     this.#rows = rows;
+    this.#openCalls = openCalls;
     this.#oldest = oldest;
   }
 
@@ -56,10 +60,16 @@ export class GroupCommit {
   /** Writes what waits. @throws what SQLite says */
   flush(): void {
     this.#commitOpening();
-    if (this.#ended.length === 0) return;
-    this.#write([], this.#ended);
+    this.#writeEnded();
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** Calls that came into the ledger since this was asked last. */
+  takeRecorded(): readonly number[] {
+    const recorded = this.#recorded;
+    this.#recorded = [];
+    return recorded;
   }
 
   #commitOpening(): void {
@@ -67,10 +77,9 @@ export class GroupCommit {
     if (opening.length === 0) return;
     this.#opening = [];
     try {
-      this.#write(
-        opening.map(({ call }) => call),
-        [],
-      );
+      // A ledger that takes no ends takes no beginnings.
+      if (this.problem !== null) this.#writeEnded();
+      this.#tried(() => this.#openCalls.append(opening.map(({ call }) => call)));
     } catch (error) {
       for (const { reject } of opening) reject(error);
       return;
@@ -82,21 +91,28 @@ export class GroupCommit {
   #commitEnded(): void {
     this.#timer = undefined;
     try {
-      this.#write([], this.#ended);
+      this.#writeEnded();
     } catch {
       this.#timer = setTimeout(() => this.#commitEnded(), retryMs);
     }
   }
 
-  #write(opened: readonly OpenCall[], ended: readonly EndedCall[]): void {
+  #writeEnded(): void {
+    const ended = this.#ended;
+    if (ended.length === 0) return;
+    this.#tried(() => this.#rows.commit(ended, this.#oldest()));
+    this.#ended = [];
+    for (const { open } of ended) this.#recorded.push(open.id);
+  }
+
+  #tried(write: () => void): void {
     try {
-      this.#rows.commit(opened, ended, this.#oldest());
+      write();
       this.commits++;
       this.problem = null;
     } catch (error) {
       this.problem = error;
       throw error;
     }
-    if (ended.length > 0) this.#ended = [];
   }
 }

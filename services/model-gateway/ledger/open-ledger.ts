@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
@@ -9,8 +10,9 @@ import { GroupCommit } from './group-commit.ts';
 import type { Ledger } from './ledger.ts';
 import { holdLedger } from './ledger-hold.ts';
 import { migrate } from './ledger-tables.ts';
-import { LogSync } from './log-sync.ts';
+import { LogSync, syncLog } from './log-sync.ts';
 import { moneyOf } from './money.ts';
+import { findOpenCalls, OpenCallsLog } from './open-calls-log.ts';
 import type { PriceList } from './prices.ts';
 import { closeOpenCalls, lastCall } from './recovery.ts';
 import { RunKeys } from './run-keys.ts';
@@ -43,7 +45,9 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
     db = openDatabase(path);
     const opened = db;
     const rows = new CallRows(db);
-    const cutOff = closeOpenCalls(db, rows);
+    const left = findOpenCalls(folder);
+    const cutOff = closeOpenCalls(db, rows, left.calls);
+    removeParts(left.paths, path);
     const balances = new Balances({
       dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
       usedToday: usedOn(db, dayOf(now())),
@@ -52,7 +56,8 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
     const open = new Set<number>();
     const ids = new CallIds(lastCall(db), now);
     const oldest = () => open.values().next().value ?? ids.last + 1;
-    const commits = new GroupCommit(rows, oldest);
+    const openCalls = new OpenCallsLog(folder, left.next);
+    const commits = new GroupCommit(rows, openCalls, oldest);
     return new SqliteLedger({
       keys: new RunKeys({ db, balances, now, flush: () => commits.flush() }),
       balances,
@@ -60,6 +65,7 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
       ids,
       open,
       commits,
+      openCalls,
       background: new Background(path),
       log: new LogSync(path),
       cutOff,
@@ -74,6 +80,13 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
     hold.release();
     throw cannotOpen(error, path);
   }
+}
+
+/** Only when what was in them is on the disk elsewhere. */
+function removeParts(parts: readonly string[], path: string): void {
+  if (parts.length === 0) return;
+  syncLog(path);
+  for (const part of parts) rmSync(part, { force: true });
 }
 
 /**

@@ -6,6 +6,7 @@ import type { OpenCall } from './call-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Account, CallResult, Ledger, LedgerCall, Reservation, Settlement } from './ledger.ts';
 import type { LogSync } from './log-sync.ts';
+import type { OpenCallsLog } from './open-calls-log.ts';
 import { mostOf, type PriceList, priceAt } from './prices.ts';
 import type { RunKeys } from './run-keys.ts';
 import { possibleTokens, settlementOf } from './settlement.ts';
@@ -19,6 +20,7 @@ export interface LedgerParts {
   readonly ids: CallIds;
   readonly open: Set<number>;
   readonly commits: GroupCommit;
+  readonly openCalls: OpenCallsLog;
   readonly background: Background;
   readonly log: LogSync;
   /** How many calls the last end of the gateway cut off. */
@@ -43,6 +45,9 @@ export class SqliteLedger implements Ledger {
   #synced = 0;
   #tidied = 0;
   #tidying: Promise<unknown> | null = null;
+  #syncing: Promise<void> | null = null;
+  /** Ended calls that are in the ledger, perhaps not on the disk. */
+  readonly #recorded: number[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
@@ -98,7 +103,7 @@ export class SqliteLedger implements Ledger {
     try {
       this.#parts.commits.flush();
     } catch (error) {
-      throw notRecorded(error);
+      throw notRecorded(error, 'what was used cannot be told before calls that ended are on record');
     }
     return this.#parts.background.do({ task: 'usage', question });
   }
@@ -113,11 +118,14 @@ export class SqliteLedger implements Ledger {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    const { commits, background, log } = this.#parts;
+    const { commits, openCalls, background, log } = this.#parts;
     try {
       commits.flush();
     } finally {
       await this.#tidying;
+      await this.#syncing;
+      await this.#syncAll();
+      openCalls.close();
       await background.close();
       await log.close();
       this.#parts.close();
@@ -142,10 +150,24 @@ export class SqliteLedger implements Ledger {
   }
 
   #sync(): void {
-    const { commits, log } = this.#parts;
-    if (commits.commits === this.#synced) return;
+    const { commits } = this.#parts;
+    if (this.#syncing !== null || commits.commits === this.#synced) return;
     this.#synced = commits.commits;
-    void log.sync();
+    this.#syncing = this.#syncAll()
+      // What is not forgotten is looked up at the next start, and found to have ended.
+      .catch(() => {})
+      .finally(() => {
+        this.#syncing = null;
+      });
+  }
+
+  /** What ended is forgotten where it began only when its end is on the disk. */
+  async #syncAll(): Promise<void> {
+    const { commits, openCalls, log } = this.#parts;
+    this.#recorded.push(...commits.takeRecorded());
+    const synced = this.#recorded.length;
+    await openCalls.sync();
+    if (await log.sync()) openCalls.forget(this.#recorded.splice(0, synced));
   }
 
   #tidy(): void {

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { UpstreamFailure } from '../calls/upstream-failure.ts';
+import { ThisTurn } from '../this-turn.ts';
 import { Mask } from './mask.ts';
 
 const largest = 64 * 1024;
@@ -29,18 +30,21 @@ export function credentialReader(
 ): ReadCredential {
   if (name === null) return () => none;
   const path = join(secrets, name);
+  const turn = new ThisTurn<Credential>();
   let version = '';
   let credential = none;
 
-  return () => {
-    const newest = versionOf(path, name);
-    if (newest === version) return credential;
-    const text = readSecret(path, name);
+  function newest(): Credential {
+    const found = versionOf(path, name!);
+    if (found === version) return credential;
+    const text = readSecret(path, name!);
     learned(text);
     credential = { text, mask: new Mask([text]) };
-    version = newest;
+    version = found;
     return credential;
-  };
+  }
+
+  return () => turn.get(newest);
 }
 
 function versionOf(path: string, name: string): string {

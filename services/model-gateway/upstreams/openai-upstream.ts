@@ -48,7 +48,12 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
     const { text, mask } = parts.credential();
     const askUsage = call.stream && parts.streamUsage && !call.includeUsage;
     const outputLimit = call.outputLimit == null ? null : { member: limitMember, tokens: call.outputLimit };
-    const body = rewriteRequest(call.bytes, { model: parts.model, askUsage, outputLimit });
+    const body = rewriteRequest(call.bytes, {
+      model: parts.model,
+      members: call.members,
+      askUsage,
+      outputLimit,
+    });
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       accept: call.stream ? 'text/event-stream' : 'application/json',

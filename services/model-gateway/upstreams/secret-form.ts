@@ -36,12 +36,11 @@ export class SecretForm {
     return this.#codes.length * widest;
   }
 
-  /** Places where it stands. @param latin1 the same bytes where they hold escapes, else null */
-  *in(bytes: Buffer, latin1: string | null): Generator<Found> {
-    for (const start of latin1 === null ? literally(bytes, this.#literals) : indices(latin1, this.#escaped)) {
-      const found = this.at(bytes, start);
-      if (found !== null) yield found;
-    }
+  /** Adds the places where it stands. @param latin1 the same bytes where they hold escapes, else null */
+  findIn(bytes: Buffer, latin1: string | null, places: Found[]): void {
+    if (bytes.length < this.#least) return;
+    if (latin1 === null) this.#findLiterally(bytes, places);
+    else for (const { index } of latin1.matchAll(this.#escaped)) this.#add(bytes, index, places);
   }
 
   /** What stands at this place, if it is enough of the secret, or could be with what follows. */
@@ -58,8 +57,20 @@ export class SecretForm {
     return { start, end: at, open: false };
   }
 
+  #findLiterally(bytes: Buffer, places: Found[]): void {
+    for (const literal of this.#literals) {
+      for (let at = bytes.indexOf(literal); at !== -1; at = bytes.indexOf(literal, at + literal.length))
+        this.#add(bytes, at, places);
+    }
+  }
+
+  #add(bytes: Buffer, start: number, places: Found[]): void {
+    const found = this.at(bytes, start);
+    if (found !== null && (!found.open || this.#countsAtEnd(bytes, found))) places.push(found);
+  }
+
   /** Whether so much of it stands here, at the end of everything, that it is hidden. */
-  countsAtEnd(bytes: Buffer, { start }: Found): boolean {
+  #countsAtEnd(bytes: Buffer, { start }: Found): boolean {
     let at = start;
     for (let index = 0; index < this.#least; index++) {
       at = at >= bytes.length ? cutOff : afterCharacter(bytes, at, this.#codes[index]!);
@@ -121,15 +132,4 @@ function escapedForms(character: string): string {
   const anyCase = [...hex].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('');
   const itself = [...new Set([code, urlSafe(code)])].map((one) => `\\x${one.toString(16)}`).join('|');
   return `(?:\\\\*(?:${itself}|u00${anyCase})|%${anyCase})`;
-}
-
-function* literally(bytes: Buffer, literals: readonly Buffer[]): Generator<number> {
-  for (const literal of literals) {
-    for (let at = bytes.indexOf(literal); at !== -1; at = bytes.indexOf(literal, at + literal.length))
-      yield at;
-  }
-}
-
-function* indices(text: string, pattern: RegExp): Generator<number> {
-  for (const { index } of text.matchAll(pattern)) yield index;
 }
