@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 
@@ -16,6 +17,8 @@ export interface ServiceListener {
   line(text: string): void;
   /** It ended by itself; `again` says in how many milliseconds it starts anew, null that it does not. */
   ended(why: string, again: number | null): void;
+  /** `note` says something new. */
+  changed(): void;
 }
 
 const shortestWait = 500;
@@ -33,8 +36,10 @@ export class SupervisedService {
   readonly #listener: ServiceListener;
   #child: ChildProcess | null = null;
   #stopping = false;
+  #answered = false;
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
+  #note: SupervisedNote = { state: 'waiting', pid: null, since: now(), restarts: 0, last_end: null };
   #gaveUp: (exitCode: number) => void = () => {};
   /** Resolves with an exit code when it will not be started again. */
   readonly gaveUp: Promise<number>;
@@ -47,8 +52,17 @@ export class SupervisedService {
     });
   }
 
-  get pid(): number | undefined {
-    return this.#child?.pid;
+  get name(): string {
+    return this.#definition.name;
+  }
+
+  get note(): SupervisedNote {
+    return this.#note;
+  }
+
+  /** It did its work once, so that whatever ends it later is worth another start, always. */
+  answered(): void {
+    this.#answered = true;
   }
 
   start(): void {
@@ -60,6 +74,7 @@ export class SupervisedService {
       env: childEnvironment(environment),
     });
     this.#child = child;
+    this.#tell({ state: 'running', pid: child.pid ?? null });
     this.#relay(child.stdout!);
     this.#relay(child.stderr!);
     child.once('error', (error) => this.#listener.line(error.message));
@@ -103,13 +118,24 @@ export class SupervisedService {
     this.#failures = lived > longLife ? 1 : this.#failures + 1;
     // A wrong setting or a refusal will be the same the next time.
     const hopeless = code === exitCodes.usage || code === exitCodes.refused;
-    if (hopeless || this.#failures >= mostFailures) {
+    if (hopeless || (!this.#answered && this.#failures >= mostFailures)) {
+      this.#tell({ state: 'given_up', pid: null, last_end: why });
       this.#listener.ended(why, null);
       this.#gaveUp(code || exitCodes.failed);
       return;
     }
     const wait = Math.min(shortestWait * 2 ** (this.#failures - 1), longestWait);
+    this.#tell({ state: 'waiting', pid: null, last_end: why, restarts: this.#note.restarts + 1 });
     this.#listener.ended(why, wait);
     this.#timer = setTimeout(() => this.start(), wait);
   }
+
+  #tell(change: Partial<SupervisedNote>): void {
+    this.#note = { ...this.#note, ...change, since: now() };
+    this.#listener.changed();
+  }
+}
+
+function now(): string {
+  return new Date().toISOString();
 }
