@@ -1,0 +1,31 @@
+import { connectBus } from '#kit/bus/websocket-bus.ts';
+import { memoryBus } from '../fixtures/bus/memory-bus.ts';
+import { startSmallEngine } from '../fixtures/bus/small-engine.ts';
+import { silentLogger } from '../fixtures/silent-logger.ts';
+import { busContract } from './bus-client.contract.ts';
+
+const timing = { firstWaitMs: 5, mostWaitMs: 50 };
+
+describe('a client of the bus', () => {
+  describe('within one process', () => {
+    busContract(async () => {
+      const { connect, stop, start } = memoryBus();
+      return { connect, stop: async () => stop(), start: async () => start(), close: async () => {} };
+    });
+  });
+
+  describe('over a websocket to the smallest engine', () => {
+    busContract(async () => {
+      let engine = await startSmallEngine();
+      const { url, port } = engine;
+      return {
+        connect: (name) => connectBus({ url, token: null, name, logger: silentLogger, timing }),
+        stop: () => engine.close(),
+        async start() {
+          engine = await startSmallEngine({ port });
+        },
+        close: () => engine.close(),
+      };
+    });
+  });
+});
