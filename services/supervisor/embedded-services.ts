@@ -187,6 +187,7 @@ function definition(
     name,
     args: [...(name === 'core-model-gateway' ? ['--max-semi-space-size=4'] : []), main, 'serve'],
     environment,
+    url: place === null ? null : urlOf(places[place]),
     http: place === null ? null : places[place],
     socket: name === 'core-bus-engine' ? places.bus : null,
   };

@@ -10,6 +10,8 @@ export interface ServiceDefinition {
   /** Script and arguments for Node. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** Where its HTTP interface is, for who reads the note; null where it has none. */
+  readonly url: string | null;
 }
 
 export interface ServiceListener {
@@ -39,13 +41,15 @@ export class SupervisedService {
   #answered = false;
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
-  #note: SupervisedNote = { state: 'waiting', pid: null, since: now(), restarts: 0, last_end: null };
+  #note: SupervisedNote;
   #gaveUp: (exitCode: number) => void = () => {};
   /** Resolves with an exit code when it will not be started again. */
   readonly gaveUp: Promise<number>;
 
   constructor(definition: ServiceDefinition, listener: ServiceListener) {
     this.#definition = definition;
+    const { url } = definition;
+    this.#note = { state: 'waiting', pid: null, since: now(), restarts: 0, last_end: null, url };
     this.#listener = listener;
     this.gaveUp = new Promise((resolve) => {
       this.#gaveUp = resolve;

@@ -14,6 +14,8 @@ export const SupervisedNote = t.strict({
   restarts: t.number,
   /** How the process before ended, for example `SIGKILL`; null where none did. */
   last_end: nullable(t.string),
+  /** Of its HTTP interface; null where it has none. */
+  url: nullable(t.string),
 });
 export type SupervisedNote = t.TypeOf<typeof SupervisedNote>;
 

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { nullable, oneOf, optional, Timestamp } from '../decode.ts';
+import { nullable, oneOf, Timestamp } from '../decode.ts';
 import { Health } from './health.ts';
 import { RunSummary } from './run.ts';
 
@@ -91,6 +91,7 @@ export const StatusReport = t.strict({
   problems: t.array(t.strict({ part: t.string, detail: t.string, fix: nullable(t.string) })),
   /** What works with a limit. */
   warnings: t.array(t.strict({ part: t.string, detail: t.string, fix: nullable(t.string) })),
-  smoke: optional(SmokeReport),
+  /** null unless it was asked for. */
+  smoke: nullable(SmokeReport),
 });
 export type StatusReport = t.TypeOf<typeof StatusReport>;
