@@ -141,6 +141,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     undoRun: new UndoRun(store, executorsOf),
     delivery,
     forge: forgeNamed,
+    forgeFor: (request, signal) => forgeFor(forges, request, signal),
     approvalDays: () => policy.approval.expires_after_days,
     tools: async () => (await import('./planning/model-planner/tools.ts')).tools,
     async runRequest(request, signal) {
@@ -158,6 +159,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         dry_run: request.dry_run ?? false,
         requested_by: request.by.name,
         idempotency_key: request.idempotency_key ?? null,
+        trigger: request.trigger,
       };
     },
     async capabilities() {
