@@ -2,7 +2,6 @@ import type { RunTrigger } from '#kit/contracts/run-trigger.ts';
 import type { Gate } from './action.ts';
 import type { IssuePage, IssueQuery } from './planning/list-issues.ts';
 import type { RunEvent } from './runs/event.ts';
-import type { NamedRun } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
 import type { RunPage, RunQuery } from './runs/run-store.ts';
 
@@ -87,6 +86,12 @@ export interface PlanRequest {
   readonly idempotency_key?: string;
   readonly trigger?: RunTrigger;
   readonly by: Person;
+}
+
+/** A run, and whether this request made it. */
+export interface NamedRun {
+  readonly run: Run;
+  readonly created: boolean;
 }
 
 export interface DecisionRequest {

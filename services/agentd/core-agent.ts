@@ -4,6 +4,7 @@ import type {
   Agent,
   DecisionRequest,
   ExecutionRequest,
+  NamedRun,
   Person,
   PlanRequest,
   PruneRequest,
@@ -21,7 +22,7 @@ import type { IssueQuery } from './planning/list-issues.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
-import { KeyedRuns, type NamedRun } from './runs/keyed-runs.ts';
+import { KeyedRuns } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
 import { canBePlanned } from './runs/run-status.ts';
 import type { RunQuery } from './runs/run-store.ts';

@@ -4,19 +4,14 @@ import { setTimeout } from 'node:timers/promises';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Refused } from '#kit/errors.ts';
-import type { PlanRequest } from '../agent.ts';
+import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
-import type { FileRunStore } from './file-run-store.ts';
 import type { Run } from './run.ts';
-import type { Lease, RunPage } from './run-store.ts';
-
-/** A run, and whether this request made it. */
-export interface NamedRun {
-  readonly run: Run;
-  readonly created: boolean;
-}
+import type { Lease, RunPage, RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
+
+type Store = Pick<RunStore, 'create' | 'read' | 'list' | 'lease'> & { readonly stateDir: string };
 
 export interface KeyedRunWork {
   /** Only asked where the key is new, or comes with what may be another request. */
@@ -32,11 +27,11 @@ export interface KeyedRunWork {
  * issue's runs.
  */
 export class KeyedRuns {
-  readonly #store: FileRunStore;
+  readonly #store: Store;
   /** Equal requests at the same time are one. */
   readonly #asked = new Map<string, Promise<NamedRun>>();
 
-  constructor(store: FileRunStore) {
+  constructor(store: Store) {
     this.#store = store;
   }
 
