@@ -27,7 +27,7 @@ export async function status({ home, smoke }: StatusOptions): Promise<StatusRepo
     const found = await checkPlatform({ folders, environment, config, places, timeoutMs });
     if (!smoke) return makeReport({ ...found, smoke: null });
     const { runSmoke } = await import('./smoke/smoke.ts');
-    return makeReport({ ...found, smoke: await runSmoke({ folders, places }) });
+    return makeReport({ ...found, smoke: await runSmoke({ folders, environment, places }) });
   } catch (error) {
     if (!(error instanceof CoreError)) throw error;
     return brokenReport(error);
