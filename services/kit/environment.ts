@@ -23,6 +23,7 @@ export interface Environment {
   readonly CORE_BRIDGE_URL: string | undefined;
   readonly CORE_BUS_PORT: string | undefined;
   readonly CORE_BUS_HOST: string | undefined;
+  readonly CORE_BUS_HTTP_PORT: string | undefined;
   /** Where clients find the bus, in place of our own engine. */
   readonly CORE_BUS_URL: string | undefined;
   readonly CORE_MODELS_PORT: string | undefined;
@@ -70,6 +71,7 @@ export const environment: Environment = {
   CORE_BRIDGE_URL: process.env.CORE_BRIDGE_URL,
   CORE_BUS_PORT: process.env.CORE_BUS_PORT,
   CORE_BUS_HOST: process.env.CORE_BUS_HOST,
+  CORE_BUS_HTTP_PORT: process.env.CORE_BUS_HTTP_PORT,
   CORE_BUS_URL: process.env.CORE_BUS_URL,
   CORE_MODELS_PORT: process.env.CORE_MODELS_PORT,
   CORE_MODELS_HOST: process.env.CORE_MODELS_HOST,

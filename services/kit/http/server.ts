@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import Router from '@koa/router';
 import Koa from 'koa';
 import type { Registry } from 'prom-client';
@@ -38,6 +38,8 @@ export interface HttpServerOptions {
   readonly raw?: readonly RawRoute[];
   /** Adds measurements of the service's own to `/v1/metrics`. */
   readonly measure?: (registry: Registry) => void;
+  /** Takes over connections that ask for another protocol; without it they are answered like any request. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface HttpServer {
@@ -215,6 +217,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     else answerRaw(raw, request, response, { access, metrics, logger, headers: securityHeaders, requestId });
   };
   const server = listener(binding, answer, settings);
+  if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
 
   return {
     async start() {

@@ -41,7 +41,7 @@ describe('frames of the bus', () => {
       [{ ...call, data: undefined }, /^invokefunction: data is missing: send \{\}/],
       [{ ...call, function_id: '' }, /function_id has 0 characters: must have 1 to 500/],
       [{ ...call, invocation_id: 7 }, /invocation_id is 7: must be a string/],
-      [{ ...call, action: { type: 'enqueue' } }, /action is \{"type":"enqueue"\}: must be/],
+      [{ ...call, action: { type: 'enqueue' } }, /action is an object: must be \{"type":"void"\}/],
       [{ type: 'registertrigger', id: 'a', trigger_type: 't', function_id: 'f' }, /config is missing/],
       [{ type: 'invocationresult', invocation_id: 'i', function_id: 'f', error: {} }, /must have a code/],
     ];

@@ -192,8 +192,7 @@ function checked(value: unknown, guards: Readonly<Record<string, Guard>>): unkno
   const { type } = frame;
   if (typeof type !== 'string' || !Object.hasOwn(guards, type)) {
     const choices = Object.keys(guards).join(', ');
-    const shown = JSON.stringify(type)?.slice(0, 80) ?? 'missing';
-    return { type: 'fault', reason: `type is ${shown}: must be one of ${choices}`, frame };
+    return { type: 'fault', reason: `type ${shown(type)}: must be one of ${choices}`, frame };
   }
   const reason = guards[type]!(frame);
   return reason === null ? frame : { type: 'fault', reason: `${type}: ${reason}`, frame };
@@ -291,6 +290,7 @@ function error(frame: Fields): string | null {
 
 function shown(value: unknown): string {
   if (value === undefined) return 'is missing';
-  const json = JSON.stringify(value) ?? String(value);
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'is a list' : 'is an object';
+  const json = JSON.stringify(value);
   return `is ${json.length > 80 ? `${json.slice(0, 79)}…` : json}`;
 }

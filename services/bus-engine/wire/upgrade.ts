@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { Forbidden, NotFound, Unavailable } from '#kit/errors.ts';
+import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import { joinChannel } from '../channels/channel-socket.ts';
+import type { BusConfig } from '../configuration.ts';
+import type { Engine } from '../engine.ts';
+import type { BusAccess } from './bus-access.ts';
+
+export interface UpgradeParts {
+  readonly engine: Engine;
+  readonly access: BusAccess;
+  readonly config: BusConfig;
+  readonly redactor: Redactor;
+  readonly logger: Logger;
+}
+
+export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** Websockets of the engine: workers at `/`, channels, and telemetry, which is taken and thrown away. */
+export function createUpgrade(parts: UpgradeParts): Upgrade & { close(): void } {
+  const { engine, access, config, redactor, logger } = parts;
+  const others = new Set<WebSocket>();
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: config.limits.frame_bytes,
+  });
+
+  function route(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    access.checkOrigin(request);
+    const url = new URL(request.url ?? '/', 'ws://engine');
+    if (engine.workers.size + others.size >= config.limits.connections) {
+      const message = `${config.limits.connections} connections are open, the limit`;
+      throw new Unavailable('too_many_connections', message, { retryAfter: 5 });
+    }
+    if (url.pathname === '/') return void acceptWorker(request, socket, head);
+    if (url.pathname === '/otel') return void upgrade(request, socket, head, discard);
+    const channel = /^\/ws\/channels\/([^/]+)$/.exec(url.pathname);
+    if (channel !== null) return void acceptChannel(request, socket, head, channel[1]!, url.searchParams);
+    throw new NotFound('path_not_found', `there is no websocket at ${url.pathname}: workers connect to /`);
+  }
+
+  function acceptWorker(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const presented = access.authenticate(request);
+    const scopes = presented?.identity.scopes ?? ['plan'];
+    if (!scopes.includes('read') && !scopes.includes('plan')) {
+      const { name } = presented!.identity;
+      throw new Forbidden(
+        'scope_missing',
+        `token ${name} has the scopes ${scopes.join(', ')}; the bus needs plan`,
+      );
+    }
+    const address = (request.socket as Socket).remoteAddress ?? '';
+    upgrade(request, socket, head, (ws) => void engine.accept({ ws, socket, presented, address }));
+  }
+
+  /** The key in the address is what proves that an end may be taken: the official SDK sends no token here. */
+  function acceptChannel(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    id: string,
+    query: URLSearchParams,
+  ): void {
+    const direction = query.get('dir') === 'write' ? 'write' : 'read';
+    const channel = engine.channels.find(id, query.get('key') ?? '', query.get('dir') ?? '');
+    if (channel === null)
+      throw new NotFound('channel_not_found', 'there is no such channel, or the key is wrong');
+    upgrade(request, socket, head, (ws) => {
+      keep(ws);
+      if (!joinChannel(ws, channel, direction)) ws.close(1008, 'this end of the channel is taken');
+    });
+  }
+
+  function discard(ws: WebSocket): void {
+    keep(ws);
+    ws.on('message', () => {});
+    ws.on('error', () => {});
+  }
+
+  function keep(ws: WebSocket): void {
+    others.add(ws);
+    ws.on('close', () => others.delete(ws));
+  }
+
+  function upgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    then: (ws: WebSocket) => void,
+  ): void {
+    server.handleUpgrade(request, socket, head, then);
+  }
+
+  function refuse(request: IncomingMessage, socket: Duplex, error: unknown): void {
+    const id = randomUUID();
+    const [path = '/'] = (request.url ?? '/').split('?', 1);
+    const problem = problemOf(error, { path, id }, redactor);
+    if (problem.status === 500) logger.error('upgrade failed', { request_id: id, error });
+    else logger.warn(`upgrade refused: ${problem.code}: ${problem.detail}`, { request_id: id });
+    const body = JSON.stringify(problem);
+    const headers = {
+      ...problemHeaders(error),
+      Connection: 'close',
+      'Content-Type': problemType,
+      'Content-Length': Buffer.byteLength(body),
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`);
+  }
+
+  const handle: Upgrade = (request, socket, head) => {
+    socket.on('error', () => {});
+    try {
+      route(request, socket, head);
+    } catch (error) {
+      refuse(request, socket, error);
+    }
+  };
+  return Object.assign(handle, {
+    close() {
+      for (const ws of others) ws.terminate();
+    },
+  });
+}
