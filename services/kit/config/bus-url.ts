@@ -29,6 +29,8 @@ export interface BusAddress {
   readonly url: string;
   /** Whether it is one of ours, which knows the tokens of this installation; another never sees them. */
   readonly wants_token: boolean;
+  /** PEM of the certificate that our engine serves with; null where it has none, or the bus is another. */
+  readonly certificate_file: string | null;
   /** The variable, file or note that says so. */
   readonly where: string;
 }
@@ -43,14 +45,18 @@ export function busAddress({ folders, environment }: BusAddressSources): BusAddr
   const { url, url_wants_token = false } = decode(Client, document, path, 'config_invalid');
   if (environment.CORE_BUS_URL) {
     const given = decode(BusUrl, environment.CORE_BUS_URL, 'CORE_BUS_URL', 'config_invalid');
-    return { url: given, wants_token: url_wants_token, where: 'CORE_BUS_URL' };
+    return { url: given, wants_token: url_wants_token, certificate_file: null, where: 'CORE_BUS_URL' };
   }
-  if (url != null) return { url, wants_token: url_wants_token, where: path };
+  if (url != null) return { url, wants_token: url_wants_token, certificate_file: null, where: path };
   const overrides = addressOverrides('bus', { environment });
   const running = overrides.length > 0 ? null : runningService('core-bus-engine', folders);
-  if (running !== null) return { url: asSocket(running.url), wants_token: true, where: running.where };
-  const configured = serviceUrl(readServiceAddress('bus', { folders, environment }));
-  return { url: asSocket(configured), wants_token: true, where: overrides[0]?.where ?? path };
+  const address = readServiceAddress('bus', { folders, environment });
+  return {
+    url: asSocket(running?.url ?? serviceUrl(address)),
+    wants_token: true,
+    certificate_file: address.tls?.certificate_file ?? null,
+    where: running?.where ?? overrides[0]?.where ?? path,
+  };
 }
 
 function asSocket(url: string): string {

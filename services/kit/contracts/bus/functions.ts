@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '../../decode.ts';
+import { AgentMap } from '../bridge/events.ts';
 import { CypherReply, cypherRequest } from '../context/cypher.ts';
 import { LookupReply, LookupRequest } from '../context/memory.ts';
 import { SearchReply, SearchRequest } from '../context/search.ts';
@@ -59,14 +60,7 @@ export { LookupRequest, SearchRequest };
 /** How many rows there may be at most is the context service's to say. */
 export const CypherRequest = cypherRequest(1_000_000);
 
-export const AgentMapResult = t.union([
-  t.strict({
-    ok,
-    roles: t.array(t.strict({ key: t.string, name: t.string, purpose: t.string, plans: t.boolean })),
-    default_role: t.string,
-  }),
-  FunctionFailure,
-]);
+export const AgentMapResult = t.union([t.strict({ ok, ...AgentMap.type.props }), FunctionFailure]);
 export type AgentMapResult = t.TypeOf<typeof AgentMapResult>;
 
 export const EventId = stringThat(
