@@ -19,12 +19,12 @@ export interface Readiness {
 /** Resolves when the service does what others need of it, and with why not when that does not come. */
 export async function waitUntilReady(
   service: EmbeddedService,
-  { signal, workerIs }: { readonly signal: AbortSignal; readonly workerIs: () => string | null },
+  { signal, busConnected }: { readonly signal: AbortSignal; readonly busConnected: () => boolean | null },
 ): Promise<Readiness> {
   const where = whereOf(service);
   const deadline = performance.now() + answerWithinMs;
   while (performance.now() < deadline && !signal.aborted) {
-    const status = service.http === null ? workerIs() : await answerOf(service, service.http);
+    const status = await answerOf(service, busConnected);
     if (status !== null) return { where, status, answers: true };
     await setTimeout(askEveryMs, undefined, { signal }).catch(() => {});
   }
@@ -34,14 +34,19 @@ export async function waitUntilReady(
   return { where, status, answers: false };
 }
 
+/** How it answers, in a few words; null while it does not. */
 async function answerOf(
-  { socket }: EmbeddedService,
-  { host, port, tls }: ServicePort,
+  { http, socket }: EmbeddedService,
+  busConnected: () => boolean | null,
 ): Promise<string | null> {
-  if (socket !== null) {
-    const both = await Promise.all([connects(socket.host, socket.port), connects(host, port)]);
-    return both.every((answer) => answer) ? 'ok' : null;
-  }
+  if (http === null) return busConnected() === true ? 'connected to the bus' : null;
+  // The engine's health is told beside its websocket; the other interface has what triggers define.
+  if (socket === null) return healthOf(http);
+  const [health, triggers] = await Promise.all([healthOf(socket), connects(http.host, http.port)]);
+  return triggers ? health : null;
+}
+
+async function healthOf({ host, port, tls }: ServicePort): Promise<string | null> {
   const holder = await whoAnswers(host, port);
   if (holder.kind === 'core') return statusOf(holder.health);
   // Its certificate is for its clients; that it accepts connections is enough here.

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
+import { busConnectedIn } from '#kit/supervisor-channel.ts';
 
 export interface ServiceDefinition {
   readonly name: string;
@@ -28,6 +29,7 @@ const longestWait = 30_000;
 /** Who lived so long, in milliseconds, was well: the next wait is the shortest again. */
 const longLife = 60_000;
 const mostFailures = 5;
+const noProcess = { pid: null, bus_connected: null };
 
 /**
  * A service in a process and process group of its own, started again when it ends by itself. It does not hear the
@@ -49,7 +51,15 @@ export class SupervisedService {
   constructor(definition: ServiceDefinition, listener: ServiceListener) {
     this.#definition = definition;
     const { url } = definition;
-    this.#note = { state: 'waiting', pid: null, since: now(), restarts: 0, last_end: null, url };
+    this.#note = {
+      state: 'waiting',
+      pid: null,
+      since: now(),
+      restarts: 0,
+      last_end: null,
+      url,
+      bus_connected: null,
+    };
     this.#listener = listener;
     this.gaveUp = new Promise((resolve) => {
       this.#gaveUp = resolve;
@@ -81,6 +91,10 @@ export class SupervisedService {
     this.#tell({ state: 'running', pid: child.pid ?? null });
     this.#relay(child.stdout!);
     this.#relay(child.stderr!);
+    child.on('message', (message) => {
+      const bus_connected = busConnectedIn(message);
+      if (bus_connected !== null && this.#child === child) this.#tell({ bus_connected });
+    });
     child.once('error', (error) => this.#listener.line(error.message));
     child.once('close', (code, signal) => {
       this.#child = null;
@@ -123,19 +137,20 @@ export class SupervisedService {
     // A wrong setting or a refusal will be the same the next time.
     const hopeless = code === exitCodes.usage || code === exitCodes.refused;
     if (hopeless || (!this.#answered && this.#failures >= mostFailures)) {
-      this.#tell({ state: 'given_up', pid: null, last_end: why });
+      this.#tell({ state: 'given_up', ...noProcess, last_end: why });
       this.#listener.ended(why, null);
       this.#gaveUp(code || exitCodes.failed);
       return;
     }
     const wait = Math.min(shortestWait * 2 ** (this.#failures - 1), longestWait);
-    this.#tell({ state: 'waiting', pid: null, last_end: why, restarts: this.#note.restarts + 1 });
+    this.#tell({ state: 'waiting', ...noProcess, last_end: why, restarts: this.#note.restarts + 1 });
     this.#listener.ended(why, wait);
     this.#timer = setTimeout(() => this.start(), wait);
   }
 
   #tell(change: Partial<SupervisedNote>): void {
-    this.#note = { ...this.#note, ...change, since: now() };
+    const since = change.state === undefined ? this.#note.since : now();
+    this.#note = { ...this.#note, ...change, since };
     this.#listener.changed();
   }
 }

@@ -12,7 +12,6 @@ import { describeHolder, whoAnswers } from './port-holder.ts';
 import { type Readiness, waitUntilReady } from './readiness.ts';
 import { StackNoteFile } from './stack-note.ts';
 import { SupervisedService } from './supervised-service.ts';
-import { workerReadiness } from './worker-readiness.ts';
 
 export interface UpOptions extends StackFlags {
   readonly home?: string | undefined;
@@ -77,10 +76,11 @@ export async function up(options: UpOptions): Promise<number> {
   shutdown.add('the services', () => Promise.all(services.map((service) => service.stop(stopMs))));
   for (const service of services) service.start();
 
-  const workerIs = workerReadiness(folders);
   const ready = embedded.map(async (service, index) => {
-    const readiness = await waitUntilReady(service, { signal: shutdown.signal, workerIs });
-    if (readiness.answers) services[index]!.answered();
+    const supervised = services[index]!;
+    const busConnected = () => supervised.note.bus_connected;
+    const readiness = await waitUntilReady(service, { signal: shutdown.signal, busConnected });
+    if (readiness.answers) supervised.answered();
     return readiness;
   });
   const gaveUp = Promise.race(services.map(({ gaveUp }) => gaveUp));

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type BusAddressSources, busAddress } from '../config/bus-url.ts';
 import type { Folders } from '../folders.ts';
 import type { Logger } from '../log.ts';
+import { tellSupervisor } from '../supervisor-channel.ts';
 import type { Bus } from './bus.ts';
 import { connectBus } from './websocket-bus.ts';
 

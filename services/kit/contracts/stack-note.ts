@@ -16,6 +16,8 @@ export const SupervisedNote = t.strict({
   last_end: nullable(t.string),
   /** Of its HTTP interface; null where it has none. */
   url: nullable(t.string),
+  /** Whether it reaches the bus, as it says; null where it says nothing of it. */
+  bus_connected: nullable(t.boolean),
 });
 export type SupervisedNote = t.TypeOf<typeof SupervisedNote>;
 

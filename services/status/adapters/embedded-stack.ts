@@ -55,7 +55,7 @@ function unitOf(
 
 function supervisedUnit({ state, pid, since, restarts, last_end }: SupervisedNote): Unit {
   const known = { pid, restarts, since };
-  const again = restarts === 0 ? '' : `, started again ${times(restarts)}, the last time after ${last_end}`;
+  const again = restarts === 0 ? '' : `, started again ${times(restarts)}, last after ${last_end}`;
   if (state === 'given_up') {
     const fix =
       'Read its last words in the log of ./core up, correct what it says, and start ./core up again.';
@@ -63,7 +63,7 @@ function supervisedUnit({ state, pid, since, restarts, last_end }: SupervisedNot
   }
   const fix = 'Its last words are in the log of ./core up.';
   if (state === 'waiting' || pid === null)
-    return { ...known, state: 'waiting', detail: `ended: ${last_end}; it starts again soon${again}`, fix };
+    return { ...known, state: 'waiting', detail: `ended: ${last_end}; it starts again soon`, fix };
   const now = processState(pid);
   if (now === 'stopped')
     return { ...known, state: 'stopped', detail: `process ${pid} is stopped`, fix: `kill -CONT ${pid}` };

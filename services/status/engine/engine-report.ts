@@ -7,7 +7,7 @@ import type { ConfigurationId, EngineEvidence } from './engine-evidence.ts';
 /** What our own engine says of itself under its own name; an iii does not know it. */
 const Own = t.strict({
   version: t.string,
-  config_file: t.strict({ active: t.boolean }),
+  config_file_active: t.boolean,
 });
 const Version = t.strict({ version: t.string });
 const Telemetry = t.strict({ enabled: t.boolean });
@@ -37,7 +37,7 @@ export function engineReport(url: string, evidence: EngineEvidence): EngineRepor
   const facts = {
     telemetry_disabled: telemetry(evidence),
     in_memory_warning_present: inMemory(evidence, own !== null),
-    config_file_active: own === null ? configFile(evidence) : { value: own.config_file.active, why: '' },
+    config_file_active: own === null ? configFile(evidence) : { value: own.config_file_active, why: '' },
   };
   const unknown = Object.entries(facts).filter(([, { value }]) => value === null);
   const ids = Object.values(functionIds);
