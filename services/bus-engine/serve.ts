@@ -4,14 +4,10 @@ import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
+import { composeBus } from './compose.ts';
 import { readBusConfig } from './configuration.ts';
-import { openBindings } from './cron/open-bindings.ts';
-import { Engine } from './engine.ts';
-import { httpSurface } from './http/http-surface.ts';
 import { listenForTriggers } from './http/listen.ts';
 import { measureEngine } from './metrics.ts';
-import { createBusAccess } from './wire/bus-access.ts';
-import { createUpgrade } from './wire/upgrade.ts';
 
 export interface ServeOptions {
   readonly home: string | undefined;
@@ -26,41 +22,25 @@ export async function serve({ home, host, port, httpPort }: ServeOptions): Promi
   const config = readBusConfig({ folders, flags: { host, port, httpPort }, environment });
   const { shipped, user } = readConcernDocument('bus', folders);
   const own = openServiceProcess('core-bus-engine', { home });
-  const { tokens, logger, redactor, shutdown, version } = own;
-  const access = createBusAccess(config, tokens);
-  const bindings = openBindings(join(folders.state, 'bus'));
-  shutdown.add('what is stored of triggers', () => bindings.close());
-  const engine = new Engine({
-    config,
-    configFiles: { shipped: shipped.path, user: user.document === undefined ? null : user.path },
-    store: bindings.store,
-    tokens,
-    clock: { wall: Date.now, monotonic: () => performance.now() },
-    logger,
-    version,
-  });
-  const upgrade = createUpgrade({ engine, access, config, redactor, logger });
-  const surface = httpSurface({ engine, config, access, logger });
-  const triggers = await listenForTriggers(config, surface, logger).catch(async (error) => {
+  const { logger, shutdown } = own;
+  const configFiles = { shipped: shipped.path, user: user.document === undefined ? null : user.path };
+  const bus = composeBus({ ...own, config, configFiles, folder: join(folders.state, 'bus') });
+  shutdown.add('what is stored of triggers', () => bus.close());
+  shutdown.signal.addEventListener('abort', () => bus.disconnect());
+  const triggers = await listenForTriggers(config, bus.surface, logger).catch(async (error) => {
     await shutdown.close('it cannot listen');
     throw error;
   });
   shutdown.add('the HTTP interface of triggers', () => triggers.close());
-  // The server waits for every socket, also those that are no HTTP any more.
-  shutdown.signal.addEventListener('abort', () => {
-    engine.close();
-    upgrade.close();
-    setTimeout(() => engine.terminate(), 500);
-  });
   return serveService(own, {
     concern: 'bus',
     binding: { ...config, require_token_for_reads: config.require_token },
     parts: {
       routes: [],
-      health: async () => engine.health(),
-      upgrade,
-      measure: (registry) => measureEngine(engine, registry),
+      health: async () => bus.engine.health(),
+      upgrade: bus.upgrade,
+      measure: (registry) => measureEngine(bus.engine, registry),
     },
-    listening: () => engine.start(),
+    listening: () => bus.engine.start(),
   });
 }

@@ -52,6 +52,9 @@ export interface Environment {
   readonly NEO4J_URI: string | undefined;
   readonly NEO4J_USER: string | undefined;
   readonly NEO4J_PASSWORD: string | undefined;
+  /** An iii 0.22.1 for the contract suite of the bus: its websocket, and its HTTP triggers. Tests only. */
+  readonly CORE_TEST_III_URL: string | undefined;
+  readonly CORE_TEST_III_HTTP_URL: string | undefined;
 }
 
 export const environment: Environment = {
@@ -95,6 +98,8 @@ export const environment: Environment = {
   NEO4J_URI: process.env.NEO4J_URI,
   NEO4J_USER: process.env.NEO4J_USER,
   NEO4J_PASSWORD: process.env.NEO4J_PASSWORD,
+  CORE_TEST_III_URL: process.env.CORE_TEST_III_URL,
+  CORE_TEST_III_HTTP_URL: process.env.CORE_TEST_III_HTTP_URL,
 };
 
 /** What a service of Core that this process starts sees: the same, with these variables changed. */

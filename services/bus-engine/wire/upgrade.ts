@@ -23,7 +23,7 @@ export interface UpgradeParts {
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 /** Websockets of the engine: workers at `/`, channels, and telemetry, which is taken and thrown away. */
-export function createUpgrade(parts: UpgradeParts): Upgrade & { close(): void } {
+export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade; close(): void } {
   const { engine, access, config, redactor, logger } = parts;
   const others = new Set<WebSocket>();
   const server = new WebSocketServer({
@@ -41,7 +41,7 @@ export function createUpgrade(parts: UpgradeParts): Upgrade & { close(): void } 
       throw new Unavailable('too_many_connections', message, { retryAfter: 5 });
     }
     if (url.pathname === '/') return void acceptWorker(request, socket, head);
-    if (url.pathname === '/otel') return void upgrade(request, socket, head, discard);
+    if (url.pathname === '/otel') return void complete(request, socket, head, discard);
     const channel = /^\/ws\/channels\/([^/]+)$/.exec(url.pathname);
     if (channel !== null) return void acceptChannel(request, socket, head, channel[1]!, url.searchParams);
     throw new NotFound('path_not_found', `there is no websocket at ${url.pathname}: workers connect to /`);
@@ -58,7 +58,7 @@ export function createUpgrade(parts: UpgradeParts): Upgrade & { close(): void } 
       );
     }
     const address = (request.socket as Socket).remoteAddress ?? '';
-    upgrade(request, socket, head, (ws) => void engine.accept({ ws, socket, presented, address }));
+    complete(request, socket, head, (ws) => void engine.accept({ ws, socket, presented, address }));
   }
 
   /** The key in the address is what proves that an end may be taken: the official SDK sends no token here. */
@@ -73,7 +73,7 @@ export function createUpgrade(parts: UpgradeParts): Upgrade & { close(): void } 
     const channel = engine.channels.find(id, query.get('key') ?? '', query.get('dir') ?? '');
     if (channel === null)
       throw new NotFound('channel_not_found', 'there is no such channel, or the key is wrong');
-    upgrade(request, socket, head, (ws) => {
+    complete(request, socket, head, (ws) => {
       keep(ws);
       if (!joinChannel(ws, channel, direction)) ws.close(1008, 'this end of the channel is taken');
     });
@@ -90,7 +90,7 @@ export function createUpgrade(parts: UpgradeParts): Upgrade & { close(): void } 
     ws.on('close', () => others.delete(ws));
   }
 
-  function upgrade(
+  function complete(
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
@@ -116,17 +116,17 @@ export function createUpgrade(parts: UpgradeParts): Upgrade & { close(): void } 
     socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`);
   }
 
-  const handle: Upgrade = (request, socket, head) => {
-    socket.on('error', () => {});
-    try {
-      route(request, socket, head);
-    } catch (error) {
-      refuse(request, socket, error);
-    }
-  };
-  return Object.assign(handle, {
+  return {
+    upgrade(request, socket, head) {
+      socket.on('error', () => {});
+      try {
+        route(request, socket, head);
+      } catch (error) {
+        refuse(request, socket, error);
+      }
+    },
     close() {
       for (const ws of others) ws.terminate();
     },
-  });
+  };
 }
