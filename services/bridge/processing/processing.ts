@@ -18,6 +18,8 @@ export interface ProcessingParts {
   readonly logger: Logger;
   /** Told of every attempt that ended. */
   readonly ended: (event: StoredEvent, outcome: Outcome['kind'], seconds: number) => void;
+  /** Aborted as soon as this process ends. */
+  readonly ending?: AbortSignal;
   readonly now?: () => number;
 }
 
@@ -42,16 +44,16 @@ export class Processing {
   constructor(parts: ProcessingParts) {
     this.#parts = parts;
     this.#now = parts.now ?? Date.now;
+    parts.ending?.addEventListener('abort', () => this.#ending.abort(), { once: true });
   }
 
   /**
    * Takes the event that is due longest, or the named one, and has it planned.
    * @returns null where none is due; `ended` resolves with what became of it
-   * @throws BusError (`not_connected`), NotFound (`event_not_found`), Conflict (`event_not_pending`)
+   * @throws Unavailable (`bus_not_connected`), NotFound (`event_not_found`), Conflict (`event_not_pending`)
    */
   async take(eventId?: string): Promise<{ event: StoredEvent; ended: Promise<StoredEvent> } | null> {
-    const { bus } = this.#parts;
-    if (!bus.connected) await bus.whenConnected(connectMs);
+    await this.#needBus();
     const claim = this.#claim(eventId);
     return claim === null ? null : { event: claim.event, ended: this.#start(claim) };
   }
@@ -74,6 +76,24 @@ export class Processing {
     clearTimeout(this.#timer);
     this.#ending.abort();
     await Promise.allSettled(this.#running);
+  }
+
+  async #needBus(): Promise<void> {
+    const { bus } = this.#parts;
+    if (bus.connected) return;
+    try {
+      await bus.whenConnected(connectMs);
+    } catch (cause) {
+      throw new Unavailable(
+        'bus_not_connected',
+        `nothing can be planned without the bus: ${messageOf(cause)}`,
+        {
+          cause,
+          retryAfter: 5,
+          hint: 'The events are kept. Start the bus: ./core up does.',
+        },
+      );
+    }
   }
 
   #look(): void {

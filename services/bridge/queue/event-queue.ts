@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { EventState } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
+import type { RunSummary } from '#kit/contracts/run.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import { type AcceptedEvent, AcceptGroup } from './accept-group.ts';
-import { EventRows, storedEvent } from './event-rows.ts';
+import { EventRows, storedEvent, targetKey } from './event-rows.ts';
 import type { BridgeDatabase } from './open-database.ts';
 import { storageError } from './storage-error.ts';
 import type { NewEvent, Reason, StoredEvent } from './stored-event.ts';
@@ -127,6 +128,16 @@ export class EventQueue {
     return row === undefined ? null : storedEvent(row);
   }
 
+  /** The event that an issue is planned for now; a run of it has just begun. */
+  underWayFor({
+    forge,
+    ...issue
+  }: Pick<RunSummary, 'forge' | 'owner' | 'repo' | 'number'>): StoredEvent | null {
+    const keys = [targetKey({ forge, ...issue }), targetKey({ forge: null, ...issue })] as const;
+    const row = this.#statements.underWay.get(...keys);
+    return row === undefined ? null : storedEvent(row);
+  }
+
   /** @throws InvalidInput (`invalid_cursor`) */
   list({ state, limit, cursor }: EventQuery): EventPage {
     const oldestFirst = state === 'pending';
@@ -207,6 +218,7 @@ function prepare(db: DatabaseSync) {
         generation = generation + (run_id IS NOT NULL), run_id = NULL
       WHERE event_id = ? AND state = 'dead' RETURNING *`),
     ofRun: db.prepare('SELECT * FROM events WHERE run_id = ? ORDER BY seq LIMIT 1'),
+    underWay: db.prepare("SELECT * FROM events WHERE state = 'processing' AND target IN (?, ?) LIMIT 1"),
     page: db.prepare('SELECT * FROM events WHERE seq < ? ORDER BY seq DESC LIMIT ?'),
     pageOfState: db.prepare('SELECT * FROM events WHERE state = ? AND seq < ? ORDER BY seq DESC LIMIT ?'),
     pendingPage: db.prepare("SELECT * FROM events WHERE state = 'pending' AND seq > ? ORDER BY seq LIMIT ?"),

@@ -106,6 +106,6 @@ export function storedEvent(row: unknown): StoredEvent {
 }
 
 /** Issues are planned one event at a time. */
-function targetKey({ forge, owner, repo, number }: EventTarget): string {
+export function targetKey({ forge, owner, repo, number }: EventTarget): string {
   return `${forge ?? ''}/${owner}/${repo}#${number}`.toLowerCase();
 }
