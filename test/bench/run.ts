@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { append } from './append.ts';
+import { bus } from './bus.ts';
 import { type Benchmark, type Comparison, isMet } from './comparison.ts';
 import { contextMemory } from './context-memory.ts';
 import { execute } from './execute.ts';
@@ -23,6 +24,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   ingest,
   'context-memory': contextMemory,
   gateway,
+  bus,
 };
 
 const { values, positionals } = parseArgs({
