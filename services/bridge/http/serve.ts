@@ -1,4 +1,4 @@
-import { connectBus } from '#kit/bus/websocket-bus.ts';
+import { openBus } from '#kit/bus/open-bus.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { environment } from '#kit/environment.ts';
@@ -29,9 +29,9 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
   const own = openServiceProcess('core-bridge', { home });
   const sources = { folders, environment };
   const token = serviceToken(folders, 'bridge');
-  const bus = connectBus({
-    url: () => busAddress(sources).url,
-    token: () => (busAddress(sources).wants_token ? serviceToken(folders, 'bridge') : null),
+  const bus = openBus({
+    ...sources,
+    token: () => serviceToken(folders, 'bridge'),
     name: 'core-bridge',
     logger: own.logger,
     watch: () => bridge?.busChanged(),

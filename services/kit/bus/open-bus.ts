@@ -14,13 +14,22 @@ export interface OpenBusOptions {
   /** What this process is called in the bus's lists. */
   readonly name: string;
   readonly logger: Logger;
+  /** Told whenever the connection comes or goes; without it the supervisor is. */
+  readonly watch?: (connected: boolean) => void;
 }
 
 /**
  * The bus of this installation, wherever it is when it is connected to.
  * @throws InvalidInput (`config_invalid`)
  */
-export function openBus({ folders, environment, token, name, logger }: OpenBusOptions): Bus {
+export function openBus({
+  folders,
+  environment,
+  token,
+  name,
+  logger,
+  watch = tellSupervisor,
+}: OpenBusOptions): Bus {
   const address = () => busAddress({ folders, environment });
   const { certificate_file } = address();
   return connectBus({
@@ -29,6 +38,6 @@ export function openBus({ folders, environment, token, name, logger }: OpenBusOp
     ca: certificate_file === null ? null : readFileSync(certificate_file, 'utf8'),
     name,
     logger,
-    watch: tellSupervisor,
+    watch,
   });
 }
