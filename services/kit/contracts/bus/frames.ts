@@ -191,8 +191,7 @@ function checked(value: unknown, guards: Readonly<Record<string, Guard>>): unkno
   const frame = value as Fields;
   const { type } = frame;
   if (typeof type !== 'string' || !Object.hasOwn(guards, type)) {
-    const choices = Object.keys(guards).join(', ');
-    return { type: 'fault', reason: `type ${shown(type)}: must be one of ${choices}`, frame };
+    return { type: 'fault', reason: `type ${shown(type)}: must be one of ${choices(guards)}`, frame };
   }
   const reason = guards[type]!(frame);
   return reason === null ? frame : { type: 'fault', reason: `${type}: ${reason}`, frame };
@@ -286,6 +285,18 @@ function error(frame: Fields): string | null {
   const { code, message } = value as Fields;
   if (typeof code === 'string' && typeof message === 'string') return null;
   return `error ${shown(value)}: must have a code and a message`;
+}
+
+const joined = new WeakMap<object, string>();
+
+/** Made once: floods of unknown types must not cost more than they have to. */
+function choices(guards: Readonly<Record<string, Guard>>): string {
+  let text = joined.get(guards);
+  if (text === undefined) {
+    text = Object.keys(guards).join(', ');
+    joined.set(guards, text);
+  }
+  return text;
 }
 
 function shown(value: unknown): string {
