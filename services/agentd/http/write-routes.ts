@@ -42,7 +42,9 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
         const { run, created } = await agent.createRun(planRequest(request), work.ending, () =>
           work.checkRoom(),
         );
-        if (!canBePlanned(run) || work.isAtWork(run.run_id)) return acceptedReply(run, created);
+        // Work on a run that has failed is about to end.
+        const underWay = work.isAtWork(run.run_id) && run.status !== 'failed';
+        if (!canBePlanned(run) || underWay) return acceptedReply(run, created);
         return acceptedReply(await begin(run, { agent, work }), created);
       },
     ),

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Refused } from '#kit/errors.ts';
@@ -57,6 +58,7 @@ export class KeyedRuns {
       if (known === null) mayCreate();
       else requireSameRequest(known.request, wanted, request);
       const run = known ?? (await this.#store.create(wanted));
+      crashPoint('run.before_note');
       if (noted === null) {
         makePrivateFolder(dirname(note));
         writeFileDurably(note, run.run_id);

@@ -116,6 +116,7 @@ class Attempt {
   /** Until nobody plans it any more. */
   async #watch(runId: string): Promise<RunDetail> {
     for (let looks = 0; ; looks++) {
+      crashPoint('worker.waiting');
       const run = await this.#options.agentd
         .now()
         .get(`/v1/runs/${runId}`, RunDetail, { signal: this.#signal });
@@ -124,7 +125,6 @@ class Attempt {
         crashPoint('worker.planned');
         return run;
       }
-      crashPoint('worker.waiting');
       await this.#pause(looks);
     }
   }

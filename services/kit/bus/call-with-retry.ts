@@ -8,15 +8,15 @@ export interface RetryOptions {
   readonly attemptMs?: number;
   /** Milliseconds for which a function may be missing: who provides it may be restarting. Default 15 s. */
   readonly missingMs?: number;
-  /** Before the second attempt, in milliseconds; doubles up to 5 s. */
+  /** Before the second attempt, in milliseconds; doubles up to the most. */
   readonly firstWaitMs?: number;
+  /** Default 5 s. */
+  readonly mostWaitMs?: number;
   readonly signal?: AbortSignal;
   readonly traceparent?: string;
   /** Told before each further attempt. */
   readonly again?: (error: BusError) => void;
 }
-
-const mostWaitMs = 5_000;
 
 /**
  * Calls again after a lost connection, a stopped invocation, a time limit or a function that is not there yet. Only for functions
@@ -29,7 +29,8 @@ export async function callWithRetry(
   data: unknown,
   options: RetryOptions,
 ): Promise<unknown> {
-  const { withinMs, attemptMs = withinMs, missingMs = 15_000, firstWaitMs = 100, signal } = options;
+  const { withinMs, attemptMs = withinMs, missingMs = 15_000, signal } = options;
+  const { firstWaitMs = 100, mostWaitMs = 5_000 } = options;
   const end = performance.now() + withinMs;
   let missingSince: number | null = null;
   for (let attempt = 0; ; attempt++) {
