@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
 import { crashPoint } from '#kit/crash-point.ts';
-import { canonicalJson } from '#kit/digest.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { EventRows } from './event-rows.ts';
 import { storageError } from './storage-error.ts';
@@ -94,7 +94,7 @@ export class AcceptGroup {
 function isSame(known: StoredEvent, given: NewEvent): boolean {
   if (known.source !== given.source) return false;
   if (known.body_sha256 === given.body_sha256 || given.source === 'schedule') return true;
-  return canonicalJson(saying(known)) === canonicalJson(saying(given));
+  return isDeepStrictEqual(saying(known), saying(given));
 }
 
 function saying({ content, target, role }: Pick<NewEvent, 'content' | 'target' | 'role'>): unknown {

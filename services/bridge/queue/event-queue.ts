@@ -198,7 +198,7 @@ function prepare(db: DatabaseSync) {
     ),
     claimNext: db.prepare(`
       ${take} WHERE seq = (
-        SELECT seq FROM events WHERE state = 'pending' AND due_at <= ?
+        SELECT seq FROM events INDEXED BY events_due WHERE state = 'pending' AND due_at <= ?
           AND target NOT IN (SELECT target FROM events WHERE state = 'processing')
         ORDER BY due_at, seq LIMIT 1)
       RETURNING *`),
@@ -223,7 +223,9 @@ function prepare(db: DatabaseSync) {
     pageOfState: db.prepare('SELECT * FROM events WHERE state = ? AND seq < ? ORDER BY seq DESC LIMIT ?'),
     pendingPage: db.prepare("SELECT * FROM events WHERE state = 'pending' AND seq > ? ORDER BY seq LIMIT ?"),
     counts: db.prepare('SELECT state, count(*) AS n FROM events GROUP BY state'),
-    nextDue: db.prepare("SELECT min(due_at) AS due FROM events WHERE state = 'pending'"),
+    nextDue: db.prepare(
+      "SELECT min(due_at) AS due FROM events INDEXED BY events_due WHERE state = 'pending'",
+    ),
   };
 }
 

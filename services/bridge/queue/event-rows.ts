@@ -15,6 +15,8 @@ interface Row {
   readonly attempts: number;
   readonly generation: number;
   readonly due_at: number | null;
+  readonly claim: string | null;
+  readonly claimed_until: number | null;
   readonly run_id: string | null;
   readonly reason_code: string | null;
   readonly reason: string | null;
@@ -96,7 +98,7 @@ function found(row: unknown): StoredEvent | null {
 
 /** @param row every column of `events` */
 export function storedEvent(row: unknown): StoredEvent {
-  const { facts, reason_code, reason, target: _, ...plain } = row as Row;
+  const { facts, reason_code, reason, target: _, claim: __, claimed_until: ___, ...plain } = row as Row;
   const told = JSON.parse(facts) as Facts;
   return {
     ...plain,

@@ -1,4 +1,4 @@
-import type { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
+import type { ForgeIssue } from '#kit/contracts/bridge/dashboard-event.ts';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
 import type { KnownForge } from './known-forges.ts';
@@ -8,17 +8,23 @@ export type FoundTarget =
   | { readonly target: EventTarget }
   | { readonly target: null; readonly code: string; readonly message: string };
 
-type Named = NonNullable<DashboardEvent['issue']['forge']>;
+/** What an event says of its issue's place; left out is the same as null. */
+export interface NamedPlaces {
+  readonly forge?:
+    | string
+    | (Omit<ForgeIssue, 'name'> & { readonly name?: string | null | undefined })
+    | null
+    | undefined;
+  readonly html_url?: string | null | undefined;
+  readonly url?: string | null | undefined;
+}
 
 /**
  * The canonical issue of a dashboard's event: as `forge` names it, else by the first address that lies on a configured forge.
  * What contradicts itself has none.
  */
-export function targetOf(
-  { forge, html_url, url }: Pick<DashboardEvent['issue'], 'forge' | 'html_url' | 'url'>,
-  forges: readonly KnownForge[],
-): FoundTarget {
-  const named: Named | null = forge ?? null;
+export function targetOf({ forge, html_url, url }: NamedPlaces, forges: readonly KnownForge[]): FoundTarget {
+  const named = forge ?? null;
   const addresses = [typeof named === 'string' ? named : null, html_url, url].filter(
     (address): address is string => typeof address === 'string' && address !== '',
   );
