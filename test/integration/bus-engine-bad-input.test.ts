@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -121,6 +122,30 @@ describe('core-bus-engine and what it should not be sent', () => {
       flooder.kill('SIGKILL');
       await ended;
     }
+  });
+
+  it('ends the call of a worker that dies in the middle of its answer', async () => {
+    const [worker, caller] = [await rawPeer(engine), await rawPeer(engine)];
+    worker.send({ type: 'registerfunction', id: 'bad.half' });
+    await worker.settled();
+    const answer = caller.call('bad.half', {});
+    await worker.next({ type: 'invokefunction' });
+    const socket = (worker.ws as Frame)._socket as Socket;
+    // A masked text frame of 256 bytes, of which ten come.
+    socket.end(Buffer.concat([Buffer.from([0x81, 0xfe, 1, 0, 0, 0, 0, 0]), Buffer.from('{"type":"i')]));
+    expect((await answer).error.code).to.equal('invocation_stopped');
+  });
+
+  it('forgets the call of a caller that dies, and the answer that comes for it', async () => {
+    const [worker, caller] = [await rawPeer(engine), await rawPeer(engine)];
+    worker.send({ type: 'registerfunction', id: 'bad.late' });
+    await worker.settled();
+    void caller.call('bad.late', {});
+    const { invocation_id } = await worker.next({ type: 'invokefunction' });
+    caller.ws.terminate();
+    await until(() => engine.service.engine.calls.pending === 0);
+    worker.send({ type: 'invocationresult', invocation_id, function_id: 'bad.late', result: 1 });
+    await worker.settled();
   });
 
   it('limits functions, triggers and calls of one connection', async () => {

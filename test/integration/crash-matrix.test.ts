@@ -47,6 +47,8 @@ const coveredElsewhere = [
   ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
   // test/integration/model-ledger-crash.test.ts
   'ledger.reserved',
+  // test/integration/bus-engine-crash.test.ts
+  'cron-fired',
   // test/integration/bus-worker-kill.test.ts
   ...['worker.before_request', 'worker.requested', 'worker.waiting', 'worker.planned', 'run.before_note'],
 ];
