@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url';
-import { execa } from 'execa';
 import { StatusReport } from '#kit/contracts/status.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { childEnvironment } from '#kit/environment.ts';
@@ -29,6 +28,7 @@ export function createStatusCommand(
   let running: Promise<StatusReport> | null = null;
 
   async function run(): Promise<StatusReport> {
+    const { execa } = await import('execa');
     const ended = await execa(process.execPath, ['--disable-warning=ExperimentalWarning', script], {
       reject: false,
       stdin: 'ignore',
