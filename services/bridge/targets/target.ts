@@ -33,7 +33,7 @@ export function targetOf({ forge, html_url, url }: NamedPlaces, forges: readonly
   if (named === null || typeof named === 'string')
     return byAddress ?? found[0] ?? none('target_missing', 'the event names no issue of a forge');
   const { owner, repo, number, name = null } = named;
-  if (name !== null && !forges.some((known) => known.name === name)) {
+  if (name !== null && name !== smokeForge.name && !forges.some((known) => known.name === name)) {
     const known = forges.map((one) => one.name).join(', ');
     return none('target_forge_unknown', `forge "${name}" is not configured: must be one of ${known}`);
   }
