@@ -1,3 +1,4 @@
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { ForgeIssue } from '#kit/contracts/bridge/dashboard-event.ts';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
