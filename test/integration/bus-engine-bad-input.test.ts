@@ -64,16 +64,24 @@ describe('core-bus-engine and what it should not be sent', () => {
     expect(await peer.closed).to.be.oneOf([1006, 1007]);
   });
 
-  it('reads a value that is nested very deeply, or says that it cannot be passed on', async () => {
-    await echo('bad.deep');
+  it('says of a value that is nested very deeply that it is not passed on', async () => {
+    const worker = await echo('bad.deep');
     const caller = await rawPeer(engine);
-    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
-    caller.send(
-      `{"type":"invokefunction","function_id":"bad.deep","data":{"a":${deep}},"invocation_id":"x"}`,
-    );
-    const answer = await caller.next({ type: 'invocationresult', invocation_id: 'x' });
-    expect(answer.error).to.include({ code: 'invalid_frame' });
-    await caller.settled();
+    const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    const id = crypto.randomUUID();
+    const call = `{"type":"invokefunction","invocation_id":"${id}","function_id":"bad.deep","data":`;
+    for (const data of [deep(100_000), `{"_caller_worker_id":1,"a":${deep(30_000)}}`]) {
+      caller.send(`${call}${data}}`);
+      const answer = await caller.next({ type: 'invocationresult', invocation_id: id });
+      expect(answer.error).to.include({ code: 'invalid_frame' });
+    }
+    worker.ws.removeAllListeners('message');
+    caller.send(`${call}1}`);
+    await until(() => engine.service.engine.calls.pending === 1);
+    const result = `{"type":"invocationresult","invocation_id":"${id}","function_id":"bad.deep","result":`;
+    worker.send(`${result}${deep(100_000)}}`);
+    const failed = await caller.next({ type: 'invocationresult', invocation_id: id });
+    expect(failed.error).to.include({ code: 'invocation_failed' });
   });
 
   it('whatever frames come, answers the next one', async () => {

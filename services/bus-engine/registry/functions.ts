@@ -23,7 +23,7 @@ export class Functions {
   readonly #byId = new Map<string, Registration[]>();
   /** Those that answer and whose ids need no escaping. */
   readonly #plain = new Map<string, Registration>();
-  readonly #counts = new Map<Peer, number>();
+  readonly #idsOf = new Map<Peer, Set<string>>();
   readonly #owners: Owners;
   readonly #limit: number;
   readonly #changed: (id: string) => void;
@@ -57,7 +57,7 @@ export class Functions {
   }
 
   countOf(peer: Peer): number {
-    return this.#counts.get(peer) ?? 0;
+    return this.#idsOf.get(peer)?.size ?? 0;
   }
 
   /** null where it is taken. */
@@ -66,31 +66,30 @@ export class Functions {
     const refused = this.#owners.refusal(id, peer.token) ?? this.#heldByOther(id, peer);
     if (refused !== null) return refused;
     const others = (this.#byId.get(id) ?? []).filter((registration) => registration.peer !== peer);
-    const isNew = others.length === (this.#byId.get(id)?.length ?? 0);
-    if (isNew && this.countOf(peer) >= this.#limit) {
+    const own = this.#idsOf.get(peer) ?? new Set();
+    if (!own.has(id) && own.size >= this.#limit) {
       const message = `this connection has registered ${this.#limit} functions, the limit`;
       return { code: 'too_many_functions', message, owner: null };
     }
-    if (isNew) this.#counts.set(peer, this.countOf(peer) + 1);
+    this.#idsOf.set(peer, own.add(id));
     this.#set(id, [...others, registrationOf(peer, frame)]);
     return null;
   }
 
   /** Whether it was its own. */
   unregister(peer: Peer, id: string): boolean {
-    const registrations = this.#byId.get(id);
-    const others = registrations?.filter((registration) => registration.peer !== peer);
-    if (registrations === undefined || others!.length === registrations.length) return false;
-    this.#counts.set(peer, this.countOf(peer) - 1);
-    this.#set(id, others!);
+    if (this.#idsOf.get(peer)?.delete(id) !== true) return false;
+    const registrations = this.#byId.get(id) ?? [];
+    this.#set(
+      id,
+      registrations.filter((registration) => registration.peer !== peer),
+    );
     return true;
   }
 
   removeAllOf(peer: Peer): void {
-    if (!this.#counts.has(peer)) return;
-    for (const [id, registrations] of this.#byId)
-      if (registrations.some((registration) => registration.peer === peer)) this.unregister(peer, id);
-    this.#counts.delete(peer);
+    for (const id of [...(this.#idsOf.get(peer) ?? [])]) this.unregister(peer, id);
+    this.#idsOf.delete(peer);
   }
 
   #heldByOther(id: string, { token }: Peer): Rejection | null {

@@ -9,7 +9,9 @@ import {
 } from '#kit/contracts/bus/frames.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Peer, PendingCall } from '../calls/pending-call.ts';
+import { isDeeperThan } from './depth.ts';
 import { Outbox } from './outbox.ts';
+import { callOf, resultIdOf } from './splice.ts';
 import { Throttle } from './throttle.ts';
 import type { Turn } from './turn.ts';
 
@@ -48,6 +50,10 @@ export interface ConnectionParts {
 
 /** What a frame that breaks a rule costs of a connection's share, in frames. */
 const faultCost = 20;
+
+/** Frames of fewer bytes are never too deep to be handled. */
+const depthBelow = 65_536;
+const deepest = 1_000;
 
 /** One worker on the bus, from its upgrade to its end. */
 export class Connection implements Peer {
@@ -137,6 +143,7 @@ export class Connection implements Peer {
     this.heard = true;
     this.#throttle.spend(1);
     const bytes = data as Buffer;
+    if (bytes.length > depthBelow && isDeeperThan(deepest, bytes)) return void this.#fault(tooDeep(bytes));
     if (!isBinary && this.#handlers.bytes(this, bytes)) return;
     if (bytes.length > 0) this.#parse(bytes);
   }
@@ -168,6 +175,17 @@ export class Connection implements Peer {
     this.#throttle.stop();
     this.#handlers.closed(this);
   }
+}
+
+/** Whose call or answer it is stands in its first bytes, if the official SDK wrote it. */
+function tooDeep(bytes: Buffer): FrameFault {
+  const reason = `a frame of more than ${depthBelow} bytes must be nested at most ${deepest} levels deep`;
+  const call = callOf(bytes);
+  const resultId = resultIdOf(bytes);
+  const { invocationId: invocation_id = resultId, functionId: function_id = '' } = call ?? {};
+  if (invocation_id === null) return { type: 'fault', reason, frame: null };
+  const type = call === null ? 'invocationresult' : 'invokefunction';
+  return { type: 'fault', reason, frame: { type, invocation_id, function_id } };
 }
 
 function frameIn(bytes: Buffer): WorkerFrame | FrameFault {
