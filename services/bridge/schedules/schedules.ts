@@ -106,7 +106,9 @@ export class Schedules {
    */
   #isDue({ name, enabled }: Schedule, now: number): boolean {
     const { rows } = this.#parts;
-    const next = this.#times.get(name)!.after(Math.min(rows.get(name).evaluated_until, now));
+    const { evaluated_until: until } = rows.get(name);
+    if (until > now) rows.passed(name, now);
+    const next = this.#times.get(name)!.after(Math.min(until, now));
     const isDue = next !== null && next <= now;
     if (isDue && !enabled) rows.passed(name, now);
     return isDue && enabled;
