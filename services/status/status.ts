@@ -1,4 +1,4 @@
-import type { StatusReport } from '#kit/contracts/status.ts';
+import type { SmokeReport, StatusReport } from '#kit/contracts/status.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -13,9 +13,8 @@ export interface StatusOptions {
   readonly smoke: boolean;
 }
 
-/** Milliseconds from the start of the process for the whole report, so that with what follows it takes less than two seconds. */
-const withinMs = 1_700;
-const leastMs = 500;
+/** Milliseconds for all questions together, so that with start and end of the process it takes less than two seconds. */
+const withinMs = 1_500;
 
 /** The report; what is configured wrongly is a problem in it. */
 export async function status({ home, smoke }: StatusOptions): Promise<StatusReport> {
@@ -23,15 +22,26 @@ export async function status({ home, smoke }: StatusOptions): Promise<StatusRepo
   try {
     const config = readStatusConfig(folders);
     const places = findPlaces(folders, environment);
-    const timeoutMs = Math.max(leastMs, Math.round(withinMs - performance.now()));
-    const found = await checkPlatform({ folders, environment, config, places, timeoutMs });
-    if (!smoke) return makeReport({ ...found, smoke: null });
+    const check = () => checkPlatform({ folders, environment, config, places, timeoutMs: withinMs });
+    const found = await check();
+    const report = makeReport({ ...found, smoke: null });
+    if (!smoke) return report;
+    if (!report.ok) return { ...report, smoke: notTried(report) };
     const { runSmoke } = await import('./smoke/smoke.ts');
-    return makeReport({ ...found, smoke: await runSmoke({ folders, environment, places }) });
+    const tried = await runSmoke({ folders, environment, places });
+    // As it is with the run that was just made.
+    return makeReport({ ...(await check()), smoke: tried });
   } catch (error) {
     if (!(error instanceof CoreError)) throw error;
     return brokenReport(error);
   }
+}
+
+/** What is not well already would only be found again, later and with fewer words. */
+function notTried({ problems }: StatusReport): SmokeReport {
+  const detail = `not tried: ${problems.map(({ part }) => part).join(', ')} must be well first`;
+  const steps = [{ step: 'preparation', ok: false, detail, took_ms: 0 }];
+  return { ok: false, run_id: null, event_id: null, steps, repositories: [], changed: [] };
 }
 
 /** Where even the questions cannot be asked. */

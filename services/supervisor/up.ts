@@ -23,6 +23,8 @@ export interface UpOptions extends StackFlags {
 
 /** Milliseconds that services get to end in order; with what is around it, all is gone within 3 s. */
 const stopMs = 2_300;
+/** Of these, until the engine is told to end whoever has not ended yet. */
+const engineWaitsMs = 1_500;
 
 /**
  * `core up`: every service in a process of its own, until a signal comes. Logs go to standard error, each line with the name
@@ -73,7 +75,7 @@ export async function up(options: UpOptions): Promise<number> {
   });
   shutdown.add('the hold of the state folder', () => hold.release());
   shutdown.add('the note of the stack', () => note.withdraw());
-  shutdown.add('the services', () => Promise.all(services.map((service) => service.stop(stopMs))));
+  shutdown.add('the services', () => stopAll(services));
   for (const service of services) service.start();
 
   const ready = embedded.map(async (service, index) => {
@@ -94,6 +96,16 @@ export async function up(options: UpOptions): Promise<number> {
   await shown;
   process.off('exit', killAll);
   return exitCode;
+}
+
+/** The engine last, so that nobody looks for a new connection to it meanwhile. */
+async function stopAll(services: readonly SupervisedService[]): Promise<void> {
+  const engine = services.find(({ name }) => name === 'core-bus-engine');
+  const others = services.filter((service) => service !== engine).map((service) => service.stop(stopMs));
+  const waiting = setTimeout(() => engine?.stop(stopMs - engineWaitsMs), engineWaitsMs);
+  await Promise.all(others);
+  clearTimeout(waiting);
+  await engine?.stop(stopMs - engineWaitsMs);
 }
 
 /** A line per service in their order, each as soon as it and those before it answer; false when the end came first. */
