@@ -14,7 +14,7 @@ import { failure, type Outcome } from './calls/pending-call.ts';
 import { Channels } from './channels/channels.ts';
 import type { BusConfig } from './configuration.ts';
 import type { BindingStore } from './cron/binding-store.ts';
-import { type Clock, CronClock, type Tick } from './cron/cron-clock.ts';
+import { type Clock, CronClock } from './cron/cron-clock.ts';
 import { Dispatch } from './dispatch.ts';
 import { httpType } from './http/http-type.ts';
 import { RouteTable } from './http/route-table.ts';
@@ -23,8 +23,10 @@ import { Owners } from './registry/owners.ts';
 import { Workers } from './registry/workers.ts';
 import { cronType } from './triggers/cron-type.ts';
 import { EventType } from './triggers/event-type.ts';
-import { conditionOf, type Trigger } from './triggers/trigger.ts';
+import { Firing } from './triggers/firing.ts';
+import type { Trigger } from './triggers/trigger.ts';
 import { Triggers } from './triggers/triggers.ts';
+import { Upkeep } from './upkeep.ts';
 import type { Presented } from './wire/bus-access.ts';
 import { Connection } from './wire/connection.ts';
 import { Turn } from './wire/turn.ts';
@@ -45,10 +47,6 @@ export interface Accepted {
   readonly address: string;
 }
 
-/** Milliseconds from one look at everything to the next. */
-const upkeepMs = 1_000;
-/** Silent for so many looks, a connection is asked whether it is there; for twice as many more, it is not. */
-const silentLooks = 30;
 /** Changes to the list of functions are told together. */
 const tellAfterMs = 200;
 
@@ -67,8 +65,7 @@ export class Engine {
   readonly #turn = new Turn();
   readonly #functionsChanged: EventType;
   readonly #workersChanged: EventType;
-  readonly #silent = new Map<Connection, number>();
-  #upkeep: NodeJS.Timeout | null = null;
+  readonly #upkeep: Upkeep;
   #telling: NodeJS.Timeout | null = null;
 
   constructor(parts: EngineParts) {
@@ -88,14 +85,15 @@ export class Engine {
       logger,
       now: clock.monotonic,
     });
+    const firing = new Firing(this.calls, config.limits.call_seconds * 1_000, logger);
     this.#cron = new CronClock({
       store,
       clock,
       hasFunction: (id) => this.functions.get(id) !== undefined,
-      fire: (tick) => this.#tick(tick),
+      fire: (tick) => void firing.tick(tick),
       logger,
     });
-    const fire = (trigger: Trigger, data: unknown) => void this.#fire(trigger, data);
+    const fire = (trigger: Trigger, data: unknown) => void firing.fire(trigger, data);
     this.#functionsChanged = new EventType(
       'engine::functions-available',
       'Calls a function when functions come or go',
@@ -116,6 +114,7 @@ export class Engine {
       limit: config.limits.triggers,
       logger,
     });
+    this.#upkeep = new Upkeep({ ...this, tokens: parts.tokens, logger });
     this.#builtIns = this.#makeBuiltIns();
     this.#dispatch = new Dispatch({ ...this, triggers: this.#triggers, logger });
   }
@@ -132,12 +131,12 @@ export class Engine {
       }
     }
     this.#cron.start();
-    this.#upkeep = setInterval(() => this.#look(), upkeepMs);
+    this.#upkeep.start();
   }
 
   /** Says goodbye to all workers. */
   close(): void {
-    if (this.#upkeep !== null) clearInterval(this.#upkeep);
+    this.#upkeep.stop();
     if (this.#telling !== null) clearTimeout(this.#telling);
     this.#cron.stop();
     for (const connection of [...this.workers.all()]) connection.close(1001, 'the engine ends');
@@ -222,37 +221,6 @@ export class Engine {
     }
   }
 
-  #tick({ binding, scheduled, actual }: Tick): void {
-    const { id, functionId, metadata, config, type } = binding;
-    const data = {
-      trigger: 'cron',
-      job_id: id,
-      scheduled_time: new Date(scheduled).toISOString(),
-      actual_time: new Date(actual).toISOString(),
-    };
-    void this.#fire({ id, type, functionId, config, metadata }, data);
-  }
-
-  async #fire(
-    trigger: Pick<Trigger, 'id' | 'type' | 'functionId' | 'config' | 'metadata'>,
-    data: unknown,
-  ): Promise<void> {
-    const { id, functionId, metadata } = trigger;
-    const timeoutMs = this.#parts.config.limits.call_seconds * 1_000;
-    const condition = conditionOf(trigger);
-    if (condition !== null) {
-      const held = await this.calls.call(condition, data, timeoutMs);
-      if (held.ok && held.result === false) return;
-      if (!held.ok) return this.#failed(id, condition, held.error.message);
-    }
-    const outcome = await this.calls.call(functionId, data, timeoutMs, metadata);
-    if (!outcome.ok) this.#failed(id, functionId, outcome.error.message);
-  }
-
-  #failed(trigger: string, functionId: string, message: string): void {
-    this.#parts.logger.warn(`a trigger's call of ${functionId} failed: ${message}`, { trigger });
-  }
-
   #functionChanged(id: string): void {
     this.calls.available(id);
     if (this.#telling !== null || !this.#functionsChanged.wanted) return;
@@ -265,40 +233,11 @@ export class Engine {
 
   #closed(connection: Connection): void {
     if (!this.workers.remove(connection)) return;
-    this.#silent.delete(connection);
+    this.#upkeep.forget(connection);
     const back = connection.outbox.takeBack();
     this.functions.removeAllOf(connection);
     this.#triggers.removeAllOf(connection);
     this.calls.gone(connection, back);
     this.#workersChanged.emit({ event: 'worker_disconnected', worker_id: connection.id });
-  }
-
-  #look(): void {
-    this.calls.sweep();
-    this.channels.sweep();
-    const valid = new Map<string, boolean>();
-    for (const connection of [...this.workers.all()]) {
-      if (!this.#isValid(connection, valid)) connection.close(1008, 'the token is revoked or expired');
-      else this.#listen(connection);
-    }
-  }
-
-  #isValid({ tokenText }: Connection, valid: Map<string, boolean>): boolean {
-    if (tokenText === null) return true;
-    let is = valid.get(tokenText);
-    if (is === undefined) {
-      is = this.#parts.tokens.authenticate(tokenText) !== null;
-      valid.set(tokenText, is);
-    }
-    return is;
-  }
-
-  /** A machine that vanished says nothing, not even goodbye. */
-  #listen(connection: Connection): void {
-    const looks = connection.heard ? 0 : (this.#silent.get(connection) ?? 0) + 1;
-    connection.heard = false;
-    this.#silent.set(connection, looks);
-    if (looks === silentLooks || looks === 2 * silentLooks) connection.ping();
-    if (looks >= 3 * silentLooks) connection.terminate();
   }
 }

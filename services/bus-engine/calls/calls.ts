@@ -5,6 +5,7 @@ import type { BusLimits } from '../configuration.ts';
 import type { Functions, Registration } from '../registry/functions.ts';
 import type { TakenBack } from '../wire/outbox.ts';
 import { callOf, callPieces, isWholeResult, resultIdOf } from '../wire/splice.ts';
+import { callFrame, withCaller } from './call-frame.ts';
 import { failure, finish, type Outcome, type Peer, type PendingCall } from './pending-call.ts';
 import { Undelivered } from './undelivered.ts';
 
@@ -251,29 +252,4 @@ function busy({ id }: Registration): Outcome {
 
 function notFound(functionId: string): Outcome {
   return failure('function_not_found', `Function ${functionId} not found`);
-}
-
-type CallContent = Pick<InvokeFunction, 'function_id' | 'data' | 'metadata' | 'traceparent' | 'baggage'>;
-
-function callFrame(
-  id: string,
-  { function_id, data, metadata, traceparent, baggage }: CallContent,
-): Uint8Array {
-  const frame: InvokeFunction = {
-    type: 'invokefunction',
-    invocation_id: id,
-    function_id,
-    data,
-    ...(traceparent == null ? {} : { traceparent }),
-    ...(baggage == null ? {} : { baggage }),
-    ...(metadata == null ? {} : { metadata }),
-  };
-  return Buffer.from(JSON.stringify(frame));
-}
-
-function withCaller(frame: InvokeFunction, workerId: string): InvokeFunction {
-  const { data } = frame;
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return frame;
-  const { _caller_worker_id: _claimed, ...members } = data as Record<string, unknown>;
-  return { ...frame, data: { ...members, _caller_worker_id: workerId } };
 }

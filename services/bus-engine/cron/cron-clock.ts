@@ -94,7 +94,11 @@ export class CronClock {
   /** Makes what is due; wakes by itself from now on. */
   start(): void {
     const wake = () => {
-      this.wake();
+      try {
+        this.wake();
+      } catch (error) {
+        this.#options.logger.error(`the clock of cron bindings stumbled: ${messageOf(error)}`, { error });
+      }
       this.#timer = setTimeout(wake, this.#pause());
     };
     this.#timer = setTimeout(wake, 0);
@@ -118,11 +122,7 @@ export class CronClock {
     }
     if (moved.length === 0) return;
     crashPoint('cron-fired');
-    try {
-      this.#options.store.setDue(moved);
-    } catch (error) {
-      this.#options.logger.error(`ticks are not noted: ${messageOf(error)}`, { error });
-    }
+    this.#options.store.setDue(moved);
   }
 
   #expressionOf({ config }: Pick<Binding, 'config'>): Expression {

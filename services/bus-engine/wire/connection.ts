@@ -7,6 +7,7 @@ import {
   type WorkerFrame,
   workerFrame,
 } from '#kit/contracts/bus/frames.ts';
+import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Peer, PendingCall } from '../calls/pending-call.ts';
 import { isDeeperThan } from './depth.ts';
@@ -154,9 +155,10 @@ export class Connection implements Peer {
       if (frame.type === 'fault') this.#fault(frame);
       else this.#handlers.frame(this, frame);
     } catch (error) {
-      // Values nested so deeply that they cannot be written again.
-      if (!(error instanceof RangeError) || frame.type === 'fault') throw error;
-      this.#fault({ type: 'fault', reason: 'its value is nested too deeply', frame: { ...frame } });
+      // A RangeError is a value nested so deeply that it cannot be written again.
+      if (error instanceof RangeError && frame.type !== 'fault')
+        this.#fault({ type: 'fault', reason: 'its value is nested too deeply', frame: { ...frame } });
+      else this.#logger.error(`a frame could not be handled: ${messageOf(error)}`, { error });
     }
   }
 
