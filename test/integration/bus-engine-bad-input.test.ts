@@ -117,20 +117,25 @@ describe('core-bus-engine and what it should not be sent', () => {
     expect(lines.length).to.be.within(1, 30);
   });
 
-  it('serves others while one floods it with frames', async () => {
-    await echo('bad.flooded');
-    const caller = await rawPeer(engine);
-    const flooder = fork(flooderPath, [engine.url, engine.headers.authorization!], { stdio: 'inherit' });
-    try {
-      await once(flooder, 'message');
-      for (let n = 0; n < 10; n++) expect((await caller.call('bad.flooded', { n })).result.n).to.equal(n);
-      expect(flooder.exitCode).to.equal(null);
-    } finally {
-      const ended = once(flooder, 'exit');
-      flooder.kill('SIGKILL');
-      await ended;
-    }
-  });
+  for (const kind of ['broken', 'calls']) {
+    it(`serves others while one floods it with frames: ${kind}`, async () => {
+      const id = `bad.flooded.${kind}`;
+      await echo(id);
+      const caller = await rawPeer(engine);
+      const flooder = fork(flooderPath, [engine.url, engine.headers.authorization!, kind], {
+        stdio: 'inherit',
+      });
+      try {
+        await once(flooder, 'message');
+        for (let n = 0; n < 10; n++) expect((await caller.call(id, { n })).result.n).to.equal(n);
+        expect(flooder.exitCode).to.equal(null);
+      } finally {
+        const ended = once(flooder, 'exit');
+        flooder.kill('SIGKILL');
+        await ended;
+      }
+    });
+  }
 
   it('ends the call of a worker that dies in the middle of its answer', async () => {
     const [worker, caller] = [await rawPeer(engine), await rawPeer(engine)];

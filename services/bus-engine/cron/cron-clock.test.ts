@@ -186,6 +186,7 @@ describe('the clock of cron bindings', () => {
       [{}, /expression is required for cron triggers: six fields/],
       [{ expression: '* * * * *' }, /cron expression "\* \* \* \* \*"/],
       [{ expression: '61 * * * * *' }, /cron expression "61/],
+      [{ expression: '0 0 0 31 2 *' }, /there is no such time/],
       [{ expression: '* * * * * *', timezone: 'Mars/Base' }, /in the time zone "Mars\/Base"/],
       [{ expression: '* * * * * *', timezone: 5 }, /timezone must be the name/],
     ];

@@ -23,7 +23,7 @@ export function parseExpression(text: unknown, zone: unknown): Expression {
   try {
     const cron = new Cron(text, { mode: '6-or-7-parts', timezone: zone ?? 'UTC' });
     const expression: Expression = { next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
-    expression.next(0);
+    if (expression.next(0) === null) throw new RangeError('there is no such time');
     return expression;
   } catch (error) {
     const where = zone == null ? '' : ` in the time zone ${JSON.stringify(zone)}`;

@@ -93,7 +93,7 @@ export class Connection implements Peer {
     this.#ws = ws;
     this.#handlers = handlers;
     this.#logger = parts.logger.child({ worker: this.id });
-    this.#throttle = new Throttle(parts.framesPerSecond, {
+    this.#throttle = new Throttle(parts.framesPerSecond, parts.turn, {
       pause: () => ws.pause(),
       resume: () => ws.resume(),
     });
