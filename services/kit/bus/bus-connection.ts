@@ -18,6 +18,9 @@ export interface ConnectionOptions {
   readonly lost: (reason: string) => void;
 }
 
+/** Where everything starts at once, the bus may be the last. */
+const quietFailures = 4;
+
 /** One connection to the bus after the other, for as long as it is not closed. */
 export class BusConnection {
   readonly #options: ConnectionOptions;
@@ -26,6 +29,7 @@ export class BusConnection {
   #identity: WorkerRegistered | null = null;
   #failures = 0;
   #lastReason: string | null = null;
+  #toldReason: string | null = null;
   #waiting: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -109,7 +113,10 @@ export class BusConnection {
       const wasGreeted = this.#greeted;
       this.#greeted = false;
       this.#socket = null;
-      if (wasGreeted) this.#options.lost(why);
+      if (wasGreeted) {
+        if (!this.#ended) this.#options.logger.warn('the connection to the bus was lost', { reason: why });
+        this.#options.lost(why);
+      }
       this.#again(why);
     });
   }
@@ -133,6 +140,7 @@ export class BusConnection {
     this.#identity = frame;
     this.#greeted = true;
     this.#lastReason = null;
+    this.#toldReason = null;
     if (before !== null) {
       const { worker_id: previous_worker_id, reattach_token } = before;
       this.send(JSON.stringify({ type: 'reattach', previous_worker_id, reattach_token }));
@@ -185,8 +193,11 @@ export class BusConnection {
   #again(reason: string): void {
     const { logger, timing } = this.#options;
     if (this.#ended) return;
-    if (reason !== this.#lastReason) logger.warn('the bus is not connected; trying again', { reason });
     this.#lastReason = reason;
+    if (this.#failures >= quietFailures && reason !== this.#toldReason) {
+      logger.warn('the bus is not connected; trying again', { reason });
+      this.#toldReason = reason;
+    }
     this.#waiting = setTimeout(() => this.#connect(), waitBefore(this.#failures, timing));
     this.#failures++;
   }
