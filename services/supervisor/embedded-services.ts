@@ -1,13 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import * as t from 'io-ts';
 import { busAddress } from '#kit/config/bus-url.ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
 import { describeSettings, readSettings } from '#kit/config/settings.ts';
-import { decode, integerBetween } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { urlOf } from '#kit/http/url-of.ts';
+import { readEngineHttpPort } from './engine-http-port.ts';
 import { type Choice, type StackService, stackServices, unwanted } from './service-names.ts';
 import type { ServiceDefinition } from './supervised-service.ts';
 
@@ -47,8 +45,6 @@ export interface StackFlags extends Choice {
   readonly busHttpPort?: Given;
 }
 
-const EngineHttp = t.strict({ http_port: integerBetween(0, 65_535) });
-
 /** As `./core` has it: less to load, and less memory. */
 const compileCache = fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url));
 
@@ -80,7 +76,7 @@ function placesOf(folders: Folders, flags: StackFlags, environment: Environment)
     return { host, port: own, tls: tls !== null, otherPort };
   };
   const bus = place('bus', flags.busPort);
-  const busHttp = engineHttpPort(folders, flags.busHttpPort, environment);
+  const busHttp = readEngineHttpPort(folders, environment, flags.busHttpPort);
   return {
     agentd: {
       host: agentd.host,
@@ -94,18 +90,6 @@ function placesOf(folders: Folders, flags: StackFlags, environment: Environment)
     bus,
     busHttp: { ...bus, port: busHttp, otherPort: '--bus-http-port or CORE_BUS_HTTP_PORT' },
   };
-}
-
-function engineHttpPort(folders: Folders, flag: Given, environment: Environment): number {
-  const { document, path } = mergedDocument(readConcernDocument('bus', folders));
-  const { http_port: configured } = decode(EngineHttp, document, path, 'config_invalid');
-  const [given, where] =
-    flag === undefined
-      ? [environment.CORE_BUS_HTTP_PORT, 'CORE_BUS_HTTP_PORT']
-      : [String(flag), '--bus-http-port'];
-  if (given === undefined || given === '') return configured;
-  const http_port = /^\d+$/.test(given) ? Number(given) : given;
-  return decode(EngineHttp, { http_port }, where, 'config_invalid').http_port;
 }
 
 /** What planning and the bus are told to find elsewhere is not started here. */

@@ -40,11 +40,11 @@ export async function up(options: UpOptions): Promise<number> {
   const folder = join(folders.state, stackFolder);
   makePrivateFolder(folder);
   const hold = holdFolder(folder, { code: 'stack_held', name: 'the stack' });
-  try {
-    await Promise.all(embedded.map((service) => checkPorts(service, program)));
-  } catch (error) {
+  const checks = await Promise.allSettled(embedded.map((service) => checkPorts(service, program)));
+  const taken = checks.find((check) => check.status === 'rejected');
+  if (taken !== undefined) {
     hold.release();
-    throw error;
+    throw taken.reason;
   }
 
   const warn = (text: string) => void stderr.write(`core up │ ${text}\n`);

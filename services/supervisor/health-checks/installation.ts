@@ -82,7 +82,7 @@ export function checkModels(folders: Folders): Finding {
   });
 }
 
-async function checkPort(
+export async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
   { running, setting }: { readonly running: RunningAddress | null; readonly setting: string },
 ): Promise<Finding> {
@@ -156,7 +156,7 @@ async function checkForge(
   }
 }
 
-function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
+export function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
   try {
     return { name, ...check() };
   } catch (error) {
@@ -164,7 +164,7 @@ function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
   }
 }
 
-function broken(name: string, error: unknown): Finding {
+export function broken(name: string, error: unknown): Finding {
   const fix = error instanceof CoreError ? (error.hint ?? null) : null;
   return { name, state: 'broken', detail: messageOf(error), fix };
 }
