@@ -31,9 +31,6 @@ export interface BusService {
   close(): void;
 }
 
-/** So long, in milliseconds, who is connected has to answer the goodbye. */
-const goodbyeMs = 500;
-
 const systemClock = { wall: Date.now, monotonic: () => performance.now() };
 
 /** The composition root of core-bus-engine. @throws what `openBindings` and `createBusAccess` throw */
@@ -50,7 +47,6 @@ export function composeBus(parts: BusParts): BusService {
     disconnect() {
       engine.close();
       sockets.close();
-      setTimeout(() => engine.terminate(), goodbyeMs);
     },
     close: () => bindings.close(),
   };

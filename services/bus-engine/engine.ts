@@ -142,11 +142,6 @@ export class Engine {
     for (const connection of [...this.workers.all()]) connection.close(1001, 'the engine ends');
   }
 
-  /** Ends at once those that did not answer the goodbye. */
-  terminate(): void {
-    for (const connection of [...this.workers.all()]) connection.terminate();
-  }
-
   accept({ ws, socket, presented, address }: Accepted): Connection {
     const { config, logger } = this.#parts;
     const { limits, require_token } = config;

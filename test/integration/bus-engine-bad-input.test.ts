@@ -186,6 +186,18 @@ describe('core-bus-engine and what it should not be sent', () => {
     expect(refused.error.message).to.include('3 calls without a result, the limit');
   });
 
+  it('limits what a worker leaves unanswered, also where nobody waits', async () => {
+    const [worker, caller] = [await rawPeer(engine), await rawPeer(engine)];
+    worker.send({ type: 'registerfunction', id: 'bad.void' });
+    await worker.settled();
+    const call = { type: 'invokefunction', function_id: 'bad.void', data: {}, action: { type: 'void' } };
+    for (let nth = 0; nth < 31; nth++) caller.send(call);
+    const { error } = await caller.call('bad.void', {});
+    expect(error.message).to.equal('the worker has not answered 30 calls, the limit');
+    await worker.settled();
+    expect(worker.frames.filter(({ type }) => type === 'invokefunction')).to.have.length(30);
+  });
+
   it('limits connections, and takes new ones when others go', async () => {
     const peers = [];
     for (;;) {

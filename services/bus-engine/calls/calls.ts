@@ -21,6 +21,9 @@ export interface CallsOptions {
   readonly now: () => number;
 }
 
+/** A worker answers many callers: it may have so many times as many calls open as one of them. */
+const workerShare = 10;
+
 /** Calls on their way from who makes them to who answers them, and results on their way back. */
 export class Calls {
   readonly #options: CallsOptions;
@@ -226,6 +229,11 @@ export class Calls {
     const { pending_calls, buffered_bytes } = this.#options.limits;
     if (caller.waitingCalls >= pending_calls)
       return failure('bus_busy', `this connection has ${pending_calls} calls without a result, the limit`);
+    if (callee.runningCalls >= pending_calls * workerShare)
+      return failure(
+        'bus_busy',
+        `the worker has not answered ${pending_calls * workerShare} calls, the limit`,
+      );
     if (!this.#isFull(callee)) return null;
     return failure('bus_busy', `the worker has not read ${buffered_bytes} bytes that wait for it, the limit`);
   }

@@ -52,6 +52,8 @@ export interface ConnectionParts {
 /** What a frame that breaks a rule costs of a connection's share, in frames. */
 const faultCost = 20;
 
+/** So long, in milliseconds, the other side has to answer a goodbye. */
+const goodbyeMs = 500;
 /** Frames of fewer bytes are never too deep to be handled. */
 const depthBelow = 65_536;
 const deepest = 1_000;
@@ -120,10 +122,13 @@ export class Connection implements Peer {
     this.#ws.ping();
   }
 
-  /** Says why, and ends after what was sent before. @param code of RFC 6455 or below 5000 */
+  /** Says why, and ends after what was sent before: nothing that comes from now on counts. @param code of RFC 6455 */
   close(code: number, reason: string): void {
     this.outbox.flush();
     this.#ws.close(code, reason.slice(0, 120));
+    const late = setTimeout(() => this.#ws.terminate(), goodbyeMs);
+    this.#ws.once('close', () => clearTimeout(late));
+    this.#end();
   }
 
   /** At once, without a word. */

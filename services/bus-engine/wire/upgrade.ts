@@ -20,35 +20,34 @@ export interface UpgradeParts {
   readonly logger: Logger;
 }
 
+/** Whoever can reach the port can send telemetry: little room for it. */
+const mostTelemetry = 32;
+const telemetryBytes = 4 * 1024 * 1024;
+
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 /** Websockets of the engine: workers at `/`, channels, and telemetry, which is taken and thrown away. */
 export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade; close(): void } {
   const { engine, access, config, redactor, logger } = parts;
-  const others = new Set<WebSocket>();
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: config.limits.frame_bytes,
-  });
+  const channelSockets = new Set<WebSocket>();
+  const telemetrySockets = new Set<WebSocket>();
+  const usual = { noServer: true, clientTracking: false, perMessageDeflate: false };
+  const server = new WebSocketServer({ ...usual, maxPayload: config.limits.frame_bytes });
+  const telemetryServer = new WebSocketServer({ ...usual, maxPayload: telemetryBytes });
 
   function route(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     access.checkOrigin(request);
-    const url = new URL(request.url ?? '/', 'ws://engine');
-    if (engine.workers.size + others.size >= config.limits.connections) {
-      const message = `${config.limits.connections} connections are open, the limit`;
-      throw new Unavailable('too_many_connections', message, { retryAfter: 5 });
-    }
-    if (url.pathname === '/') return void acceptWorker(request, socket, head);
-    if (url.pathname === '/otel') return void complete(request, socket, head, discard);
-    const channel = /^\/ws\/channels\/([^/]+)$/.exec(url.pathname);
-    if (channel !== null) return void acceptChannel(request, socket, head, channel[1]!, url.searchParams);
-    throw new NotFound('path_not_found', `there is no websocket at ${url.pathname}: workers connect to /`);
+    const { pathname, searchParams } = addressOf(request);
+    if (pathname === '/') return void acceptWorker(request, socket, head);
+    if (pathname === '/otel') return void acceptTelemetry(request, socket, head);
+    const channel = /^\/ws\/channels\/([^/]+)$/.exec(pathname);
+    if (channel !== null) return void acceptChannel(request, socket, head, channel[1]!, searchParams);
+    throw new NotFound('path_not_found', `there is no websocket at ${pathname}: workers connect to /`);
   }
 
   function acceptWorker(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const presented = access.authenticate(request);
+    checkRoom(engine.workers.size, config.limits.connections);
     const scopes = presented?.identity.scopes ?? ['plan'];
     if (!scopes.includes('read') && !scopes.includes('plan')) {
       const { name } = presented!.identity;
@@ -58,7 +57,9 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
       );
     }
     const address = (request.socket as Socket).remoteAddress ?? '';
-    complete(request, socket, head, (ws) => void engine.accept({ ws, socket, presented, address }));
+    server.handleUpgrade(request, socket, head, (ws) => {
+      engine.accept({ ws, socket, presented, address });
+    });
   }
 
   /** The key in the address is what proves that an end may be taken: the official SDK sends no token here. */
@@ -73,30 +74,21 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
     const channel = engine.channels.find(id, query.get('key') ?? '', query.get('dir') ?? '');
     if (channel === null)
       throw new NotFound('channel_not_found', 'there is no such channel, or the key is wrong');
-    complete(request, socket, head, (ws) => {
-      keep(ws);
+    checkRoom(channelSockets.size, config.limits.connections);
+    server.handleUpgrade(request, socket, head, (ws) => {
+      keep(ws, channelSockets);
       if (!joinChannel(ws, channel, direction)) ws.close(1008, 'this end of the channel is taken');
     });
   }
 
-  function discard(ws: WebSocket): void {
-    keep(ws);
-    ws.on('message', () => {});
-    ws.on('error', () => {});
-  }
-
-  function keep(ws: WebSocket): void {
-    others.add(ws);
-    ws.on('close', () => others.delete(ws));
-  }
-
-  function complete(
-    request: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
-    then: (ws: WebSocket) => void,
-  ): void {
-    server.handleUpgrade(request, socket, head, then);
+  /** The official SDK sends no token here either; what it sends is thrown away. */
+  function acceptTelemetry(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    checkRoom(telemetrySockets.size, mostTelemetry);
+    telemetryServer.handleUpgrade(request, socket, head, (ws) => {
+      keep(ws, telemetrySockets);
+      ws.on('message', () => {});
+      ws.on('error', () => {});
+    });
   }
 
   function refuse(request: IncomingMessage, socket: Duplex, error: unknown): void {
@@ -126,7 +118,26 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
       }
     },
     close() {
-      for (const ws of others) ws.terminate();
+      for (const ws of [...channelSockets, ...telemetrySockets]) ws.terminate();
     },
   };
+}
+
+function addressOf({ url = '/' }: IncomingMessage): URL {
+  return new URL(
+    url.startsWith('/') && URL.canParse(`ws://engine${url}`) ? `ws://engine${url}` : 'ws://engine/malformed',
+  );
+}
+
+/** @throws Unavailable (`too_many_connections`) */
+function checkRoom(open: number, most: number): void {
+  if (open < most) return;
+  throw new Unavailable('too_many_connections', `${most} connections of this kind are open, the limit`, {
+    retryAfter: 5,
+  });
+}
+
+function keep(ws: WebSocket, sockets: Set<WebSocket>): void {
+  sockets.add(ws);
+  ws.on('close', () => sockets.delete(ws));
 }
