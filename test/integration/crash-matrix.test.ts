@@ -51,6 +51,9 @@ const coveredElsewhere = [
   'cron-fired',
   // test/integration/bus-worker-kill.test.ts
   ...['worker.before_request', 'worker.requested', 'worker.waiting', 'worker.planned', 'run.before_note'],
+  // test/integration/bridge-crash.test.ts
+  ...['bridge.event_stored', 'bridge.event_claimed', 'bridge.event_planned', 'bridge.event_ended'],
+  ...['bridge.summary_delivered', 'bridge.schedule_stored'],
 ];
 const undoPoints = ['undo.started', ...each('undo.intent'), ...each('undo.effect'), ...each('undo.result')];
 

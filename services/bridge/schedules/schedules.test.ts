@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { InvalidInput, Unavailable } from '#kit/errors.ts';
-import { ToyDaemon } from '../../../test/fixtures/bridge/bridge-service.ts';
+import { ToyDaemon } from '../../../test/fixtures/bridge/toy-daemon.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { silentLogger } from '../../../test/fixtures/silent-logger.ts';
 import { EventQueue } from '../queue/event-queue.ts';
