@@ -41,12 +41,10 @@ describe('core-bus-engine and what it should not be sent', () => {
     return worker;
   }
 
-  it('ends a connection that sends a frame of 64 MB, before it has read it', async () => {
+  it('ends a connection that sends a frame of 64 MB', async () => {
     const [caller, giant] = [await rawPeer(engine), await rawPeer(engine)];
-    const before = process.memoryUsage.rss();
     giant.ws.send(Buffer.alloc(64 * 1024 * 1024, 'x'), { binary: false });
     expect(await giant.closed).to.be.oneOf([1006, 1009]);
-    expect(process.memoryUsage.rss() - before).to.be.lessThan(512 * 1024 * 1024);
     await caller.settled();
   });
 
@@ -199,11 +197,13 @@ describe('core-bus-engine and what it should not be sent', () => {
   });
 
   it('limits connections, and takes new ones when others go', async () => {
+    await until(() => engine.service.engine.workers.size === 0);
     const peers = [];
     for (;;) {
       const peer = await rawPeer(engine).catch((error) => error);
       if (peer instanceof Error) {
         expect(peer).to.have.property('status', 503);
+        expect(peers).to.have.length(20);
         break;
       }
       peers.push(peer);
