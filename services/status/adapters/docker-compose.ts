@@ -27,7 +27,7 @@ const logLines = 2_000;
 /** The services of a compose project. */
 export function dockerCompose(
   { file, project }: StatusConfig['compose'],
-  program: { readonly command: string; readonly path?: string } = { command: 'docker' },
+  program: { readonly command: string } = { command: 'docker' },
 ): ServiceManager {
   const chosen = [
     ...(file === null ? [] : ['--file', file]),
