@@ -3,8 +3,9 @@ import { BusUrl } from '#kit/config/bus-url.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { Hostname, Tls } from '#kit/config/settings.ts';
-import { decode, integerBetween, NonEmptyString, nullable, stringThat } from '#kit/decode.ts';
+import { integerBetween, NonEmptyString, nullable, stringThat } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
+import { InvalidInput } from '#kit/errors.ts';
 
 const Port = integerBetween(0, 65_535);
 
@@ -82,5 +83,10 @@ export function readBusConfig(sources: BusSources): BusConfig {
 }
 
 function portOf(text: string, where: string): number {
-  return decode(Port, /^\d+$/.test(text) ? Number(text) : text, where, 'config_invalid');
+  const port = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (Port.is(port)) return port;
+  throw new InvalidInput(
+    'config_invalid',
+    `${where} (bus.http_port) is ${JSON.stringify(text)}: must be an integer from 0 to 65535`,
+  );
 }

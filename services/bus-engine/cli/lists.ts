@@ -37,7 +37,7 @@ const WorkerList = t.strict({
   ),
 });
 
-const patienceMs = 5_000;
+const patienceMs = 3_000;
 
 export function define(program: Command, run: RunCommand): void {
   program
