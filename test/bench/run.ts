@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { append } from './append.ts';
+import { bridge } from './bridge.ts';
 import { bus } from './bus.ts';
 import { type Benchmark, type Comparison, isMet } from './comparison.ts';
 import { contextMemory } from './context-memory.ts';
@@ -25,6 +26,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   'context-memory': contextMemory,
   gateway,
   bus,
+  bridge,
 };
 
 const { values, positionals } = parseArgs({
