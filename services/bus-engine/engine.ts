@@ -85,7 +85,8 @@ export class Engine {
       logger,
       now: clock.monotonic,
     });
-    const firing = new Firing(this.calls, config.limits.call_seconds * 1_000, logger);
+    const timeoutMs = config.limits.call_seconds * 1_000;
+    const firing = new Firing({ calls: this.calls, tokens: parts.tokens, timeoutMs, logger });
     this.#cron = new CronClock({
       store,
       clock,

@@ -452,6 +452,24 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
     });
   });
 
+  describe('triggers that outlive their connection', () => {
+    it('do not outlive the token that they were registered with', async () => {
+      await provider('own.outlived');
+      const fleeting = { ...engine, headers: engine.token('fleeting') };
+      const peer = await rawPeer(fleeting);
+      const { result } = await peer.call('engine::register_trigger', {
+        trigger_type: 'engine::workers-available',
+        function_id: 'own.outlived',
+      });
+      expect(result.id).to.be.a('string');
+      await engine.revoke('fleeting');
+      await peer.closed;
+      await until(() =>
+        engine.log.some((line) => line.includes('the token fleeting that it was registered')),
+      );
+    });
+  });
+
   describe('events', () => {
     it('tell of functions and workers that come and go', async () => {
       const watcher = await provider('own.watch');
