@@ -153,6 +153,8 @@ export class Engine {
       mayCall: presented === null ? !require_token : presented.identity.scopes.includes('plan'),
       address,
       framesPerSecond: limits.frames_per_second,
+      // Calls stop at the limit itself; beyond it are answers to what it asked.
+      mostUnread: 2 * limits.buffered_bytes,
       turn: this.#turn,
       logger,
       handlers: {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
   closeClients,
@@ -103,5 +104,18 @@ describe('core-bus-engine and a worker that does not read', () => {
       if (deaf.ws.readyState !== deaf.ws.OPEN) break;
     }
     await until(() => engine.log.some((line) => line.includes('does not read what is sent to it')));
+  });
+
+  it('ends who asks and asks and reads no answer', async () => {
+    const deaf = await rawPeer(engine);
+    const connection = connectionOf(deaf);
+    deaf.ws.pause();
+    const data = { include_internal: true };
+    const list = { type: 'invokefunction', function_id: 'engine::functions::list', data };
+    while (connectionOf(deaf) === connection) {
+      for (let nth = 0; nth < 100; nth++) deaf.send({ ...list, invocation_id: crypto.randomUUID() });
+      await pause(1);
+    }
+    expect(engine.log.some((line) => line.includes('does not read what is sent to it'))).to.equal(true);
   });
 });

@@ -15,12 +15,16 @@ export interface ChannelWriter {
   end(): void;
 }
 
+/** So much waits for a reader at most, and one item more. */
+const mostBytes = 256 * 1024;
+
 /** Items from one writer to one reader, in order, with a bounded number between them. */
 export class Channel {
   readonly #most: number;
   readonly #waiting: ChannelItem[] = [];
   #writer: ChannelWriter | null = null;
   #reader: ChannelReader | null = null;
+  #waitingBytes = 0;
   #paused = false;
   #written = false;
   #read = false;
@@ -64,7 +68,9 @@ export class Channel {
     if (this.#read) return;
     if (this.#reader !== null) return void this.#reader.item(item);
     this.#waiting.push(item);
-    if (this.#waiting.length < this.#most || this.#paused) return;
+    this.#waitingBytes += item.length;
+    const hasRoom = this.#waiting.length < this.#most && this.#waitingBytes < mostBytes;
+    if (hasRoom || this.#paused) return;
     this.#paused = true;
     this.#writer?.pause();
   }

@@ -51,6 +51,16 @@ describe('channels', () => {
     expect(reading.items.map((item) => item && String(item))).to.deep.equal(['a', 'b', 'c', null]);
   });
 
+  it('hold a writer of few large items, too', () => {
+    const { channel } = channels.open(64)!;
+    const writing = writer();
+    channel.write(writing);
+    channel.item(Buffer.alloc(300_000));
+    expect(writing.said).to.deep.equal(['pause']);
+    channel.read(reader());
+    expect(writing.said).to.deep.equal(['pause', 'resume']);
+  });
+
   it('tell the writer when nobody reads any more', () => {
     const { channel } = channels.open()!;
     const writing = writer();

@@ -44,6 +44,8 @@ export interface ConnectionParts {
   readonly mayCall: boolean;
   readonly address: string;
   readonly framesPerSecond: number;
+  /** Who has left more unread than this and still asks is disconnected. */
+  readonly mostUnread: number;
   readonly turn: Turn;
   readonly handlers: ConnectionHandlers;
   readonly logger: Logger;
@@ -79,6 +81,7 @@ export class Connection implements Peer {
   readonly #handlers: ConnectionHandlers;
   readonly #logger: Logger;
   readonly #throttle: Throttle;
+  readonly #mostUnread: number;
   #faults = 0;
   #gone = false;
 
@@ -92,6 +95,7 @@ export class Connection implements Peer {
     const member = `"_caller_worker_id":"${this.id}"}}`;
     this.callerEnd = Buffer.from(`,${member}`);
     this.callerOnlyEnd = Buffer.from(member);
+    this.#mostUnread = parts.mostUnread;
     this.#ws = ws;
     this.#handlers = handlers;
     this.#logger = parts.logger.child({ worker: this.id });
@@ -148,6 +152,7 @@ export class Connection implements Peer {
     if (this.#gone) return;
     this.heard = true;
     this.#throttle.spend(1);
+    if (this.outbox.waiting > this.#mostUnread) return void this.overflow();
     const bytes = data as Buffer;
     if (bytes.length > depthBelow && isDeeperThan(deepest, bytes)) return void this.#fault(tooDeep(bytes));
     if (!isBinary && this.#handlers.bytes(this, bytes)) return;

@@ -22,7 +22,8 @@ export interface UpgradeParts {
 
 /** Whoever can reach the port can send telemetry: little room for it. */
 const mostTelemetry = 32;
-const telemetryBytes = 4 * 1024 * 1024;
+/** Of one frame of telemetry or of a channel; the official SDK cuts streams into pieces of 64 KiB. */
+const sideBytes = 4 * 1024 * 1024;
 
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
@@ -33,7 +34,7 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
   const telemetrySockets = new Set<WebSocket>();
   const usual = { noServer: true, clientTracking: false, perMessageDeflate: false };
   const server = new WebSocketServer({ ...usual, maxPayload: config.limits.frame_bytes });
-  const telemetryServer = new WebSocketServer({ ...usual, maxPayload: telemetryBytes });
+  const sideServer = new WebSocketServer({ ...usual, maxPayload: sideBytes });
 
   function route(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     access.checkOrigin(request);
@@ -75,7 +76,7 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
     if (channel === null)
       throw new NotFound('channel_not_found', 'there is no such channel, or the key is wrong');
     checkRoom(channelSockets.size, config.limits.connections);
-    server.handleUpgrade(request, socket, head, (ws) => {
+    sideServer.handleUpgrade(request, socket, head, (ws) => {
       keep(ws, channelSockets);
       if (!joinChannel(ws, channel, direction)) ws.close(1008, 'this end of the channel is taken');
     });
@@ -84,7 +85,7 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
   /** The official SDK sends no token here either; what it sends is thrown away. */
   function acceptTelemetry(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     checkRoom(telemetrySockets.size, mostTelemetry);
-    telemetryServer.handleUpgrade(request, socket, head, (ws) => {
+    sideServer.handleUpgrade(request, socket, head, (ws) => {
       keep(ws, telemetrySockets);
       ws.on('message', () => {});
       ws.on('error', () => {});
