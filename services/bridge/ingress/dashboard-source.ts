@@ -1,4 +1,3 @@
-import { unknownKeys } from '#kit/config/unknown-keys.ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
@@ -12,6 +11,7 @@ import { jsonOf } from './body-text.ts';
 import { type IngressRequest, type IngressSource, needSignature, type ReadEvent } from './ingress-source.ts';
 import { planned } from './planned.ts';
 import { isSigned, signatureHeader, timestampHeader } from './signature.ts';
+import { unknownMembers } from './unknown-members.ts';
 
 export interface DashboardSourceParts {
   readonly config: Pick<BridgeConfig['ingress'], 'dashboard' | 'role_label' | 'signature_seconds'>;
@@ -90,6 +90,6 @@ export class DashboardSource implements IngressSource {
             },
       by,
     });
-    return { event, unknown_members: unknownKeys(DashboardEvent, value).map(({ pointer }) => pointer) };
+    return { event, unknown_members: unknownMembers(value) };
   }
 }
