@@ -60,6 +60,9 @@ type Context = Koa.ParameterizedContext<State>;
 const maxStreams = 200;
 const finishMs = 5_000;
 
+/** Connections that are not taken yet; Node's own number resets those of a burst of a thousand. */
+const mostWaiting = 4_096;
+
 /** A koa server with what every service of Core has: access, problems, health, metrics, its description. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { service, version, binding, logger, redactor } = options;
@@ -223,7 +226,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     async start() {
       await new Promise<void>((resolve, reject) => {
         server.once('error', (error) => reject(cannotListen(error, binding, settings)));
-        server.listen(binding.port, binding.host.replace(/^\[|\]$/g, ''), resolve);
+        const host = binding.host.replace(/^\[|\]$/g, '');
+        server.listen({ port: binding.port, host, backlog: mostWaiting }, resolve);
       });
       const { port } = server.address() as AddressInfo;
       const host =
