@@ -247,7 +247,7 @@ function crashPointsIn(folder: string): string[] {
     .flatMap((path) => {
       const text = readFileSync(join(folder, path), 'utf8');
       const handedOn = [...text.matchAll(/'(vcs\.(?:git|jj)\.[a-z_]+)'/g)].map((match) => match[1]!);
-      const called = [...text.matchAll(/crashPoint\(\s*[`']([a-z_.]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
+      const called = [...text.matchAll(/crashPoint\(\s*[`']([a-z_.-]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
         (match) => match[1]!,
       );
       return [...called, ...handedOn];

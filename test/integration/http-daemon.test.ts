@@ -201,6 +201,13 @@ describe('The daemon over HTTP', () => {
     expect((await get(`/v1/runs/${runId}`)).json.status).to.equal('undone');
   });
 
+  it('lists issues of a repository', async () => {
+    const number = await world.newIssue('Listed.');
+    const { status, json } = await get('/v1/issues?owner=demo&repo=hello&limit=1');
+    expect(status).to.equal(200);
+    expect(json.issues.map((issue: { number: number }) => issue.number)).to.deep.equal([number]);
+  });
+
   it('names the same run for the same idempotency key, also when asked twice at once', async () => {
     const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
     const ask = () =>
