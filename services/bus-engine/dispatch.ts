@@ -9,6 +9,7 @@ import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Calls } from './calls/calls.ts';
 import type { Functions } from './registry/functions.ts';
+import type { Rejection } from './registry/owners.ts';
 import type { Workers } from './registry/workers.ts';
 import { type Trigger, TriggerRefused } from './triggers/trigger.ts';
 import { refusalOf, type Triggers } from './triggers/triggers.ts';
@@ -108,21 +109,10 @@ export class Dispatch {
   }
 
   #registerFunction(connection: Connection, frame: RegisterFunction): void {
-    const { functions, logger } = this.#parts;
-    const refused = this.#readOnly(connection);
-    const rejection =
-      refused !== null
-        ? { code: 'FORBIDDEN', message: refused, owner: null }
-        : frame.invocation != null
-          ? {
-              code: 'http_invocation_refused',
-              message: `function ${frame.id}: this engine calls no HTTP addresses; call it from a worker`,
-              owner: null,
-            }
-          : functions.register(connection, frame);
+    const rejection = this.#rejectionOf(connection, frame);
     if (rejection === null) return;
     const { code, message, owner } = rejection;
-    logger.warn(`function not taken: ${message}`, { worker: connection.id, code });
+    this.#parts.logger.warn(`function not taken: ${message}`, { worker: connection.id, code });
     connection.send({
       type: 'registrationrejected',
       code,
@@ -130,6 +120,15 @@ export class Dispatch {
       function_id: frame.id,
       ...(owner === null ? {} : { owner_worker_id: owner.id }),
     });
+  }
+
+  /** Registers it where there is none. */
+  #rejectionOf(connection: Connection, frame: RegisterFunction): Rejection | null {
+    const refused = this.#readOnly(connection);
+    if (refused !== null) return { code: 'FORBIDDEN', message: refused, owner: null };
+    if (frame.invocation == null) return this.#parts.functions.register(connection, frame);
+    const message = `function ${frame.id}: this engine calls no HTTP addresses; call it from a worker`;
+    return { code: 'http_invocation_refused', message, owner: null };
   }
 
   #registerTriggerType(connection: Connection, frame: RegisterTriggerType): void {
