@@ -12,11 +12,13 @@ import { ingest } from './ingest.ts';
 import { listOverHttp } from './list-over-http.ts';
 import { memory } from './memory.ts';
 import { search } from './search.ts';
+import { stack } from './stack.ts';
 import { start } from './start.ts';
 
 /** `npm run bench -- [NAME…] [--json]`: ends with 1 when a bar was missed. */
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   start,
+  stack,
   append,
   execute,
   'list-over-http': listOverHttp,
