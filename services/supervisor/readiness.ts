@@ -6,7 +6,7 @@ import type { EmbeddedService, ServicePort } from './embedded-services.ts';
 import { connects, whoAnswers } from './port-holder.ts';
 
 /** Milliseconds between two questions, and until nobody asks any more. */
-const askEveryMs = 40;
+const askEveryMs = 60;
 export const answerWithinMs = 30_000;
 
 /** Where a service answers, and how it is, in a few words. */
