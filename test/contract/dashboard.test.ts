@@ -42,7 +42,7 @@ async function webhookBench(): Promise<WebhookBench> {
     name: 'board',
     url: `http://127.0.0.1:${port}/hook?team=1`,
     secret: openSecretFile(folder, 'board', () => {}),
-    timeoutMs: 1_000,
+    timeoutMs: 5_000,
     userAgent: 'core-bridge/0',
   });
   return {

@@ -5,7 +5,7 @@ import type { Problem } from '#kit/contracts/problem.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { createToken } from '#kit/tokens.ts';
 import { type RunningBridge, secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
-import { type Delivery, type IngressBench, ingressContract } from './ingress.contract.ts';
+import { bodyBytes, type Delivery, type IngressBench, ingressContract } from './ingress.contract.ts';
 
 const base = 'https://git.example.org';
 const page = `${base}/demo/hello/issues/1`;
@@ -123,7 +123,10 @@ describe('an event that comes in', function () {
 
       before(async () => {
         const forge = { name: 'work', kind: kind === 'local' ? 'gitea' : kind, base_url: base };
-        bridge = await startBridge({ forges: { forges: [{ name: 'local', kind: 'local' }, forge] } });
+        bridge = await startBridge({
+          config: { body_bytes: bodyBytes },
+          forges: { forges: [{ name: 'local', kind: 'local' }, forge] },
+        });
       });
       after(() => bridge.close());
 

@@ -184,7 +184,7 @@ describe('the interface of core-bridge', function () {
 });
 
 describe('core-bridge where it processes by itself', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   it('has every event planned once, also 1,000 at the same time', async () => {
     const config = { processing: { automatic: true, concurrency: 8 } };
