@@ -203,7 +203,10 @@ describe('The daemon over HTTP', () => {
 
   it('lists issues of a repository', async () => {
     const number = await world.newIssue('Listed.');
-    const { status, json } = await get('/v1/issues?owner=demo&repo=hello&limit=1');
+    const path = '/v1/issues?owner=demo&repo=hello&limit=1';
+    const open = await get(path);
+    expect([open.status, open.json.code]).to.deep.equal([401, 'token_required']);
+    const { status, json } = await ask('GET', path, { token });
     expect(status).to.equal(200);
     expect(json.issues.map((issue: { number: number }) => issue.number)).to.deep.equal([number]);
   });

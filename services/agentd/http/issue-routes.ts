@@ -1,4 +1,5 @@
 import { IssueList, issueStates } from '#kit/contracts/issues.ts';
+import { Unauthorized } from '#kit/errors.ts';
 import type { ParameterDescription, Route, RouteRequest } from '#kit/http/route.ts';
 import { route } from '#kit/http/route.ts';
 import type { Agent } from '../agent.ts';
@@ -23,12 +24,19 @@ export function issueRoutes(agent: Agent, signal: AbortSignal): Route[] {
       {
         method: 'GET',
         path: '/v1/issues',
-        summary: 'Issues of a repository as its forge has them, newest first, with the run that planned each',
+        summary:
+          'Issues of a repository as its forge has them, newest first, with the run that planned each. Needs a token always',
         scope: 'read',
         query: parameters,
         answers: { 200: { description: 'The issues', content: IssueList } },
       },
-      async ({ query }) => {
+      async ({ query, identity }) => {
+        // The forges are asked with the credentials of this installation, and count how often.
+        if (identity === null) {
+          throw new Unauthorized('token_required', 'this needs a token of scope read', {
+            hint: 'Send authorization: Bearer TOKEN; ./core token create makes one.',
+          });
+        }
         const { issues, ...repository } = await agent.issues(parseIssueQuery(query), signal);
         const json: IssueList = {
           ...repository,
