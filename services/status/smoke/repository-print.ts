@@ -66,7 +66,7 @@ export async function printRepository(path: string, signal: AbortSignal): Promis
       print.set(line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1));
     print.set('HEAD', (await ask('symbolic-ref', '--quiet', 'HEAD')).trim());
     if (existsSync(join(path, '.git')))
-      print.set('files that differ from HEAD', await ask('status', '--porcelain=v2', '--untracked-files=no'));
+      print.set('the working copy', await ask('status', '--porcelain=v2', '--untracked-files=no'));
   } catch (error) {
     print.set('cannot be read', messageOf(error));
   }
