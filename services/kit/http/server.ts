@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import Router from '@koa/router';
 import Koa from 'koa';
 import type { Registry } from 'prom-client';
@@ -41,6 +41,8 @@ export interface HttpServerOptions {
   readonly raw?: readonly RawRoute[];
   /** Adds measurements of the service's own to `/v1/metrics`. */
   readonly measure?: (registry: Registry) => void;
+  /** Takes over connections that ask for another protocol; without it they are answered like any request. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface UnknownAnswer {
@@ -66,6 +68,9 @@ type Context = Koa.ParameterizedContext<State>;
 
 const maxStreams = 200;
 const finishMs = 5_000;
+
+/** Connections that are not taken yet; Node's own number resets those of a burst of a thousand. */
+const mostWaiting = 4_096;
 
 /** A koa server with what every service of Core has: access, problems, health, metrics, its description. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -234,12 +239,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     else answerRaw(raw, request, response, parts);
   };
   const server = listener(binding, answer, settings);
+  if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
 
   return {
     async start() {
       await new Promise<void>((resolve, reject) => {
         server.once('error', (error) => reject(cannotListen(error, binding, settings)));
-        server.listen(binding.port, binding.host.replace(/^\[|\]$/g, ''), resolve);
+        const host = binding.host.replace(/^\[|\]$/g, '');
+        server.listen({ port: binding.port, host, backlog: mostWaiting }, resolve);
       });
       const { port } = server.address() as AddressInfo;
       const host =

@@ -2,13 +2,13 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
+import { holdFolder } from '#kit/folder-hold.ts';
 import { Background } from './background.ts';
 import { Balances } from './balances.ts';
 import { CallIds, dayOf } from './call-id.ts';
 import { CallRows } from './call-rows.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Ledger } from './ledger.ts';
-import { holdLedger } from './ledger-hold.ts';
 import { migrate } from './ledger-tables.ts';
 import { LogSync, syncLog } from './log-sync.ts';
 import { moneyOf } from './money.ts';
@@ -38,7 +38,7 @@ export function ledgerFolder(state: string): string {
 export function openLedger(state: string, { prices, dayBudget, now = Date.now }: LedgerOptions): Ledger {
   const folder = ledgerFolder(state);
   makePrivateFolder(folder);
-  const hold = holdLedger(folder);
+  const hold = holdFolder(folder, { code: 'ledger_held', name: 'the ledger' });
   const path = join(folder, 'ledger.sqlite');
   let db: DatabaseSync | null = null;
   try {

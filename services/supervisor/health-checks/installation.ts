@@ -91,7 +91,7 @@ export function checkModels(folders: Folders): Finding {
   });
 }
 
-async function checkPort(
+export async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
   { running, setting }: { readonly running: RunningAddress | null; readonly setting: string },
 ): Promise<Finding> {
@@ -174,7 +174,7 @@ async function checkForge(
   }
 }
 
-function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
+export function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
   try {
     return { name, ...check() };
   } catch (error) {
@@ -182,7 +182,7 @@ function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
   }
 }
 
-function broken(name: string, error: unknown): Finding {
+export function broken(name: string, error: unknown): Finding {
   const fix = error instanceof CoreError ? (error.hint ?? null) : null;
   return { name, state: 'broken', detail: messageOf(error), fix };
 }
