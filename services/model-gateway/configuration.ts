@@ -82,6 +82,8 @@ export const UpstreamEntry = t.intersection([
       concurrency: nullable(integerBetween(1, 10_000)),
       /** False for an upstream that does not know `stream_options`; usage of its streams is then estimated. */
       stream_usage: t.boolean,
+      /** Which member an `openai` upstream reads as the limit of an answer; absent: what is usual where it is. */
+      limit_member: oneOf(['max_tokens', 'max_completion_tokens']),
     }),
   ),
 ]);

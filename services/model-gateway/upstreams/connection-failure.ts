@@ -21,16 +21,20 @@ const words: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name',
 };
 
+/** Nothing of the request can have been read; it was on its way, so that it may be paid; the head of an answer had come. */
+export type Progress = 'unsent' | 'sent' | 'begun';
+
 /** What cannot be mended by asking again. */
 const lasting = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|UND_ERR_INVALID_ARG)/;
 
 /**
  * What a connection's end means, in our words: those of the system may hold anything that the upstream sent.
- * @param begun whether the head of an answer had come
+ * @param progress how far the exchange had come
  */
-export function connectionFailure(upstream: string, error: unknown, begun: boolean): UpstreamFailure {
+export function connectionFailure(upstream: string, error: unknown, progress: Progress): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
   const code = codeOf(causeOf(error));
+  const begun = progress === 'begun';
   const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';
   const what =
     words[code] ??
@@ -40,12 +44,12 @@ export function connectionFailure(upstream: string, error: unknown, begun: boole
   return new UpstreamFailure({
     status: late ? 504 : 502,
     remedy: begun ? 'none' : lasting.test(code) || code.startsWith('HPE_') ? 'next' : 'retry',
-    charged: begun,
+    charged: progress !== 'unsent',
     error: {
       message: `upstream ${upstream} ${begun && words[code] === undefined ? 'broke its answer off' : what}`,
       type: 'server_error',
       param: null,
-      code: late ? 'upstream_timeout' : begun ? 'upstream_broke_off' : 'upstream_unreachable',
+      code: late ? 'upstream_timeout' : progress === 'unsent' ? 'upstream_unreachable' : 'upstream_broke_off',
     },
     cause: new Error(messageOf(error)),
   });
