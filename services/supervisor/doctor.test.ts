@@ -56,6 +56,11 @@ describe('core doctor', () => {
     const models = { big: { tier: 'large', upstreams }, other: { upstreams } };
     writeFileSync(join(home, 'config/models.json'), JSON.stringify({ models }));
     expect((await found('models'))?.detail).to.contain('big (large), other');
+    const keyed = { upstreams: [{ ...upstreams[0], credential: 'absent-key' }] };
+    writeFileSync(join(home, 'config/models.json'), JSON.stringify({ models: { ...models, keyed } }));
+    const lacking = await found('models');
+    expect(lacking?.state).to.equal('warning');
+    expect(lacking?.detail).to.contain('absent-key is missing in ');
   });
 
   it('names a broken setting with its fix, and fails', async () => {

@@ -34,10 +34,18 @@ export interface HttpServerOptions {
   readonly settings?: string;
   /** Bytes of a request's body; default 1 MiB. */
   readonly bodyLimit?: number;
+  /** What is said where no route is, in place of a problem. */
+  readonly refuseUnknown?: (error: unknown, id: string) => UnknownAnswer;
   /** Routes for which what stands between is too slow. */
   readonly raw?: readonly RawRoute[];
   /** Adds measurements of the service's own to `/v1/metrics`. */
   readonly measure?: (registry: Registry) => void;
+}
+
+export interface UnknownAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly json: unknown;
 }
 
 export interface HttpServer {
@@ -99,6 +107,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   function answerProblem(ctx: Context, error: unknown): void {
+    if (options.refuseUnknown !== undefined && ctx.state.route === 'none' && ctx.path.startsWith('/v1/')) {
+      const { status, headers, json } = options.refuseUnknown(error, ctx.state.id);
+      answerReply(ctx, { status, headers: { ...problemHeaders(error), ...headers }, json });
+      return;
+    }
     const problem = problemOf(error, { path: ctx.path, id: ctx.state.id }, redactor);
     if (problem.status === 500) logger.error('request failed', { request_id: ctx.state.id, error });
     ctx.status = problem.status;

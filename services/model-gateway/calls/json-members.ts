@@ -15,11 +15,17 @@ export interface Members {
   readonly end: number;
 }
 
+/** What is nested deeper comes from no client, and exhausts the stack of those that walk it. */
+export const deepest = 200;
+
+export class NestedTooDeep extends Error {}
+
 const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * The members of the object that begins at `from`, those with equal keys too. The bytes must be JSON already; nothing is
+ * The members of the object that begins at `from`, those with equal keys too. @throws NestedTooDeep
+ * The bytes must be JSON already; nothing is
  * decoded but keys, so that it costs little and everything else keeps its bytes.
  */
 export function membersOf(json: Buffer, from = 0): Members {
@@ -76,8 +82,9 @@ function endOfValue(json: Buffer, from: number): number {
   for (let at = from; at < json.length; at++) {
     const byte = json[at];
     if (byte === quote) at = endOfString(json, at) - 1;
-    else if (byte === 0x7b || byte === 0x5b) depth++;
-    else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at + 1;
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth >= deepest) throw new NestedTooDeep();
+    } else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at + 1;
   }
   return json.length;
 }

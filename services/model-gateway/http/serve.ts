@@ -42,6 +42,7 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
     logger,
     redactor,
     version,
+    proxies: environment,
   });
   shutdown.add('the ledger', () => gateway.close());
   const server = createHttpServer({
@@ -54,6 +55,7 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
     redactor,
     routes: gateway.routes,
     raw: gateway.raw,
+    refuseUnknown: gateway.refuseUnknown,
     measure: (registry) => gateway.measure(registry),
     health: () => gateway.health(),
   });

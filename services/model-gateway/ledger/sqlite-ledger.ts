@@ -111,7 +111,7 @@ export class SqliteLedger implements Ledger {
     try {
       await this.#parts.commits.flush();
     } catch (error) {
-      throw notRecorded(error);
+      throw notRecorded(error, 'what was used cannot be told before calls that ended are on record');
     }
     return this.#parts.background.do({ task: 'usage', question });
   }

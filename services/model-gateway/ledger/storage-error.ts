@@ -1,19 +1,17 @@
 import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
 import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
 
-/** What cannot be recorded is not spent: whoever asks is told to come again. */
-export function notRecorded(error: unknown): CoreError {
+/**
+ * What cannot be recorded is not spent: whoever asks is told to come again.
+ * @param what cannot be done, where it is no call
+ */
+export function notRecorded(
+  error: unknown,
+  what = 'the call cannot be put on record, so it is not made',
+): CoreError {
   if (error instanceof CoreError) return error;
   const { why, hint } = reasonOf(error);
-  return new Unavailable(
-    'ledger_unavailable',
-    `the call cannot be put on record, so it is not made: ${why}`,
-    {
-      cause: error,
-      retryAfter: 5,
-      hint,
-    },
-  );
+  return new Unavailable('ledger_unavailable', `${what}: ${why}`, { cause: error, retryAfter: 5, hint });
 }
 
 /** Whether another process has the ledger locked, which passes. */

@@ -2,7 +2,7 @@ import { base64Forms } from '#kit/redaction/value-forms.ts';
 import { type Found, hasEscapes, SecretForm } from './secret-form.ts';
 
 /** Shorter values, such as the words that local servers take for a key, stand in ordinary text. */
-const shortest = 8;
+export const shortestHidden = 8;
 /** So many characters of a secret, after what all keys of its maker begin with, are hidden without the rest. */
 const telling = 8;
 const star = 0x2a;
@@ -13,7 +13,7 @@ export class Mask {
   readonly #reach: number;
 
   constructor(secrets: readonly string[]) {
-    this.#forms = secrets.filter((secret) => secret.length >= shortest).flatMap(formsOf);
+    this.#forms = secrets.filter((secret) => secret.length >= shortestHidden).flatMap(formsOf);
     this.#reach = Math.max(0, ...this.#forms.map(({ reach }) => reach));
   }
 

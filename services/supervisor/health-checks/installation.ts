@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { readContextAddress } from '#kit/config/context-address.ts';
-import { readKnownModels } from '#kit/config/known-models.ts';
+import { readKnownModels, secretsOfModels } from '#kit/config/known-models.ts';
 import { mergeJson } from '#kit/config/merge.ts';
 import { readModelsAddress } from '#kit/config/models-address.ts';
 import { type RunningAddress, runningService } from '#kit/config/running-service.ts';
@@ -86,6 +86,15 @@ export function checkModels(folders: Folders): Finding {
     const models = readKnownModels(folders);
     if (models.length === 0) return { state: 'missing', detail: missing, fix: './core model add' };
     const named = models.map(({ name, tier }) => (tier === null ? name : `${name} (${tier})`));
+    const lacking = secretsOfModels(folders).filter((secret) => !existsSync(join(folders.secrets, secret)));
+    if (lacking.length > 0) {
+      const detail = `${named.join(', ')}; of their keys ${lacking.join(', ')} is missing in ${folders.secrets}`;
+      return {
+        state: 'warning',
+        detail,
+        fix: 'Write each key into the file of that name, readable by you alone.',
+      };
+    }
     return { state: 'works', detail: `${named.join(', ')}; ./core model check asks each`, fix: null };
   });
 }
