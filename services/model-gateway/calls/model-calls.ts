@@ -187,7 +187,7 @@ class CallUnderWay {
       request_id: caller.id,
       upstream,
       status: failure.status,
-      code: /^[\w.-]{1,64}$/.test(failure.code) ? failure.code : 'other',
+      code: ourCodes.has(failure.code) || theirCodes.has(failure.code) ? failure.code : 'other',
       next,
     });
   }
@@ -211,6 +211,31 @@ const ourCodes = new Set([
   'upstream_stream_broken',
   'queue_full',
   'queue_timeout',
+]);
+
+/** Those that upstreams are known to use: what else stands there may be anything, a part of the credential too. */
+const theirCodes = new Set([
+  'authentication_error',
+  'billing_error',
+  'content_filter',
+  'context_length_exceeded',
+  'insufficient_quota',
+  'internal_error',
+  'invalid_api_key',
+  'invalid_request_error',
+  'invalid_value',
+  'model_not_found',
+  'not_found_error',
+  'overloaded',
+  'permission_denied',
+  'rate_limit_exceeded',
+  'request_too_large',
+  'server_error',
+  'unknown_parameter',
+  'unsupported_endpoint',
+  'unsupported_parameter',
+  'unsupported_value',
+  'upstream_error',
 ]);
 
 function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {

@@ -12,6 +12,7 @@ const words: Readonly<Record<string, string>> = {
   ENETUNREACH: 'cannot be reached',
   UND_ERR_SOCKET: 'broke the connection',
   UND_ERR_CONNECT_TIMEOUT: 'did not take the connection in time',
+  UND_ERR_HEADERS_OVERFLOW: 'sent headers that are too long',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'ended its answer before it was whole',
   CERT_HAS_EXPIRED: 'has a certificate that has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that it signed itself',
@@ -38,7 +39,7 @@ export function connectionFailure(upstream: string, error: unknown, progress: Pr
   const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';
   const what =
     words[code] ??
-    (code.startsWith('HPE_')
+    (code.startsWith('HPE_') || (code === 'internal' && progress === 'sent')
       ? 'sent what is no HTTP'
       : `cannot be used (${code === 'internal' ? 'unknown' : code})`);
   return new UpstreamFailure({
