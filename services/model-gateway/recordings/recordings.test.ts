@@ -205,6 +205,21 @@ describe('recordings', () => {
     for (const part of [token, token.slice(11), token.slice(1)]) expect(contentOf()).to.not.contain(part);
   });
 
+  it('take no name that another gateway has taken meanwhile', async () => {
+    const [one, two] = [recorded(answering([Buffer.from('1')])), recorded(answering([Buffer.from('2')]))];
+    for (const live of [one, two, one]) await bytesOf(await live.send(call({})));
+    expect(files()).to.have.length(3);
+    expect(new Replay({ folder, pace: 'none' }).size).to.equal(3);
+  });
+
+  it('are found by a request with half a character', async () => {
+    const messages = [{ role: 'user', content: 'half \ud83d' }];
+    await bytesOf(await recorded(answering([Buffer.from('yes')])).send(call({ messages })));
+    expect(Buffer.concat(await bytesOf(await replayed().send(call({ messages })))).toString()).to.equal(
+      'yes',
+    );
+  });
+
   it('keep refusals and streams that broke, and leave out what another attempt can mend', async () => {
     const broken = recorded(answering([Buffer.from('data: {"a":1}\n\n'), failure(502, 'retry')]));
     await caught(bytesOf(await broken.send(call({}, true))));
