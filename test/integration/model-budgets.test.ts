@@ -61,7 +61,7 @@ describe('What the model gateway counts against budgets', () => {
 
   it('refuses limits that a server may read as more than was set aside', async () => {
     const { key: token } = await key();
-    const cases: [string, string][] = [
+    const cases: [string, string | null][] = [
       ['"max_tokens":"100000"', 'max_tokens'],
       ['"max_tokens":true', 'max_tokens'],
       ['"max_tokens":0', 'max_tokens'],
@@ -73,7 +73,7 @@ describe('What the model gateway counts against budgets', () => {
       ['"max_tokens":1,"max_tokens":100000', 'max_tokens'],
       ['"models":["other"]', 'models'],
       ['"fallbacks":["other"]', 'fallbacks'],
-      [`"max_tokens":${'['.repeat(20_000)}${']'.repeat(20_000)}`, 'max_tokens'],
+      [`"max_tokens":${'['.repeat(20_000)}${']'.repeat(20_000)}`, null],
     ];
     for (const [member, param] of cases) {
       const body = `{"model":"small","messages":[{"role":"user","content":"Hello"}],${member}}`;

@@ -1,5 +1,10 @@
 import type { Dispatcher } from 'undici';
-import type { ModelCall, Upstream, UpstreamAnswer } from '../../calls/upstream-answer.ts';
+import {
+  type ModelCall,
+  type Upstream,
+  type UpstreamAnswer,
+  WholeBody,
+} from '../../calls/upstream-answer.ts';
 import { UpstreamFailure } from '../../calls/upstream-failure.ts';
 import { lateFailure } from '../../upstreams/connection-failure.ts';
 import type { Credential, ReadCredential } from '../../upstreams/credential.ts';
@@ -12,6 +17,7 @@ import { completionOf } from './completion.ts';
 import { CompletionChunks } from './completion-chunks.ts';
 import { decodeChat } from './decode-chat.ts';
 import { UntranslatableRequest } from './invalid-request.ts';
+import { LimitedReader } from './limited-reader.ts';
 import { type CallOptions, type LanguageModel, loadProvider, type StreamPart } from './provider.ts';
 import { usageFrom } from './usage.ts';
 
@@ -97,7 +103,7 @@ class AnthropicUpstream implements Upstream {
         'content-length': String(bytes.length),
         ...requestId(result.response?.headers, mask),
       },
-      body: once(mask.hideIn(bytes)),
+      body: new WholeBody(mask.hideIn(bytes)),
       usage: Promise.resolve(usageFrom(result.usage)),
     };
   }
@@ -112,12 +118,16 @@ class AnthropicUpstream implements Upstream {
       const reader = stream.getReader() as ReadableStreamDefaultReader<StreamPart>;
       return { reader, response, first: await firstEvents(reader, chunks) };
     };
-    const { reader, response, first } = await this.#within('first', first_token_ms, own, begin(), null);
+    const { reader, response, first } = await this.#begunWithin(first_token_ms, own, begin());
     const body = new AnswerBody({
       reader,
+      limited: new LimitedReader(reader, {
+        ms: idle_ms,
+        late: () => this.#late('idle', idle_ms, own),
+        heardAt: () => progress.heardAt,
+      }),
       chunks,
       first,
-      within: (work) => this.#within('idle', idle_ms, own, work, progress),
       failure: (error) => this.#failure(error, asked, true),
       abort: () => own.abort(),
     });
@@ -131,33 +141,22 @@ class AnthropicUpstream implements Upstream {
     };
   }
 
-  /** Ends the request upstream when the work takes longer than this. @param heard bytes that come since are signs of life */
-  async #within<T>(
-    which: 'first' | 'idle',
-    ms: number,
-    own: AbortController,
-    work: Promise<T>,
-    heard: RequestProgress | null,
-  ): Promise<T> {
+  /** Ends the request upstream when the work takes longer than this. */
+  async #begunWithin<T>(ms: number, own: AbortController, work: Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
-    const began = performance.now();
-    const check = () => {
-      const left = heard === null ? 0 : ms - (performance.now() - Math.max(began, heard.heardAt));
-      if (left > 0) {
-        timer = setTimeout(check, left);
-        return;
-      }
-      const failure = lateFailure(this.name, which, ms);
-      own.abort(failure);
-      late.reject(failure);
-    };
-    let timer = setTimeout(check, ms);
+    const timer = setTimeout(() => late.reject(this.#late('first', ms, own)), ms);
     work.catch(() => {});
     try {
       return await Promise.race([work, late.promise]);
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  #late(which: 'first' | 'idle', ms: number, own: AbortController): Error {
+    const failure = lateFailure(this.name, which, ms);
+    own.abort(failure);
+    return failure;
   }
 
   /** A client that left hears nothing, so its own reason is kept. */
@@ -204,10 +203,6 @@ function requestId(
 ): Record<string, string> {
   const id = headers?.['request-id'];
   return id === undefined ? {} : { 'x-upstream-request-id': mask.hide(id) };
-}
-
-async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
 }
 
 function now(): number {
