@@ -22,6 +22,7 @@ import { liveUpstream } from './live-upstream.ts';
 import { createCallMetrics } from './metrics.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
 import { credentialReader } from './upstreams/credential.ts';
+import { KnownSecrets } from './upstreams/known-secrets.ts';
 import { type AdapterParts, modelLanes, type Proxies, upstreamConnections } from './upstreams/model-lanes.ts';
 
 export interface GatewayParts {
@@ -105,9 +106,17 @@ export function adapterParts({
 }: Pick<GatewayParts, 'config' | 'redactor' | 'version' | 'proxies'> & {
   readonly folders: Pick<Folders, 'secrets'>;
 }): AdapterParts {
+  const known = new KnownSecrets();
   return {
     dispatcher: upstreamConnections(config.timeouts.connect_ms, proxies),
-    credential: (name) => credentialReader(folders.secrets, name, (value) => redactor.addSecret(value)),
+    credential(name) {
+      const read = credentialReader(folders.secrets, name, (value) => redactor.addSecret(value), known);
+      // Known before it is used, as another upstream may send it back; what is wrong with it is told when it is used.
+      try {
+        read();
+      } catch {}
+      return read;
+    },
     timeouts: config.timeouts,
     userAgent: `core-model-gateway/${version}`,
   };

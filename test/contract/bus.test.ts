@@ -13,12 +13,12 @@ describe('the bus, as core-bus-engine speaks it', () => {
   busContract(() => engine);
 });
 
-describe('the bus, as an iii elsewhere speaks it', () => {
-  const { CORE_TEST_III_URL: url, CORE_TEST_III_HTTP_URL: httpUrl } = environment;
-  if (url === undefined || httpUrl === undefined) {
-    it('needs iii 0.22.1: set CORE_TEST_III_URL=ws://… and CORE_TEST_III_HTTP_URL=http://…');
-    return;
-  }
-  const elsewhere: BusUnderTest = { url, httpUrl, headers: {} };
-  busContract(() => elsewhere);
-});
+const { CORE_TEST_III_URL: url, CORE_TEST_III_HTTP_URL: httpUrl } = environment;
+
+// An iii cannot be had everywhere: without these variables there is no such group.
+if (url !== undefined && httpUrl !== undefined) {
+  describe('the bus, as an iii elsewhere speaks it', () => {
+    const elsewhere: BusUnderTest = { url, httpUrl, headers: {} };
+    busContract(() => elsewhere);
+  });
+}

@@ -3,6 +3,7 @@ import * as t from 'io-ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { IngressReply } from '#kit/contracts/bridge/events.ts';
 import { Problem } from '#kit/contracts/problem.ts';
+import { answerProblem } from '#kit/http/answer-problem.ts';
 import { readJsonBytes } from '#kit/http/body.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Logger } from '#kit/log.ts';
@@ -15,7 +16,6 @@ import {
 } from '../ingress/ingress-source.ts';
 import type { AcceptedEvent } from '../queue/accept-group.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
-import { answerProblem } from './problem-answer.ts';
 
 export interface IngressRouteParts {
   readonly queue: Pick<EventQueue, 'accept'>;
@@ -61,20 +61,22 @@ function ingressRoute(source: IngressSource, parts: IngressRouteParts): RawRoute
       401: description,
       409: { description: 'The id came before with another content', content: Problem },
     },
-    async handle(request, response, { identity }) {
+    async handle(request, response, { identity, writeHead }) {
       const body = await readJsonBytes(request, bodyBytes);
       const received: IngressRequest = { body, identity, header: (name) => headerOf(request, name) };
       const by = senderOf(source, received);
       const read = source.read(received, by);
       const reply = read.event === null ? ignoredReply(read) : await keep(read);
       const bytes = Buffer.from(JSON.stringify(reply));
-      response.writeHead(202, {
+      writeHead(202, {
         'content-type': 'application/json; charset=utf-8',
         'content-length': String(bytes.length),
       });
       response.end(bytes);
     },
-    refuse: (response, error, id) => answerProblem(response, error, { path, id, redactor, logger }),
+    refuse(response, error, { id, writeHead }) {
+      answerProblem(response, error, { path, id }, { writeHead, redactor, logger });
+    },
   };
 
   async function keep({ event, unknown_members }: Extract<ReadEvent, { unknown_members: unknown }>) {

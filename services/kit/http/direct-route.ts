@@ -3,10 +3,10 @@ import type { Logger } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
 import type { Identity } from '../tokens.ts';
 import type { Access } from './access.ts';
+import { answerProblem } from './answer-problem.ts';
 import { readJsonBody } from './body.ts';
 import type { HttpMetrics } from './metrics.ts';
-import { problemHeaders, problemOf, problemType } from './problem.ts';
-import { hostsOf } from './raw-route.ts';
+import { hostsOf, type WriteHead } from './raw-route.ts';
 import type { Reply, Route, RouteRequest } from './route.ts';
 
 export interface DirectParts {
@@ -39,6 +39,8 @@ export async function answerDirect(
   const id = parts.requestId(typeof given === 'string' ? given : undefined);
   let identity: Identity | null = null;
   let status: number;
+  const writeHead: WriteHead = (code, headers) =>
+    void response.writeHead(code, [...parts.headers, 'X-Request-Id', id, ...Object.entries(headers).flat()]);
   try {
     identity = identityOf(route, request, parts.access);
     const body = await readJsonBody(request, route.body!, {
@@ -48,10 +50,12 @@ export async function answerDirect(
     const asked = { id, body, identity };
     const reply = (await route.handle(requestOf(request, asked, parts.logger))) as Reply;
     status = reply.status ?? 200;
-    const more = Object.entries(reply.headers ?? {}).flat();
-    send(response, status, [...more, ...jsonType], JSON.stringify(reply.json), id, parts);
+    const text = JSON.stringify(reply.json);
+    const length = String(Buffer.byteLength(text));
+    writeHead(status, { ...reply.headers, 'Content-Type': jsonType, 'Content-Length': length });
+    response.end(text);
   } catch (error) {
-    status = answerProblem(error, response, { path: route.path, id }, parts);
+    status = answerProblem(response, error, { path: route.path, id }, { ...parts, writeHead });
   }
   const ms = performance.now() - started;
   parts.metrics.observe(route.method, route.path, status, ms / 1000);
@@ -63,43 +67,13 @@ export async function answerDirect(
   });
 }
 
-const jsonType = ['Content-Type', 'application/json; charset=utf-8'];
+const jsonType = 'application/json; charset=utf-8';
 
 function identityOf(route: Route, request: IncomingMessage, access: Access): Identity | null {
   access.checkOrigin(hostsOf(request), request.headers.origin);
   const identity = access.authenticate(request.headers.authorization);
   access.checkScope(identity, route.scope);
   return identity;
-}
-
-/** @returns the status that was sent */
-function answerProblem(
-  error: unknown,
-  response: ServerResponse,
-  request: { readonly path: string; readonly id: string },
-  parts: DirectParts,
-): number {
-  const problem = problemOf(error, request, parts.redactor);
-  if (problem.status === 500) parts.logger.error('request failed', { request_id: request.id, error });
-  if (response.headersSent || response.destroyed) response.destroy();
-  else {
-    const headers = [...Object.entries(problemHeaders(error)).flat(), 'Content-Type', problemType];
-    send(response, problem.status, headers, JSON.stringify(problem), request.id, parts);
-  }
-  return problem.status;
-}
-
-function send(
-  response: ServerResponse,
-  status: number,
-  more: readonly string[],
-  text: string,
-  id: string,
-  { headers }: DirectParts,
-): void {
-  const length = String(Buffer.byteLength(text));
-  response.writeHead(status, [...headers, 'X-Request-Id', id, ...more, 'Content-Length', length]);
-  response.end(text);
 }
 
 interface Asked {

@@ -9,6 +9,8 @@ export interface Model {
   readonly name: string;
   readonly kind: NonNullable<ModelEntry['kind']>;
   readonly outputLimit: number | null;
+  /** Tokens that input and output have room in. */
+  readonly contextLimit?: number | null;
   readonly lanes: readonly Lane[];
 }
 
@@ -49,8 +51,9 @@ function checkLimit({ request }: DecodedCall, { outputLimit }: Model): void {
 }
 
 /** Some upstreams take further models from a request, for when the first fails. */
-function checkOthers({ request }: DecodedCall, { models, budget }: Account): void {
-  if (models === null && budget === null) return;
+function checkOthers({ request, bytes }: DecodedCall, { run, models, budget }: Account): void {
+  if (run === null && models === null && budget === null) return;
+  checkDearer(request, bytes);
   for (const member of ['models', 'fallbacks']) {
     if (request[member] == null) continue;
     throw new InvalidCall(
@@ -59,6 +62,43 @@ function checkOthers({ request }: DecodedCall, { models, budget }: Account): voi
       member,
     );
   }
+}
+
+const plainTiers = new Set(['auto', 'default', 'flex', 'standard_only']);
+
+/** Some ways to answer cost more than the price that is known here. */
+function checkDearer(request: DecodedCall['request'], bytes: Buffer): void {
+  const { service_tier: tier } = request;
+  if (tier != null && !(typeof tier === 'string' && plainTiers.has(tier))) {
+    throw dearer('service_tier', JSON.stringify(tier), [...plainTiers].join(', '));
+  }
+  if (!bytes.includes('"ttl"')) return;
+  const ttl = ttlIn(request);
+  if (ttl !== undefined) throw dearer('cache_control.ttl', JSON.stringify(ttl), '5m');
+}
+
+function dearer(param: string, value: string, choices: string): InvalidCall {
+  const said = `${param} is ${value.slice(0, 80)}: must be ${choices} with the key of a run, as the price of another is not known here`;
+  return new InvalidCall('invalid_input', said, param);
+}
+
+/** The first time to live of a breakpoint of the prompt cache that is not the usual one. */
+function ttlIn(request: DecodedCall['request']): unknown {
+  const messages = listOf(request.messages);
+  const marked = [
+    request,
+    ...messages,
+    ...messages.flatMap(({ content }) => listOf(content)),
+    ...listOf(request.tools),
+  ];
+  return marked
+    .map((one: { readonly cache_control?: { readonly ttl?: unknown } }) => one.cache_control?.ttl)
+    .find((ttl) => ttl != null && ttl !== '5m');
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what clients send has every shape
+function listOf(value: unknown): any[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : [];
 }
 
 class UnknownModel extends NotFound {

@@ -1,6 +1,9 @@
 /** A member of a JSON object in its bytes; ends are exclusive. */
 export interface Member {
   readonly key: string;
+  /** Of the key with its quotes. */
+  readonly keyStart: number;
+  readonly keyEnd: number;
   /** Of the value. */
   readonly start: number;
   readonly end: number;
@@ -39,7 +42,7 @@ export function membersOf(json: Buffer, from = 0): Members {
     const keyEnd = endOfString(json, at);
     const start = skipSpace(json, skipSpace(json, keyEnd) + 1);
     const end = endOfValue(json, start);
-    members.push({ key: keyOf(json, at, keyEnd), start, end });
+    members.push({ key: keyOf(json, at, keyEnd), keyStart: at, keyEnd, start, end });
     at = end;
   }
 }
@@ -56,7 +59,7 @@ function skipSpace(json: Buffer, from: number): number {
 }
 
 /** `from` is the opening quote. */
-function endOfString(json: Buffer, from: number): number {
+export function endOfString(json: Buffer, from: number): number {
   let at = from;
   for (;;) {
     at = json.indexOf(quote, at + 1);

@@ -69,7 +69,7 @@ export class ModelCalls {
     const decoded = decodeCall(endpoint, await readJsonBytes(request, largestBody));
     const model = chosenModel(decoded, caller.account, this.#parts.models);
     const [first] = model.lanes;
-    const { unasked, ...estimate } = estimateTokens(decoded, model.outputLimit);
+    const { each, ...estimate } = estimateTokens(decoded, model);
     const reservation = await this.#parts.ledger.reserve(caller.account, {
       model: model.name,
       upstream: first!.upstream.name,
@@ -86,7 +86,7 @@ export class ModelCalls {
     const underWay = new CallUnderWay({ parts: this.#parts, model, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
-      const outputLimit = reservation.bounded ? unasked : null;
+      const outputLimit = reservation.bounded ? each : null;
       await underWay.run({ ...decoded, outputLimit, signal: ending.signal }, response);
     } finally {
       clearTimeout(timer);
@@ -102,7 +102,7 @@ interface CallFacts {
   readonly started: number;
 }
 
-interface CallEnd extends Pick<CallResult, 'sentBytes' | 'wordBytes' | 'usage'> {
+interface CallEnd extends Pick<CallResult, 'sentBytes' | 'wordBytes' | 'usage' | 'usageIsPartial'> {
   readonly failure: unknown;
   readonly signal: AbortSignal;
 }
@@ -130,7 +130,7 @@ class CallUnderWay {
         account: caller.account.key,
         retries: parts.retries,
         began: (upstream) => {
-          this.#facts.reservation.check();
+          this.#facts.reservation.check(this.#lost);
           this.upstream = upstream;
           this.#attempting = true;
         },
@@ -157,7 +157,9 @@ class CallUnderWay {
       usage = noUsage;
     }
     if (failure instanceof UpstreamFailure) this.#tell(this.upstream, failure, 'given up');
-    this.#settle({ failure, sentBytes: wordBytes ?? sentBytes, wordBytes, usage, signal: call.signal });
+    const usageIsPartial = answer.usageIsPartial?.() ?? false;
+    const counted = { sentBytes: wordBytes ?? sentBytes, wordBytes, usage, usageIsPartial };
+    this.#settle({ ...counted, failure, signal: call.signal });
   }
 
   #lose(upstream: string, written: boolean): void {
@@ -169,8 +171,8 @@ class CallUnderWay {
     const outcome = outcomeOf(end.failure, end.signal);
     const ms = performance.now() - started;
     const result = { upstream: this.upstream, outcome, ms, firstTokenMs: this.#firstTokenMs };
-    const { usage, sentBytes, wordBytes } = end;
-    const settlement = reservation.settle({ ...result, usage, sentBytes, wordBytes, lost: this.#lost });
+    const { failure: _, signal: __, ...counted } = end;
+    const settlement = reservation.settle({ ...result, ...counted, lost: this.#lost });
     parts.metrics.ended({ ...result, model: model.name, settlement });
   }
 
@@ -185,7 +187,7 @@ class CallUnderWay {
       request_id: caller.id,
       upstream,
       status: failure.status,
-      code: /^[\w.-]{1,64}$/.test(failure.code) ? failure.code : 'other',
+      code: ourCodes.has(failure.code) || theirCodes.has(failure.code) ? failure.code : 'other',
       next,
     });
   }
@@ -209,6 +211,31 @@ const ourCodes = new Set([
   'upstream_stream_broken',
   'queue_full',
   'queue_timeout',
+]);
+
+/** Those that upstreams are known to use: what else stands there may be anything, a part of the credential too. */
+const theirCodes = new Set([
+  'authentication_error',
+  'billing_error',
+  'content_filter',
+  'context_length_exceeded',
+  'insufficient_quota',
+  'internal_error',
+  'invalid_api_key',
+  'invalid_request_error',
+  'invalid_value',
+  'model_not_found',
+  'not_found_error',
+  'overloaded',
+  'permission_denied',
+  'rate_limit_exceeded',
+  'request_too_large',
+  'server_error',
+  'unknown_parameter',
+  'unsupported_endpoint',
+  'unsupported_parameter',
+  'unsupported_value',
+  'upstream_error',
 ]);
 
 function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {

@@ -13,7 +13,7 @@ export interface ModelCall {
   readonly stream: boolean;
   /** The client itself asked for the usage chunk of a stream. */
   readonly includeUsage: boolean;
-  /** Tokens of one answer that the gateway bounds it to, because a budget binds the call and the client set no limit. */
+  /** Tokens that one answer may have at most, because a budget binds the call; what the client asked for where it set a limit. */
   readonly outputLimit?: number | null;
   /** Aborted when the client leaves, and when the call takes too long. */
   readonly signal: AbortSignal;
@@ -30,6 +30,8 @@ export interface UpstreamAnswer {
   readonly body: AsyncIterable<Uint8Array>;
   /** Resolves when `body` has ended, was left or broke; null where the upstream told none. Never rejects. */
   readonly usage: Promise<Usage | null>;
+  /** Whether the model wrote more after it had told the usage; absent: no. */
+  readonly usageIsPartial?: () => boolean;
   /** Bytes of the model's own words in the answer so far, about; absent: as many as `body` gave. */
   readonly wordBytes?: () => number;
 }

@@ -1,7 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Usage } from '../calls/usage.ts';
 import type { Account } from './account.ts';
-import { dayOf, timeOfCall } from './call-id.ts';
 import { type CallState, callStates } from './ledger-tables.ts';
 import type { Money } from './money.ts';
 
@@ -17,6 +16,8 @@ export interface OpenCall {
 
 export interface EndedCall {
   readonly open: OpenCall;
+  /** On which it began, in UTC. */
+  readonly day: string;
   readonly upstream: string;
   readonly state: Exclude<CallState, 'open'>;
   readonly usage: Usage;
@@ -61,6 +62,11 @@ export class CallRows {
     }
   }
 
+  /** Writes nothing that says anything. @throws what SQLite says of a ledger that cannot be written */
+  probe(oldest: number): void {
+    this.#statements.mark.run(oldestOpen, oldest);
+  }
+
   #end({ open, upstream, state, usage, estimated, cost, sentBytes, ms, firstTokenMs }: EndedCall): void {
     this.#statements.end.run(
       open.id,
@@ -82,24 +88,20 @@ export class CallRows {
 
   /** One row for all of a day that are alike, instead of one for each. */
   #total(ended: readonly EndedCall[], oldest: number): void {
-    const sums = new Map<
-      string,
-      { readonly of: EndedCall; readonly day: string; readonly values: number[] }
-    >();
+    const sums = new Map<string, { readonly of: EndedCall; readonly values: number[] }>();
     for (const call of ended) {
-      const day = dayOf(timeOfCall(call.open.id));
-      const key = JSON.stringify([call.open.account.key, day, call.open.model, call.upstream]);
-      const sum = sums.get(key) ?? { of: call, day, values: new Array<number>(10).fill(0) };
+      const key = JSON.stringify([call.open.account.key, call.day, call.open.model, call.upstream]);
+      const sum = sums.get(key) ?? { of: call, values: new Array<number>(10).fill(0) };
       sums.set(key, sum);
       countedIn(call).forEach((value, index) => {
         sum.values[index]! += value;
       });
     }
-    for (const { of, day, values } of sums.values()) {
+    for (const { of, values } of sums.values()) {
       const { account, model } = of.open;
       this.#statements.total.run(
         this.#account(account),
-        day,
+        of.day,
         this.#name(model),
         this.#name(of.upstream),
         ...values,

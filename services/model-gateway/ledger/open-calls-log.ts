@@ -132,7 +132,9 @@ export function findOpenCalls(folder: string): FoundOpenCalls {
     .map(Number)
     .sort((a, b) => a - b);
   const paths = numbers.map((number) => join(folder, `open-calls-${number}.jsonl`));
-  return { calls: paths.flatMap(callsIn), paths, next: (numbers.at(-1) ?? 0) + 1 };
+  // Of a call that is there twice, more was set aside later.
+  const calls = new Map(paths.flatMap(callsIn).map((call) => [call.id, call]));
+  return { calls: [...calls.values()], paths, next: (numbers.at(-1) ?? 0) + 1 };
 }
 
 function callsIn(path: string): OpenCall[] {

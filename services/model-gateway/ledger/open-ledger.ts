@@ -5,8 +5,8 @@ import { makePrivateFolder } from '#kit/durable-file.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { Background } from './background.ts';
 import { Balances } from './balances.ts';
-import { CallIds, dayOf } from './call-id.ts';
-import { CallRows } from './call-rows.ts';
+import { CallIds } from './call-id.ts';
+import { CallRows, type EndedCall } from './call-rows.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Ledger } from './ledger.ts';
 import { migrate } from './ledger-tables.ts';
@@ -25,6 +25,9 @@ export interface LedgerOptions {
   readonly dayBudget: number | null;
   readonly now?: () => number;
 }
+
+/** So long, in milliseconds, the event loop waits for a ledger that another process has locked, before it does so beside it. */
+const lockedMs = 10;
 
 export function ledgerFolder(state: string): string {
   return join(state, 'model-gateway');
@@ -46,20 +49,28 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
     const opened = db;
     const rows = new CallRows(db);
     const left = findOpenCalls(folder);
-    const cutOff = closeOpenCalls(db, rows, left.calls);
+    const cutOff = closeOpenCalls(db, rows, left.calls, now());
     removeParts(left.paths, path);
-    const balances = new Balances({
-      dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
-      usedToday: usedOn(db, dayOf(now())),
-      now,
-    });
     const open = new Set<number>();
     const ids = new CallIds(lastCall(db), now);
     const oldest = () => open.values().next().value ?? ids.last + 1;
     const openCalls = new OpenCallsLog(folder, left.next);
     const commits = new GroupCommit(rows, openCalls, oldest);
+    const waiting = (isOf: (call: EndedCall) => boolean) =>
+      commits.ended.filter(isOf).reduce((sum, { cost }) => sum + cost, 0);
+    const balances = new Balances({
+      dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
+      usedOn: (day) => usedOn(opened, day) + waiting((call) => call.day === day),
+      now,
+    });
+    db.exec(`PRAGMA busy_timeout = ${lockedMs}`);
     return new SqliteLedger({
-      keys: new RunKeys({ db, balances, now, flush: () => commits.flush() }),
+      keys: new RunKeys({
+        db,
+        balances,
+        now,
+        waitingOf: (run) => waiting(({ open }) => open.account.run === run),
+      }),
       balances,
       prices,
       ids,

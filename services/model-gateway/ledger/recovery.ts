@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { noUsage } from '../calls/usage.ts';
+import { dayOf, timeOfCall } from './call-id.ts';
 import { type CallRows, type EndedCall, type OpenCall, oldestOpen } from './call-rows.ts';
 
 interface OpenRow {
@@ -17,8 +18,14 @@ interface OpenRow {
  * After an end that was not orderly: calls that were open count at what was reserved for them, because what they used nobody
  * can say any more. Gives how many there were.
  * @param logged calls that began; those that ended are in the ledger
+ * @param now ids may be ahead of it, where a clock was
  */
-export function closeOpenCalls(db: DatabaseSync, rows: CallRows, logged: readonly OpenCall[]): number {
+export function closeOpenCalls(
+  db: DatabaseSync,
+  rows: CallRows,
+  logged: readonly OpenCall[],
+  now: number,
+): number {
   const ended = db.prepare('SELECT 1 FROM calls WHERE call = ?');
   const open = [...openRows(db), ...logged.filter(({ id }) => ended.get(id) === undefined)];
   if (open.length > 0) {
@@ -26,6 +33,7 @@ export function closeOpenCalls(db: DatabaseSync, rows: CallRows, logged: readonl
       open.map(
         (call): EndedCall => ({
           open: call,
+          day: dayOf(Math.min(timeOfCall(call.id), now)),
           upstream: call.upstream,
           state: 'unsettled',
           usage: { ...noUsage, input: call.inputTokens, output: call.outputTokens },

@@ -10,13 +10,30 @@ export function notRecorded(
   what = 'the call cannot be put on record, so it is not made',
 ): CoreError {
   if (error instanceof CoreError) return error;
+  const { why, hint } = reasonOf(error);
+  return new Unavailable('ledger_unavailable', `${what}: ${why}`, { cause: error, retryAfter: 5, hint });
+}
+
+/** Whether another process has the ledger locked, which passes. */
+export function isLocked(error: unknown): boolean {
+  const code = sqliteCode(error instanceof CoreError ? error.cause : error);
+  return code === sqliteCodes.busy || code === sqliteCodes.locked;
+}
+
+function reasonOf(error: unknown): { readonly why: string; readonly hint: string } {
+  if (isLocked(error)) {
+    return {
+      why: 'another process has the ledger locked',
+      hint: 'End what has ledger.sqlite of the state folder open; the gateway goes on by itself.',
+    };
+  }
   const isFull = sqliteCode(error) === sqliteCodes.full || codeOf(error) === 'ENOSPC';
-  const why = isFull ? 'its disk is full' : messageOf(error);
-  return new Unavailable('ledger_unavailable', `${what}: ${why}`, {
-    cause: error,
-    retryAfter: 5,
-    hint: 'Make room on the disk of the state folder; the gateway goes on by itself.',
-  });
+  return {
+    why: isFull ? 'its disk is full' : messageOf(error),
+    hint: isFull
+      ? 'Make room on the disk of the state folder; the gateway goes on by itself.'
+      : 'See that the state folder can be written; the gateway goes on by itself.',
+  };
 }
 
 /** While it is opened. */

@@ -45,6 +45,7 @@ export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make
       name,
       kind: entry.kind ?? 'chat',
       outputLimit: entry.limits?.output_tokens ?? null,
+      contextLimit: entry.limits?.context_tokens ?? null,
       lanes,
     });
   }

@@ -38,7 +38,7 @@ export async function wholeAnswer(facts: BodyFacts): Promise<UpstreamAnswer> {
       size += value.length;
     }
   } catch (error) {
-    throw signal.aborted ? error : connectionFailure(name, error, true);
+    throw signal.aborted ? error : connectionFailure(name, error, 'begun');
   }
   const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   if (ended) return answer(facts, mask.hideIn(bytes));
@@ -84,7 +84,7 @@ function large(
         if (done === true) return;
       }
     } catch (error) {
-      throw signal.aborted ? error : connectionFailure(name, error, true);
+      throw signal.aborted ? error : connectionFailure(name, error, 'begun');
     } finally {
       settle(reader.usage);
       void body.return?.();

@@ -11,7 +11,7 @@ import type { Credential, ReadCredential } from '../../upstreams/credential.ts';
 import type { Mask } from '../../upstreams/mask.ts';
 import { AnswerBody } from './answer-body.ts';
 import { failureFrom, UnexpectedAnswer } from './anthropic-failure.ts';
-import { anthropicFetch } from './anthropic-fetch.ts';
+import { anthropicFetch, type RequestProgress } from './anthropic-fetch.ts';
 import { callOptionsOf } from './call-options.ts';
 import { completionOf } from './completion.ts';
 import { CompletionChunks } from './completion-chunks.ts';
@@ -54,19 +54,21 @@ class AnthropicUpstream implements Upstream {
     const abortSignal = AbortSignal.any([call.signal, own.signal]);
     const credential = this.#options.credential();
     const { mask } = credential;
+    const progress: RequestProgress = { stage: 'unsent', heardAt: 0 };
     try {
-      const { language, options } = await this.#prepare(call, credential);
-      const asked: Asked = { call, language, options: { ...options, abortSignal }, own, mask };
+      const { language, options } = await this.#prepare(call, credential, progress);
+      const asked: Asked = { call, language, options: { ...options, abortSignal }, own, mask, progress };
       return call.stream ? await this.#stream(asked) : await this.#whole(asked);
     } catch (error) {
       own.abort();
-      throw this.#failure(error, { call, own, mask }, false);
+      throw this.#failure(error, { call, own, mask, progress }, false);
     }
   }
 
   async #prepare(
     call: ModelCall,
     { text }: Credential,
+    progress: RequestProgress,
   ): Promise<{ language: LanguageModel; options: CallOptions }> {
     if (call.endpoint !== 'chat/completions')
       throw new UntranslatableRequest(
@@ -85,7 +87,7 @@ class AnthropicUpstream implements Upstream {
       provider: 'anthropic.messages',
       baseURL: base_url.replace(/\/+$/, ''),
       headers: { 'anthropic-version': '2023-06-01' },
-      fetch: anthropicFetch({ dispatcher, credential: text }),
+      fetch: anthropicFetch({ dispatcher, credential: text, progress }),
       supportedUrls: () => ({ 'image/*': [/^https:/] }),
     });
     return { language, options };
@@ -107,7 +109,7 @@ class AnthropicUpstream implements Upstream {
   }
 
   async #stream(asked: Asked): Promise<UpstreamAnswer> {
-    const { call, language, options, own, mask } = asked;
+    const { call, language, options, own, mask, progress } = asked;
     const { first_token_ms, idle_ms } = this.#options.timeouts;
     const { model } = this.#options;
     const chunks = new CompletionChunks({ model, created: now(), includeUsage: call.includeUsage, mask });
@@ -119,7 +121,11 @@ class AnthropicUpstream implements Upstream {
     const { reader, response, first } = await this.#begunWithin(first_token_ms, own, begin());
     const body = new AnswerBody({
       reader,
-      limited: new LimitedReader(reader, idle_ms, () => this.#late('idle', idle_ms, own)),
+      limited: new LimitedReader(reader, {
+        ms: idle_ms,
+        late: () => this.#late('idle', idle_ms, own),
+        heardAt: () => progress.heardAt,
+      }),
       chunks,
       first,
       failure: (error) => this.#failure(error, asked, true),
@@ -130,6 +136,7 @@ class AnthropicUpstream implements Upstream {
       headers: { 'content-type': 'text/event-stream; charset=utf-8', ...requestId(response?.headers, mask) },
       body,
       usage: body.usage,
+      usageIsPartial: () => chunks.usageIsPartial,
       wordBytes: () => chunks.wordBytes,
     };
   }
@@ -153,13 +160,18 @@ class AnthropicUpstream implements Upstream {
   }
 
   /** A client that left hears nothing, so its own reason is kept. */
-  #failure(error: unknown, { call, own, mask }: Pick<Asked, 'call' | 'own' | 'mask'>, begun: boolean): Error {
+  #failure(
+    error: unknown,
+    { call, own, mask, progress }: Pick<Asked, 'call' | 'own' | 'mask' | 'progress'>,
+    given: boolean,
+  ): Error {
     if (own.signal.reason instanceof UpstreamFailure) return own.signal.reason;
     if (call.signal.aborted) {
       const { reason } = call.signal;
       return reason instanceof Error ? reason : new Error('the call was ended');
     }
-    return failureFrom(error, { upstream: this.name, mask: (text) => mask.hide(text), begun });
+    const context = { upstream: this.name, given, progress: progress.stage };
+    return failureFrom(error, { ...context, mask: (text) => mask.hide(text) });
   }
 }
 
@@ -170,6 +182,7 @@ interface Asked {
   /** Ends the request upstream, whatever the client does. */
   readonly own: AbortController;
   readonly mask: Mask;
+  readonly progress: RequestProgress;
 }
 
 async function firstEvents(

@@ -1,26 +1,33 @@
+export interface Limit {
+  /** Milliseconds. */
+  readonly ms: number;
+  /** Ends what is read, and makes the error for who waits. */
+  readonly late: () => Error;
+  /** When there was a sign of life last, by the monotonic clock; parts are not the only ones. */
+  readonly heardAt?: () => number;
+}
+
 interface Waiting {
+  readonly since: number;
   reject(error: Error): void;
 }
 
 /** Reads parts, and waits for none longer than the limit. One timer that is started anew costs less than one for each part. */
 export class LimitedReader<T> {
   readonly #reader: ReadableStreamDefaultReader<T>;
-  readonly #ms: number;
-  readonly #late: () => Error;
+  readonly #limit: Limit;
   #timer: NodeJS.Timeout | null = null;
   #waiting: Waiting | null = null;
 
-  /** @param late ends what is read, and makes the error for who waits */
-  constructor(reader: ReadableStreamDefaultReader<T>, ms: number, late: () => Error) {
+  constructor(reader: ReadableStreamDefaultReader<T>, limit: Limit) {
     this.#reader = reader;
-    this.#ms = ms;
-    this.#late = late;
+    this.#limit = limit;
   }
 
   read(): ReturnType<ReadableStreamDefaultReader<T>['read']> {
     return new Promise((resolve, reject) => {
-      this.#waiting = { reject };
-      if (this.#timer === null) this.#timer = setTimeout(() => this.#expire(), this.#ms);
+      this.#waiting = { reject, since: performance.now() };
+      if (this.#timer === null) this.#timer = setTimeout(() => this.#expire(), this.#limit.ms);
       else this.#timer.refresh();
       this.#reader.read().then(
         (result) => {
@@ -45,7 +52,14 @@ export class LimitedReader<T> {
   #expire(): void {
     this.#timer = null;
     const waiting = this.#waiting;
+    if (waiting === null) return;
+    const { ms, late, heardAt } = this.#limit;
+    const left = Math.max(waiting.since, heardAt?.() ?? 0) + ms - performance.now();
+    if (left > 0) {
+      this.#timer = setTimeout(() => this.#expire(), left);
+      return;
+    }
     this.#waiting = null;
-    waiting?.reject(this.#late());
+    waiting.reject(late());
   }
 }
