@@ -40,6 +40,7 @@ export function dockerCompose(
       reject: false,
       stdin: 'ignore',
       cancelSignal: signal,
+      forceKillAfterDelay: 200,
       maxBuffer: 4 * 1024 * 1024,
     });
     if (!ended.failed) return ended.stdout;
