@@ -107,7 +107,8 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
     const isStream = type === 'text/event-stream';
     if (status < 200 || status >= 300) {
       const text = await beginning(body, mask);
-      if (parts.limitMember === null && refusesOlderLimit(status, text)) limitMember = 'max_completion_tokens';
+      if (parts.limitMember === null && refusesOlderLimit(status, text))
+        limitMember = 'max_completion_tokens';
       throw upstreamError(name, status, headers, text, mask);
     }
     if (call.stream && !isStream) {
