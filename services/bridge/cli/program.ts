@@ -1,4 +1,4 @@
-import { type ProgramOptions, runProgram } from '#kit/cli/program.ts';
+import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
 import * as events from './commands/events.ts';
 import * as others from './commands/others.ts';
 import * as service from './commands/service.ts';
@@ -7,14 +7,6 @@ const description = `Dashboards and schedules: takes events about issues, has th
 Every command but serve asks the running service; ./core up starts it.`;
 
 /** Runs one command line of core-bridge to its end and gives its exit code. */
-export function runBridgeProgram(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
-  const define: ProgramOptions['define'] = (program, run) => {
-    program.version(start.version, '--version');
-    for (const group of [service, events, others]) group.define(program, run);
-  };
-  return runProgram({ args: start.args, name: start.program, description, define });
+export function runBridgeProgram(start: ProgramStart): Promise<number> {
+  return runServiceProgram(start, { description, groups: [service, events, others] });
 }

@@ -1,4 +1,4 @@
-import { type ProgramOptions, runProgram } from '#kit/cli/program.ts';
+import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
 import * as lists from './lists.ts';
 import * as serve from './serve-command.ts';
 
@@ -6,14 +6,6 @@ const description = `The capability bus: functions by name, whoever provides the
 Every command but serve asks the running bus; ./core up starts it.`;
 
 /** Runs one command line of core-bus-engine to its end and gives its exit code. */
-export function runBusProgram(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
-  const define: ProgramOptions['define'] = (program, run) => {
-    program.version(start.version, '--version');
-    for (const group of [serve, lists]) group.define(program, run);
-  };
-  return runProgram({ args: start.args, name: start.program, description, define });
+export function runBusProgram(start: ProgramStart): Promise<number> {
+  return runServiceProgram(start, { description, groups: [serve, lists] });
 }

@@ -1,4 +1,4 @@
-import { type ProgramOptions, runProgram } from '#kit/cli/program.ts';
+import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
 import * as graph from './commands/graph.ts';
 import * as memory from './commands/memory.ts';
 import * as refresh from './commands/refresh.ts';
@@ -8,14 +8,6 @@ const description = `Graph and memory: what is known of repositories, issues and
 Every command but serve asks the running service; ./core up starts it.`;
 
 /** Runs one command line of core-context to its end and gives its exit code. */
-export function runContextProgram(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
-  const define: ProgramOptions['define'] = (program, run) => {
-    program.version(start.version, '--version');
-    for (const group of [service, refresh, graph, memory]) group.define(program, run);
-  };
-  return runProgram({ args: start.args, name: start.program, description, define });
+export function runContextProgram(start: ProgramStart): Promise<number> {
+  return runServiceProgram(start, { description, groups: [service, refresh, graph, memory] });
 }

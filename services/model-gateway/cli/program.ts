@@ -1,4 +1,4 @@
-import { type ProgramOptions, runProgram } from '#kit/cli/program.ts';
+import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
 import * as check from './commands/check.ts';
 import * as models from './commands/models.ts';
 import * as serve from './commands/serve.ts';
@@ -8,14 +8,6 @@ const description = `Models behind one OpenAI-compatible interface, each credent
 usage asks the running service, ./core up starts it; the others need none.`;
 
 /** Runs one command line of core-model-gateway to its end and gives its exit code. */
-export function runGatewayProgram(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
-  const define: ProgramOptions['define'] = (program, run) => {
-    program.version(start.version, '--version');
-    for (const group of [serve, models, check, usage]) group.define(program, run);
-  };
-  return runProgram({ args: start.args, name: start.program, description, define });
+export function runGatewayProgram(start: ProgramStart): Promise<number> {
+  return runServiceProgram(start, { description, groups: [serve, models, check, usage] });
 }
