@@ -99,12 +99,3 @@ function plainError(error: Error): Record<string, unknown> {
     ...(error.cause instanceof Error ? { cause: plainError(error.cause) } : {}),
   };
 }
-
-/** Says nothing. */
-export const silentLogger: Logger = {
-  error() {},
-  warn() {},
-  info() {},
-  debug() {},
-  child: () => silentLogger,
-};

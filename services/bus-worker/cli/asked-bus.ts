@@ -3,7 +3,7 @@ import { openBus } from '#kit/bus/open-bus.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { silentLogger } from '#kit/log.ts';
+import { silentLogger } from '#kit/silent-logger.ts';
 import { ownToken } from '#kit/tokens.ts';
 
 /** Milliseconds for a connection. */

@@ -4,7 +4,7 @@ import { connectBus } from '#kit/bus/websocket-bus.ts';
 import { functionIds } from '#kit/contracts/bus/functions.ts';
 import { matches } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
-import { silentLogger } from '#kit/log.ts';
+import { silentLogger } from '#kit/silent-logger.ts';
 import type { EngineEvidence, WorkerAnswer } from './engine-evidence.ts';
 import { configurationIds } from './engine-evidence.ts';
 
