@@ -166,14 +166,16 @@ class CallUnderWay {
     this.#lost.push({ upstream, written });
   }
 
-  #settle(end: CallEnd): void {
+  #settle({ failure, signal, sentBytes, wordBytes, usage, usageIsPartial = false }: CallEnd): void {
     const { parts, model, reservation, started } = this.#facts;
-    const outcome = outcomeOf(end.failure, end.signal);
+    const { upstream } = this;
+    const outcome = outcomeOf(failure, signal);
     const ms = performance.now() - started;
-    const result = { upstream: this.upstream, outcome, ms, firstTokenMs: this.#firstTokenMs };
-    const { failure: _, signal: __, ...counted } = end;
-    const settlement = reservation.settle({ ...result, ...counted, lost: this.#lost });
-    parts.metrics.ended({ ...result, model: model.name, settlement });
+    const firstTokenMs = this.#firstTokenMs;
+    const lost = this.#lost;
+    const counted = { sentBytes, wordBytes, usage, usageIsPartial };
+    const settlement = reservation.settle({ upstream, outcome, ms, firstTokenMs, lost, ...counted });
+    parts.metrics.ended({ model: model.name, upstream, outcome, ms, firstTokenMs, settlement });
   }
 
   #tell(upstream: string, failure: UpstreamFailure, next: string): void {
