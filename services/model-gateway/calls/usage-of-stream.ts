@@ -1,5 +1,6 @@
 import { wordsIn } from './delta-words.ts';
 import { EventPieces, EventTooLarge } from './event-pieces.ts';
+import { LoneReturns } from './lone-returns.ts';
 import { type Usage, usageOf } from './usage.ts';
 
 /** What an upstream sent is no stream of a chat completion. */
@@ -21,6 +22,7 @@ const closeBrace = 0x7d;
  * but for the usage chunk of a client that did not ask for it. JSON is parsed only where there is usage or an error in it.
  */
 export class StreamReader {
+  readonly #returns = new LoneReturns();
   readonly #pieces: EventPieces;
   readonly #hideUsage: boolean;
   usage: Usage | null = null;
@@ -44,7 +46,7 @@ export class StreamReader {
   /** @throws BrokenStream */
   push(piece: Buffer): Buffer {
     try {
-      return this.#pieces.push(piece);
+      return this.#pieces.push(this.#returns.push(piece));
     } catch (error) {
       if (error instanceof EventTooLarge) throw new BrokenStream(error.message);
       throw error;
