@@ -48,7 +48,10 @@ describe('The configuration of the model gateway', () => {
   it('refuses a member that stands twice, of which the last would count without a word', () => {
     const entry = JSON.stringify({ upstreams: [there] });
     const twice = `{ "models": { "a": ${entry}, "b": ${entry}, "a": ${entry} } }`;
-    expect(() => readText(twice)).to.throw(CoreError, 'models.json: /models/a stands twice: must be there once');
+    expect(() => readText(twice)).to.throw(
+      CoreError,
+      'models.json: /models/a stands twice: must be there once',
+    );
     const within = `{ "models": { "a": ${entry.replace('{"kind"', '{"kind":"openai","kind"')} } }`;
     expect(() => readText(within)).to.throw(CoreError, '/models/a/upstreams/0/kind stands twice');
     expect(Object.keys(readText(`\uFEFF { "models": { "a": ${entry} } }`).models)).to.deep.equal(['a']);
@@ -69,7 +72,12 @@ describe('The configuration of the model gateway', () => {
       CoreError,
       '/models/c/tier is "large", as that of /models/a: must be of one chat model',
     );
-    const { models } = read({ a: model('large'), b: model(null), c: model(null), d: model('large', 'embeddings') });
+    const { models } = read({
+      a: model('large'),
+      b: model(null),
+      c: model(null),
+      d: model('large', 'embeddings'),
+    });
     expect(models).to.have.all.keys('a', 'b', 'c', 'd');
   });
 });

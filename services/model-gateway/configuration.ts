@@ -3,7 +3,15 @@ import { type ConcernDocument, decodeConcern, readConcernDocument } from '#kit/c
 import { isObject } from '#kit/config/merge.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { AbsolutePath, Hostname, Tls } from '#kit/config/settings.ts';
-import { decode, integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
+import {
+  decode,
+  integerBetween,
+  NonEmptyString,
+  nullable,
+  oneOf,
+  optional,
+  stringThat,
+} from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 import { checkModels, checkRepeated } from './configuration-rules.ts';
 

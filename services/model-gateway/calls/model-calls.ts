@@ -10,6 +10,7 @@ import { lateFailure } from '../upstreams/connection-failure.ts';
 import { type Answered, answerFrom } from './attempts.ts';
 import { chosenModel, type Model } from './chosen-model.ts';
 import { decodeCall } from './decode-call.ts';
+import type { OwnMark } from './own-mark.ts';
 import { relay } from './relay.ts';
 import { estimateTokens } from './token-estimate.ts';
 import type { ModelCall } from './upstream-answer.ts';
@@ -23,6 +24,7 @@ export interface ModelCallParts {
   readonly logger: Logger;
   readonly retries: number;
   readonly totalMs: number;
+  readonly mark: OwnMark;
 }
 
 export interface Caller {
@@ -66,6 +68,7 @@ export class ModelCalls {
     caller: Caller,
   ): Promise<void> {
     const started = performance.now();
+    const via = this.#parts.mark.onward(request.headers.via);
     const decoded = decodeCall(endpoint, await readJsonBytes(request, largestBody));
     const model = chosenModel(decoded, caller.account, this.#parts.models);
     const [first] = model.lanes;
@@ -87,7 +90,7 @@ export class ModelCalls {
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
       const outputLimit = reservation.bounded ? each : null;
-      await underWay.run({ ...decoded, outputLimit, signal: ending.signal }, response);
+      await underWay.run({ ...decoded, via, outputLimit, signal: ending.signal }, response);
     } finally {
       clearTimeout(timer);
     }

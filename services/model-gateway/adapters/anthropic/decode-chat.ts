@@ -64,8 +64,7 @@ function checkFormat(format: unknown): void {
     const is = value === undefined ? 'is missing' : `is ${JSON.stringify(value).slice(0, 80)}`;
     throw new UntranslatableRequest(`'${param}' ${is}: must be ${rule}`, param, 'invalid_value');
   };
-  if (!formats.includes(type as string))
-    refuse('response_format.type', type, `one of ${formats.join(', ')}`);
+  if (!formats.includes(type as string)) refuse('response_format.type', type, `one of ${formats.join(', ')}`);
   if (type !== 'json_schema') return;
   if (typeof described !== 'object' || described === null || Array.isArray(described))
     refuse('response_format.json_schema', described, 'an object with name and schema');
