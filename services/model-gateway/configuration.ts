@@ -66,10 +66,16 @@ const Dollars = new t.Type<number>(
   t.identity,
 );
 
-/** US dollars for a million tokens. `cached` is for input read from a cache, `cache_writes` for input written to one. */
+/** US dollars for a million tokens. `cached` is for input read from a cache, `cache_writes` for input written to one, `cache_writes_1h` where the call asks to keep it for longer than 5 minutes. */
 export const Price = t.intersection([
   t.strict({ input: Dollars, output: Dollars }),
-  t.exact(t.partial({ cached: nullable(Dollars), cache_writes: nullable(Dollars) })),
+  t.exact(
+    t.partial({
+      cached: nullable(Dollars),
+      cache_writes: nullable(Dollars),
+      cache_writes_1h: nullable(Dollars),
+    }),
+  ),
 ]);
 export type Price = t.TypeOf<typeof Price>;
 

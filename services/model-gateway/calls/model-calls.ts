@@ -8,6 +8,7 @@ import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/led
 import type { CallMetrics } from '../metrics.ts';
 import { lateFailure } from '../upstreams/connection-failure.ts';
 import { type Answered, answerFrom } from './attempts.ts';
+import { unusualTtl } from './cache-ttl.ts';
 import { chosenModel, type Model } from './chosen-model.ts';
 import { decodeCall } from './decode-call.ts';
 import type { OwnMark } from './own-mark.ts';
@@ -76,6 +77,7 @@ export class ModelCalls {
     const reservation = await this.#parts.ledger.reserve(caller.account, {
       model: model.name,
       upstream: first!.upstream.name,
+      longCache: unusualTtl(decoded) !== undefined,
       ...estimate,
     });
     const ending = new AbortController();
