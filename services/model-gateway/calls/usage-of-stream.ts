@@ -32,6 +32,8 @@ export class StreamReader {
   finished = false;
   /** The event by which the upstream itself told of an error. */
   failure: Buffer | null = null;
+  /** The piece at hand holds neither usage nor an error, so that its events need not be searched. */
+  #isPlain = false;
   #first = true;
   #events = 0;
   #worded = 0;
@@ -46,7 +48,10 @@ export class StreamReader {
   /** @throws BrokenStream */
   push(piece: Buffer): Buffer {
     try {
-      return this.#pieces.push(this.#returns.push(piece));
+      const bytes = this.#returns.push(piece);
+      const isWhole = this.#pieces.rest.length === 0;
+      this.#isPlain = isWhole && bytes.indexOf(errorKey) === -1 && bytes.indexOf(usageKey) === -1;
+      return this.#pieces.push(bytes);
     } catch (error) {
       if (error instanceof EventTooLarge) throw new BrokenStream(error.message);
       throw error;
@@ -117,6 +122,7 @@ export class StreamReader {
     }
     this.#count(payload);
     if (hasValue(payload, finishReason, 0x22)) this.finished = true;
+    if (this.#isPlain) return 'give';
     // In a text of the model its quotes would be escaped.
     const mayFail = payload.indexOf(errorKey) !== -1;
     if (!mayFail && !hasValue(payload, usageKey, openBrace)) return 'give';
