@@ -19,6 +19,7 @@ import { createHttpMetrics } from './metrics.ts';
 import { MethodNotAllowed, problemHeaders, problemOf, problemType } from './problem.ts';
 import { declaredQuery } from './query.ts';
 import { answerRaw, describedRaw, type RawRoute } from './raw-route.ts';
+import { useOriginForm } from './request-target.ts';
 import type { Reply, Route, RouteRequest, StreamReply } from './route.ts';
 import { standardRoutes } from './standard-routes.ts';
 
@@ -233,6 +234,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const parts = { access, metrics, logger, redactor, bodyLimit, headers, requestId };
   const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
   const answer: RequestListener = (request, response) => {
+    useOriginForm(request);
     const directly = direct.get(`${request.method} ${request.url}`);
     if (directly !== undefined) return void answerDirect(directly, request, response, parts);
     const [path] = request.url!.split('?', 1);
