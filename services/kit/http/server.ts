@@ -70,7 +70,7 @@ type App = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 const maxStreams = 200;
 const finishMs = 5_000;
 /** By then, in milliseconds, the services that are started together are all there. */
-const warmAfterMs = 3_000;
+const warmAfterMs = 10_000;
 const cannotLoad = 'the HTTP interface cannot be loaded';
 
 /** Connections that are not taken yet; Node's own number resets those of a burst of a thousand. */
