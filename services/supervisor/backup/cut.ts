@@ -40,11 +40,13 @@ export function takeCut(folders: Folders, options: CutOptions): Cut {
   try {
     return whileNoRunChanges(join(folders.state, 'index.sqlite'), () => {
       const at = new Date();
+      // Of a run that is made meanwhile nobody is told before the lock is free.
+      const logs = logSizes(join(folders.state, 'runs'));
       if (existsSync(join(folders.state, outbox))) pin(`state/${outbox}`, join(folders.state, outbox));
       const tree = captureAll(folders, options);
       // Calls that a log lists as open were read above: those that end before this are in the ledger then.
       for (const { name, path } of tree.stores) if (name !== `state/${outbox}`) pin(name, path);
-      return { at, tree, stores, logs: logSizes(join(folders.state, 'runs')) };
+      return { at, tree, stores, logs };
     });
   } catch (error) {
     for (const store of stores) store.close();

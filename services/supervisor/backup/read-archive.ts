@@ -32,17 +32,22 @@ export async function readArchive(
   const reader = new EntryReader(path, sink);
   const parser = new Parser({ strict: true, maxDecompressionRatio: Number.POSITIVE_INFINITY });
   let broken: unknown = null;
+  let taken: ReadEntry | null = null;
   let work = Promise.resolve();
   parser.on('error', (error: unknown) => {
     broken ??= error;
   });
   const take = (entry: ReadEntry) => {
+    entry.on('error', () => {});
     work = work
-      .then(() => reader.take(entry))
+      .then(() => {
+        taken = entry;
+        return broken === null ? reader.take(entry) : undefined;
+      })
       .catch((error: unknown) => {
         broken ??= error;
-        entry.resume();
-      });
+      })
+      .finally(() => void entry.resume());
   };
   parser.on('entry', take);
   parser.on('ignoredEntry', take);
@@ -55,11 +60,16 @@ export async function readArchive(
     }
     parser.end();
     await Promise.race([ended, failing(parser)]);
+    if (broken !== null) throw broken;
     await work;
     if (broken !== null) throw broken;
     return reader.manifest();
   } catch (error) {
-    throw explained(broken ?? error, path, reader.begun);
+    broken ??= error;
+    // Whoever waits for more of it learns that nothing comes.
+    (taken as ReadEntry | null)?.destroy(new Error('the backup ends here'));
+    await work;
+    throw explained(broken, path, reader.begun);
   }
 }
 
