@@ -15,11 +15,11 @@ import { turn } from '../../../test/contract/run-store.sample.ts';
 import {
   foldersIn,
   makeSampleHome,
+  runsOf,
   type SampleHome,
   sampleKey,
 } from '../../../test/fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { createRunStore } from '../../agentd/runs/file-run-store.ts';
 import { backup } from './backup.ts';
 import { restore } from './restore.ts';
 import { verifyBackup } from './verify-backup.ts';
@@ -78,7 +78,7 @@ describe('a backup', () => {
       expect(readFileSync(join(home, path)).equals(readFileSync(join(sample.home, path))), path).to.equal(
         true,
       );
-    const store = createRunStore({ stateDir: join(home, 'state') });
+    const store = runsOf(home);
     expect((await store.verify(sample.runId)).problems).to.deep.equal([]);
     expect((await store.list({ limit: 10 })).runs.map(({ run_id }) => run_id)).to.deep.equal([sample.runId]);
     store.close();

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { Header } from 'tar';
+import { sha256 } from '#kit/digest.ts';
 import { CoreError } from '#kit/errors.ts';
 import { foldersIn, makeSampleHome } from '../../../test/fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { sha256 } from '../../kit/digest.ts';
 import { backup } from './backup.ts';
 import { headName, type Manifest, manifestName } from './manifest.ts';
 import { restore } from './restore.ts';
@@ -140,7 +140,7 @@ describe('a file that is no good backup', () => {
       [archive([good], { files: [] }), /run_1\/events\.jsonl is in it, but not in its manifest/],
       [archive([], { files: [{ ...wrong, path: 'state/lost' }] }), /state\/lost is missing/],
       [archive([good, good]), /run_1\/events\.jsonl is in it twice/],
-      [archive([good], { files: 'all' as never }), /manifest\.json.*\/files/],
+      [archive([good], { files: 'all' as never }), /manifest\.json/],
       [
         gzipSync(Buffer.concat([gunzipSync(archive([good])).subarray(0, -1024), tar([good])])),
         /after its manifest/,

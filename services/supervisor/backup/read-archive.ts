@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
+import type * as t from 'io-ts';
 import { Parser, type ReadEntry } from 'tar';
 import { decodeJson } from '#kit/decode.ts';
 import { CoreError, codeOf, InvalidInput, messageOf } from '#kit/errors.ts';
@@ -116,7 +117,7 @@ class EntryReader {
       throw damaged(this.#path, `it goes on with ${entry.path} after its manifest`);
     } else if (entry.path === manifestName) {
       const text = await textOf(entry, largestManifest, this.#path);
-      this.#manifest = decodeJson(Manifest, text, `${this.#path}: ${manifestName}`, 'backup_damaged');
+      this.#manifest = this.#decoded(Manifest, text, (what, cause) => damaged(this.#path, what, cause));
     } else {
       await this.#takeContent(entry);
     }
@@ -141,13 +142,26 @@ class EntryReader {
 
   async #readHead(entry: ReadEntry): Promise<Head> {
     if (entry.type !== 'File' || entry.path !== headName) throw foreign(this.#path);
-    const head = decodeJson(Head, await textOf(entry, largestHead, this.#path), headName, 'backup_foreign');
+    const text = await textOf(entry, largestHead, this.#path);
+    const head = this.#decoded(Head, text, (_what, cause) => foreign(this.#path, cause));
     if (head.format_version <= formatVersion) return head;
     throw new InvalidInput(
       'backup_newer',
       `${this.#path} has format ${head.format_version}, made by Core ${head.core_version}; this Core reads formats up to ${formatVersion}`,
       { hint: `Restore it with Core ${head.core_version} or a later one.` },
     );
+  }
+
+  #decoded<A>(
+    codec: t.Decoder<unknown, A>,
+    text: string,
+    refusal: (what: string, cause: unknown) => InvalidInput,
+  ): A {
+    try {
+      return decodeJson(codec, text, manifestName);
+    } catch (error) {
+      throw refusal(messageOf(error), error);
+    }
   }
 
   async #takeContent(entry: ReadEntry): Promise<void> {
