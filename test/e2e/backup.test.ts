@@ -115,4 +115,10 @@ describe('a run that was cut off, on a machine that was lost', function () {
     const answer = await fetch(`${stack.url('core-bridge')}/v1/events/pending`);
     expect(await answer.text()).to.contain('board-17-moved-3');
   });
+
+  it('can still be taken back', async () => {
+    await done('undo', runId, '--yes');
+    expect((await shown()).status).to.equal('undone');
+    expect(await place.git('-C', checkout, 'ls-remote', 'origin', 'refs/heads/core/*')).to.equal('');
+  });
 });

@@ -9,7 +9,7 @@ const patienceMs = 10_000;
  * Does short, synchronous work while nobody appends to a run: the write lock of the index is the append lock of all runs. What
  * waits for it waits longer than this may take.
  * @param index path of `index.sqlite`; without one no run was ever written
- * @throws Unavailable (`lock_busy`), Failed (`backup_index_damaged`)
+ * @throws Unavailable (`lock_busy`), Failed (`backup_index_damaged`, `backup_unreadable`)
  */
 export function whileNoRunChanges<T>(index: string, work: () => T): T {
   if (!existsSync(index)) return work();
@@ -45,6 +45,13 @@ function inodeOf(path: string): number | null {
 function explained(cause: unknown, path: string): unknown {
   if (sqliteCode(cause) === sqliteCodes.busy) {
     return new Unavailable('lock_busy', `another process holds ${path}`, { cause, facts: { path } });
+  }
+  if (sqliteCode(cause) === sqliteCodes.readOnly || sqliteCode(cause) === sqliteCodes.cannotOpen) {
+    return new Failed('backup_unreadable', `${path} cannot be locked: ${messageOf(cause)}`, {
+      cause,
+      facts: { path },
+      hint: 'Run it as the user that Core runs as, with the state folder writable: its lock holds the runs still for a moment.',
+    });
   }
   if (!isSqliteDamage(cause)) return cause;
   return new Failed('backup_index_damaged', `${path} is damaged: ${messageOf(cause)}`, {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import type * as t from 'io-ts';
@@ -35,8 +34,11 @@ export async function readArchive(
   let broken: unknown = null;
   let taken: ReadEntry | null = null;
   let work = Promise.resolve();
-  parser.on('error', (error: unknown) => {
-    broken ??= error;
+  const failed = new Promise<void>((resolve) => {
+    parser.on('error', (error: unknown) => {
+      broken ??= error;
+      resolve();
+    });
   });
   const take = (entry: ReadEntry) => {
     entry.on('error', () => {});
@@ -56,11 +58,11 @@ export async function readArchive(
   try {
     for await (const chunk of unzipped(path, progress)) {
       signal.throwIfAborted();
-      if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), ended, failing(parser)]);
+      if (!parser.write(chunk)) await Promise.race([drained(parser), ended, failed]);
       if (broken !== null) throw broken;
     }
     parser.end();
-    await Promise.race([ended, failing(parser)]);
+    await Promise.race([ended, failed]);
     if (broken !== null) throw broken;
     await work;
     if (broken !== null) throw broken;
@@ -74,8 +76,8 @@ export async function readArchive(
   }
 }
 
-async function failing(parser: Parser): Promise<void> {
-  await new Promise<void>((resolve) => parser.once('error', () => resolve()));
+function drained(parser: Parser): Promise<void> {
+  return new Promise((resolve) => parser.once('drain', () => resolve()));
 }
 
 async function* unzipped(path: string, progress: Progress): AsyncGenerator<Buffer> {

@@ -1,4 +1,4 @@
-import { mkdir, open, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { syncFolder } from '#kit/durable-file.ts';
@@ -11,6 +11,8 @@ import type { Manifest } from './manifest.ts';
 import type { Progress } from './progress.ts';
 import { type ArchiveSink, readArchive } from './read-archive.ts';
 import { openRestoreTarget, type RestoreTarget, type Root } from './restore-target.ts';
+
+const mostSyncing = 32;
 
 export interface RestoreOptions {
   readonly file: string;
@@ -36,15 +38,16 @@ export async function restore({
   await requireReadable(file);
   const roots: readonly Root[] = stateOnly ? ['state'] : ['state', 'config'];
   const target = openRestoreTarget(folders, roots);
+  const unpacked = new Unpacked(file, target, roots);
   try {
     progress.begin('restoring', (await stat(file)).size);
-    const unpacked = new Unpacked(file, target, roots);
     const manifest = await readArchive(file, unpacked, { progress, signal });
-    unpacked.sync();
+    await unpacked.sync();
     crashPoint('restore.unpacked');
     target.publish();
     return manifest;
   } catch (error) {
+    await unpacked.settle();
     target.discard();
     throw diskError(error, folders.state);
   } finally {
@@ -58,6 +61,8 @@ class Unpacked implements ArchiveSink {
   readonly #target: RestoreTarget;
   readonly #roots: readonly Root[];
   readonly #made = new Set<string>();
+  readonly #syncing = new Set<Promise<void>>();
+  readonly #unsynced: unknown[] = [];
 
   constructor(file: string, target: RestoreTarget, roots: readonly Root[]) {
     this.#file = file;
@@ -80,15 +85,34 @@ class Unpacked implements ArchiveSink {
     const handle = await this.#making(place, () => open(path, 'wx', executable ? 0o700 : 0o600));
     try {
       for await (const bytes of content) await handle.writeFile(bytes);
-      await handle.sync();
-    } finally {
+    } catch (error) {
       await handle.close();
+      throw error;
     }
+    await this.#bringToDisk(handle);
   }
 
-  /** The names of everything that was written. */
-  sync(): void {
+  /** Everything that was written, and its names, are on the disk when it returns. */
+  async sync(): Promise<void> {
+    await this.settle();
+    if (this.#unsynced.length > 0) throw this.#unsynced[0];
     for (const folder of this.#made) syncFolder(folder);
+  }
+
+  /** No file is open any more. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#syncing);
+  }
+
+  /** Beside what is written next: a disk brings many files to itself in the time of one. */
+  async #bringToDisk(handle: FileHandle): Promise<void> {
+    const synced = handle
+      .sync()
+      .finally(() => handle.close())
+      .catch((error: unknown) => void this.#unsynced.push(error))
+      .finally(() => this.#syncing.delete(synced));
+    this.#syncing.add(synced);
+    if (this.#syncing.size >= mostSyncing) await Promise.race(this.#syncing);
   }
 
   async #makeFolder(path: string, place: EntryPlace): Promise<void> {
