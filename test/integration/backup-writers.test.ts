@@ -67,6 +67,7 @@ describe('a backup while others write', () => {
         const log = await store.events(run_id);
         events += log.length;
         const known = new Set(facts.all(run_id).map(({ seq }) => Number(seq)));
+        expect(known).not.to.be.empty;
         for (const seq of known) expect(log.length, 'a fact is newer than its run').to.be.at.least(seq);
         const said = log.flatMap(({ type, data }) =>
           type === 'cancel_requested' ? [Number(data.reason)] : [],

@@ -1,4 +1,5 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -11,6 +12,7 @@ import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { Interrupted } from '#kit/errors.ts';
 import { turn } from '../../../test/contract/run-store.sample.ts';
 import {
   foldersIn,
@@ -118,10 +120,40 @@ describe('a backup', () => {
     expect(readFileSync(join(home, 'config/secrets/github-token'), 'utf8')).to.equal(`${sampleKey}\n`);
   });
 
+  it('holds the copies of repositories only when asked', async () => {
+    const mirror = join(sample.folders.state, 'mirrors/local/demo/hello.git');
+    cpSync(sample.forge.gitDir, mirror, { recursive: true });
+    const without = await taken(sample, join(target, 'without'));
+    expect(without.manifest.files.filter(({ path }) => path.includes('mirrors'))).to.deep.equal([]);
+    expect(without.manifest.left_out.map(({ what }) => what)).to.include('state/mirrors');
+    const { file, manifest } = await taken(sample, join(target, 'with'), { withMirrors: true });
+    expect(manifest.left_out.map(({ what }) => what)).not.to.include('state/mirrors');
+    const home = join(temporaryFolder(), 'home');
+    await restored(file, home);
+    const there = join(home, 'state/mirrors/local/demo/hello.git');
+    expect(sample.forge.git('--git-dir', there, 'fsck', '--strict')).to.equal('');
+  });
+
+  it('leaves nothing when it is interrupted', async () => {
+    const stopped = new AbortController();
+    const error = await backup({
+      ...{ folders: sample.folders, target, withSecrets: false, withMirrors: false, version: '0.1.0' },
+      progress: { begin: () => stopped.abort(new Interrupted('interrupted', 'enough')), add() {}, end() {} },
+      signal: stopped.signal,
+    }).then(
+      () => null,
+      (cause) => cause,
+    );
+    expect(stopped.signal.aborted).to.equal(true);
+    expect(error).to.be.an('error');
+    expect(readdirSync(target)).to.deep.equal([]);
+  });
+
   it('shows every store as it was at the cut while others write on', async () => {
     sample.record.exec('PRAGMA synchronous = OFF');
     const insert = sample.record.prepare('INSERT INTO facts VALUES (?, ?)');
     let seq = 0;
+    insert.run(sample.runId, seq++);
     const writing = setInterval(() => {
       for (let one = 0; one < 20; one++) insert.run(sample.runId, seq++);
     }, 1);
@@ -133,6 +165,7 @@ describe('a backup', () => {
       { __proto__: null, integrity_check: 'ok' },
     ]);
     const seqs = record.prepare('SELECT seq FROM facts ORDER BY seq').all() as { seq: number }[];
+    expect(seqs).not.to.be.empty;
     expect(seqs.map((row) => row.seq)).to.deep.equal(seqs.map((_, index) => index));
     record.close();
   });
