@@ -1,9 +1,9 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { makePrivateFolder } from './durable-file.ts';
 import type { Environment } from './environment.ts';
-import { codeOf, Failed, InvalidInput, messageOf } from './errors.ts';
+import { Conflict, codeOf, Failed, InvalidInput, messageOf } from './errors.ts';
 
 /** Where this installation keeps things. Nothing here exists before somebody writes; see `prepareFolder`. */
 export interface Folders {
@@ -28,8 +28,27 @@ type FolderEnvironment = Pick<
   'CORE_HOME' | 'CORE_STATE_DIR' | 'CORE_CONFIG_DIR' | 'XDG_STATE_HOME' | 'XDG_CONFIG_HOME' | 'HOME'
 >;
 
-/** Flags win over the environment, the narrower name over the wider one. */
+/** In a state or configuration folder while a restore works on it: what lies beside it may be half of something. */
+export const unfinishedRestoreName = 'restore.unfinished';
+
+/**
+ * Flags win over the environment, the narrower name over the wider one.
+ * @throws Conflict (`restore_unfinished`) while a restore works there, or since one was cut off
+ */
 export function resolveFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
+  const folders = locateFolders(flags, environment);
+  for (const path of [folders.state, folders.config]) {
+    if (!existsSync(join(path, unfinishedRestoreName))) continue;
+    throw new Conflict('restore_unfinished', `a restore into ${path} has not come to its end`, {
+      facts: { path },
+      hint: 'Wait for it; if it was cut off, run ./core restore again.',
+    });
+  }
+  return folders;
+}
+
+/** Where they are, whatever is in them. */
+export function locateFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
   const state = pick(flags, environment, 'state');
   const config = pick(flags, environment, 'config');
   return {

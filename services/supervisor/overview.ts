@@ -36,6 +36,8 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
       ['cancel', 'stop a run'],
       ['verify', 'check the record of a run offline'],
       ['prune', 'remove what old runs left on this disk'],
+      ['backup', 'all state in one file, also while it runs; backup verify checks one'],
+      ['restore', 'put a backup into empty folders'],
     ],
   ],
   [
