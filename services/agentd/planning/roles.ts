@@ -18,6 +18,7 @@ const SecretName = stringThat('SecretName', 'a file name in the secrets folder',
 );
 
 export const TierConfig = t.strict({
+  /** Its name there. */
   model: NonEmptyString,
   /** US dollars for a million tokens; without it the money bound has nothing to count. */
   price: nullable(t.strict({ input: Price, output: Price, cached: Price })),
@@ -33,6 +34,7 @@ export const EndpointConfig = t.strict({
   base_url: HttpUrl,
   /** File in the secrets folder that holds the key; null where the endpoint wants none. */
   credential_file: nullable(SecretName),
+  /** By the `tier` of a role. */
   tiers: t.record(t.string, TierConfig),
 });
 export type EndpointConfig = t.TypeOf<typeof EndpointConfig>;
@@ -54,13 +56,19 @@ export const PlannerName = oneOf(['patch', 'model']);
 export type PlannerName = t.TypeOf<typeof PlannerName>;
 
 export const AgentsConfig = t.strict({
+  /** Who plans; `--role` takes a name or a key. */
   roles: t.array(
     t.strict({
       name: NonEmptyString,
+      /** What task dashboards call it. */
       key: NonEmptyString,
+      /** For people. */
       purpose: NonEmptyString,
+      /** What the model is told of its task. */
       prompt: NonEmptyString,
+      /** Which model plans: the one that serves this tier. */
       tier: NonEmptyString,
+      /** With an empty list it cannot plan. */
       may_propose: t.array(ActionKind),
     }),
   ),
@@ -69,6 +77,7 @@ export const AgentsConfig = t.strict({
     default: oneOf(['auto', 'patch', 'model']),
     /** null: the models of core-model-gateway. */
     endpoint: nullable(EndpointConfig),
+    /** What ends a planning that does not end by itself. */
     bounds: PlannerBounds,
   }),
 });

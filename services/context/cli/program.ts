@@ -7,15 +7,22 @@ import * as service from './commands/service.ts';
 const description = `Graph and memory: what is known of repositories, issues and runs, and what was remembered.
 Every command but serve asks the running service; ./core up starts it.`;
 
+/** Every command of core-context with its options. */
+export function contextProgram(version: string): Pick<ProgramOptions, 'description' | 'define'> {
+  return {
+    description,
+    define(program, run) {
+      program.version(version, '--version');
+      for (const group of [service, refresh, graph, memory]) group.define(program, run);
+    },
+  };
+}
+
 /** Runs one command line of core-context to its end and gives its exit code. */
 export function runContextProgram(start: {
   readonly args: readonly string[];
   readonly program: string;
   readonly version: string;
 }): Promise<number> {
-  const define: ProgramOptions['define'] = (program, run) => {
-    program.version(start.version, '--version');
-    for (const group of [service, refresh, graph, memory]) group.define(program, run);
-  };
-  return runProgram({ args: start.args, name: start.program, description, define });
+  return runProgram({ args: start.args, name: start.program, ...contextProgram(start.version) });
 }

@@ -27,17 +27,26 @@ export interface ProgramOptions {
   readonly define: (program: Command, run: RunCommand) => void;
 }
 
-/** Parses and runs one command line; tells what it throws, and gives the exit code. */
-export async function runProgram({ args, name, description, define }: ProgramOptions): Promise<number> {
-  let exitCode: number = exitCodes.done;
+/** The commands of a program with their options, before one is run. */
+export function declareProgram(
+  { name, description, define }: Omit<ProgramOptions, 'args'>,
+  run: RunCommand,
+): Command {
   const program = new Command(name)
     .option('--home <dir>', 'folder with state/ and config/')
     .option('--json', 'results as JSON')
     .option('--verbose', 'more of what happens, on standard error')
     .option('--no-color', 'no colours (also NO_COLOR)');
   if (description !== undefined) program.description(description);
-  define(program, async (work) => {
-    exitCode = await work(contextOf(program, name));
+  define(program, run);
+  return program;
+}
+
+/** Parses and runs one command line; tells what it throws, and gives the exit code. */
+export async function runProgram({ args, ...declared }: ProgramOptions): Promise<number> {
+  let exitCode: number = exitCodes.done;
+  const program: Command = declareProgram(declared, async (work) => {
+    exitCode = await work(contextOf(program, declared.name));
   });
   let help = '';
   keepQuiet(program, (text) => {

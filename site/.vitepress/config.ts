@@ -1,0 +1,34 @@
+import { defineConfig } from 'vitepress';
+import { pagesThere, sidebarOf } from './sidebar.ts';
+
+// biome-ignore lint/style/noDefaultExport: VitePress reads the default export
+export default defineConfig({
+  title: 'Core',
+  description: 'From an issue to a pull request that a person approved action by action.',
+  lang: 'en',
+  srcExclude: ['generate/**'],
+  cleanUrls: false,
+  lastUpdated: false,
+  appearance: true,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/mark.svg' }]],
+  markdown: {
+    theme: { light: 'github-light', dark: 'github-dark' },
+    // A page's own words are more useful for a link than numbers, and stay when the page grows.
+    headers: { level: [2, 3] },
+  },
+  themeConfig: {
+    logo: '/mark.svg',
+    nav: [
+      { text: 'Getting started', link: '/getting-started' },
+      { text: 'Concepts', link: '/concepts' },
+      { text: 'Commands', link: '/reference/commands' },
+      { text: 'Errors', link: '/errors' },
+    ],
+    sidebar: sidebarOf(pagesThere()) as never,
+    outline: { level: [2, 3], label: 'On this page' },
+    search: { provider: 'local', options: { detailedView: true } },
+    docFooter: { prev: 'Before', next: 'Next' },
+    externalLinkIcon: false,
+  },
+  vite: { build: { chunkSizeWarningLimit: 2_000 } },
+});

@@ -1,0 +1,70 @@
+import { Command } from 'commander';
+import { declareProgram as declareAgentd } from '../../../services/agentd/cli/program.ts';
+import { contextProgram } from '../../../services/context/cli/program.ts';
+import { declareProgram } from '../../../services/kit/cli/program.ts';
+import { gatewayProgram } from '../../../services/model-gateway/cli/program.ts';
+import { ownCommands } from '../../../services/supervisor/own-commands.ts';
+
+const version = '';
+const run = () => Promise.resolve();
+
+export interface DocumentedProgram {
+  /** What people type before a command of it. */
+  readonly call: string;
+  readonly title: string;
+  readonly about: string;
+  /** The folder in `services/` that declares it. */
+  readonly service: string;
+  readonly load: () => Promise<Command>;
+}
+
+/** Every program, in the order of the page. A new service adds its own here. */
+export const programs: readonly DocumentedProgram[] = [
+  {
+    call: './core',
+    title: 'The stack',
+    about: 'What starts, examines and sets up the services of this machine.',
+    service: 'supervisor',
+    async load() {
+      const program = new Command('core');
+      for (const load of Object.values(ownCommands)) (await load()).define(program, run);
+      return program;
+    },
+  },
+  {
+    call: './core',
+    title: 'Runs and the local forge',
+    about: '`core-agentd` takes the same commands.',
+    service: 'agentd',
+    load: async () => declareAgentd({ name: 'core-agentd', version, run }),
+  },
+  {
+    call: './core context',
+    title: 'Graph and memory',
+    about: '`core-context` takes the same commands. All but `serve` ask the service that `./core up` starts.',
+    service: 'context',
+    load: async () => declareProgram({ name: 'core-context', ...contextProgram(version) }, run),
+  },
+  {
+    call: './core model',
+    title: 'Models',
+    about:
+      '`core-model-gateway` takes the same commands. `usage` asks the service that `./core up` starts; the others need none.',
+    service: 'model-gateway',
+    load: async () => declareProgram({ name: 'core-model-gateway', ...gatewayProgram(version) }, run),
+  },
+];
+
+export interface DocumentedCommand {
+  /** As people type it, for example `./core forge issue new`. */
+  readonly call: string;
+  readonly command: Command;
+}
+
+/** The commands that do something, without those that only hold others. */
+export function leafCommands(program: Command, call: string): DocumentedCommand[] {
+  return program.commands.flatMap((command) => {
+    const own = `${call} ${command.name()}`;
+    return command.commands.length > 0 ? leafCommands(command, own) : [{ call: own, command }];
+  });
+}
