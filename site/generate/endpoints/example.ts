@@ -35,10 +35,10 @@ function recordKey(name: string): string {
 
 /** Tried in this order; the first that the codec accepts. */
 const samples: readonly unknown[] = [
+  '…',
   '2026-11-22T08:50:00.000Z',
   'a'.repeat(64),
   '9eefd302451c8d1e7c55b0a43f6b1f0c9d21aa07',
-  '…',
   'local/demo/hello',
   '/home/mira/hello',
   'key_0123456789abcdef',

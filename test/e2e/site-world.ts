@@ -1,0 +1,184 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { childEnvironment } from '#kit/environment.ts';
+import { tokenNameFor } from '#kit/tokens/token.ts';
+import {
+  issueBody,
+  issueTitle,
+  makeDemoRepository,
+} from '../../services/supervisor/quickstart/demo-repository.ts';
+import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+
+const launcher = fileURLToPath(new URL('../../core', import.meta.url));
+
+export interface Typed {
+  readonly exitCode: number | null;
+  readonly output: string;
+}
+
+/** The place of somebody who follows the site: a home, a project folder with `./core`, a repository, and the services. */
+export interface SiteWorld {
+  /** Runs a command as typed, the site's names and ports filled in by those of this place. */
+  type(command: string): Promise<Typed>;
+  /** Plans the demo's issue anew; it is what `RUN` means from then on. */
+  planAgain(): Promise<void>;
+  /** Where a service answers, by the port that the site names. */
+  url(port: 7817 | 8090 | 8092): string;
+  /** With every scope. */
+  token(): string;
+  close(): Promise<void>;
+}
+
+export async function openSiteWorld(): Promise<SiteWorld> {
+  const home = temporaryFolder();
+  const folder = join(home, 'project');
+  mkdirSync(join(home, '.config/core'), { recursive: true });
+  mkdirSync(join(home, 'Downloads'));
+  mkdirSync(join(folder, 'path/to'), { recursive: true });
+  symlinkSync(launcher, join(folder, 'core'));
+  writeFileSync(join(home, 'Downloads/token.txt'), 'no-token-of-anybody\n');
+  writeFileSync(join(folder, 'issue.md'), issueBody);
+  for (const name of ['thing', 'hello']) await makeDemoRepository(join(folder, 'path/to', name));
+  const upstream = await startModelUpstream();
+  // Some machines that run these tests have no sandbox; the demo is our own code.
+  writeFileSync(join(home, '.config/core/validation.json'), '{"allow_unsandboxed": true}');
+  writeFileSync(join(home, '.config/core/models.json'), JSON.stringify(modelsConfig(upstream)));
+  // No test speaks with a forge of others, whatever token a page has people store.
+  writeFileSync(join(home, '.config/core/forges.json'), '{"forges": [{"name": "local", "kind": "local"}]}');
+  writeFileSync(join(home, '.config/core/agents.json'), '{"planner": {"default": "patch"}}');
+
+  const ports = { 7817: await freePort(), 8090: await freePort(), 8092: await freePort() } as const;
+  const env = childEnvironment({
+    HOME: home,
+    XDG_STATE_HOME: '',
+    XDG_CONFIG_HOME: '',
+    CORE_HOME: '',
+    NO_COLOR: '1',
+    CORE_AGENTD_PORT: String(ports[7817]),
+    CORE_CONTEXT_PORT: String(ports[8090]),
+    CORE_MODELS_PORT: String(ports[8092]),
+  });
+  const person = tokenNameFor(userInfo().username);
+  const up = spawn('./core', ['up'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  await listening(up);
+
+  let run: string | null = null;
+  let action: { readonly action_id: string; readonly digest: string } | null = null;
+
+  async function type(command: string): Promise<Typed> {
+    if (/\b(RUN|ACTION|DIGEST)\b/.test(command)) await lookUp();
+    return shell(filledIn(command));
+  }
+
+  /** The newest run and its first action, as the page before left them. */
+  async function lookUp(): Promise<void> {
+    const { runs } = (await json(`/v1/runs?limit=1`)) as { runs: { run_id: string }[] };
+    run = runs[0]?.run_id ?? null;
+    if (run === null) return;
+    const { actions } = (await json(`/v1/runs/${run}/actions`)) as {
+      actions: { action_id: string; digest: string }[];
+    };
+    action = actions[0] ?? null;
+  }
+
+  async function json(path: string): Promise<unknown> {
+    return (await fetch(`http://127.0.0.1:${ports[7817]}${path}`)).json();
+  }
+
+  function filledIn(command: string): string {
+    const bare = join(home, '.local/state/core/forge/you/thing/repository.git');
+    return command
+      .replaceAll(
+        /127\.0\.0\.1:(7817|8090|8092)/g,
+        (_, port: '7817') => `127.0.0.1:${ports[Number(port) as 7817]}`,
+      )
+      .replaceAll(/\bRUN\b/g, run ?? 'RUN')
+      .replaceAll(/\bACTION\b/g, action?.action_id ?? 'ACTION')
+      .replaceAll(/\bDIGEST\b/g, action?.digest ?? 'DIGEST')
+      .replaceAll(/\bNAME\.token\b/g, `${person}.token`)
+      .replaceAll(/ PATH\b/g, ` ${bare}`);
+  }
+
+  /** A refusal over HTTP is a failure, as people see it. */
+  function shell(command: string): Promise<Typed> {
+    const script = `curl() { command curl --fail-with-body "$@"; }\n${command}`;
+    return ended(spawn('sh', ['-e', '-c', script], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] }));
+  }
+
+  async function must(command: string): Promise<void> {
+    const { exitCode, output } = await shell(command);
+    if (exitCode !== 0) throw new Error(`${command}: ${exitCode}\n${output}`);
+  }
+
+  const demo = '--owner demo --repo hello';
+  await must(`./core forge init ${demo} --from path/to/hello`);
+  await must(
+    `./core forge issue new ${demo} --title '${issueTitle}' --body-file issue.md --author mira --association contributor`,
+  );
+
+  return {
+    type,
+    planAgain: () => must(`./core plan-issue ${demo} --number 1`),
+    url: (port) => `http://127.0.0.1:${ports[port]}`,
+    token: () => readFileSync(join(home, '.config/core/tokens', `${person}.token`), 'utf8').trim(),
+    async close() {
+      const gone = once(up, 'close');
+      up.kill('SIGTERM');
+      await gone;
+      await upstream.close();
+    },
+  };
+}
+
+function modelsConfig(upstream: ModelUpstream): object {
+  return {
+    models: {
+      coder: { tier: 'large', upstreams: [{ kind: 'openai', base_url: upstream.url, model: 'fake' }] },
+      vectors: { kind: 'embeddings', upstreams: [{ kind: 'openai', base_url: upstream.url, model: 'fake' }] },
+    },
+  };
+}
+
+/** `core up` says where its services answer, and then what to do next. */
+async function listening(up: ChildProcess): Promise<void> {
+  let said = '';
+  up.stderr!.on('data', (chunk) => {
+    said += chunk;
+  });
+  for await (const chunk of up.stdout!) {
+    said += chunk;
+    if (/^next /m.test(said)) {
+      up.stdout!.resume();
+      return;
+    }
+  }
+  throw new Error(`core up ended: ${said}`);
+}
+
+function ended(child: ChildProcess): Promise<Typed> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', (chunk) => {
+        output += chunk;
+      });
+    }
+    child.once('error', reject);
+    child.once('close', (exitCode) => resolve({ exitCode, output }));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
