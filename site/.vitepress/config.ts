@@ -13,8 +13,14 @@ export default defineConfig({
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/mark.svg' }]],
   markdown: {
     theme: { light: 'github-light', dark: 'github-dark' },
-    // A page's own words are more useful for a link than numbers, and stay when the page grows.
     headers: { level: [2, 3] },
+    config(md) {
+      // Code is shown as it stands: `{{slot}}` is no template of ours.
+      md.renderer.rules.code_inline = (tokens, index, _, __, renderer) => {
+        const token = tokens[index]!;
+        return `<code v-pre${renderer.renderAttrs(token)}>${md.utils.escapeHtml(token.content)}</code>`;
+      };
+    },
   },
   themeConfig: {
     logo: '/mark.svg',

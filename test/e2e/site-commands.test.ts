@@ -56,7 +56,7 @@ describe('what the site says to type', function () {
         if (answer.ok) continue;
         // What the example names need not be there; that it was looked for shows that the request was understood.
         expect(answer.status, said).to.be.oneOf([404, 409, 422]);
-        expect(JSON.parse(text).code, said).to.not.be.oneOf(['route_not_found', 'not_found', undefined]);
+        expect(JSON.parse(text).code, said).to.not.be.oneOf(['path_not_found', undefined]);
       }
     });
   }
