@@ -12,13 +12,10 @@ const modes = { serve: 'dev', build: 'build', preview: 'preview' } as const;
 process.exitCode = await main();
 
 async function main(): Promise<number> {
-  const { positionals, port } = argumentsOf();
-  const [mode = 'serve', ...rest] = positionals;
-  if (!Object.hasOwn(modes, mode) || rest.length > 0) {
-    return wrongUsage(`'${positionals.join(' ')}' is not one of ${Object.keys(modes).join(', ')}`);
-  }
-  if (port !== undefined && (!/^\d+$/.test(port) || Number(port) > 65_535)) {
-    return wrongUsage(`--port is '${port}': must be an integer from 0 to 65535`);
+  const { mode, port, problem } = argumentsOf();
+  if (problem !== null) {
+    process.stderr.write(`error  ${problem}\n`);
+    return 2;
   }
   if (!existsSync(vitepress)) {
     say('installing what the site is built with, once');
@@ -26,23 +23,37 @@ async function main(): Promise<number> {
     if (installed !== 0) return installed;
   }
   if (mode !== 'preview') say(`generated ${await writePages(folder)} files from the source`);
-  const where =
-    mode === 'build' ? [] : ['--host', '127.0.0.1', ...(port === undefined ? [] : ['--port', port])];
-  return run(process.execPath, [vitepress, modes[mode as keyof typeof modes], folder, ...where]);
+  const where = mode === 'build' ? [] : ['--host', '127.0.0.1', ...(port === null ? [] : ['--port', port])];
+  return run(process.execPath, [vitepress, modes[mode], folder, ...where]);
 }
 
-function argumentsOf(): { readonly positionals: string[]; readonly port: string | undefined } {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    strict: false,
-    options: { port: { type: 'string' } },
-  });
-  return { positionals, port: values.port === undefined ? undefined : String(values.port) };
+interface Arguments {
+  readonly mode: keyof typeof modes;
+  readonly port: string | null;
+  /** What is wrong with them. */
+  readonly problem: string | null;
 }
 
-function wrongUsage(message: string): number {
-  process.stderr.write(`error  ${message}\n`);
-  return 2;
+function argumentsOf(): Arguments {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { port: { type: 'string' } },
+    });
+    const [mode = 'serve', ...rest] = positionals;
+    const port = values.port ?? null;
+    if (!Object.hasOwn(modes, mode) || rest.length > 0)
+      return wrong(`'${positionals.join(' ')}' must be one of ${Object.keys(modes).join(', ')}`);
+    if (port !== null && (!/^\d+$/.test(port) || Number(port) > 65_535))
+      return wrong(`--port is '${port}': must be an integer from 0 to 65535`);
+    return { mode: mode as keyof typeof modes, port, problem: null };
+  } catch (error) {
+    return wrong(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function wrong(problem: string): Arguments {
+  return { mode: 'serve', port: null, problem };
 }
 
 function say(message: string): void {

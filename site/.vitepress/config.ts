@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitepress';
+import { anchorCodes } from './anchor-codes.ts';
 import { pagesThere, sidebarOf } from './sidebar.ts';
 
 // biome-ignore lint/style/noDefaultExport: VitePress reads the default export
@@ -15,6 +16,7 @@ export default defineConfig({
     theme: { light: 'github-light', dark: 'github-dark' },
     headers: { level: [2, 3] },
     config(md) {
+      anchorCodes(md);
       // Code is shown as it stands: `{{slot}}` is no template of ours.
       md.renderer.rules.code_inline = (tokens, index, _, __, renderer) => {
         const token = tokens[index]!;

@@ -91,12 +91,13 @@ export function pagesThere(folder = site): string[] {
 
 /** What is in the groups above, where it is there; what is in none of them stands under More, so that no page is lost. */
 export function sidebarOf(pages: readonly string[]): SidebarGroup[] {
-  const grouped = groups.map(([text, items]) => ({
+  const all = groups.map(([text, items]) => ({
     text,
     items: items
       .filter(([page]) => pages.includes(page))
       .map(([page, title]) => ({ text: title, link: `/${page}` })),
   }));
+  const grouped = all.filter(({ items }) => items.length > 0);
   const known = new Set(groups.flatMap(([, items]) => items.map(([page]) => page)));
   const others = pages.filter((page) => !known.has(page));
   if (others.length === 0) return grouped;

@@ -32,10 +32,19 @@ const flags = [
   '--remote-debugging-port=0',
 ];
 
+const readyPage = `new Promise((resolve) => {
+  const look = () =>
+    document.readyState === 'complete' && document.querySelector('#app')?.__vue_app__
+      ? document.fonts.ready.then(() => requestAnimationFrame(resolve))
+      : setTimeout(look, 20);
+  look();
+})`;
+
 export async function openBrowser(): Promise<Browser> {
   const child = spawn('chromium', [...flags, `--user-data-dir=${temporaryFolder()}`, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
+  process.once('exit', () => child.kill('SIGKILL'));
   const connection = await connect(await debuggerOf(child));
   const { targetInfos } = await connection.send('Target.getTargets');
   const page = targetInfos.find(({ type }: { type: string }) => type === 'page');
@@ -76,13 +85,9 @@ export async function openBrowser(): Promise<Browser> {
       await send('Emulation.setEmulatedMedia', {
         features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }],
       });
-      const loaded = connection.next('Page.loadEventFired');
       await send('Page.navigate', { url });
-      await loaded;
       // VitePress shows a page before its script runs; the script is what may complain.
-      await evaluate(
-        "new Promise((resolve) => { (function look() { document.querySelector('#app')?.__vue_app__ ? document.fonts.ready.then(() => requestAnimationFrame(resolve)) : setTimeout(look, 20) })() })",
-      );
+      await evaluate(readyPage);
     },
     evaluate,
     async screenshot(whole = false) {
@@ -133,15 +138,6 @@ async function connect(address: string) {
   });
   return {
     listen: (listener: (method: string, params: Message) => void) => void listeners.add(listener),
-    next: (method: string) =>
-      new Promise<void>((resolve) => {
-        const listener = (name: string) => {
-          if (name !== method) return;
-          listeners.delete(listener);
-          resolve();
-        };
-        listeners.add(listener);
-      }),
     send(method: string, params: object = {}, sessionId?: string): Promise<Message> {
       const id = ++last;
       socket.send(JSON.stringify({ id, method, params, ...(sessionId === undefined ? {} : { sessionId }) }));

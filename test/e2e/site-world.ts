@@ -66,6 +66,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   });
   const person = tokenNameFor(userInfo().username);
   const up = spawn('./core', ['up'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  process.once('exit', () => up.kill('SIGKILL'));
   await listening(up);
 
   let run: string | null = null;

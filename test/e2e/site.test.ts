@@ -34,6 +34,13 @@ describe('the documentation site', function () {
     expect(checked).to.be.greaterThan(1_000);
   });
 
+  it('has an anchor for every error code', () => {
+    const codes = [...readFileSync(join(siteFolder, 'errors.md'), 'utf8').matchAll(/^\| `([a-z_]+)` \|/gm)];
+    const page = readFileSync(join(dist, 'errors.html'), 'utf8');
+    expect(codes.length).to.be.greaterThan(100);
+    for (const [, code] of codes) expect(page).to.contain(`<tr id="${code}"`);
+  });
+
   it('shows code as it stands, templates of others included', () => {
     const concepts = readFileSync(join(dist, 'concepts.html'), 'utf8');
     expect(concepts).to.contain('<code>{{validation}}</code>');
