@@ -61,8 +61,9 @@ export interface DocumentedCommand {
   readonly command: Command;
 }
 
-/** The commands that do something, without those that only hold others. */
+/** The commands that do something, without those that only hold others. A program without commands is one itself. */
 export function leafCommands(program: Command, call: string): DocumentedCommand[] {
+  if (program.commands.length === 0) return [{ call, command: program }];
   return program.commands.flatMap((command) => {
     const own = `${call} ${command.name()}`;
     return command.commands.length > 0 ? leafCommands(command, own) : [{ call: own, command }];
