@@ -1,4 +1,6 @@
+import type { RunTrigger } from '#kit/contracts/run-trigger.ts';
 import type { Gate } from './action.ts';
+import type { IssuePage, IssueQuery } from './planning/list-issues.ts';
 import type { RunEvent } from './runs/event.ts';
 import type { Run } from './runs/run.ts';
 import type { RunPage, RunQuery } from './runs/run-store.ts';
@@ -7,12 +9,18 @@ import type { RunPage, RunQuery } from './runs/run-store.ts';
 export interface Agent {
   /** Makes a run, or finds the one made with the same idempotency key, and plans it to its end. */
   planIssue(request: PlanRequest, watch: Watch): Promise<Run>;
-  /** The first half of `planIssue`, for callers that answer before the planning ends; `plan` is the second. */
-  createRun(request: PlanRequest, signal: AbortSignal): Promise<Run>;
+  /**
+   * The first half of `planIssue`, for callers that answer before the planning ends; `plan` is the second.
+   * @param mayCreate called before a run is made; throws to refuse
+   */
+  createRun(request: PlanRequest, signal: AbortSignal, mayCreate?: () => void): Promise<NamedRun>;
   plan(runId: string, watch: Watch): Promise<Run>;
   runs(query: RunQuery): Promise<RunPage>;
+  countRuns(): Promise<number>;
   /** Full id or unique prefix. */
   run(idOrPrefix: string): Promise<Run>;
+  /** Issues of a repository as its forge has them, each with its newest run. */
+  issues(query: IssueQuery, signal: AbortSignal): Promise<IssuePage>;
   events(runId: string, afterSeq: number): Promise<RunEvent[]>;
   /** The patch of the whole run, bytes as they will be applied; empty when only a comment is proposed. */
   diff(runId: string): Promise<Uint8Array>;
@@ -76,7 +84,14 @@ export interface PlanRequest {
   readonly planner?: 'patch' | 'model';
   readonly dry_run?: boolean;
   readonly idempotency_key?: string;
+  readonly trigger?: RunTrigger;
   readonly by: Person;
+}
+
+/** A run, and whether this request made it. */
+export interface NamedRun {
+  readonly run: Run;
+  readonly created: boolean;
 }
 
 export interface DecisionRequest {

@@ -6,7 +6,6 @@ import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import { gatewayModel } from './adapters/models/gateway-model.ts';
-import { modelForTier } from './adapters/models/model-for-tier.ts';
 import { openMirror } from './git/mirror.ts';
 import { chatModelFor } from './planning/chat-model.ts';
 import type { Context } from './planning/context.ts';
@@ -44,15 +43,7 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
 
   function plannerNamed(name: string, role: Role, runId: string): Planner {
     if (name === 'patch') return createPatchPlanner();
-    const { endpoint, bounds } = agents.planner;
-    if (endpoint !== null) {
-      const max_output_tokens = endpoint.tiers[role.tier]?.max_output_tokens;
-      return createModelPlanner({
-        model: modelForTier(endpoint, role.tier, folders.secrets),
-        bounds,
-        max_output_tokens,
-      });
-    }
+    const { bounds } = agents.planner;
     const known = chatModelFor(readKnownModels(folders), role.tier);
     if (known === null) throw noModelConfigured();
     const model = gatewayModel({

@@ -1,13 +1,14 @@
 import { readConcern } from '#kit/config/concern.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
 import type { Settings } from '#kit/config/settings.ts';
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { ownToken } from '#kit/tokens.ts';
 import { actionKinds } from './action.ts';
 import { httpContext } from './adapters/context/http-context.ts';
 import { checkNumber } from './adapters/forges/names.ts';
-import { createForges, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
+import { createForges, createSmokeForge, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
 import { chooseSandbox } from './adapters/sandboxes/registry.ts';
 import { chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
 import type { Work } from './core-agent.ts';
@@ -47,11 +48,8 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   const policy = readConcern(Policy, 'policy', folders);
   const agents = checkAgentsConfig(readConcern(AgentsConfig, 'agents', folders));
   const validationConfig = readConcern(ValidationConfig, 'validation', folders);
-  const forges = createForges(readConcern(ForgesConfig, 'forges', folders), {
-    stateDir: folders.state,
-    configDir: folders.config,
-    secretsDir: folders.secrets,
-  });
+  const forgeFolders = { stateDir: folders.state, configDir: folders.config, secretsDir: folders.secrets };
+  const forges = createForges(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
 
   const { url } = settings.context;
   const context = url === null ? null : httpContext({ baseUrl: url, token: () => tokenOrNone(folders) });
@@ -77,6 +75,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   function forgeNamed(name: string) {
     const forge = forges.get(name);
     if (forge !== undefined) return forge;
+    if (name === smokeForge.name) return createSmokeForge(forgeFolders);
     throw new Failed(
       'forge_not_configured',
       `forge '${name}' is not in config/forges.json any more; it has ${[...forges.keys()].join(', ')}`,
@@ -141,12 +140,14 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     undoRun: new UndoRun(store, executorsOf),
     delivery,
     forge: forgeNamed,
+    forgeFor: (request, signal) => forgeFor(forges, request, signal),
     approvalDays: () => policy.approval.expires_after_days,
     tools: async () => (await import('./planning/model-planner/tools.ts')).tools,
     async runRequest(request, signal) {
       checkNumber(request.number);
       const role = planningRole(agents, request.role ?? 'Depute');
-      const forge = await forgeFor(forges, request, signal);
+      const smoke = request.forge === smokeForge.name;
+      const forge = smoke ? forgeNamed(smokeForge.name) : await forgeFor(forges, request, signal);
       const { owner, repo } = await forge.repository(request, signal);
       return {
         forge: forge.name,
@@ -158,6 +159,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         dry_run: request.dry_run ?? false,
         requested_by: request.by.name,
         idempotency_key: request.idempotency_key ?? null,
+        trigger: request.trigger,
       };
     },
     async capabilities() {

@@ -1,13 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { sha256 } from '#kit/digest.ts';
-import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { Conflict, codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import { resolve } from 'node:path';
+import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import type {
   Agent,
   DecisionRequest,
   ExecutionRequest,
+  NamedRun,
   Person,
   PlanRequest,
   PruneRequest,
@@ -21,11 +18,14 @@ import type { UndoRun } from './execution/undo-run.ts';
 import { tellBriefly, toldAsItHappens } from './outbox/live-delivery.ts';
 import type { RunDelivery } from './outbox/run-delivery.ts';
 import type { Forge } from './planning/forge.ts';
+import type { IssueQuery } from './planning/list-issues.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
+import { KeyedRuns } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
-import type { Lease, RunPage, RunQuery } from './runs/run-store.ts';
+import { canBePlanned } from './runs/run-status.ts';
+import type { RunQuery } from './runs/run-store.ts';
 
 /** The parts that do the work; loaded when they are needed first, because looking at runs needs none of them. */
 export interface Work {
@@ -36,6 +36,11 @@ export interface Work {
   /** null where no context service is configured. */
   readonly delivery: RunDelivery | null;
   forge(name: string): Forge;
+  /** The forge named, else the one that knows the repository. @throws NotFound, Conflict (`forge_ambiguous`), Unavailable */
+  forgeFor(
+    request: { readonly owner: string; readonly repo: string; readonly forge?: string },
+    signal: AbortSignal,
+  ): Promise<Forge>;
   /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
   runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest>;
   approvalDays(): number;
@@ -46,73 +51,29 @@ export interface Work {
 /** The use cases over one run store. */
 export class CoreAgent implements Agent {
   readonly #store: FileRunStore;
+  readonly #keyed: KeyedRuns;
   readonly #work: () => Promise<Work>;
 
   constructor(store: FileRunStore, work: () => Promise<Work>) {
     this.#store = store;
+    this.#keyed = new KeyedRuns(store);
     this.#work = work;
   }
 
   async planIssue(request: PlanRequest, watch: Watch): Promise<Run> {
-    const run = await this.createRun(request, watch.signal);
-    return isPlanned(run) ? run : this.plan(run.run_id, watch);
+    const { run } = await this.createRun(request, watch.signal);
+    return canBePlanned(run) ? this.plan(run.run_id, watch) : run;
   }
 
-  async createRun(request: PlanRequest, signal: AbortSignal): Promise<Run> {
+  async createRun(request: PlanRequest, signal: AbortSignal, mayCreate = () => {}): Promise<NamedRun> {
     checkScope(request.by, 'plan');
     const work = await this.#work();
-    const wanted = await work.runRequest(request, signal);
-    return wanted.idempotency_key === null ? this.#store.create(wanted) : this.#createOnce(wanted, signal);
-  }
-
-  /**
-   * The same key names the same run, also when two ask at once. The note of which run a key named is written after the run, so
-   * that a crash between the two is found by looking through the issue's runs.
-   * @throws Refused (`idempotency_key_reused`) when the key came with another request before
-   */
-  async #createOnce(wanted: RunRequest, signal: AbortSignal): Promise<Run> {
-    const key = sha256(wanted.idempotency_key!);
-    const lease = await this.#patientLease(`idempotency ${key}`, signal);
-    try {
-      const note = join(this.#store.stateDir, 'idempotency', key);
-      const known = existsSync(note)
-        ? await this.#store.read(readFileSync(note, 'utf8'))
-        : await this.#runWithKey(wanted);
-      if (known !== null) requireSameRequest(known.request, wanted);
-      const run = known ?? (await this.#store.create(wanted));
-      if (!existsSync(note)) {
-        makePrivateFolder(dirname(note));
-        writeFileDurably(note, run.run_id);
-      }
-      return run;
-    } finally {
-      lease.release();
-    }
-  }
-
-  async #runWithKey({ forge, owner, repo, number, idempotency_key }: RunRequest): Promise<Run | null> {
-    let cursor: string | null = null;
-    do {
-      const query = { limit: 100, forge, owner, repo, number };
-      const page: RunPage = await this.#store.list(cursor === null ? query : { ...query, cursor });
-      for (const { run_id } of page.runs) {
-        const run = await this.#store.read(run_id);
-        if (run.request.idempotency_key === idempotency_key) return run;
-      }
-      cursor = page.next_cursor;
-    } while (cursor !== null);
-    return null;
-  }
-
-  async #patientLease(name: string, signal: AbortSignal): Promise<Lease> {
-    for (;;) {
-      try {
-        return await this.#store.lease(name);
-      } catch (error) {
-        if (codeOf(error) !== 'lease_held') throw error;
-        await setTimeout(50, undefined, { signal });
-      }
-    }
+    const resolve = () => work.runRequest(request, signal);
+    const { idempotency_key } = request;
+    if (idempotency_key !== undefined)
+      return this.#keyed.name({ ...request, idempotency_key }, { resolve, mayCreate, signal });
+    mayCreate();
+    return { run: await this.#store.create(await resolve()), created: true };
   }
 
   async plan(runId: string, watch: Watch): Promise<Run> {
@@ -125,8 +86,20 @@ export class CoreAgent implements Agent {
     return this.#store.list(query);
   }
 
+  countRuns(): Promise<number> {
+    return this.#store.count();
+  }
+
   async run(idOrPrefix: string): Promise<Run> {
     return this.#store.read(await this.#store.resolve(idOrPrefix));
+  }
+
+  async issues(query: IssueQuery, signal: AbortSignal) {
+    const [{ forgeFor }, { listIssues }] = await Promise.all([
+      this.#work(),
+      import('./planning/list-issues.ts'),
+    ]);
+    return listIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
 
   events(runId: string, afterSeq: number) {
@@ -268,20 +241,5 @@ export class CoreAgent implements Agent {
 
   async tools() {
     return (await this.#work()).tools();
-  }
-}
-
-/** A run found by its idempotency key may be planned already, or have failed. */
-function isPlanned(run: Run): boolean {
-  return run.plan !== null || run.failure !== null || run.status === 'cancelled';
-}
-
-function requireSameRequest(known: RunRequest, wanted: RunRequest): void {
-  for (const field of ['forge', 'owner', 'repo', 'number', 'role', 'planner', 'dry_run'] as const) {
-    if (known[field] === wanted[field]) continue;
-    throw new Refused(
-      'idempotency_key_reused',
-      `the key '${wanted.idempotency_key}' came with ${field} '${known[field]}' before, now with '${wanted[field]}'; use a new key`,
-    );
   }
 }

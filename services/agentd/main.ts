@@ -46,12 +46,14 @@ export function openServices({
         import('#kit/config/concern-rows.ts'),
       ]);
       const { addressOverrides } = await import('#kit/config/service-address.ts');
-      const others = ['forges', 'agents', 'policy', 'validation'];
+      const others = ['forges', 'agents', 'policy', 'validation', 'schedules', 'status'];
+      const addressed = ['context', 'models', 'bridge', 'bus'] as const;
       return [
         ...describeSettings(sources),
         ...others.flatMap((name) => describeConcern(name, folders)),
-        ...describeConcern('context', folders, addressOverrides('context', { environment })),
-        ...describeConcern('models', folders, addressOverrides('models', { environment })),
+        ...addressed.flatMap((name) =>
+          describeConcern(name, folders, addressOverrides(name, { environment })),
+        ),
       ];
     },
     async approvalDays() {

@@ -25,7 +25,6 @@ import { Readers } from './record/readers.ts';
 import { noteDamage } from './record/recovery.ts';
 import { Writer } from './record/writer.ts';
 import { Embedder } from './vectors/embedder.ts';
-import { EmbeddingsClient } from './vectors/embeddings-client.ts';
 
 export interface ContextParts {
   readonly folders: Folders;
@@ -56,7 +55,7 @@ export async function composeContext({
   if (record.recovery !== null) logger.warn(`a damaged record is set aside: ${record.recovery.set_aside}`);
   const writer = new Writer(record.path);
   const readers = new Readers(record.path);
-  const embedder = embedderFor(config, folders, { readers, writer, logger });
+  const embedder = await embedderFor(config, folders, { readers, writer, logger });
   const memory = new Memory({
     embedder,
     writer,
@@ -65,8 +64,14 @@ export async function composeContext({
     forgetElsewhere: () => graph.dropDeleted(),
   });
   const execution = new Execution({ writer, readers, memory });
-  const ingestion = new Ingestion({ writer, readers, config });
+  const ingestion = new Ingestion({
+    writer,
+    readers,
+    config,
+    configFile: join(folders.config, 'context.json'),
+  });
   const graph = openGraph({
+    onServer: config.neo4j === null ? undefined : (await import('./graph/on-server.ts')).onServer,
     readers,
     config,
     password: neo4jPassword(config, folders),
@@ -108,7 +113,7 @@ export async function composeContext({
       ...cypherRoutes(graph, config.cypher.rows),
       ...executionRoutes(execution),
     ],
-    health: () => checkHealth({ version, folders, config, readers, desk, record, graph }),
+    health: () => checkHealth({ version, folders, config, readers, desk, record, graph, embedder }),
     begin() {
       embedder?.begin();
       void memory.finishForgetting().catch((error) => logger.warn('forgetting is not finished', { error }));
@@ -130,13 +135,14 @@ export async function composeContext({
 }
 
 /** null where no embeddings model is configured. */
-function embedderFor(
+async function embedderFor(
   { embeddings }: ContextConfig,
   { secrets }: Folders,
   parts: { readers: Readers; writer: Writer; logger: Logger },
-): Embedder | null {
+): Promise<Embedder | null> {
   if (embeddings === null) return null;
   const { credential = null } = embeddings;
+  const { EmbeddingsClient } = await import('./vectors/embeddings-client.ts');
   return new Embedder({ ...parts, client: new EmbeddingsClient({ ...embeddings, credential, secrets }) });
 }
 

@@ -7,6 +7,7 @@ import type { Graph } from './graph/open-graph.ts';
 import type { RefreshDesk } from './http/refresh-desk.ts';
 import type { OpenRecord } from './record/open-record.ts';
 import type { Readers } from './record/readers.ts';
+import type { Embedder } from './vectors/embedder.ts';
 
 interface HealthParts {
   readonly version: string;
@@ -16,6 +17,8 @@ interface HealthParts {
   readonly desk: RefreshDesk;
   readonly record: Pick<OpenRecord, 'recovery'>;
   readonly graph: Pick<Graph, 'engine' | 'health'>;
+  /** null where no embeddings model is configured; it then has no check either. */
+  readonly embedder: Pick<Embedder, 'model' | 'url' | 'state'> | null;
 }
 
 type Found = Health['checks'][string];
@@ -31,6 +34,7 @@ export async function checkHealth(parts: HealthParts): Promise<Health> {
     text_index: await check('degraded', () => textCheck(parts)),
     cypher: await check('degraded', () => cypherCheck(parts)),
     repositories: await check('degraded', async () => repositoriesCheck(parts)),
+    ...(parts.embedder === null ? {} : { embeddings: embeddingsCheck(parts.embedder) }),
   };
   const statuses = Object.values(checks).map(({ status }) => status);
   const status = statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok';
@@ -72,6 +76,16 @@ async function cypherCheck({ graph }: HealthParts): Promise<Found> {
   const { status, detail, lag } = await graph.health();
   const behind = lag.changes === 0 ? '' : `; ${lag.changes} changes behind for ${lag.seconds} s`;
   return { status, detail: `${graph.engine}: ${detail}${behind}` };
+}
+
+function embeddingsCheck({ model, url, state }: NonNullable<HealthParts['embedder']>): Found {
+  const name = `${model} at ${url}`;
+  if (state.answers !== false)
+    return { status: 'ok', detail: `${name}: ${state.answers === null ? 'not asked yet' : 'answers'}` };
+  return {
+    status: 'degraded',
+    detail: `${name}: ${state.problem}; memories are found by their words, and it is asked again`,
+  };
 }
 
 function repositoriesCheck({ desk, config }: HealthParts): Found {

@@ -55,16 +55,20 @@ function isDeeper(text: string, limit: number): boolean {
   let depth = 0;
   let inString = false;
   for (let position = 0; position < text.length; position++) {
-    const character = text[position];
-    if (inString && character === '\\') position++;
-    else if (character === '"') inString = !inString;
+    const code = text.charCodeAt(position);
+    if (inString && code === backslash) position++;
+    else if (code === quote) inString = !inString;
     else if (inString) continue;
-    else if (character === '[' || character === '{') depth++;
-    else if (character === ']' || character === '}') depth--;
+    else if (code === openBracket || code === openBrace) depth++;
+    else if (code === closeBracket || code === closeBrace) depth--;
     if (depth > limit) return true;
   }
   return false;
 }
+
+const [quote, backslash, openBracket, closeBracket, openBrace, closeBrace] = [...'"\\[]{}'].map((character) =>
+  character.charCodeAt(0),
+);
 
 function fieldError(error: t.ValidationError): FieldError {
   const entries = error.context.filter((entry, index) => {

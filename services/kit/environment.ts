@@ -14,13 +14,20 @@ export interface Environment {
   readonly CORE_LOG_FORMAT: string | undefined;
   readonly CORE_AGENTD_PORT: string | undefined;
   readonly CORE_AGENTD_HOST: string | undefined;
+  /** Where others find core-agentd, in place of where it is configured to listen. */
+  readonly CORE_AGENTD_URL: string | undefined;
   readonly CORE_CONTEXT_URL: string | undefined;
   readonly CORE_CONTEXT_PORT: string | undefined;
   readonly CORE_CONTEXT_HOST: string | undefined;
   readonly CORE_BRIDGE_PORT: string | undefined;
   readonly CORE_BRIDGE_HOST: string | undefined;
+  /** Where others find core-bridge, in place of where it is configured to listen. */
+  readonly CORE_BRIDGE_URL: string | undefined;
   readonly CORE_BUS_PORT: string | undefined;
   readonly CORE_BUS_HOST: string | undefined;
+  readonly CORE_BUS_HTTP_PORT: string | undefined;
+  /** Where clients find the bus, in place of our own engine. */
+  readonly CORE_BUS_URL: string | undefined;
   readonly CORE_MODELS_PORT: string | undefined;
   readonly CORE_MODELS_HOST: string | undefined;
   /** Where others find core-model-gateway, in place of where it is configured to listen. */
@@ -47,6 +54,9 @@ export interface Environment {
   readonly NEO4J_URI: string | undefined;
   readonly NEO4J_USER: string | undefined;
   readonly NEO4J_PASSWORD: string | undefined;
+  /** An iii 0.22.1 for the contract suite of the bus: its websocket, and its HTTP triggers. Tests only. */
+  readonly CORE_TEST_III_URL: string | undefined;
+  readonly CORE_TEST_III_HTTP_URL: string | undefined;
 }
 
 export const environment: Environment = {
@@ -57,13 +67,17 @@ export const environment: Environment = {
   CORE_LOG_FORMAT: process.env.CORE_LOG_FORMAT,
   CORE_AGENTD_PORT: process.env.CORE_AGENTD_PORT,
   CORE_AGENTD_HOST: process.env.CORE_AGENTD_HOST,
+  CORE_AGENTD_URL: process.env.CORE_AGENTD_URL,
   CORE_CONTEXT_URL: process.env.CORE_CONTEXT_URL,
   CORE_CONTEXT_PORT: process.env.CORE_CONTEXT_PORT,
   CORE_CONTEXT_HOST: process.env.CORE_CONTEXT_HOST,
   CORE_BRIDGE_PORT: process.env.CORE_BRIDGE_PORT,
   CORE_BRIDGE_HOST: process.env.CORE_BRIDGE_HOST,
+  CORE_BRIDGE_URL: process.env.CORE_BRIDGE_URL,
   CORE_BUS_PORT: process.env.CORE_BUS_PORT,
   CORE_BUS_HOST: process.env.CORE_BUS_HOST,
+  CORE_BUS_HTTP_PORT: process.env.CORE_BUS_HTTP_PORT,
+  CORE_BUS_URL: process.env.CORE_BUS_URL,
   CORE_MODELS_PORT: process.env.CORE_MODELS_PORT,
   CORE_MODELS_HOST: process.env.CORE_MODELS_HOST,
   CORE_MODELS_URL: process.env.CORE_MODELS_URL,
@@ -86,6 +100,8 @@ export const environment: Environment = {
   NEO4J_URI: process.env.NEO4J_URI,
   NEO4J_USER: process.env.NEO4J_USER,
   NEO4J_PASSWORD: process.env.NEO4J_PASSWORD,
+  CORE_TEST_III_URL: process.env.CORE_TEST_III_URL,
+  CORE_TEST_III_HTTP_URL: process.env.CORE_TEST_III_HTTP_URL,
 };
 
 /** What a service of Core that this process starts sees: the same, with these variables changed. */

@@ -1,4 +1,5 @@
 import { secretSpans } from './redaction/find-secrets.ts';
+import { literally } from './redaction/literally.ts';
 import { valueForms } from './redaction/value-forms.ts';
 
 export { type FoundSecret, findSecrets, fingerprintOf } from './redaction/find-secrets.ts';
@@ -55,8 +56,4 @@ export class Redactor {
     }
     return redacted + text.slice(from);
   }
-}
-
-function literally(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }

@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +51,7 @@ const earlierScopes: readonly Scope[] = ['read', 'plan', 'approve', 'execute', '
 export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number = Date.now): Tokens {
   let version: string | null = null;
   let records: readonly TokenRecord[] = [];
+  let digests: readonly Buffer[] = [];
 
   function current(): readonly TokenRecord[] {
     const newest = registryVersion(folders.tokens);
@@ -58,16 +59,16 @@ export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number
     const registry = readRegistry(folders.tokens);
     version = registry?.version ?? null;
     records = registry?.records ?? [];
+    digests = records.map((record) => Buffer.from(record.sha256, 'hex'));
     return records;
   }
 
   return {
     authenticate(text) {
-      const given = Buffer.from(sha256(text), 'hex');
+      const given = hash('sha256', text, 'buffer');
       let found: TokenRecord | null = null;
-      for (const record of current()) {
-        const same = timingSafeEqual(given, Buffer.from(record.sha256, 'hex'));
-        if (same && inForce(record, clock())) found = record;
+      for (const [at, record] of current().entries()) {
+        if (timingSafeEqual(given, digests[at]!) && inForce(record, clock())) found = record;
       }
       return found === null ? null : { name: found.name, scopes: found.scopes };
     },

@@ -3,10 +3,13 @@ import type { Health } from '#kit/contracts/health.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Route } from '#kit/http/route.ts';
+import type { HttpServerOptions } from '#kit/http/server.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Tokens } from '#kit/tokens.ts';
+import { errorAnswer } from './calls/error-answer.ts';
 import { ModelCalls } from './calls/model-calls.ts';
+import { watchConfigFile } from './config-file.ts';
 import { type GatewayConfig, upstreamNames } from './configuration.ts';
 import { checkHealth } from './health.ts';
 import { keyRoutes } from './http/key-routes.ts';
@@ -19,15 +22,18 @@ import { liveUpstream } from './live-upstream.ts';
 import { createCallMetrics } from './metrics.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
 import { credentialReader } from './upstreams/credential.ts';
-import { type AdapterParts, modelLanes, upstreamConnections } from './upstreams/model-lanes.ts';
+import { KnownSecrets } from './upstreams/known-secrets.ts';
+import { type AdapterParts, modelLanes, type Proxies, upstreamConnections } from './upstreams/model-lanes.ts';
 
 export interface GatewayParts {
-  readonly folders: Pick<Folders, 'state' | 'secrets'>;
+  readonly folders: Pick<Folders, 'state' | 'secrets' | 'config'>;
   readonly config: GatewayConfig;
   readonly tokens: Tokens;
   readonly logger: Logger;
   readonly redactor: Redactor;
   readonly version: string;
+  /** On the way to upstreams. */
+  readonly proxies: Proxies;
 }
 
 /** core-model-gateway without its HTTP server. */
@@ -36,6 +42,8 @@ export interface GatewayService {
   readonly tokens: Tokens;
   readonly routes: readonly Route[];
   readonly raw: readonly RawRoute[];
+  /** Clients of OpenAI's interface ask for paths that are not here; they are told in its words. */
+  readonly refuseUnknown: NonNullable<HttpServerOptions['refuseUnknown']>;
   health(): Promise<Health>;
   measure(registry: Registry): void;
   /** Settles what is under way; the server must have ended already. */
@@ -51,6 +59,7 @@ export function composeGateway(parts: GatewayParts): GatewayService {
   // What is replayed was paid when it was recorded.
   const prices: PriceList = config.mode === 'replay' ? new Map() : priceList(config);
   const ledger = openLedger(folders.state, { prices, dayBudget: config.budgets.day });
+  const file = watchConfigFile(folders);
   const adapters = adapterParts(parts);
   const { mode, recordings } = config;
   const inMode = upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
@@ -73,7 +82,11 @@ export function composeGateway(parts: GatewayParts): GatewayService {
       ...keyRoutes({ keys: ledger.keys, models: Object.keys(config.models) }),
     ],
     raw: callRoutes({ calls, redactor, logger }),
-    health: async () => checkHealth({ version, config, folders, ledger }),
+    refuseUnknown: (error, id) => {
+      const { error: told, ...head } = errorAnswer(error, id, redactor);
+      return { ...head, json: { error: told } };
+    },
+    health: async () => checkHealth({ version, config, folders, ledger, file }),
     measure: (registry) => metrics.register(registry),
     async close() {
       await Promise.race([calls.settled(), new Promise((resolve) => setTimeout(resolve, settleMs).unref())]);
@@ -89,10 +102,21 @@ export function adapterParts({
   config,
   redactor,
   version,
-}: Pick<GatewayParts, 'folders' | 'config' | 'redactor' | 'version'>): AdapterParts {
+  proxies,
+}: Pick<GatewayParts, 'config' | 'redactor' | 'version' | 'proxies'> & {
+  readonly folders: Pick<Folders, 'secrets'>;
+}): AdapterParts {
+  const known = new KnownSecrets();
   return {
-    dispatcher: upstreamConnections(config.timeouts.connect_ms),
-    credential: (name) => credentialReader(folders.secrets, name, (value) => redactor.addSecret(value)),
+    dispatcher: upstreamConnections(config.timeouts.connect_ms, proxies),
+    credential(name) {
+      const read = credentialReader(folders.secrets, name, (value) => redactor.addSecret(value), known);
+      // Known before it is used, as another upstream may send it back; what is wrong with it is told when it is used.
+      try {
+        read();
+      } catch {}
+      return read;
+    },
     timeouts: config.timeouts,
     userAgent: `core-model-gateway/${version}`,
   };

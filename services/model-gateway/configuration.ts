@@ -12,6 +12,7 @@ import {
   optional,
   stringThat,
 } from '#kit/decode.ts';
+import { InvalidInput } from '#kit/errors.ts';
 
 const day = 24 * 3_600_000;
 
@@ -40,10 +41,11 @@ export const BaseUrl = new t.Type<string>(
 );
 
 const baseUrlRule =
-  'must be an http or https address without user, query or fragment, for example https://api.openai.com/v1';
+  'must be an http or https address without user, query, fragment or white space, for example https://api.openai.com/v1';
 
 function isBaseUrl(u: unknown): u is string {
-  if (typeof u !== 'string' || !URL.canParse(u)) return false;
+  // An address with white space would be read as another one.
+  if (typeof u !== 'string' || /\s/.test(u) || !URL.canParse(u)) return false;
   const { protocol, username, password, search, hash } = new URL(u);
   return /^https?:$/.test(protocol) && [username, password, search, hash].join('') === '';
 }
@@ -96,6 +98,8 @@ export const UpstreamEntry = t.intersection([
       concurrency: nullable(integerBetween(1, 10_000)),
       /** False for an upstream that does not know `stream_options`; usage of its streams is then estimated. */
       stream_usage: t.boolean,
+      /** Which member an `openai` upstream reads as the limit of an answer; absent: what is usual where it is. */
+      limit_member: oneOf(['max_tokens', 'max_completion_tokens']),
     }),
   ),
 ]);
@@ -179,8 +183,18 @@ export function readGatewayConfig(sources: AddressSources): GatewayConfig {
   const file = join(sources.folders.config, 'models.json');
   for (const name of Object.keys(config.models)) {
     decode(ModelName, name, `${file}: the name of a model in /models`, 'config_invalid');
+    checkKinds(file, name, config.models[name]!);
   }
   return { ...config, ...addressChanges('models', sources) };
+}
+
+function checkKinds(file: string, name: string, { kind, upstreams }: ModelEntry): void {
+  const at = kind === 'embeddings' ? upstreams.findIndex((one) => one.kind === 'anthropic') : -1;
+  if (at === -1) return;
+  throw new InvalidInput(
+    'config_invalid',
+    `${file}: /models/${name.replaceAll('/', '~1')}/upstreams/${at}/kind is "anthropic": must be "openai" for a model of kind embeddings, as Anthropic has none`,
+  );
 }
 
 /**

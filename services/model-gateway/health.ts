@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Health } from '#kit/contracts/health.ts';
 import type { Folders } from '#kit/folders.ts';
+import type { ConfigFileState } from './config-file.ts';
 import type { GatewayConfig } from './configuration.ts';
 import type { Ledger } from './ledger/ledger.ts';
 
@@ -10,6 +11,7 @@ export interface HealthParts {
   readonly config: Pick<GatewayConfig, 'models' | 'mode'>;
   readonly folders: Pick<Folders, 'secrets'>;
   readonly ledger: Pick<Ledger, 'health'>;
+  readonly file: () => ConfigFileState;
 }
 
 type Found = Health['checks'][string];
@@ -18,6 +20,7 @@ type Found = Health['checks'][string];
 export function checkHealth(parts: HealthParts): Health {
   const checks: Record<string, Found> = {
     models: modelsCheck(parts.config),
+    configuration: fileCheck(parts.file()),
     credentials: credentialsCheck(parts),
     ledger: parts.ledger.health(),
   };
@@ -32,6 +35,23 @@ function modelsCheck({ models, mode }: HealthParts['config']): Found {
     return { status: 'degraded', detail: 'no model is configured; ./core model add configures one' };
   const how = mode === 'live' ? '' : `, mode ${mode}`;
   return { status: 'ok', detail: `${names.join(', ')}${how}` };
+}
+
+function fileCheck(found: ConfigFileState): Found {
+  switch (found.state) {
+    case 'same':
+      return { status: 'ok', detail: 'as in models.json' };
+    case 'changed':
+      return {
+        status: 'ok',
+        detail: 'models.json was changed since the start, which the next start goes by',
+      };
+    case 'invalid':
+      return {
+        status: 'degraded',
+        detail: `models.json was changed since the start, and the next start would fail: ${found.why}`,
+      };
+  }
 }
 
 function credentialsCheck({ config, folders }: HealthParts): Found {

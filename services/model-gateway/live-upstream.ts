@@ -11,7 +11,12 @@ export function liveUpstream({ name, entry, limits }: UpstreamFacts, parts: Adap
   const common = { name, base_url, model, dispatcher, credential, timeouts };
   switch (entry.kind) {
     case 'openai':
-      return createOpenAiUpstream({ ...common, streamUsage: entry.stream_usage ?? true, userAgent });
+      return createOpenAiUpstream({
+        ...common,
+        streamUsage: entry.stream_usage ?? true,
+        limitMember: entry.limit_member ?? null,
+        userAgent,
+      });
     case 'anthropic':
       return anthropicUpstream({ ...common, output_tokens: limits?.output_tokens ?? null });
   }

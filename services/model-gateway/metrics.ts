@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { TallyHistogram, tallyCounter } from '#kit/http/tally.ts';
 import type { Settlement } from './ledger/ledger.ts';
 import { dollarsOf } from './ledger/money.ts';
 
@@ -33,19 +34,19 @@ const where = ['model', 'upstream'] as const;
 /** @param lanes how many calls are under way and wait, asked when the measurements are read */
 export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetrics {
   const registers: Registry[] = [];
-  const calls = new Counter({
+  const calls = tallyCounter({
     name: 'model_calls_total',
     help: 'Calls that ended',
     labelNames: [...where, 'outcome'],
     registers,
   });
-  const tokens = new Counter({
+  const tokens = tallyCounter({
     name: 'model_tokens_total',
     help: 'Tokens used; cached and cache_writes are parts of input',
     labelNames: [...where, 'kind'],
     registers,
   });
-  const cost = new Counter({
+  const cost = tallyCounter({
     name: 'model_cost_dollars_total',
     help: 'What calls cost, in US dollars',
     labelNames: where,
@@ -57,19 +58,15 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
     labelNames: [...where, 'code'],
     registers,
   });
-  const firstToken = new Histogram({
+  const firstToken = new TallyHistogram({
     name: 'model_first_token_seconds',
     help: 'Time from the request to the first byte of its answer',
-    labelNames: where,
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
-    registers,
   });
-  const duration = new Histogram({
+  const duration = new TallyHistogram({
     name: 'model_call_seconds',
     help: 'Time from the request to the end of its answer',
-    labelNames: where,
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
-    registers,
   });
   const underWay = new Gauge({
     name: 'model_calls_under_way',
@@ -84,12 +81,12 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
     },
   });
 
-  /** Found by their labels once; finding them costs more than counting. */
-  const found = new Map<string, ReturnType<typeof countersOf>>();
+  /** By model and upstream. */
+  const found = new Map<string, Map<string, ReturnType<typeof talliesOf>>>();
 
-  function countersOf(model: string, upstream: string) {
-    const token = (kind: string) => tokens.labels({ model, upstream, kind });
-    const outcome = (outcome: EndedCall['outcome']) => calls.labels({ model, upstream, outcome });
+  function talliesOf(model: string, upstream: string) {
+    const token = (kind: (typeof kinds)[number]) => tokens.of({ model, upstream, kind });
+    const outcome = (outcome: EndedCall['outcome']) => calls.of({ model, upstream, outcome });
     return {
       outcomes: { done: outcome('done'), aborted: outcome('aborted'), failed: outcome('failed') },
       tokens: {
@@ -98,36 +95,34 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
         cached: token('cached'),
         cache_writes: token('cache_writes'),
       },
-      duration: duration.labels({ model, upstream }),
-      firstToken: firstToken.labels({ model, upstream }),
-      cost: cost.labels({ model, upstream }),
+      duration: duration.of({ model, upstream }),
+      firstToken: firstToken.of({ model, upstream }),
+      cost: cost.of({ model, upstream }),
     };
   }
 
-  function counters(model: string, upstream: string) {
-    const key = `${model}\n${upstream}`;
-    let own = found.get(key);
-    if (own === undefined) {
-      own = countersOf(model, upstream);
-      found.set(key, own);
-    }
+  function tallies(model: string, upstream: string) {
+    const ofModel = found.get(model) ?? new Map<string, ReturnType<typeof talliesOf>>();
+    const own = ofModel.get(upstream) ?? talliesOf(model, upstream);
+    found.set(model, ofModel.set(upstream, own));
     return own;
   }
 
   return {
     register(registry) {
-      for (const metric of [calls, tokens, cost, errors, firstToken, duration, underWay]) {
+      for (const metric of [calls.counter, tokens.counter, cost.counter, errors, underWay]) {
         registry.registerMetric(metric as Counter);
       }
+      firstToken.registerIn(registry);
+      duration.registerIn(registry);
     },
     ended({ model, upstream, outcome, ms, firstTokenMs, settlement }) {
-      const own = counters(model, upstream);
-      own.outcomes[outcome].inc();
+      const own = tallies(model, upstream);
+      own.outcomes[outcome].add(1);
       own.duration.observe(ms / 1000);
       if (firstTokenMs !== null) own.firstToken.observe(firstTokenMs / 1000);
-      const { usage } = settlement;
-      for (const kind of kinds) if (usage[kind] > 0) own.tokens[kind].inc(usage[kind]);
-      if (settlement.cost > 0) own.cost.inc(dollarsOf(settlement.cost));
+      for (const kind of kinds) own.tokens[kind].add(settlement.usage[kind]);
+      own.cost.add(dollarsOf(settlement.cost));
     },
     failed(model, upstream, code) {
       errors.inc({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });

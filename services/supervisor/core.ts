@@ -10,10 +10,13 @@ import { calledAs } from './program-name.ts';
  */
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Commands that have commands of their own, with the service that knows them. */
+/** Commands of programs other than core-agentd, with the folder of each. */
 const services: ReadonlyMap<string, string> = new Map([
   ['context', 'context'],
   ['model', 'model-gateway'],
+  ['bus', 'bus-engine'],
+  ['bridge', 'bridge'],
+  ['status', 'status'],
 ]);
 
 surviveLostOutput();

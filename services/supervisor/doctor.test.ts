@@ -47,7 +47,15 @@ describe('core doctor', () => {
       'state folder': 'works',
       tokens: 'works',
     });
-    expect(findings.map(({ name }) => name)).to.include.members(['jj', 'sandbox', 'models', 'forge github']);
+    expect(findings.map(({ name }) => name)).to.include.members([
+      'jj',
+      'sandbox',
+      'Docker',
+      'models',
+      'bus',
+      'schedules',
+      'forge github',
+    ]);
   });
 
   it('names the configured models, and how to configure one', async () => {
@@ -56,6 +64,11 @@ describe('core doctor', () => {
     const models = { big: { tier: 'large', upstreams }, other: { upstreams } };
     writeFileSync(join(home, 'config/models.json'), JSON.stringify({ models }));
     expect((await found('models'))?.detail).to.contain('big (large), other');
+    const keyed = { upstreams: [{ ...upstreams[0], credential: 'absent-key' }] };
+    writeFileSync(join(home, 'config/models.json'), JSON.stringify({ models: { ...models, keyed } }));
+    const lacking = await found('models');
+    expect(lacking?.state).to.equal('warning');
+    expect(lacking?.detail).to.contain('absent-key is missing in ');
   });
 
   it('names a broken setting with its fix, and fails', async () => {
@@ -123,6 +136,37 @@ describe('core doctor', () => {
     });
     configured({ url: 7 });
     expect(await found('Cypher')).to.include({ state: 'broken', fix: 'Correct context.json.' });
+  });
+
+  it('says where the bus is, what waits without it, and when schedules are due', async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const url = `ws://127.0.0.1:${port}`;
+    const configured = (bus: unknown) => writeFileSync(join(home, 'config/bus.json'), JSON.stringify(bus));
+    try {
+      configured({ url });
+      expect(await found('bus')).to.include({
+        state: 'works',
+        detail: `an engine of others at ${url} accepts connections`,
+      });
+    } finally {
+      server.close();
+      await once(server, 'close');
+    }
+    expect(await found('bus')).to.include({ state: 'warning', fix: 'Start it, or correct url in bus.json.' });
+    configured({ port });
+    expect((await found('bus'))?.detail).to.contain(`our own engine does not run (${url}): events wait`);
+    configured({ url: 'http://127.0.0.1' });
+    expect(await found('bus')).to.include({ state: 'broken' });
+
+    const schedule = { name: 'nightly', cron: '30 6 * * *', zone: 'Europe/Berlin', owner: 'a', repo: 'b' };
+    const planned = (...schedules: unknown[]) =>
+      writeFileSync(join(home, 'config/schedules.json'), JSON.stringify({ schedules }));
+    planned(schedule, { ...schedule, name: 'never', enabled: false });
+    expect((await found('schedules'))?.detail).to.match(/^nightly: next \d{4}-\d\d-\d\dT0[45]:30:00.000Z$/);
+    planned({ ...schedule, cron: 'daily' });
+    expect(await found('schedules')).to.include({ state: 'broken', fix: 'Correct schedules.json.' });
   });
 
   it('asks forges that have a token, and only those', async () => {

@@ -1,6 +1,7 @@
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
+import { checkBus, checkEngineHttpPort, checkSchedules } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import type { Finding } from './health-checks/finding.ts';
 import {
@@ -12,7 +13,7 @@ import {
   checkSettings,
   checkTokens,
 } from './health-checks/installation.ts';
-import { checkGit, checkJj, checkNode, checkSandbox } from './health-checks/programs.ts';
+import { checkDocker, checkGit, checkJj, checkNode, checkSandbox } from './health-checks/programs.ts';
 
 export type { Finding } from './health-checks/finding.ts';
 
@@ -39,6 +40,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkGit(),
     checkJj(),
     checkSandbox(),
+    checkDocker(),
     checkFolder('state folder', folders.state, 'state'),
     checkFolder('configuration folder', folders.config, 'config'),
     finding,
@@ -49,9 +51,14 @@ export async function examine(folders: Folders): Promise<Finding[]> {
           checkDaemonPort(folders, settings),
           checkServicePort('core-context', 'context', folders),
           checkServicePort('core-model-gateway', 'models', folders),
+          checkServicePort('core-bridge', 'bridge', folders),
+          checkServicePort('core-bus-engine', 'bus', folders),
+          checkEngineHttpPort(folders),
         ]),
     checkCypher(folders),
     checkModels(folders),
+    checkBus(folders),
+    checkSchedules(folders),
     checkForges(folders),
   ]);
   return found.flat();

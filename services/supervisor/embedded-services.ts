@@ -1,12 +1,16 @@
 import { fileURLToPath } from 'node:url';
-import { readServiceAddress, type ServiceAddress, serviceUrl } from '#kit/config/service-address.ts';
-import { describeSettings, readSettings, type Settings } from '#kit/config/settings.ts';
+import { busAddress } from '#kit/config/bus-url.ts';
+import { readServiceAddress } from '#kit/config/service-address.ts';
+import { describeSettings, readSettings } from '#kit/config/settings.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
+import { urlOf } from '#kit/http/url-of.ts';
+import { readEngineHttpPort } from './engine-http-port.ts';
+import { type Choice, type StackService, stackServices, unwanted } from './service-names.ts';
 import type { ServiceDefinition } from './supervised-service.ts';
 
-/** A service of the embedded stack, and where it answers. */
-export interface EmbeddedService extends ServiceDefinition {
+/** One address at which a service answers. */
+export interface ServicePort {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
@@ -14,101 +18,161 @@ export interface EmbeddedService extends ServiceDefinition {
   readonly otherPort: string;
 }
 
+/** A service of the embedded stack, and where it answers. */
+export interface EmbeddedService extends ServiceDefinition {
+  readonly name: StackService;
+  /** Its HTTP interface; null for the worker, which listens nowhere. */
+  readonly http: ServicePort | null;
+  /** The engine's websocket. */
+  readonly socket: ServicePort | null;
+}
+
 export interface EmbeddedStack {
   readonly services: readonly EmbeddedService[];
   /** What is not started, and why. */
-  readonly left: readonly { readonly name: string; readonly why: string }[];
+  readonly left: readonly { readonly name: StackService; readonly why: string }[];
 }
 
-export interface StackFlags {
+type Given = string | number | undefined;
+
+export interface StackFlags extends Choice {
   readonly host?: string | undefined;
-  readonly port?: string | number | undefined;
-  readonly contextPort?: string | number | undefined;
-  readonly modelsPort?: string | number | undefined;
+  readonly port?: Given;
+  readonly contextPort?: Given;
+  readonly modelsPort?: Given;
+  readonly bridgePort?: Given;
+  readonly busPort?: Given;
+  readonly busHttpPort?: Given;
 }
 
 /** As `./core` has it: less to load, and less memory. */
 const compileCache = fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url));
 
-/** The services of this machine, as flags, environment and files want them. */
+/**
+ * The services of this machine, as flags, environment and files want them. Each is told where all the others are.
+ * @throws InvalidInput (`config_invalid`, `invalid_option`)
+ */
 export function embeddedStack(folders: Folders, flags: StackFlags, environment: Environment): EmbeddedStack {
-  const sources = {
+  const places = placesOf(folders, flags, environment);
+  const left = new Map([...placesElsewhere(folders, flags, environment, places), ...unwanted(flags)]);
+  const shared = sharedEnvironment(folders, places, left);
+  return {
+    services: stackServices.filter((name) => !left.has(name)).map((name) => definition(name, places, shared)),
+    left: stackServices.flatMap((name) => (left.has(name) ? [{ name, why: left.get(name)! }] : [])),
+  };
+}
+
+type Places = Readonly<Record<'agentd' | 'context' | 'models' | 'bridge' | 'bus' | 'busHttp', ServicePort>>;
+
+function placesOf(folders: Folders, flags: StackFlags, environment: Environment): Places {
+  const { agentd } = readSettings({
     folders: { config: folders.config },
     flags: { host: flags.host, port: flags.port },
     environment,
+  });
+  const place = (concern: 'context' | 'models' | 'bridge' | 'bus', port: Given): ServicePort => {
+    const { host, port: own, tls } = readServiceAddress(concern, { folders, environment, flags: { port } });
+    const otherPort = `--${concern}-port or CORE_${concern.toUpperCase()}_PORT`;
+    return { host, port: own, tls: tls !== null, otherPort };
   };
-  const address = readServiceAddress('context', { folders, environment, flags: { port: flags.contextPort } });
-  const url = serviceUrl(address);
-  const models = readServiceAddress('models', { folders, environment, flags: { port: flags.modelsPort } });
-  const gateway = gatewayService(folders, models);
-  const settings = readSettings(sources);
-  const wanted = describeSettings(sources).find(({ key }) => key === 'context.url')!;
-  const elsewhere = wanted.source !== 'default' && flags.contextPort === undefined && wanted.value !== url;
-  if (!elsewhere) {
-    const agentd = agentdService(folders, settings, { context: url, models });
-    return { services: [contextService(folders, address), gateway, agentd], left: [] };
-  }
-  const why =
-    wanted.value === null
-      ? `context.url is null (${wanted.where}): planning does without it`
-      : `context.url is ${wanted.value} (${wanted.where}), not ${url}`;
+  const bus = place('bus', flags.busPort);
+  const busHttp = readEngineHttpPort(folders, environment, flags.busHttpPort);
   return {
-    services: [gateway, agentdService(folders, settings, { context: settings.context.url, models })],
-    left: [{ name: 'core-context', why }],
-  };
-}
-
-function agentdService(
-  folders: Folders,
-  { agentd }: Settings,
-  others: { readonly context: string | null; readonly models: ServiceAddress },
-): EmbeddedService {
-  const { host, port, tls } = agentd;
-  return {
-    name: 'core-agentd',
-    args: [fileURLToPath(new URL('../agentd/main.ts', import.meta.url)), 'serve'],
-    environment: {
-      ...placesOf(folders),
-      CORE_AGENTD_HOST: host,
-      CORE_AGENTD_PORT: String(port),
-      CORE_CONTEXT_URL: others.context ?? 'null',
-      CORE_MODELS_URL: serviceUrl(others.models),
+    agentd: {
+      host: agentd.host,
+      port: agentd.port,
+      tls: agentd.tls !== null,
+      otherPort: '--port or CORE_AGENTD_PORT',
     },
-    host,
-    port,
-    tls: tls !== null,
-    otherPort: '--port or CORE_AGENTD_PORT',
+    context: place('context', flags.contextPort),
+    models: place('models', flags.modelsPort),
+    bridge: place('bridge', flags.bridgePort),
+    bus,
+    busHttp: { ...bus, port: busHttp, otherPort: '--bus-http-port or CORE_BUS_HTTP_PORT' },
   };
 }
 
-function contextService(folders: Folders, { host, port, tls }: ServiceAddress): EmbeddedService {
+/** What planning and the bus are told to find elsewhere is not started here. */
+function* placesElsewhere(
+  folders: Folders,
+  flags: StackFlags,
+  environment: Environment,
+  places: Places,
+): Generator<[StackService, string]> {
+  const settings = describeSettings({ folders: { config: folders.config }, environment });
+  const { value, source, where } = settings.find(({ key }) => key === 'context.url')!;
+  const own = urlOf(places.context);
+  if (source !== 'default' && flags.contextPort === undefined && value !== own) {
+    if (value === null) yield ['core-context', `context.url is null (${where}): planning does without it`];
+    else yield ['core-context', `context.url is ${value} (${where}), not ${own}`];
+  }
+  const { host, port } = places.bus;
+  const bus = busAddress({
+    folders: { ...folders, state: nowhere },
+    environment: { ...environment, CORE_BUS_HOST: host, CORE_BUS_PORT: String(port) },
+  });
+  if (bus.url !== urlOf(places.bus).replace(/^http/, 'ws'))
+    yield ['core-bus-engine', `the bus is ${bus.url} (${bus.where})`];
+}
+
+/** What runs already is no wish of the person's. */
+const nowhere = '/nonexistent';
+
+/** Only of what is started here: whatever else there is, each service finds as it would by itself. */
+function sharedEnvironment(
+  folders: Folders,
+  places: Places,
+  left: ReadonlyMap<StackService, string>,
+): Record<string, string> {
+  const starts = (service: StackService) => !left.has(service);
   return {
-    name: 'core-context',
-    args: [fileURLToPath(new URL('../context/main.ts', import.meta.url)), 'serve'],
-    environment: { ...placesOf(folders), CORE_CONTEXT_HOST: host, CORE_CONTEXT_PORT: String(port) },
-    host,
-    port,
-    tls: tls !== null,
-    otherPort: '--context-port or CORE_CONTEXT_PORT',
+    CORE_STATE_DIR: folders.state,
+    CORE_CONFIG_DIR: folders.config,
+    NODE_COMPILE_CACHE: compileCache,
+    ...(starts('core-agentd')
+      ? { ...addressVariables('AGENTD', places.agentd), CORE_AGENTD_URL: urlOf(places.agentd) }
+      : {}),
+    ...(starts('core-bridge')
+      ? { ...addressVariables('BRIDGE', places.bridge), CORE_BRIDGE_URL: urlOf(places.bridge) }
+      : {}),
+    ...(starts('core-bus-engine')
+      ? { ...addressVariables('BUS', places.bus), CORE_BUS_HTTP_PORT: String(places.busHttp.port) }
+      : {}),
+    ...(starts('core-context')
+      ? { ...addressVariables('CONTEXT', places.context), CORE_CONTEXT_URL: urlOf(places.context) }
+      : {}),
+    ...(starts('core-model-gateway')
+      ? { ...addressVariables('MODELS', places.models), CORE_MODELS_URL: urlOf(places.models) }
+      : {}),
   };
 }
 
-function gatewayService(folders: Folders, { host, port, tls }: ServiceAddress): EmbeddedService {
+function addressVariables(name: string, { host, port }: ServicePort): Record<string, string> {
+  return { [`CORE_${name}_HOST`]: host, [`CORE_${name}_PORT`]: String(port) };
+}
+
+const http: Readonly<Record<StackService, keyof Places | null>> = {
+  'core-bus-engine': 'busHttp',
+  'core-context': 'context',
+  'core-model-gateway': 'models',
+  'core-agentd': 'agentd',
+  'core-bus-worker': null,
+  'core-bridge': 'bridge',
+};
+
+function definition(
+  name: StackService,
+  places: Places,
+  environment: Record<string, string>,
+): EmbeddedService {
+  const main = fileURLToPath(new URL(`../${name.replace('core-', '')}/main.ts`, import.meta.url));
+  const place = http[name];
   return {
-    name: 'core-model-gateway',
-    args: [
-      '--max-semi-space-size=4',
-      fileURLToPath(new URL('../model-gateway/main.ts', import.meta.url)),
-      'serve',
-    ],
-    environment: { ...placesOf(folders), CORE_MODELS_HOST: host, CORE_MODELS_PORT: String(port) },
-    host,
-    port,
-    tls: tls !== null,
-    otherPort: '--models-port or CORE_MODELS_PORT',
+    name,
+    args: [...(name === 'core-model-gateway' ? ['--max-semi-space-size=4'] : []), main, 'serve'],
+    environment,
+    url: place === null ? null : urlOf(places[place]),
+    http: place === null ? null : places[place],
+    socket: name === 'core-bus-engine' ? places.bus : null,
   };
-}
-
-function placesOf({ state, config }: Folders): Record<string, string> {
-  return { CORE_STATE_DIR: state, CORE_CONFIG_DIR: config, NODE_COMPILE_CACHE: compileCache };
 }

@@ -9,10 +9,17 @@ import type { RunOwn } from './own-command.ts';
 
 const programs: Readonly<Record<string, string>> = {
   core: fileURLToPath(new URL('../../core', import.meta.url)),
-  'core-agentd': fileURLToPath(new URL('../agentd/cli/core-agentd', import.meta.url)),
-  'core-context': fileURLToPath(new URL('../context/cli/core-context', import.meta.url)),
-  'core-model-gateway': fileURLToPath(new URL('../model-gateway/cli/core-model-gateway', import.meta.url)),
+  ...launchers('agentd', 'context', 'model-gateway', 'bus-engine', 'bus-worker', 'bridge', 'status'),
 };
+
+function launchers(...folders: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    folders.map((folder) => [
+      `core-${folder}`,
+      fileURLToPath(new URL(`../${folder}/cli/core-${folder}`, import.meta.url)),
+    ]),
+  );
+}
 
 /** `core install`: links in a folder of the person's PATH; nothing else on the machine changes. */
 export function define(program: Command, run: RunOwn): void {

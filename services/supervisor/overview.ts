@@ -6,6 +6,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
       ['quickstart', 'see the whole loop on a small repository of its own'],
       ['doctor', 'what works on this machine, and how to get the rest'],
       ['up', 'start the services; Ctrl-C ends them'],
+      ['status', 'how they are, as JSON; --smoke plans a demo issue through all of them'],
     ],
   ],
   [
@@ -44,6 +45,13 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
       ['context search', 'files, symbols, documents and runs that matter for a text'],
       ['context lookup', 'what is remembered; context remember adds to it'],
       ['context cypher', 'ask the graph; context --help lists the rest'],
+    ],
+  ],
+  [
+    'Connect',
+    [
+      ['bridge events', 'events of dashboards and forges; bridge --help lists the rest'],
+      ['bus functions', 'what can be called on the bus; bus --help lists the rest'],
     ],
   ],
   [

@@ -1,8 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { urlHost } from '#kit/http/url-of.ts';
+
+const connectMs = 1_000;
+const answerMs = 2_000;
 
 /** Who answers at an address. */
 export type PortHolder =
@@ -12,12 +16,11 @@ export type PortHolder =
 
 /** Asks the port, and on Linux the system, who it is. */
 export async function whoAnswers(host: string, port: number): Promise<PortHolder> {
-  if (port === 0 || !(await connects(host, port))) return { kind: 'nobody' };
+  if (port === 0) return { kind: 'nobody' };
+  const answer = await askHealth(host, port);
+  if (answer === 'nobody') return { kind: 'nobody' };
   try {
-    const answer = await fetch(`http://${urlHost(host)}:${port}/healthz`, {
-      signal: AbortSignal.timeout(2_000),
-    });
-    return { kind: 'core', health: decodeJson(Health, await answer.text(), 'health') };
+    return { kind: 'core', health: decodeJson(Health, answer ?? '', 'health') };
   } catch {
     return { kind: 'other', process: processListening(port) };
   }
@@ -29,9 +32,10 @@ export function describeHolder(holder: Exclude<PortHolder, { kind: 'nobody' }>):
   return holder.process ?? 'a program that is not Core';
 }
 
-function connects(host: string, port: number): Promise<boolean> {
+/** Whether somebody accepts connections there. */
+export function connects(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host: urlHost(host).replace(/^\[|\]$/g, ''), port, timeout: 1_000 });
+    const socket = connect({ host: bareHost(host), port, timeout: connectMs });
     const end = (answer: boolean) => {
       socket.destroy();
       resolve(answer);
@@ -40,6 +44,40 @@ function connects(host: string, port: number): Promise<boolean> {
     socket.once('timeout', () => end(false));
     socket.once('error', () => end(false));
   });
+}
+
+/** What `/healthz` answers, null where a connection brings no answer, `nobody` without a connection. */
+function askHealth(host: string, port: number): Promise<string | null | 'nobody'> {
+  return new Promise((resolve) => {
+    let connected = false;
+    const asked = request(
+      { host: bareHost(host), port, path: '/healthz', agent: false, timeout: connectMs },
+      (answer) => {
+        const parts: Buffer[] = [];
+        answer.on('data', (part: Buffer) => parts.push(part));
+        answer.once('close', () => end(answer.complete ? Buffer.concat(parts).toString('utf8') : null));
+      },
+    );
+    const limit = setTimeout(() => end(connected ? null : 'nobody'), answerMs);
+    const end = (answer: string | null | 'nobody') => {
+      clearTimeout(limit);
+      asked.destroy();
+      resolve(answer);
+    };
+    asked.once('socket', (socket) => {
+      socket.once('connect', () => {
+        connected = true;
+        socket.setTimeout(0);
+      });
+    });
+    asked.on('timeout', () => end(connected ? null : 'nobody'));
+    asked.on('error', () => end(connected ? null : 'nobody'));
+    asked.end();
+  });
+}
+
+function bareHost(host: string): string {
+  return urlHost(host).replace(/^\[|\]$/g, '');
 }
 
 /** Name and pid by `/proc`; null where that is not to be had. */

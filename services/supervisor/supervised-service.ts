@@ -1,14 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
+import { busConnectedIn } from '#kit/supervisor-channel.ts';
 
 export interface ServiceDefinition {
   readonly name: string;
   /** Script and arguments for Node. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** Where its HTTP interface is, for who reads the note; null where it has none. */
+  readonly url: string | null;
 }
 
 export interface ServiceListener {
@@ -16,6 +20,8 @@ export interface ServiceListener {
   line(text: string): void;
   /** It ended by itself; `again` says in how many milliseconds it starts anew, null that it does not. */
   ended(why: string, again: number | null): void;
+  /** `note` says something new. */
+  changed(): void;
 }
 
 const shortestWait = 500;
@@ -23,6 +29,7 @@ const longestWait = 30_000;
 /** Who lived so long, in milliseconds, was well: the next wait is the shortest again. */
 const longLife = 60_000;
 const mostFailures = 5;
+const noProcess = { pid: null, bus_connected: null };
 
 /**
  * A service in a process and process group of its own, started again when it ends by itself. It does not hear the
@@ -33,22 +40,43 @@ export class SupervisedService {
   readonly #listener: ServiceListener;
   #child: ChildProcess | null = null;
   #stopping = false;
+  #answered = false;
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
+  #note: SupervisedNote;
   #gaveUp: (exitCode: number) => void = () => {};
   /** Resolves with an exit code when it will not be started again. */
   readonly gaveUp: Promise<number>;
 
   constructor(definition: ServiceDefinition, listener: ServiceListener) {
     this.#definition = definition;
+    const { url } = definition;
+    this.#note = {
+      state: 'waiting',
+      pid: null,
+      since: now(),
+      restarts: 0,
+      last_end: null,
+      url,
+      bus_connected: null,
+    };
     this.#listener = listener;
     this.gaveUp = new Promise((resolve) => {
       this.#gaveUp = resolve;
     });
   }
 
-  get pid(): number | undefined {
-    return this.#child?.pid;
+  get name(): string {
+    return this.#definition.name;
+  }
+
+  get note(): SupervisedNote {
+    return this.#note;
+  }
+
+  /** It did its work once, so that whatever ends it later is worth another start, always. */
+  answered(): void {
+    this.#answered = true;
   }
 
   start(): void {
@@ -60,8 +88,13 @@ export class SupervisedService {
       env: childEnvironment(environment),
     });
     this.#child = child;
+    this.#tell({ state: 'running', pid: child.pid ?? null });
     this.#relay(child.stdout!);
     this.#relay(child.stderr!);
+    child.on('message', (message) => {
+      const bus_connected = busConnectedIn(message);
+      if (bus_connected !== null && this.#child === child) this.#tell({ bus_connected });
+    });
     child.once('error', (error) => this.#listener.line(error.message));
     child.once('close', (code, signal) => {
       this.#child = null;
@@ -103,13 +136,25 @@ export class SupervisedService {
     this.#failures = lived > longLife ? 1 : this.#failures + 1;
     // A wrong setting or a refusal will be the same the next time.
     const hopeless = code === exitCodes.usage || code === exitCodes.refused;
-    if (hopeless || this.#failures >= mostFailures) {
+    if (hopeless || (!this.#answered && this.#failures >= mostFailures)) {
+      this.#tell({ state: 'given_up', ...noProcess, last_end: why });
       this.#listener.ended(why, null);
       this.#gaveUp(code || exitCodes.failed);
       return;
     }
     const wait = Math.min(shortestWait * 2 ** (this.#failures - 1), longestWait);
+    this.#tell({ state: 'waiting', ...noProcess, last_end: why, restarts: this.#note.restarts + 1 });
     this.#listener.ended(why, wait);
     this.#timer = setTimeout(() => this.start(), wait);
   }
+
+  #tell(change: Partial<SupervisedNote>): void {
+    const since = change.state === undefined ? this.#note.since : now();
+    this.#note = { ...this.#note, ...change, since };
+    this.#listener.changed();
+  }
+}
+
+function now(): string {
+  return new Date().toISOString();
 }

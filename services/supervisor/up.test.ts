@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
+import type { StackNote } from '#kit/contracts/stack-note.ts';
 
 describe('core up', () => {
   let home: string;
@@ -42,9 +43,9 @@ describe('core up', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  function start(port: number): Up {
+  function start(port: number, place = home): Up {
     const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
-      try { process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, contextPort: ${contextPort}, modelsPort: ${modelsPort} }); process.exit(); }
+      try { process.exitCode = await up({ home: ${JSON.stringify(place)}, port: ${port}, contextPort: ${contextPort}, modelsPort: ${modelsPort}, only: 'context,model-gateway,agentd' }); process.exit(); }
       catch (error) { console.error(error.message, error.hint); process.exit(1); }`;
     return launch(script);
   }
@@ -99,7 +100,7 @@ describe('core up', () => {
     return port;
   }
 
-  const note = (folder: string) => join(home, 'state', folder, 'listening.json');
+  const addressOf = (folder: string) => join(home, 'state', folder, 'listening.json');
 
   const answers = (port: number) =>
     fetch(`http://127.0.0.1:${port}/healthz`).then(
@@ -122,12 +123,26 @@ describe('core up', () => {
       ['agentd', port],
       ['context', contextPort],
     ] as const)
-      expect(JSON.parse(readFileSync(note(folder), 'utf8'))).to.include({ port: its, host: '127.0.0.1' });
+      expect(JSON.parse(readFileSync(addressOf(folder), 'utf8'))).to.include({
+        port: its,
+        host: '127.0.0.1',
+      });
+
+    const note: StackNote = JSON.parse(readFileSync(join(home, 'state/supervisor/stack.json'), 'utf8'));
+    expect(Object.keys(note.services)).to.have.members(['core-context', 'core-model-gateway', 'core-agentd']);
+    expect(note.services['core-agentd']).to.include({ state: 'running', restarts: 0, last_end: null });
+    expect(note.left).to.have.all.keys('core-bus-engine', 'core-bus-worker', 'core-bridge');
 
     const second = start(port);
     await second.exit;
     expect(second.child.exitCode).to.equal(1);
-    expect(second.out()).to.match(/is used by core-context \d+\.\d+\.\d+ \(ok\)/);
+    expect(second.out()).to.match(
+      new RegExp(`the stack in \\S+ is held by process ${up.child.pid} on \\S+ since 20`),
+    );
+    const elsewhere = start(port, join(home, 'elsewhere'));
+    await elsewhere.exit;
+    expect(elsewhere.child.exitCode).to.equal(1);
+    expect(elsewhere.out()).to.match(/is used by core-context \d+\.\d+\.\d+ \(ok\)/);
 
     const [first] = daemons('agentd');
     process.kill(first!, 'SIGKILL');
@@ -135,18 +150,21 @@ describe('core up', () => {
     await until(() => answers(port));
     expect(daemons('agentd')).not.to.include(first);
     expect(await answers(contextPort)).to.equal(true);
+    const after: StackNote = JSON.parse(readFileSync(join(home, 'state/supervisor/stack.json'), 'utf8'));
+    expect(after.services['core-agentd']).to.include({ restarts: 1, last_end: 'SIGKILL' });
 
     up.child.kill('SIGTERM');
     expect(await up.exit).to.deep.equal([0, null]);
     expect(daemons()).to.deep.equal([]);
-    for (const folder of ['agentd', 'context']) expect(existsSync(note(folder)), folder).to.equal(false);
+    for (const folder of ['agentd', 'context']) expect(existsSync(addressOf(folder)), folder).to.equal(false);
+    expect(existsSync(join(home, 'state/supervisor/stack.json'))).to.equal(false);
   });
 
   it('takes the daemon with it even when it is killed', async function () {
     if (process.platform !== 'linux') this.skip();
     const port = await freePort();
     const up = start(port);
-    await until(() => up.out().includes('  ok'));
+    await until(() => /core-agentd +http\S+ {2}ok/.test(up.out()));
     up.child.kill('SIGKILL');
     await up.exit;
     await until(() => daemons().length === 0);
@@ -160,7 +178,7 @@ describe('core up', () => {
     writeFileSync(join(home, 'config/core.json'), '{"context":{"url":null}}');
     const port = await freePort();
     const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
-      process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, modelsPort: ${modelsPort} }); process.exit();`;
+      process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, modelsPort: ${modelsPort}, without: 'bus-engine,bus-worker,bridge' }); process.exit();`;
     const up = launch(script);
     await until(() => up.out().includes('core-context is not started: context.url is null'));
     expect(daemons('context')).to.deep.equal([]);

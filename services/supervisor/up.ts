@@ -1,42 +1,51 @@
-import { setTimeout } from 'node:timers/promises';
-import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { Health } from '#kit/contracts/health.ts';
+import { join } from 'node:path';
+import { stackFolder } from '#kit/contracts/stack-note.ts';
+import { makePrivateFolder } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed } from '#kit/errors.ts';
+import { holdFolder } from '#kit/folder-hold.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
-import { urlOf } from '#kit/http/url-of.ts';
 import { Shutdown } from '#kit/shutdown.ts';
-import { type EmbeddedService, embeddedStack } from './embedded-services.ts';
+import { type EmbeddedService, embeddedStack, type StackFlags } from './embedded-services.ts';
+import { withFreePorts } from './free-ports.ts';
 import { describeHolder, whoAnswers } from './port-holder.ts';
+import { type Readiness, waitUntilReady } from './readiness.ts';
+import { StackNoteFile } from './stack-note.ts';
 import { SupervisedService } from './supervised-service.ts';
 
-export interface UpOptions {
+export interface UpOptions extends StackFlags {
   readonly home?: string | undefined;
-  readonly host?: string | undefined;
-  readonly port?: string | number | undefined;
-  readonly contextPort?: string | number | undefined;
-  readonly modelsPort?: string | number | undefined;
   /** How people call `./core`, for what is suggested. */
   readonly program?: string;
   readonly stdout?: NodeJS.WritableStream;
   readonly stderr?: NodeJS.WritableStream;
 }
 
-const startMs = 30_000;
-const stopMs = 25_000;
+/** Milliseconds that services get to end in order; with what is around it, all is gone within 3 s. */
+const stopMs = 2_300;
+/** Of these, until the engine is told to end whoever has not ended yet. */
+const engineWaitsMs = 1_500;
 
 /**
  * `core up`: every service in a process of its own, until a signal comes. Logs go to standard error, each line with the name
  * of its service.
- * @throws Failed (`port_in_use`) naming who answers there
+ * @throws Conflict (`stack_held`) naming who has this state folder, Failed (`port_in_use`) naming who answers there
  */
 export async function up(options: UpOptions): Promise<number> {
   const { stdout = process.stdout, stderr = process.stderr, program = './core' } = options;
   const folders = resolveFolders({ home: options.home }, environment);
-  const { services: embedded, left } = embeddedStack(folders, options, environment);
+  const { services: embedded, left } = embeddedStack(folders, await withFreePorts(options), environment);
   prepareFolder(folders.state, 'state');
   prepareFolder(folders.config, 'config');
-  for (const service of embedded) await checkPort(service, program);
+  const folder = join(folders.state, stackFolder);
+  makePrivateFolder(folder);
+  const hold = holdFolder(folder, { code: 'stack_held', name: 'the stack' });
+  const checks = await Promise.allSettled(embedded.map((service) => checkPorts(service, program)));
+  const taken = checks.find((check) => check.status === 'rejected');
+  if (taken !== undefined) {
+    hold.release();
+    throw taken.reason;
+  }
 
   const warn = (text: string) => void stderr.write(`core up │ ${text}\n`);
   const width = Math.max(...embedded.map(({ name }) => name.length));
@@ -48,10 +57,12 @@ export async function up(options: UpOptions): Promise<number> {
         warn(
           `${definition.name} ended: ${why}; ${again === null ? 'not started again' : `again in ${again / 1000} s`}`,
         ),
+      changed: () => note.changed(),
     });
   });
+  const note = new StackNoteFile({ folder, services, left, warn });
 
-  const shutdown = new Shutdown({ deadlineMs: stopMs + 2_000, warn });
+  const shutdown = new Shutdown({ deadlineMs: stopMs + 400, warn });
   const killAll = () => {
     for (const service of services) service.kill();
   };
@@ -62,65 +73,77 @@ export async function up(options: UpOptions): Promise<number> {
       resolve(code);
     });
   });
-  services.forEach((service, index) => {
-    shutdown.add(embedded[index]!.name, () => service.stop(stopMs));
-    service.start();
-  });
+  shutdown.add('the hold of the state folder', () => hold.release());
+  shutdown.add('the note of the stack', () => note.withdraw());
+  shutdown.add('the services', () => stopAll(services));
+  for (const service of services) service.start();
 
+  const ready = embedded.map(async (service, index) => {
+    const supervised = services[index]!;
+    const busConnected = () => supervised.note.bus_connected;
+    const readiness = await waitUntilReady(service, { signal: shutdown.signal, busConnected });
+    if (readiness.answers) supervised.answered();
+    return readiness;
+  });
   const gaveUp = Promise.race(services.map(({ gaveUp }) => gaveUp));
-  const answering = Promise.all(embedded.map((service) => waitUntilItAnswers(service, shutdown.signal)));
-  const first = await Promise.race([answering, gaveUp, signalled]);
-  if (typeof first !== 'number') {
-    for (const { name, url, status } of first) stdout.write(`${name.padEnd(width)}  ${url}  ${status}\n`);
-    stdout.write(
-      `${left.map(({ name, why }) => `${name} is not started: ${why}\n`).join('')}\nstate  ${folders.state}\nnext   ${program} plan-issue --owner OWNER --repo REPO --number N    end  Ctrl-C\n`,
-    );
-  }
+  const shown = show(embedded, ready, width, stdout, shutdown.signal).then((whole) => {
+    if (!whole) return;
+    const reasons = left.map(({ name, why }) => `${name} is not started: ${why}\n`).join('');
+    stdout.write(`${reasons}\n${lastLines(folders.state, program)}`);
+  });
   const exitCode = await Promise.race([gaveUp, signalled]);
   await shutdown.close('up ends');
+  await shown;
   process.off('exit', killAll);
   return exitCode;
 }
 
-async function checkPort({ name, host, port, otherPort }: EmbeddedService, program: string): Promise<void> {
-  const holder = await whoAnswers(host, port);
-  if (holder.kind === 'nobody') return;
-  const hint =
-    holder.kind === 'core'
-      ? `It may be yours: look with ${program} doctor, or end it and start again. Another port: ${otherPort}.`
-      : `End it, or take another port: ${otherPort}.`;
-  throw new Failed(
-    'port_in_use',
-    `port ${port} on ${host}, which ${name} needs, is used by ${describeHolder(holder)}`,
-    {
-      facts: { host, port },
-      hint,
-    },
-  );
+/** The engine last, so that nobody looks for a new connection to it meanwhile. */
+async function stopAll(services: readonly SupervisedService[]): Promise<void> {
+  const engine = services.find(({ name }) => name === 'core-bus-engine');
+  const others = services.filter((service) => service !== engine).map((service) => service.stop(stopMs));
+  const waiting = setTimeout(() => engine?.stop(stopMs - engineWaitsMs), engineWaitsMs);
+  await Promise.all(others);
+  clearTimeout(waiting);
+  await engine?.stop(stopMs - engineWaitsMs);
 }
 
-async function waitUntilItAnswers(
-  { name, host, port, tls }: EmbeddedService,
+/** A line per service in their order, each as soon as it and those before it answer; false when the end came first. */
+async function show(
+  embedded: readonly EmbeddedService[],
+  ready: readonly Promise<Readiness>[],
+  width: number,
+  stdout: NodeJS.WritableStream,
   signal: AbortSignal,
-): Promise<{ name: string; url: string; status: string }> {
-  const url = urlOf({ host, port, tls });
-  const deadline = performance.now() + startMs;
-  while (performance.now() < deadline && !signal.aborted) {
-    const holder = await whoAnswers(host, port);
-    if (holder.kind === 'core') return { name, url, status: statusOf(holder.health) };
-    // Its certificate is for its clients; that it accepts connections is enough here.
-    if (tls && holder.kind === 'other') return { name, url, status: 'listens' };
-    await setTimeout(100, undefined, { signal }).catch(() => {});
+): Promise<boolean> {
+  for (const [index, { name }] of embedded.entries()) {
+    const { where, status } = await ready[index]!;
+    if (signal.aborted) return false;
+    stdout.write(`${name.padEnd(width)}  ${where}${where === '' ? '' : '  '}${status}\n`);
   }
-  return {
-    name,
-    url,
-    status: signal.aborted ? 'ending' : `does not answer after ${startMs / 1000} s; see its log above`,
-  };
+  return true;
 }
 
-/** With the reason, where it is not well. */
-function statusOf({ status, checks }: Health): string {
-  const why = Object.values(checks).find((check) => check.status !== 'ok')?.detail;
-  return status === 'ok' || why === undefined ? status : `${status}: ${visibleLine(why)}`;
+function lastLines(state: string, program: string): string {
+  return `state  ${state}
+next   ${program} plan-issue --owner OWNER --repo REPO --number N    look  ${program} status --pretty    end  Ctrl-C
+`;
+}
+
+async function checkPorts({ name, http, socket }: EmbeddedService, program: string): Promise<void> {
+  for (const place of [socket, http]) {
+    if (place === null) continue;
+    const { host, port, otherPort } = place;
+    const holder = await whoAnswers(host, port);
+    if (holder.kind === 'nobody') continue;
+    const hint =
+      holder.kind === 'core'
+        ? `It may be yours: look with ${program} doctor, or end it and start again. Another port: ${otherPort}.`
+        : `End it, or take another port: ${otherPort}.`;
+    throw new Failed(
+      'port_in_use',
+      `port ${port} on ${host}, which ${name} needs, is used by ${describeHolder(holder)}`,
+      { facts: { host, port }, hint },
+    );
+  }
 }

@@ -44,7 +44,7 @@ async function coreRate(repository: string, folder: string): Promise<number> {
   const writer = new Writer(path);
   const readers = new Readers(path);
   const config = { repositories: {}, ingestion: { max_file_bytes: 1_048_576, history_commits: 2_000 } };
-  const ingestion = new Ingestion({ writer, readers, config });
+  const ingestion = new Ingestion({ writer, readers, config, configFile: 'context.json' });
   try {
     const started = performance.now();
     const [result] = await ingestion.refresh({ repositories: [{ name: 'bench/tree', path: repository }] });

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createHttpServer } from '#kit/http/server.ts';
 import { createLogger } from '#kit/log.ts';
@@ -16,8 +17,8 @@ import { type Benchmark, compare, takeTurns } from './comparison.ts';
 
 const load = fileURLToPath(new URL('./memory-load.ts', import.meta.url));
 const connections = 32;
-const requests = 600;
-const bareCommits = 300;
+/** Of both in each turn; enough for a checkpoint or more of either. */
+const each = 1_500;
 const content =
   'Request 12345 told that the deployment of the service waits for the second reviewer. It went on after the break.';
 
@@ -44,6 +45,10 @@ export const memory: Benchmark = {
   },
 };
 
+function nowhere(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
+
 interface Service {
   readonly url: string;
   readonly token: string;
@@ -69,7 +74,14 @@ async function startService(folder: string): Promise<Service> {
       tls: null,
     },
     tokens: openTokens(folders),
-    logger: createLogger({ service: 'core-context', level: 'warn', format: 'text', redactor }),
+    // What it logs it logs, as where it runs for people.
+    logger: createLogger({
+      service: 'core-context',
+      level: 'info',
+      format: 'json',
+      redactor,
+      stream: nowhere(),
+    }),
     redactor,
     health: async () => ({ status: 'ok', service: 'core-context', version: '0', checks: {} }),
     routes: memoryRoutes(new Memory({ writer, readers, path: record.path })),
@@ -88,7 +100,7 @@ async function startService(folder: string): Promise<Service> {
 }
 
 async function recordedRate(client: ChildProcess): Promise<number> {
-  client.send(requests);
+  client.send(each);
   const [rate] = await Promise.race([
     once(client, 'message'),
     once(client, 'exit').then(([code]) => {
@@ -109,6 +121,6 @@ function openBare(path: string): DatabaseSync {
 function bareRate(db: DatabaseSync): number {
   const insert = db.prepare('INSERT INTO rows (text) VALUES (?)');
   const started = performance.now();
-  for (let done = 0; done < bareCommits; done++) insert.run(content);
-  return (bareCommits * 1000) / (performance.now() - started);
+  for (let done = 0; done < each; done++) insert.run(content);
+  return (each * 1000) / (performance.now() - started);
 }

@@ -2,6 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { append } from './append.ts';
+import { bridge } from './bridge.ts';
+import { bus } from './bus.ts';
 import { type Benchmark, type Comparison, isMet } from './comparison.ts';
 import { contextMemory } from './context-memory.ts';
 import { execute } from './execute.ts';
@@ -10,11 +12,13 @@ import { ingest } from './ingest.ts';
 import { listOverHttp } from './list-over-http.ts';
 import { memory } from './memory.ts';
 import { search } from './search.ts';
+import { stack } from './stack.ts';
 import { start } from './start.ts';
 
 /** `npm run bench -- [NAME…] [--json]`: ends with 1 when a bar was missed. */
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   start,
+  stack,
   append,
   execute,
   'list-over-http': listOverHttp,
@@ -23,6 +27,8 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   ingest,
   'context-memory': contextMemory,
   gateway,
+  bus,
+  bridge,
 };
 
 const { values, positionals } = parseArgs({

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Logger } from '#kit/log.ts';
+import { onServer } from '../../services/context/graph/on-server.ts';
 import { type Graph, openGraph } from '../../services/context/graph/open-graph.ts';
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
@@ -51,6 +52,7 @@ export interface GraphLimits {
 export function openSceneGraph(scene: Scene, server: Neo4jServer | null, limits: GraphLimits = {}): Graph {
   const { password = null, ...account } = server?.account ?? {};
   return openGraph({
+    onServer,
     readers: scene.readers,
     config: {
       cypher: { seconds: 5, rows: 10_000, memory_mb: 500, ...limits },

@@ -27,6 +27,7 @@ export interface ForgeBench {
     author: string;
     locked?: boolean;
     closed?: boolean;
+    labels?: readonly string[];
   }): Promise<number>;
   comment(number: number, comment: { body: string; author: string }): Promise<void>;
   merge(pullNumber: number): Promise<void>;
@@ -68,9 +69,9 @@ export async function localBench(): Promise<ForgeBench> {
     check: null,
     ref,
     bare: made.clone_url,
-    async issue({ title, body, author, locked = false, closed = false }) {
+    async issue({ title, body, author, locked = false, closed = false, labels = [] }) {
       const association = associationOf(author);
-      const { number } = await desk.newIssue({ ...ref, title, body, author, association, locked });
+      const { number } = await desk.newIssue({ ...ref, title, body, author, association, locked, labels });
       if (closed) await desk.closeIssue(ref, number, author);
       return number;
     },
@@ -127,8 +128,9 @@ function remoteBench(
     check: (check) => void served.checks.push(check),
     ref,
     bare,
-    async issue({ title, body, author, locked = false, closed = false }) {
+    async issue({ title, body, author, locked = false, closed = false, labels = [] }) {
       const issue = state.addIssue(served, {
+        labels,
         title,
         body,
         author,

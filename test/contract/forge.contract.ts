@@ -219,6 +219,19 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(await numbers('all', 100)).to.not.include(pull.number);
     });
 
+    it('lists only issues with a label, however it is written', async () => {
+      await issueBy('mira');
+      const title = 'Labelled';
+      const one = await bench.issue({ title, body: '', author: 'mira', labels: ['Bug', 'odd, one'] });
+      const two = await bench.issue({ title, body: '', author: 'mira', labels: ['bug'], closed: true });
+      const numbers = async (label: string, state: 'open' | 'all'): Promise<number[]> =>
+        (await bench.forge.listIssues(bench.ref, { state, label, limit: 100 })).map(({ number }) => number);
+      expect(await numbers('bug', 'all')).to.deep.equal([two, one]);
+      expect(await numbers('BUG', 'open')).to.deep.equal([one]);
+      expect(await numbers('odd, one', 'all')).to.deep.equal([one]);
+      expect(await numbers('none', 'all')).to.deep.equal([]);
+    });
+
     it('refuses to take a pull request for an issue', async () => {
       addBranch(bench.bare, 'core/no-issue', { 'no-issue.txt': 'x\n' });
       const request = { title: 'No issue', body: '', head: 'core/no-issue', base: 'main' };

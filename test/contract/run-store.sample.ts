@@ -17,6 +17,7 @@ export function sampleRequest(change: Partial<RunRequest> = {}): RunRequest {
     dry_run: false,
     requested_by: 'mira',
     idempotency_key: null,
+    trigger: undefined,
     ...change,
   };
 }

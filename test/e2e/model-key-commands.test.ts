@@ -60,7 +60,7 @@ describe('The commands of models', function () {
     expect(readFileSync(path, 'utf8')).to.equal(`${key}\n`);
     expect(statSync(path).mode & 0o777).to.equal(0o600);
     expect((await run('list')).stdout).to.match(
-      /main +chat +large +openai .*\$2 in, \$10 out +model-main-127\.0\.0\.1 \(present\)/,
+      /main +chat +large +openai .*\$2 in, \$10 out, \$0\.5 cached +model-main-127\.0\.0\.1 \(present\)/,
     );
   });
 
@@ -83,7 +83,7 @@ describe('The commands of models', function () {
 
   it('keep what else is in the file, add a fallback, replace, and remove', async () => {
     await configureGateway(home, { retries: 1, budgets: { day: 5 } });
-    expect((await add('main')).code).to.equal(0);
+    expect((await add('main', '--key-file', keyFile)).code).to.equal(0);
     const again = await add('main');
     expect(again.code).to.equal(3);
     expect(again.stderr).to.contain('model_exists').and.to.contain('--fallback');
@@ -93,7 +93,15 @@ describe('The commands of models', function () {
     expect((await add('main', '--replace')).code).to.equal(0);
     expect(configured().models.main.upstreams).to.have.length(1);
     expect((await run('remove', 'other')).stderr).to.contain('configured are main');
-    expect((await run('remove', 'main')).code).to.equal(0);
+    const secret = join(home, 'config/secrets/model-main-127.0.0.1');
+    expect(existsSync(secret)).to.equal(true);
+    expect((await add('main', '--key-file', keyFile, '--replace')).stdout).to.contain(
+      `its key is in ${secret}`,
+    );
+    const removed = await run('remove', 'main');
+    expect(removed.code).to.equal(0);
+    expect(removed.stdout).to.contain(`removed with it: ${secret}`).and.to.contain('no gateway runs here');
+    expect(existsSync(secret)).to.equal(false);
     expect(configured().models).to.deep.equal({});
   });
 

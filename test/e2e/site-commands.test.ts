@@ -4,7 +4,7 @@ import { requestExample } from '../../site/generate/endpoints/endpoint-section.t
 import { services } from '../../site/generate/endpoints/services.ts';
 import { needs } from '../needs.ts';
 import { blocksOf, commandsOf, handWrittenPages } from './site-blocks.ts';
-import { openSiteWorld, type SiteWorld } from './site-world.ts';
+import { openSiteWorld, type SitePort, type SiteWorld } from './site-world.ts';
 
 describe('what the site says to type', function () {
   this.timeout(120_000);
@@ -32,7 +32,7 @@ describe('what the site says to type', function () {
   }
 
   for (const service of services) {
-    const port = service.port as 7817;
+    const port = service.port as SitePort;
     it(`is described as the running ${service.name} describes itself`, async () => {
       const running = await (await fetch(`${world.url(port)}/v1/openapi.json`)).json();
       expect(await openApiOf(service)).to.deep.equal(running);

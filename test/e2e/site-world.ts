@@ -17,6 +17,9 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
 const launcher = fileURLToPath(new URL('../../core', import.meta.url));
 
+const servicePorts = [7817, 8090, 8092, 8093] as const;
+export type SitePort = (typeof servicePorts)[number];
+
 export interface Typed {
   readonly exitCode: number | null;
   readonly output: string;
@@ -29,7 +32,7 @@ export interface SiteWorld {
   /** Plans the demo's issue anew; it is what `RUN` means from then on. */
   planAgain(): Promise<void>;
   /** Where a service answers, by the port that the site names. */
-  url(port: 7817 | 8090 | 8092): string;
+  url(port: SitePort): string;
   /** With every scope. */
   token(): string;
   close(): Promise<void>;
@@ -53,7 +56,12 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   writeFileSync(join(home, '.config/core/forges.json'), '{"forges": [{"name": "local", "kind": "local"}]}');
   writeFileSync(join(home, '.config/core/agents.json'), '{"planner": {"default": "patch"}}');
 
-  const ports = { 7817: await freePort(), 8090: await freePort(), 8092: await freePort() } as const;
+  const ports = {
+    7817: await freePort(),
+    8090: await freePort(),
+    8092: await freePort(),
+    8093: await freePort(),
+  } as const;
   const env = childEnvironment({
     HOME: home,
     XDG_STATE_HOME: '',
@@ -63,6 +71,9 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     CORE_AGENTD_PORT: String(ports[7817]),
     CORE_CONTEXT_PORT: String(ports[8090]),
     CORE_MODELS_PORT: String(ports[8092]),
+    CORE_BRIDGE_PORT: String(ports[8093]),
+    CORE_BUS_PORT: String(await freePort()),
+    CORE_BUS_HTTP_PORT: String(await freePort()),
   });
   const person = tokenNameFor(userInfo().username);
   const up = spawn('./core', ['up'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -96,7 +107,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     const bare = join(home, '.local/state/core/forge/you/thing/repository.git');
     return command
       .replaceAll(
-        /127\.0\.0\.1:(7817|8090|8092)/g,
+        /127\.0\.0\.1:(7817|8090|8092|8093)/g,
         (_, port: '7817') => `127.0.0.1:${ports[Number(port) as 7817]}`,
       )
       .replaceAll(/\bRUN\b/g, run ?? 'RUN')

@@ -277,9 +277,10 @@ describe('approval and execution', function () {
       const number = await world.newIssue(withPatch);
       const request = { ...ref, number, idempotency_key: 'event-1', by: everybody };
       const runs = await Promise.all([1, 2, 3].map(() => world.agent.createRun(request, quiet.signal)));
-      expect(new Set(runs.map(({ run_id }) => run_id)).size).to.equal(1);
+      expect(new Set(runs.map(({ run }) => run.run_id)).size).to.equal(1);
+      expect(runs.filter(({ created }) => created)).to.have.lengthOf(1);
       const other = await world.agent.createRun({ ...request, idempotency_key: 'event-2' }, quiet.signal);
-      expect(other.run_id).to.not.equal(runs[0]!.run_id);
+      expect(other.run.run_id).to.not.equal(runs[0]!.run.run_id);
       const elsewhere = await world.newIssue(withPatch);
       const reused = await failure(world.agent.createRun({ ...request, number: elsewhere }, quiet.signal));
       expect(reused).to.include({ code: 'idempotency_key_reused', status: 422 });

@@ -23,7 +23,10 @@ export interface IngestPlace {
 }
 
 /** A record of its own with an ingestion; every repository goes by the name `r`. */
-export function openIngestPlace(folder: string = temporaryFolder(), maxFileBytes = 1_048_576): IngestPlace {
+export function openIngestPlace(
+  folder: string = temporaryFolder(),
+  { maxFileBytes = 1_048_576, thread }: { readonly maxFileBytes?: number; readonly thread?: URL } = {},
+): IngestPlace {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, 'record.sqlite');
   const made = openForWriting(path);
@@ -32,7 +35,13 @@ export function openIngestPlace(folder: string = temporaryFolder(), maxFileBytes
   const writer = new Writer(path);
   const readers = new Readers(path, 1);
   const config = { repositories: {}, ingestion: { max_file_bytes: maxFileBytes, history_commits: 100 } };
-  const ingestion = new Ingestion({ writer, readers, config });
+  const ingestion = new Ingestion({
+    writer,
+    readers,
+    config,
+    configFile: 'context.json',
+    ...(thread && { thread }),
+  });
   const db = new DatabaseSync(path, { readOnly: true });
   const short = (id: unknown) => String(id).replace(/:r(?=:|$)/, '');
   return {

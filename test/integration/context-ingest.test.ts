@@ -170,7 +170,7 @@ describe('Ingesting a git repository', () => {
     repository.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', upstream.dir, 'module');
     repository.git('commit', '-q', '-m', 'Add a submodule');
     await place.close();
-    place = openIngestPlace(temporaryFolder(), 1_024);
+    place = openIngestPlace(temporaryFolder(), { maxFileBytes: 1_024 });
     const skipped = { binary: 1, too_large: 1, ignored: 3, link: 1, submodule: 1, lfs: 1, unreadable: 0 };
     expect((await place.refresh(repository.dir)).skipped).to.deep.equal(skipped);
     expect(place.nodes('file')).to.deep.equal([

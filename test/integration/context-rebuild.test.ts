@@ -53,7 +53,7 @@ describe('Making everything again', () => {
   const found = () => rows("SELECT count(*) AS n FROM change_index WHERE change_index MATCH 'unmistak*'");
   const ingest = async (dir: string) => {
     const config = { repositories: {}, ingestion: { max_file_bytes: 1_000_000, history_commits: 100 } };
-    const ingestion = new Ingestion({ writer, readers, config });
+    const ingestion = new Ingestion({ writer, readers, config, configFile: 'context.json' });
     await ingestion.refresh({ repositories: [{ name, path: dir, commit: undefined }], full: false });
   };
 

@@ -27,7 +27,7 @@ describe('Search over an ingested repository', () => {
     db.close();
     const [writer, readers] = [new Writer(path), new Readers(path)];
     const config = { repositories: {}, ingestion: { max_file_bytes: 1_000_000, history_commits: 100 } };
-    const ingestion = new Ingestion({ writer, readers, config });
+    const ingestion = new Ingestion({ writer, readers, config, configFile: 'context.json' });
     scene = {
       async refresh({ dir }, commit) {
         const repositories = [{ name, path: dir, commit }];

@@ -80,6 +80,7 @@ describe('memories with vectors', () => {
     await tell(memory, 'The hound sleeps in the kitchen.');
     await tell(memory, 'Every car needs a garage, said nobody.');
     await allMade();
+    expect(embedder.state.answers).not.to.equal(false);
     const { results } = await memory.lookup({ query: 'vehicle of Mira' });
     expect(results.map(({ text }) => text)).to.have.members([
       'Mira drives an automobile from 1972.',
@@ -107,6 +108,7 @@ describe('memories with vectors', () => {
     while (warnings.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     expect(warnings).to.have.length(1);
     expect(warnings[0]).to.contain('does not answer');
+    expect(embedder.state).to.have.property('problem').that.contains('does not answer');
 
     server = await startEmbeddings(undefined, port);
     await allMade();
@@ -116,6 +118,7 @@ describe('memories with vectors', () => {
       found = (await memory.lookup({ query: 'bakery' })).results;
     }
     expect(found.map(({ text }) => text)).to.deep.equal(['The loaf cools on the sill.']);
+    expect(embedder.state).to.deep.equal({ answers: true });
   });
 
   it('keep no vector of what is forgotten, and make them anew for another model', async () => {

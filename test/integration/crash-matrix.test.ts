@@ -47,6 +47,13 @@ const coveredElsewhere = [
   ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
   // test/integration/model-ledger-crash.test.ts
   'ledger.reserved',
+  // test/integration/bus-engine-crash.test.ts
+  'cron-fired',
+  // test/integration/bus-worker-kill.test.ts
+  ...['worker.before_request', 'worker.requested', 'worker.waiting', 'worker.planned', 'run.before_note'],
+  // test/integration/bridge-crash.test.ts
+  ...['bridge.event_stored', 'bridge.event_claimed', 'bridge.event_planned', 'bridge.event_ended'],
+  ...['bridge.summary_delivered', 'bridge.schedule_stored'],
 ];
 const undoPoints = ['undo.started', ...each('undo.intent'), ...each('undo.effect'), ...each('undo.result')];
 
@@ -240,7 +247,7 @@ function crashPointsIn(folder: string): string[] {
     .flatMap((path) => {
       const text = readFileSync(join(folder, path), 'utf8');
       const handedOn = [...text.matchAll(/'(vcs\.(?:git|jj)\.[a-z_]+)'/g)].map((match) => match[1]!);
-      const called = [...text.matchAll(/crashPoint\(\s*[`']([a-z_.]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
+      const called = [...text.matchAll(/crashPoint\(\s*[`']([a-z_.-]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
         (match) => match[1]!,
       );
       return [...called, ...handedOn];

@@ -8,6 +8,7 @@ import { createLogger } from '#kit/log.ts';
 import { Redactor } from '#kit/redaction.ts';
 import { createToken, openTokens, type Scope } from '#kit/tokens.ts';
 import { createDaemon, type Daemon } from '../../services/agentd/http/server.ts';
+import { createStatusCommand } from '../../services/agentd/http/status-command.ts';
 import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
 
 interface Answer {
@@ -40,7 +41,11 @@ describe('The daemon over HTTP', () => {
 
   before(async () => {
     world = await makeWorld({ vcs: 'git' });
-    const folders = { tokens: join(world.home, 'config/tokens'), config: join(world.home, 'config') };
+    const folders = {
+      state: join(world.home, 'state'),
+      config: join(world.home, 'config'),
+      tokens: join(world.home, 'config/tokens'),
+    };
     const newToken = (name: string, scopes: Scope[]) => createToken(folders, { name, scopes }).text;
     token = newToken('tester', ['read', 'plan', 'approve', 'execute']);
     const redactor = new Redactor();
@@ -62,6 +67,7 @@ describe('The daemon over HTTP', () => {
       logger: createLogger({ service: 'core-agentd', level: 'debug', format: 'json', redactor, stream }),
       redactor,
       version: '0.0.0',
+      status: createStatusCommand(folders),
     });
     ({ url } = await daemon.start());
     client = createHttpClient({ baseUrl: url, token });
@@ -193,6 +199,16 @@ describe('The daemon over HTTP', () => {
     expect((await post(`/v1/runs/${runId}/undo`)).status).to.equal(202);
     await follow(runId, 'undo_finished');
     expect((await get(`/v1/runs/${runId}`)).json.status).to.equal('undone');
+  });
+
+  it('lists issues of a repository', async () => {
+    const number = await world.newIssue('Listed.');
+    const path = '/v1/issues?owner=demo&repo=hello&limit=1';
+    const open = await get(path);
+    expect([open.status, open.json.code]).to.deep.equal([401, 'token_required']);
+    const { status, json } = await ask('GET', path, { token });
+    expect(status).to.equal(200);
+    expect(json.issues.map((issue: { number: number }) => issue.number)).to.deep.equal([number]);
   });
 
   it('names the same run for the same idempotency key, also when asked twice at once', async () => {
@@ -367,6 +383,18 @@ describe('The daemon over HTTP', () => {
     expect((await get('/v1/metrics')).status).to.equal(200);
     expect((await get('/v1/openapi.json')).status).to.equal(200);
   });
+
+  it('gives the status report to a token only, once for all who ask at the same time', async () => {
+    expect(await get('/v1/status')).to.deep.include({ status: 401 });
+    const answers = await Promise.all([1, 2, 3].map(() => ask('GET', '/v1/status', { token })));
+    for (const { status, json } of answers) {
+      expect(status).to.equal(200);
+      expect(json).to.deep.equal(answers[0]!.json);
+    }
+    expect(Object.keys(answers[0]!.json)).to.include.members(['ok', 'services', 'http', 'iii', 'storage']);
+    const { json } = await get('/v1/storage');
+    expect(json.runs_count).to.equal((await world.agent.runs({ limit: 100 })).runs.length);
+  }).timeout(20_000);
 
   it('has described every route, and every described route was asked here', () => {
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -61,7 +61,7 @@ describe('What the model gateway counts against budgets', () => {
 
   it('refuses limits that a server may read as more than was set aside', async () => {
     const { key: token } = await key();
-    const cases: [string, string][] = [
+    const cases: [string, string | null][] = [
       ['"max_tokens":"100000"', 'max_tokens'],
       ['"max_tokens":true', 'max_tokens'],
       ['"max_tokens":0', 'max_tokens'],
@@ -73,7 +73,7 @@ describe('What the model gateway counts against budgets', () => {
       ['"max_tokens":1,"max_tokens":100000', 'max_tokens'],
       ['"models":["other"]', 'models'],
       ['"fallbacks":["other"]', 'fallbacks'],
-      [`"max_tokens":${'['.repeat(20_000)}${']'.repeat(20_000)}`, 'max_tokens'],
+      [`"max_tokens":${'['.repeat(20_000)}${']'.repeat(20_000)}`, null],
     ];
     for (const [member, param] of cases) {
       const body = `{"model":"small","messages":[{"role":"user","content":"Hello"}],${member}}`;
@@ -97,6 +97,52 @@ describe('What the model gateway counts against budgets', () => {
     expect((await call(token, { max_tokens: 100 })).status).to.equal(200);
   });
 
+  it('sets room aside for a file that lies at the upstream', async () => {
+    const { key: token } = await key(0.05);
+    for (const part of [
+      { type: 'file', file: { file_id: 'file-1' } },
+      { type: 'file', file_id: 'file-1' },
+    ]) {
+      const answer = await call(token, { messages: [{ role: 'user', content: [part] }], max_tokens: 1 });
+      expect(answer.status).to.equal(429);
+    }
+  });
+
+  it('refuses with the key of a run what is dearer than the price that is known', async () => {
+    const { key: token } = await key();
+    const content = [{ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral', ttl: '1h' } }];
+    const cases: [object, string][] = [
+      [{ service_tier: 'priority' }, 'service_tier'],
+      [{ messages: [{ role: 'user', content }] }, 'cache_control.ttl'],
+    ];
+    for (const [change, param] of cases) {
+      const answer = await call(token, change);
+      const { error } = (await answer.json()) as { error: { param: string } };
+      expect([answer.status, error.param]).to.deep.equal([400, param]);
+      expect((await call(gateway.token, change)).status).to.equal(200);
+    }
+    expect((await call(token, { service_tier: 'auto' })).status).to.equal(200);
+  });
+
+  it('counts what was sent to an upstream that closes the connection, and sets aside for each attempt', async () => {
+    const sent = await key();
+    upstream.next((_, response) => void response.destroy());
+    expect((await call(sent.key, { max_tokens: 100 })).status).to.equal(502);
+    expect(await usedBy(sent.id))
+      .to.be.above(wholeOutput)
+      .and.below(wholeOutput * 1.1);
+
+    const short = await key(wholeOutput * 1.5);
+    const asked = upstream.requests.length;
+    upstream.next((_, response) => void response.destroy());
+    const refused = await call(short.key, { model: 'pair', max_tokens: 100 });
+    expect(refused.status).to.equal(429);
+    expect(upstream.requests.length).to.equal(asked + 1);
+    expect(await usedBy(short.id))
+      .to.be.above(wholeOutput)
+      .and.below(wholeOutput * 1.1);
+  });
+
   it('counts a file by its size', async () => {
     const { key: token } = await key(0.05);
     const file = { filename: 'a.pdf', file_data: `data:application/pdf;base64,${'A'.repeat(350_000)}` };
@@ -105,18 +151,14 @@ describe('What the model gateway counts against budgets', () => {
     expect(answer.status).to.equal(429);
   });
 
-  it('bounds the answer of a call that has a budget and no limit, and no other', async () => {
+  it('bounds the answer of a call that has a budget, by the member that the upstream reads, and no other', async () => {
     const { key: token } = await key();
     expect((await call(token, {})).status).to.equal(200);
     expect((await call(token, { max_tokens: null })).status).to.equal(200);
     expect((await call(token, { max_completion_tokens: 50 })).status).to.equal(200);
     expect((await call(gateway.token, {})).status).to.equal(200);
-    expect(upstream.requests.map(({ json }) => json.max_tokens)).to.deep.equal([
-      4096,
-      4096,
-      undefined,
-      undefined,
-    ]);
+    expect(upstream.requests.map(({ json }) => json.max_tokens)).to.deep.equal([4096, 4096, 50, undefined]);
+    expect(upstream.requests[2]!.json).to.not.have.property('max_completion_tokens');
   });
 
   it('counts whole answers that came too late, broke off or were not waited for as if they were written', async () => {

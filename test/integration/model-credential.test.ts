@@ -115,6 +115,13 @@ describe('The credential of a model', () => {
     expect(text).to.contain('["x-ratelimit-remaining-requests","7"]').and.to.contain('***');
   });
 
+  it('is not logged as a part that an upstream gives for its code', async () => {
+    const tail = key.slice(-12).replaceAll(/[^\w]/g, '');
+    await told(json(400, `{"error":{"message":"no","code":"${tail}"}}`));
+    await told(json(400, '{"error":{"message":"no","code":"context_length_exceeded"}}'));
+    expect(gateway.logged()).to.contain('context_length_exceeded').and.not.contain(tail);
+  });
+
   it('is not told as the type of what came, in either case', async () => {
     for (const stream of [false, true]) {
       const script: Script = (_request, response) =>

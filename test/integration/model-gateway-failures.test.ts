@@ -265,6 +265,50 @@ describe('The model gateway and failing upstreams', () => {
     expect(first.requests).to.have.length(2);
   });
 
+  it('asks elsewhere where the first event of a stream is an error, and tells one that comes later', async () => {
+    const entry = { kind: 'openai', model: 'tiny-1' };
+    const two = { upstreams: [first, second].map(({ url }) => ({ ...entry, base_url: url })) };
+    const pair = await open({ models: { small: two }, retries: 0, timeouts: quick });
+    const error = { code: 503, message: 'provider died' };
+    const stream = { ...hello, stream: true };
+    first.next((_, response) => sendEvents(response, [{ error }]));
+    const elsewhere = await pair.ask('/v1/chat/completions', { body: stream });
+    expect(await elsewhere.text())
+      .to.contain('[DONE]')
+      .and.not.contain('died');
+    expect(second.requests).to.have.length(1);
+
+    first.next((_, response) => sendEvents(response, [{ error: { ...error, code: 400 } }]));
+    const refused = await pair.ask('/v1/chat/completions', { body: stream });
+    expect(refused.status).to.equal(400);
+    expect(await refused.text()).to.contain('provider died');
+
+    let seen = () => {};
+    const begun = new Promise<void>((resolve) => {
+      seen = resolve;
+    });
+    first.next(async (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(eventOf(chunk('m', { content: 'Hel' })));
+      await begun;
+      response.write(eventOf({ ...chunk('m', { content: '' }, 'error'), error }));
+      response.end('data: [DONE]\n\n');
+    });
+    const later = await pair.ask('/v1/chat/completions', { body: stream });
+    let text = '';
+    const ended = await (async () => {
+      for await (const piece of later.body!) {
+        text += Buffer.from(piece).toString();
+        seen();
+      }
+    })().then(
+      () => 'well',
+      () => 'broken',
+    );
+    expect([ended, text.includes('[DONE]')]).to.deep.equal(['broken', false]);
+    expect(text).to.contain('provider died').and.contain('upstream_stream_broken');
+  });
+
   it('takes comments for no token, and asks again where only they come', async () => {
     const comments: Script = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });

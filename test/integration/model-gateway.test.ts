@@ -216,6 +216,7 @@ describe('The model gateway with the official client', () => {
       [{ ...hello, max_tokens: 501 }, 400, 'invalid_input', /max_tokens is 501: must be at most 500/],
       [{ ...hello, Model: 'gpt-large' }, 400, 'invalid_input', /Model is no member/],
       [{ ...hello, stream: 'yes' }, 400, 'invalid_input', /stream is "yes"/],
+      [{ ...hello, model: 'm'.repeat(1e6) }, 400, 'invalid_input', /^model has 1000000 characters: must be/],
     ];
     for (const [body, status, code, message] of cases) {
       const answer = await gateway.ask('/v1/chat/completions', { body });
@@ -223,10 +224,24 @@ describe('The model gateway with the official client', () => {
       expect({ status: answer.status, code: error.code }).to.deep.equal({ status, code });
       expect(error.message).to.match(message);
     }
-    const malformed = await gateway.ask('/v1/chat/completions', { body: '{"model": "small", }' });
-    expect(malformed.status).to.equal(400);
-    expect(((await malformed.json()) as { error: { code: string } }).error.code).to.equal('invalid_json');
+    const deep = `{"model":"small","messages":[{}],"tools":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    for (const body of ['{"model": "small", }', deep]) {
+      const malformed = await gateway.ask('/v1/chat/completions', { body });
+      expect(malformed.status).to.equal(400);
+      expect(((await malformed.json()) as { error: { code: string } }).error.code).to.equal('invalid_json');
+    }
     expect(upstream.requests).to.have.length(0);
+  });
+
+  it('tells of paths that are not here in the words of OpenAI too', async () => {
+    const error = await gateway.client.files.list().catch((error) => error);
+    expect(error).to.be.instanceOf(OpenAI.NotFoundError);
+    expect(error).to.include({ code: 'path_not_found', type: 'invalid_request_error' });
+    expect(error.message).to.contain('there is nothing at /v1/files');
+    const other = await gateway.ask('/v1/chat/completions');
+    expect(other.status).to.equal(405);
+    expect(other.headers.get('allow')).to.equal('POST');
+    expect(((await other.json()) as { error: { code: string } }).error.code).to.equal('method_not_allowed');
   });
 
   it('refuses who has no token, or a wrong one, in the words of OpenAI', async () => {
@@ -246,11 +261,9 @@ describe('The model gateway with the official client', () => {
 
   it('refuses a body of 50 MB, and goes on', async () => {
     const body = JSON.stringify({ ...hello, padding: 'x'.repeat(50 * 1024 * 1024) });
-    const answer = await gateway.ask('/v1/chat/completions', { body }).catch((error) => error);
-    if (answer instanceof Response) {
-      expect(answer.status).to.equal(413);
-      expect(((await answer.json()) as { error: { code: string } }).error.code).to.equal('body_too_large');
-    } else expect(answer.cause.code).to.be.oneOf(['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET']);
+    const answer = await gateway.ask('/v1/chat/completions', { body });
+    expect(answer.status).to.equal(413);
+    expect(((await answer.json()) as { error: { code: string } }).error.code).to.equal('body_too_large');
     const next = await gateway.client.chat.completions.create(hello);
     expect(next.choices).to.have.length(1);
   });

@@ -115,7 +115,7 @@ describe('Keys of runs and usage over HTTP', () => {
 
   it('say what is wrong with a question for usage', async () => {
     const wrong = {
-      'by=hour': 'must be one of run, model, day',
+      'by=hour': String.raw`query parameter by is \"hour\": must be one of run, model, day`,
       'from=2026-13-01': 'must be a day',
       'from=2026-02-02&to=2026-02-01': 'must not be after',
     };

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -289,6 +290,22 @@ describe('The ledger of model calls', () => {
     await ledger.close();
     expect(readLedgerFile(state).calls).to.have.length(5);
     ledger = open();
+  });
+
+  it('counts calls that an earlier version left under way in its table', async () => {
+    (await ledger.reserve(token, testCall)).settle({ ...spentBy(1), upstream: 'first' });
+    await ledger.close();
+    const db = new DatabaseSync(join(ledgerFolder(state), 'ledger.sqlite'));
+    db.exec(`PRAGMA user_version = 1; INSERT INTO calls SELECT call + 5, account, model, upstream, 0, 1000, 500, 0, 0, 1,
+      ${reservedForTestCall}, 0, 0, NULL FROM calls`);
+    db.close();
+    ledger = open();
+    expect(ledger.health().detail).to.contain('1 cut off');
+    const [row] = await ledger.usage({ by: 'day', from: null, to: null, run: null });
+    expect(row).to.include({ calls: 2, unsettled: 1, output_tokens: 501 });
+    await ledger.close();
+    ledger = open();
+    expect(ledger.health().detail).to.equal('0 calls under way');
   });
 
   it('does not start on a file that is no ledger, and names it', async () => {

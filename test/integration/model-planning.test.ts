@@ -33,9 +33,18 @@ describe('planning with a model', function () {
   async function worldWith(script: Script, bounds: object = {}): Promise<void> {
     server = await startModelServer(script);
     world = await makeWorld({ vcs: 'git' });
-    const tier = { model: 'scripted-1', price: { input: 1, output: 2, cached: 0.1 } };
-    const endpoint = { base_url: server.url, credential_file: null, tiers: { small: tier, large: tier } };
-    writeFileSync(join(world.home, 'config/agents.json'), JSON.stringify({ planner: { endpoint, bounds } }));
+    const upstream = {
+      kind: 'openai',
+      base_url: server.url,
+      model: 'scripted-1',
+      price: { input: 1, output: 2, cached: 0.1 },
+    };
+    const { port } = new URL(server.url);
+    const models = { 'scripted-1': { kind: 'chat', upstreams: [upstream] } };
+    const write = (name: string, value: unknown) =>
+      writeFileSync(join(world.home, `config/${name}.json`), JSON.stringify(value));
+    write('models', { port: Number(port), models });
+    write('agents', { planner: { bounds } });
   }
 
   afterEach(async () => {

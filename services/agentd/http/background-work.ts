@@ -49,7 +49,7 @@ export class BackgroundWork {
    * @throws what the work throws before that, Conflict (`run_busy`), Unavailable (`too_busy`)
    */
   async start(runId: string, what: string, work: (watch: Watch) => Promise<unknown>): Promise<void> {
-    await this.#letEnd(runId);
+    if (this.#jobs.has(runId)) await this.#letEnd(runId);
     const busy = this.#jobs.get(runId);
     if (busy !== undefined) {
       throw new Conflict('run_busy', `run ${runId} is at work already: ${busy.what}`, {

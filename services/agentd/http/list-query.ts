@@ -15,35 +15,35 @@ export const listParameters: Readonly<Record<string, ParameterDescription>> = {
 export function parseListQuery(query: RouteRequest['query']): RunQuery {
   const { limit, cursor, status, repository, forge, number } = query;
   return {
-    limit: limit === undefined ? 10 : integer('limit', limit, 1, 100),
+    limit: limit === undefined ? 10 : parseInteger('limit', limit, 1, 100),
     ...(cursor === undefined ? {} : { cursor }),
     ...(status === undefined ? {} : { status: parseStatus(status) }),
     ...(repository === undefined ? {} : parseRepository(repository)),
     ...(forge === undefined ? {} : { forge }),
-    ...(number === undefined ? {} : { number: integer('number', number, 1, 2_147_483_647) }),
+    ...(number === undefined ? {} : { number: parseInteger('number', number, 1, 2_147_483_647) }),
   };
 }
 
-function integer(name: string, text: string, min: number, max: number): number {
+export function parseInteger(name: string, text: string, min: number, max: number): number {
   const value = Number(text);
   if (/^\d{1,10}$/.test(text) && value >= min && value <= max) return value;
-  throw invalid(name, text, `an integer from ${min} to ${max}`);
+  throw invalidParameter(name, text, `an integer from ${min} to ${max}`);
 }
 
 function parseStatus(text: string): RunStatus {
   const status = runStatuses.find((known) => known === text);
   if (status !== undefined) return status;
-  throw invalid('status', text, `one of ${runStatuses.join(', ')}`);
+  throw invalidParameter('status', text, `one of ${runStatuses.join(', ')}`);
 }
 
 function parseRepository(text: string): { owner: string; repo: string } {
   const [owner = '', repo = '', ...more] = text.split('/');
   if (owner !== '' && repo !== '' && more.length === 0) return { owner, repo };
-  throw invalid('repository', text, 'owner/repo, for example koajs/koa');
+  throw invalidParameter('repository', text, 'owner/repo, for example koajs/koa');
 }
 
-function invalid(name: string, text: string, rule: string): InvalidInput {
-  const detail = `is ${JSON.stringify(text)}: must be ${rule}`;
+export function invalidParameter(name: string, text: string | undefined, rule: string): InvalidInput {
+  const detail = `is ${text === undefined ? 'missing' : JSON.stringify(text)}: must be ${rule}`;
   return new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
     errors: [{ pointer: `/${name}`, detail }],
   });

@@ -33,7 +33,7 @@ export function runView(run: Run): RunDetail {
     plan: run.plan,
     actions: run.actions.map(actionView),
     usage: run.usage,
-    failure: run.failure,
+    failure: run.failure === null ? null : { retryable: undefined, ...run.failure },
     execution: run.execution,
     workspace: run.workspace,
     undo: run.undo,
@@ -51,6 +51,6 @@ export function runPath(runId: string): string {
   return `/v1/runs/${runId}`;
 }
 
-export function acceptedView(run: Run): Accepted {
-  return { run_id: run.run_id, status: run.status, events: `${runPath(run.run_id)}/events` };
+export function acceptedView(run: Run, created?: boolean): Accepted {
+  return { run_id: run.run_id, status: run.status, events: `${runPath(run.run_id)}/events`, created };
 }

@@ -10,6 +10,7 @@ import { Shutdown } from '#kit/shutdown.ts';
 import { ensureTokens, openTokens } from '#kit/tokens.ts';
 import type { Agent } from '../agent.ts';
 import { createDaemon } from './server.ts';
+import { createStatusCommand } from './status-command.ts';
 import { tellContext } from './tell-context.ts';
 
 /** Runs the daemon until `signal` is aborted or the process that started it is gone. */
@@ -33,6 +34,7 @@ export async function serve(options: {
     logger,
     redactor,
     version: ownVersion(),
+    status: createStatusCommand(folders),
   });
   const { port } = await daemon.start();
   shutdown.add('the HTTP interface', () => daemon.close());

@@ -9,7 +9,10 @@ import type { Tokens } from '#kit/tokens.ts';
 import type { Agent } from '../agent.ts';
 import { BackgroundWork } from './background-work.ts';
 import { eventRoutes } from './event-routes.ts';
+import { issueRoutes } from './issue-routes.ts';
 import { readRoutes } from './read-routes.ts';
+import type { StatusCommand } from './status-command.ts';
+import { statusRoutes } from './status-routes.ts';
 import { writeRoutes } from './write-routes.ts';
 
 export interface DaemonOptions {
@@ -19,6 +22,7 @@ export interface DaemonOptions {
   readonly logger: Logger;
   readonly redactor: Redactor;
   readonly version: string;
+  readonly status: StatusCommand;
   /** More for `/healthz`: a check that throws makes the daemon degraded. Resolves with a word for people. */
   readonly checks?: Readonly<Record<string, () => Promise<string>>>;
 }
@@ -55,10 +59,15 @@ export function createDaemon(options: DaemonOptions): Daemon {
   };
 }
 
-function daemonRoutes({ agent, settings, redactor, version }: DaemonOptions, work: BackgroundWork): Route[] {
+function daemonRoutes(
+  { agent, settings, redactor, version, status }: DaemonOptions,
+  work: BackgroundWork,
+): Route[] {
   return [
     ...readRoutes(agent, version),
+    ...issueRoutes(agent, work.ending),
     ...eventRoutes(agent, work, redactor),
+    ...statusRoutes(agent, status),
     ...writeRoutes({ agent, work, checkouts: settings.agentd.checkouts }),
   ];
 }

@@ -4,12 +4,19 @@ import type { Logger } from '#kit/log.ts';
 import type { Agent } from '../agent.ts';
 
 const everyMs = 60_000;
+/** After the start, so that the first requests are answered before what this takes is loaded. */
+const firstMs = 1_500;
 
 /**
- * Tells the context service what waits for it, at the start and every minute: runs of commands that ended while it was away. One
+ * Tells the context service what waits for it, soon after the start and every minute: runs of commands that ended while it was away. One
  * line in the log when it goes away and one when it is back.
  */
-export function tellContext(agent: Agent, logger: Logger, every = everyMs): { end(): Promise<void> } {
+export function tellContext(
+  agent: Agent,
+  logger: Logger,
+  every = everyMs,
+  first = firstMs,
+): { end(): Promise<void> } {
   const over = new AbortController();
   let last: string | null = null;
 
@@ -22,14 +29,18 @@ export function tellContext(agent: Agent, logger: Logger, every = everyMs): { en
     last = reason;
   }
 
+  const pause = (ms: number) =>
+    setTimeout(ms, undefined, { signal: over.signal, ref: false }).catch(() => {});
+
   async function run(): Promise<void> {
+    await pause(first);
     while (!over.signal.aborted) {
       try {
         await tell();
       } catch (error) {
         if (!over.signal.aborted) logger.warn(`context: ${messageOf(error)}`, { error });
       }
-      await setTimeout(every, undefined, { signal: over.signal, ref: false }).catch(() => {});
+      await pause(every);
     }
   }
 

@@ -1,12 +1,15 @@
 import { ApprovalAnswer, ApprovalBody } from '#kit/contracts/approval.ts';
 import { PlanBody } from '#kit/contracts/plan.ts';
 import { Accepted, CancelBody, EmptyBody, ExecuteBody } from '#kit/contracts/run.ts';
-import { InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import { codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
 import type { Agent, Person, PlanRequest } from '../agent.ts';
 import type { Run } from '../runs/run.ts';
+import { canBePlanned } from '../runs/run-status.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { acceptedView, actionView, runPath } from './run-view.ts';
+
+const joinedCodes: readonly string[] = ['run_busy', 'lease_held', 'run_planned', 'run_cancelled'];
 
 const accepted = { 202: { description: 'The work goes on; the events tell how', content: Accepted } };
 
@@ -36,13 +39,13 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
         answers: accepted,
       },
       async (request) => {
-        work.checkRoom();
-        const run = await agent.createRun(planRequest(request), work.ending);
-        const finished = run.plan !== null || run.failure !== null || run.status !== 'planning';
-        if (!finished && !work.isAtWork(run.run_id) && run.head.seq === 1) {
-          await work.start(run.run_id, 'planning', (watch) => agent.plan(run.run_id, watch));
-        }
-        return acceptedReply(run);
+        const { run, created } = await agent.createRun(planRequest(request), work.ending, () =>
+          work.checkRoom(),
+        );
+        // Work on a run that has failed is about to end.
+        const underWay = work.isAtWork(run.run_id) && run.status !== 'failed';
+        if (!canBePlanned(run) || underWay) return acceptedReply(run, created);
+        return acceptedReply(await begin(run, { agent, work }), created);
       },
     ),
     routeWithBody(
@@ -151,8 +154,19 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
   ];
 }
 
+/** A planning that others began meanwhile, here or in another process, is this one too. */
+async function begin(run: Run, { agent, work }: Pick<WriteRouteOptions, 'agent' | 'work'>): Promise<Run> {
+  try {
+    await work.start(run.run_id, 'planning', (watch) => agent.plan(run.run_id, watch));
+    return run.status === 'planning' ? run : { ...run, status: 'planning' };
+  } catch (error) {
+    if (!joinedCodes.includes(codeOf(error))) throw error;
+    return agent.run(run.run_id);
+  }
+}
+
 function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {
-  const { owner, repo, number, role, forge, planner, dry_run } = body;
+  const { owner, repo, number, role, forge, planner, dry_run, trigger } = body;
   const key = header('idempotency-key');
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new InvalidInput(
@@ -168,6 +182,7 @@ function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRe
     ...(forge === undefined ? {} : { forge }),
     ...(planner === undefined ? {} : { planner }),
     ...(dry_run === undefined ? {} : { dry_run }),
+    ...(trigger === undefined ? {} : { trigger }),
     ...(key === undefined ? {} : { idempotency_key: key }),
     by: person(identity),
   };
@@ -199,8 +214,8 @@ function checkoutOf(
   );
 }
 
-function acceptedReply(run: Run): Reply {
-  return { status: 202, headers: { Location: runPath(run.run_id) }, json: acceptedView(run) };
+function acceptedReply(run: Run, created?: boolean): Reply {
+  return { status: 202, headers: { Location: runPath(run.run_id) }, json: acceptedView(run, created) };
 }
 
 /** Routes with a scope always have somebody who asks. */

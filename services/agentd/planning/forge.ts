@@ -43,6 +43,13 @@ export interface Issue {
   readonly html_url: string | null;
 }
 
+export interface IssueFilter {
+  readonly state: 'open' | 'closed' | 'all';
+  /** In any case. */
+  readonly label?: string;
+  readonly limit: number;
+}
+
 export interface Comment {
   /** The forge's identifier, as a string. */
   readonly id: string;
@@ -106,11 +113,7 @@ export interface Forge {
     signal?: AbortSignal,
   ): Promise<Comment[]>;
   /** Newest first. */
-  listIssues(
-    ref: RepositoryRef,
-    options: { state: 'open' | 'closed' | 'all'; limit: number },
-    signal?: AbortSignal,
-  ): Promise<Issue[]>;
+  listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]>;
   protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection>;
   /** Pull requests whose head is `branch`, in every state, by listing (searching lags behind). */
   findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]>;

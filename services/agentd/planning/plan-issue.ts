@@ -1,5 +1,5 @@
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, codeOf, messageOf } from '#kit/errors.ts';
+import { Conflict, CoreError, codeOf, messageOf } from '#kit/errors.ts';
 import type { Influence, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
@@ -89,11 +89,12 @@ export class PlanIssue {
   async #recordFailure(runId: string, error: unknown, signal: AbortSignal): Promise<void> {
     const { store, secrets } = this.#ports;
     const message = secrets.mask(messageOf(error));
+    const retryable = error instanceof CoreError && error.retryable;
     await store.append(runId, (run): NewEvent[] => {
       if (run.plan !== null || run.status === 'cancelled') return [];
       if (run.cancelling) return [{ type: 'run_cancelled', data: { message: 'cancelled while planning' } }];
       if (signal.aborted) return [];
-      return [{ type: 'planning_failed', data: { code: codeOf(error), message } }];
+      return [{ type: 'planning_failed', data: { code: codeOf(error), message, retryable } }];
     });
   }
 

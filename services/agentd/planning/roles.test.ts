@@ -8,12 +8,6 @@ const shipped = decode(
   JSON.parse(readFileSync(new URL('../../../config/agents.json', import.meta.url), 'utf8')),
   'config/agents.json',
 );
-const endpoint = {
-  base_url: 'http://127.0.0.1:8092/v1',
-  credential_file: null,
-  tiers: { small: { model: 's', price: null }, large: { model: 'l', price: null } },
-};
-
 function withPlanner(change: object): AgentsConfig {
   const value = { ...shipped, planner: { ...shipped.planner, ...change } };
   return checkAgentsConfig(decode(AgentsConfig, value, 'agents.json'), 'agents.json');
@@ -55,25 +49,17 @@ describe('roles', () => {
     const roles = [first!, { ...first!, name: 'Default', key: 'ARCHITECT' }];
     expect(() => checkAgentsConfig({ ...shipped, roles })).to.throw(/\/roles\/0 and \/roles\/1.*"architect"/);
   });
-
-  it('whose tier the endpoint does not have are refused with its tiers', () => {
-    const tiers = { huge: { model: 'h', price: null } };
-    expect(() => withPlanner({ endpoint: { ...endpoint, tiers } })).to.throw(
-      /\/roles\/0\/tier is "large".*has huge/,
-    );
-  });
 });
 
 describe('choice of the planner', () => {
   it('is patch without a model and model with one, when nobody chose', () => {
     expect(plannerFor(shipped, () => false)).to.equal('patch');
     expect(plannerFor(shipped, () => true)).to.equal('model');
-    expect(plannerFor(withPlanner({ endpoint }), () => false)).to.equal('model');
   });
 
   it('follows what was asked for, then what is configured', () => {
-    expect(plannerFor(withPlanner({ endpoint }), () => true, 'patch')).to.equal('patch');
-    expect(plannerFor(withPlanner({ endpoint, default: 'patch' }), () => true)).to.equal('patch');
+    expect(plannerFor(shipped, () => true, 'patch')).to.equal('patch');
+    expect(plannerFor(withPlanner({ default: 'patch' }), () => true)).to.equal('patch');
   });
 
   it('refuses the model planner where no model is configured, and says how to configure one', () => {
@@ -85,9 +71,13 @@ describe('choice of the planner', () => {
   it('rejects bad values with pointer and rule', () => {
     const bounds = { ...shipped.planner.bounds, money: 0 };
     expect(() => withPlanner({ bounds })).to.throw(/\/planner\/bounds\/money is 0: must be a number above 0/);
-    const broken = { ...endpoint, credential_file: '../../etc/passwd' };
-    expect(() => withPlanner({ endpoint: broken })).to.throw(/credential_file .*file name in the secrets/);
-    const signed = { ...endpoint, base_url: 'https://user:pass@models.example/v1' };
-    expect(() => withPlanner({ endpoint: signed })).to.throw(/base_url .*without user/);
+  });
+
+  it('tells a file that still has an endpoint how models are configured now', () => {
+    const endpoint = { base_url: 'http://127.0.0.1:8092/v1', credential_file: null, tiers: {} };
+    expect(() => withPlanner({ endpoint })).to.throw(
+      /\/planner\/endpoint .*must be left out: .*\.\/core model add/,
+    );
+    expect(withPlanner({ endpoint: null }).planner.default).to.equal('auto');
   });
 });

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
+import { integerBetween, NonEmptyString, oneOf } from '#kit/decode.ts';
 import { InvalidInput, Refused } from '#kit/errors.ts';
 import { ActionKind } from '../action.ts';
 import type { Role } from './planner.ts';
@@ -7,37 +7,20 @@ import type { Role } from './planner.ts';
 /** `config/agents.json`: who plans, with which prompt and model, within which bounds. */
 
 const PositiveNumber = numberThat('PositiveNumber', 'a number above 0', (number) => number > 0);
-const Price = numberThat('Price', 'a number that is 0 or more', (number) => number >= 0);
-const HttpUrl = stringThat('HttpUrl', 'an http or https URL without user, query or fragment', (text) => {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
-  return /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
-});
-const SecretName = stringThat('SecretName', 'a file name in the secrets folder', (text) =>
-  /^[A-Za-z0-9_][A-Za-z0-9._-]*$/.test(text),
+/** It was once configured here where models are asked; a file that still says so is told, and not ignored. */
+const NoEndpoint = new t.Type<null | undefined>(
+  'NoEndpoint',
+  (u): u is null | undefined => u === null || u === undefined,
+  (u, context) =>
+    u === null || u === undefined
+      ? t.success(u)
+      : t.failure(
+          u,
+          context,
+          'must be left out: core-model-gateway asks the models; ./core model add configures one',
+        ),
+  t.identity,
 );
-
-export const TierConfig = t.strict({
-  /** Its name there. */
-  model: NonEmptyString,
-  /** US dollars for a million tokens; without it the money bound has nothing to count. */
-  price: nullable(t.strict({ input: Price, output: Price, cached: Price })),
-  /** The most that one answer may have; 8192 without it. */
-  max_output_tokens: optional(integerBetween(1, 1_000_000)),
-  /** What the endpoint calls that limit; `max_tokens` without it. */
-  max_tokens_field: optional(oneOf(['max_tokens', 'max_completion_tokens'])),
-});
-export type TierConfig = t.TypeOf<typeof TierConfig>;
-
-export const EndpointConfig = t.strict({
-  /** Up to and with `/v1`. */
-  base_url: HttpUrl,
-  /** File in the secrets folder that holds the key; null where the endpoint wants none. */
-  credential_file: nullable(SecretName),
-  /** By the `tier` of a role. */
-  tiers: t.record(t.string, TierConfig),
-});
-export type EndpointConfig = t.TypeOf<typeof EndpointConfig>;
 
 /** What ends a planning that does not end by itself. */
 export const PlannerBounds = t.strict({
@@ -75,8 +58,8 @@ export const AgentsConfig = t.strict({
   planner: t.strict({
     /** auto: model where one is configured, else patch. */
     default: oneOf(['auto', 'patch', 'model']),
-    /** null: the models of core-model-gateway. */
-    endpoint: nullable(EndpointConfig),
+    /** Gone: `./core model add` configures models. */
+    endpoint: NoEndpoint,
     /** What ends a planning that does not end by itself. */
     bounds: PlannerBounds,
   }),
@@ -85,11 +68,10 @@ export type AgentsConfig = t.TypeOf<typeof AgentsConfig>;
 
 /**
  * Checks what the shape alone cannot say, and gives the configuration back.
- * @throws InvalidInput (`role_ambiguous`, `tier_unknown`)
+ * @throws InvalidInput (`role_ambiguous`)
  */
 export function checkAgentsConfig(config: AgentsConfig, what = 'config/agents.json'): AgentsConfig {
   const taken = new Map<string, number>();
-  const { endpoint } = config.planner;
   for (const [index, role] of config.roles.entries()) {
     for (const word of new Set([role.name.toLowerCase(), role.key.toLowerCase()])) {
       const other = taken.get(word);
@@ -100,13 +82,6 @@ export function checkAgentsConfig(config: AgentsConfig, what = 'config/agents.js
         );
       }
       taken.set(word, index);
-    }
-    if (endpoint !== null && !Object.hasOwn(endpoint.tiers, role.tier)) {
-      const choices = Object.keys(endpoint.tiers).join(', ') || 'none';
-      throw new InvalidInput(
-        'tier_unknown',
-        `${what}: /roles/${index}/tier is "${role.tier}"; /planner/endpoint/tiers has ${choices}`,
-      );
     }
   }
   return config;
@@ -139,14 +114,13 @@ export function planningRole(config: AgentsConfig, nameOrKey: string): Role {
 
 /**
  * Which planner plans: the one asked for, else the configured default.
- * @param hasModel whether the gateway has a model for planning, which counts where no endpoint is configured
+ * @param hasModel whether the gateway has a model for planning
  * @throws Refused (`model_not_configured`)
  */
 export function plannerFor(config: AgentsConfig, hasModel: () => boolean, asked?: PlannerName): PlannerName {
-  const { default: preset, endpoint } = config.planner;
-  const available = () => endpoint !== null || hasModel();
-  const name = asked ?? (preset === 'auto' ? (available() ? 'model' : 'patch') : preset);
-  if (name === 'model' && !available()) throw noModelConfigured();
+  const { default: preset } = config.planner;
+  const name = asked ?? (preset === 'auto' ? (hasModel() ? 'model' : 'patch') : preset);
+  if (name === 'model' && !hasModel()) throw noModelConfigured();
   return name;
 }
 

@@ -1,4 +1,5 @@
 import * as t from 'io-ts';
+import { RunTrigger } from '#kit/contracts/run-trigger.ts';
 import { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
 import {
@@ -28,6 +29,8 @@ export const RunRequest = t.strict({
   /** Name of the token that asked. */
   requested_by: t.string,
   idempotency_key: nullable(t.string),
+  /** What led to it, as who asked says; nothing acts upon it. */
+  trigger: optional(RunTrigger),
 });
 export type RunRequest = t.TypeOf<typeof RunRequest>;
 
@@ -115,7 +118,7 @@ const eventData = {
   planner_turn: t.strict({ content: Sha256, usage: Usage, tool_calls: t.array(t.string) }),
   action_proposed: t.strict({ action: ActionDefinition }),
   plan_sealed: t.strict({ plan: PlanFacts }),
-  planning_failed: t.strict({ code: t.string, message: t.string }),
+  planning_failed: t.strict({ code: t.string, message: t.string, retryable: optional(t.boolean) }),
   approval_recorded: t.strict({ action_id: t.string, approval: Approval }),
   execution_started: t.strict({
     execution_id: t.string,

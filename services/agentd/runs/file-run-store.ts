@@ -17,6 +17,8 @@ import type { Lease, RunPage, RunQuery, RunStore } from './run-store.ts';
 import { storageError } from './storage-error.ts';
 
 export interface FileRunStore extends RunStore {
+  /** How many runs there are. */
+  count(): Promise<number>;
   readonly stateDir: string;
   /** Checks a run offline, from its folder alone. */
   verify(runId: string): Promise<Verification>;
@@ -126,6 +128,15 @@ class FolderRunStore implements FileRunStore {
       if (this.#pages.size >= mostPages) this.#pages.clear();
       this.#pages.set(key, { version: index.version(), at: Date.now(), page });
       return page;
+    });
+  }
+
+  async count(): Promise<number> {
+    await this.list({ limit: 1 });
+    if (!existsSync(this.#runsDir)) return 0;
+    return this.#guarded(() => {
+      const index = this.#opened();
+      return index.reading(() => index.count());
     });
   }
 

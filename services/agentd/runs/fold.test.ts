@@ -54,7 +54,7 @@ describe('the status of a run', () => {
     [
       'is failed when planning failed',
       'failed',
-      [{ type: 'planning_failed', data: { code: 'x', message: 'y' } }],
+      [{ type: 'planning_failed', data: { code: 'x', message: 'y', retryable: undefined } }],
     ],
     ['waits for approval once the plan is sealed', 'awaiting_approval', plan],
     ['still waits when some are rejected', 'awaiting_approval', [...plan, decided(actions[0]!, 'reject')]],

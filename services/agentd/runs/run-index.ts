@@ -174,6 +174,15 @@ export class RunIndex {
     return this.#statement('SELECT run_id, size, status FROM runs').all() as never;
   }
 
+  count(): number {
+    const { count } = this.#statement(
+      "SELECT count(*) AS count FROM runs WHERE status <> 'pruned'",
+    ).get() as {
+      count: number;
+    };
+    return count;
+  }
+
   /** Newest first, only those older than `before`. */
   rows(filter: RowFilter, before: string | null, limit: number): IndexRow[] {
     const conditions = ["status <> 'pruned'"];

@@ -28,6 +28,12 @@ export function isActive(status: RunStatus): boolean {
   return status === 'planning' || status === 'executing';
 }
 
+/** Whether its planning was never finished, or failed at something that may have passed. */
+export function canBePlanned({ plan, status, failure }: Run): boolean {
+  if (plan !== null) return false;
+  return status === 'planning' || status === 'interrupted' || failure?.retryable === true;
+}
+
 /**
  * The run as a reader should see it: what the log calls planning or executing is `interrupted` when nobody living does it, and
  * an action that was running then has an unknown outcome.

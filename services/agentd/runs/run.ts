@@ -34,7 +34,12 @@ export interface Run {
   readonly actions: readonly ActionState[];
   readonly turns: readonly { readonly content: string; readonly tool_calls: readonly string[] }[];
   readonly usage: Usage | null;
-  readonly failure: { readonly code: string; readonly message: string } | null;
+  readonly failure: {
+    readonly code: string;
+    readonly message: string;
+    /** Whether the same planning can succeed later; left out where nobody knows. */
+    readonly retryable?: boolean | undefined;
+  } | null;
   /** The execution that runs or ran last. */
   readonly execution:
     | (DataOf<'execution_started'> & { readonly finished: boolean; readonly message: string | null })

@@ -4,24 +4,18 @@
  * is asked, or when much has changed and nobody writes.
  */
 
-import { join } from 'node:path';
 import type { CypherReply, CypherRequest } from '#kit/contracts/context/cypher.ts';
 import { defaultCypherLimit } from '#kit/contracts/context/cypher.ts';
-import { InvalidInput, Refused } from '#kit/errors.ts';
+import { InvalidInput } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { GrafeoEngine } from '../adapters/grafeo/grafeo-engine.ts';
 import { GrafeoProjection } from '../adapters/grafeo/grafeo-projection.ts';
 import { IdleLoading } from '../adapters/grafeo/idle-loading.ts';
-import { Neo4jConnection } from '../adapters/neo4j/connection.ts';
-import { Neo4jEngine } from '../adapters/neo4j/neo4j-engine.ts';
-import { connectionError } from '../adapters/neo4j/neo4j-error.ts';
-import { Neo4jMirror } from '../adapters/neo4j/neo4j-mirror.ts';
 import type { ContextConfig } from '../configuration.ts';
 import type { Readers } from '../record/readers.ts';
 import { type Comparison, compared } from './comparison.ts';
 import type { CypherEngine, EngineHealth } from './cypher-engine.ts';
 import type { GraphDigests } from './digest.ts';
-import { MirrorLoop } from './mirror-loop.ts';
 
 export interface GraphOptions {
   readonly readers: Pick<Readers, 'ask'>;
@@ -31,6 +25,16 @@ export interface GraphOptions {
   /** For the projection's files, or the mirror's position; disposable. */
   readonly folder: string;
   readonly logger: Logger;
+  /** Opens a configured Neo4j; its driver is large, so that only who has a server loads it. */
+  readonly onServer?: OpenOnServer | undefined;
+}
+
+type OpenOnServer = (options: GraphOptions, server: NonNullable<ContextConfig['neo4j']>) => Opened;
+
+export interface Opened {
+  readonly engine: CypherEngine;
+  readonly name: Graph['engine'];
+  readonly projection: Projection;
 }
 
 export interface Graph {
@@ -68,9 +72,11 @@ const anonymous = '';
 
 /** @throws Refused (`neo4j_password_missing`) */
 export function openGraph(options: GraphOptions): Graph {
-  const { config, readers } = options;
+  const { config, readers, onServer } = options;
+  if (config.neo4j !== null && onServer === undefined)
+    throw new TypeError('neo4j is configured, and nothing was given to open it with');
   const { engine, name, projection } =
-    config.neo4j === null ? embedded(options) : onServer(options, config.neo4j);
+    config.neo4j === null ? embedded(options) : onServer!(options, config.neo4j);
   return {
     engine: name,
     query: async ({ query, params, limit }, { caller = anonymous, signal } = {}) => {
@@ -92,7 +98,7 @@ function checkedLimit(limit: number | undefined, most: number): number {
   throw new InvalidInput('invalid_limit', `limit ${value} is not an integer from 1 to ${most}`);
 }
 
-function embedded({ readers, config, folder, logger }: GraphOptions) {
+function embedded({ readers, config, folder, logger }: GraphOptions): Opened {
   const limits = config.cypher;
   const held = new GrafeoProjection({ readers, folder, memoryMb: limits.memory_mb, logger });
   const loading = new IdleLoading({ readers, projection: held });
@@ -110,39 +116,7 @@ function embedded({ readers, config, folder, logger }: GraphOptions) {
   };
   return {
     name: 'grafeo',
-    engine: new GrafeoEngine({ projection: held, readers, limits }) as CypherEngine,
+    engine: new GrafeoEngine({ projection: held, readers, limits }),
     projection,
-  } as const;
-}
-
-function onServer(
-  { readers, config, password, folder, logger }: GraphOptions,
-  { url, user, database, password_file }: NonNullable<ContextConfig['neo4j']>,
-) {
-  if (password === null) {
-    const hint = `write the password of ${user} into the secret file ${password_file}`;
-    throw new Refused('neo4j_password_missing', `no password for ${url} in ${password_file}`, { hint });
-  }
-  const account = { url, user, password, database };
-  // Two pools: whatever callers' queries do to theirs, the mirror has its own.
-  const connection = new Neo4jConnection(account);
-  const mirror = new Neo4jMirror(new Neo4jConnection(account), join(folder, 'neo4j.json'));
-  const loop = new MirrorLoop({ mirror, readers, logger });
-  loop.start();
-  const told = <T>(work: Promise<T>) =>
-    work.catch((error) => {
-      throw connectionError(error);
-    });
-  const projection: Projection = {
-    refresh: () => told(loop.catchUp()),
-    rebuild: () => told(loop.rebuild()),
-    dropDeleted: () => told(loop.catchUp()),
-    digests: () => told(mirror.digests()),
-    close: async () => {
-      await loop.close();
-      await connection.close();
-    },
   };
-  const engine: CypherEngine = new Neo4jEngine({ connection, loop, limits: config.cypher });
-  return { name: 'neo4j', engine, projection } as const;
 }

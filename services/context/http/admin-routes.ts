@@ -4,6 +4,7 @@ import {
   type WantedRepository,
 } from '#kit/contracts/context/refresh.ts';
 import { CheckReply, RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
+import { InvalidInput } from '#kit/errors.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
 import type { Ingestion } from '../ingest/ingestion.ts';
 import { requireScope } from './access.ts';
@@ -36,6 +37,7 @@ export function adminRoutes({ desk, ingestion, check, nameOf }: AdminParts): Rou
       async ({ body, identity }) => {
         if (namesPath(body)) requireScope(identity, 'admin', 'reading a path of this machine');
         if (body.rebuild === true) requireScope(identity, 'admin', 'rebuilding');
+        checkRebuild(body);
         const status = await desk.refresh(await named(body, ingestion, nameOf), identity!.name);
         const location = { Location: `/v1/admin/refresh?id=${status.id}` };
         return status.state === 'running'
@@ -75,6 +77,16 @@ export function adminRoutes({ desk, ingestion, check, nameOf }: AdminParts): Rou
       async () => ({ json: { repositories: await ingestion.known() } }),
     ),
   ];
+}
+
+/** Indexes and projections are made again for all or not at all. */
+function checkRebuild({ rebuild, repositories }: RefreshRequest): void {
+  if (rebuild !== true || repositories === undefined) return;
+  const detail = `is ${JSON.stringify(repositories).slice(0, 200)}: must be left out beside rebuild, which makes all indexes and projections again`;
+  throw new InvalidInput('invalid_input', `the body: /repositories ${detail}`, {
+    errors: [{ pointer: '/repositories', detail }],
+    hint: 'Leave the repositories out; or read every file of one again with {"repositories": ["NAME"], "full": true}.',
+  });
 }
 
 /** A path that is new gets the name that planning gives it, so that both are one repository. */

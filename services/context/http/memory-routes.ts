@@ -39,6 +39,7 @@ export function memoryRoutes(memory: Memory): Route[] {
         summary: 'Remember something; the same key again changes nothing',
         scope: 'plan',
         body: RecordRequest,
+        direct: true,
         answers: {
           200: { description: 'It was remembered already', content: RecordReply },
           201: { description: 'It is remembered now', content: RecordReply },

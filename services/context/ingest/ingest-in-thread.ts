@@ -15,7 +15,11 @@ export interface Record {
 export interface IngestOptions {
   readonly signal?: AbortSignal | undefined;
   readonly progress?: ((progress: Progress) => void) | undefined;
+  /** What the thread runs. */
+  readonly thread?: URL | undefined;
 }
+
+const ownThread = new URL('./ingest-thread.ts', import.meta.url);
 
 /** A parser that breaks takes its thread with it; a repository full of such files is given up. */
 const mostBrokenFiles = 100;
@@ -52,10 +56,10 @@ function oneThread(
   record: Record,
   options: IngestOptions,
 ): Promise<RefreshedRepository> {
-  const { signal, progress } = options;
+  const { signal, progress, thread = ownThread } = options;
   if (signal?.aborted) return Promise.reject(interrupted(target, signal));
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./ingest-thread.ts', import.meta.url), { workerData: target });
+    const worker = new Worker(thread, { workerData: target });
     const end = (settle: () => void): void => {
       signal?.removeEventListener('abort', abort);
       settle();

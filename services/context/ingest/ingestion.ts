@@ -18,6 +18,10 @@ export interface IngestionParts {
   readonly writer: Pick<Writer, 'run'>;
   readonly readers: Pick<Readers, 'ask'>;
   readonly config: Pick<ContextConfig, 'repositories' | 'ingestion'>;
+  /** Where repositories are configured, for what is said about it. */
+  readonly configFile: string;
+  /** What reads a repository; see ingest-in-thread.ts. */
+  readonly thread?: URL;
 }
 
 export interface RefreshOptions {
@@ -65,7 +69,7 @@ export class Ingestion {
     const named =
       repositories === undefined
         ? [...known].map(([name, path]): RepositoryAt => ({ name, path }))
-        : await Promise.all(repositories.map((wanted) => nameOf(wanted, known)));
+        : await Promise.all(repositories.map((wanted) => nameOf(wanted, known, this.#parts.configFile)));
     const distinct = new Map(named.map((one) => [one.name, one]));
     return Promise.all([...distinct.values()].map((one) => this.#outcome(one, full, options)));
   }
@@ -114,19 +118,20 @@ export class Ingestion {
     full: boolean,
     { signal, progress }: RefreshOptions,
   ): Promise<RefreshedRepository> {
-    const { writer, readers, config } = this.#parts;
+    const { writer, readers, config, thread } = this.#parts;
     const gitDir = await gitDirOf(path);
     const commit = await commitOf(gitDir, wanted);
     const { max_file_bytes: maxFileBytes, history_commits: historyCommits } = config.ingestion;
     const target = { repository: name, path, gitDir, commit, full, maxFileBytes, historyCommits };
     const tell = progress && ((step: Progress) => progress({ repository: name, ...step }));
-    return ingestInThread(target, { writer, readers }, { signal, progress: tell });
+    return ingestInThread(target, { writer, readers }, { signal, progress: tell, thread });
   }
 }
 
 async function nameOf(
   wanted: string | RepositoryAt,
   known: ReadonlyMap<string, string>,
+  configFile: string,
 ): Promise<RepositoryAt> {
   if (typeof wanted !== 'string') return wanted;
   if (wanted.startsWith('/')) return nameOfPath(wanted, known);
@@ -138,7 +143,7 @@ async function nameOf(
   const says =
     ends.length > 1 ? `'${wanted}' is the end of several names` : `no repository is called '${wanted}'`;
   throw new NotFound('repository_unknown', `${says}; ${listed(choices)}`, {
-    hint: 'give the absolute path of a git repository, or add it to "repositories" in config/context.json',
+    hint: `give the absolute path of a git repository, or add it to "repositories" in ${configFile}`,
   });
 }
 

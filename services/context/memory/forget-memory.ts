@@ -3,7 +3,6 @@ import { forgetRunWords } from '../execution/execution-commands.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { closeGap } from './fact-timeline.ts';
 import { aboutOf, type MemoryRow, memoryById, memoryRow } from './memory-row.ts';
-import { forgetBands } from './near-duplicates.ts';
 import { project, removeMemory } from './store-memory.ts';
 
 export interface Forgetting {
@@ -85,7 +84,6 @@ function forgetOne(
   const keys = record
     .prepare('SELECT key FROM memory_sightings WHERE memory = ? AND key IS NOT NULL')
     .all(row.memory) as { key: string }[];
-  forgetBands(record, row.memory, { ...row, about, steps: JSON.parse(row.steps) as string[] });
   removeMemory(record, row);
   closeGap(record, row, about);
   forgetRunWords(

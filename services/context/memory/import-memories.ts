@@ -4,9 +4,9 @@ import type { GraphRecord } from '../record/graph-record.ts';
 import { placeFact } from './fact-timeline.ts';
 import { lineOf } from './memory-line.ts';
 import { type MemoryRow, memoryById } from './memory-row.ts';
-import { rememberBands } from './near-duplicates.ts';
 import { countOutcomes, putOutcome } from './record-outcome.ts';
 import type { Remembered } from './remembered.ts';
+import { rememberSignature } from './signatures.ts';
 import { storeMemory } from './store-memory.ts';
 
 export interface NumberedLine {
@@ -73,7 +73,7 @@ function create(record: GraphRecord, line: MemoryLine): boolean {
     put.run(row.memory, source, key, digest, seen_at, first ? 1 : 0, exact ? 1 : 0);
   for (const outcome of outcomes) putOutcome(record, row.memory, outcome);
   if (outcomes.length > 0) countOutcomes(record, row.memory);
-  rememberBands(record, row.memory, memory);
+  rememberSignature(record, row.memory, memory);
   placeFact(record, row);
   return (
     record.prepare('SELECT 1 FROM memory_about WHERE memory = ? AND linked = 0').all(row.memory).length > 0

@@ -2,9 +2,9 @@ import { Conflict } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { factsHolding } from './fact-timeline.ts';
 import { aboutOf, type MemoryRow, noEnd } from './memory-row.ts';
-import { bandsOf, signatureOf } from './minhash.ts';
-import { distinguishingMarks, jaccard, normalised, trigrams } from './normalise.ts';
+import { comparedText, distinguishingMarks, jaccard, normalised, trigrams } from './normalise.ts';
 import { factOf, isTurn, type Remembered } from './remembered.ts';
+import { bandMates } from './signatures.ts';
 
 /** From this Jaccard index of their 3-grams on, two texts say the same. */
 const alike = 0.9;
@@ -31,7 +31,7 @@ export function findDuplicate(
   if (isTurn(memory)) return sameTurn(record, memory, statedAt);
   const fact = factOf(memory);
   const candidates =
-    fact === null ? bandMates(record, memory) : factsHolding(record, fact, memory.about, memory.valid_from);
+    fact === null ? mates(record, memory) : factsHolding(record, fact, memory.about, memory.valid_from);
   const about = memory.about.join('\n');
   for (const row of candidates) {
     if (row.layer !== memory.layer || !meets(row, memory)) continue;
@@ -41,33 +41,6 @@ export function findDuplicate(
     if (aboutOf(record.db, row.memory).join('\n') === about) return { row, exact: likeness === 'exact' };
   }
   return null;
-}
-
-/** Makes a memory findable for its later duplicates. */
-export function rememberBands(record: GraphRecord, memory: number, text: BandedText): void {
-  if (!isBanded(text)) return;
-  const bands = bandsOfMemory(text);
-  record
-    .prepare(
-      `INSERT OR IGNORE INTO memory_bands (band, memory) VALUES ${bands.map(() => '(?, ?)').join(', ')}`,
-    )
-    .run(...bands.flatMap((band) => [band, memory]));
-}
-
-/** Forgets where its duplicates would look for it. */
-export function forgetBands(record: GraphRecord, memory: number, text: BandedText): void {
-  if (!isBanded(text)) return;
-  const drop = record.prepare('DELETE FROM memory_bands WHERE band = ? AND memory = ?');
-  for (const band of bandsOfMemory(text)) drop.run(band, memory);
-}
-
-type BandedText = Pick<
-  Remembered,
-  'layer' | 'session' | 'kind' | 'subject' | 'predicate' | 'about' | 'content' | 'steps'
->;
-
-function isBanded(text: BandedText): boolean {
-  return !isTurn(text) && factOf(text) === null;
 }
 
 function sameTurn(record: GraphRecord, memory: Remembered, statedAt: string | null): Duplicate | null {
@@ -107,33 +80,10 @@ function likenessOf(row: MemoryRow, memory: Remembered): 'exact' | 'near' | null
   return jaccard(trigrams(a), trigrams(b)) >= alike ? 'near' : null;
 }
 
-function comparedText(content: string, steps: readonly string[]): string {
-  return [content, ...steps].join('\n');
-}
-
-function bandMates(record: GraphRecord, memory: Remembered): MemoryRow[] {
-  const mates = record.prepare('SELECT memory FROM memory_bands WHERE band = ? ORDER BY memory DESC LIMIT ?');
-  const found = new Set<number>();
-  for (const band of bandsOfMemory(memory))
-    for (const row of mates.all(band, mostMates)) found.add(row.memory as number);
-  if (found.size === 0) return [];
-  const newest = [...found].sort((a, b) => b - a).slice(0, mostMates);
-  // Bands outlive a memory whose node was removed by others.
+function mates(record: GraphRecord, memory: Remembered): MemoryRow[] {
+  const newest = bandMates(record, memory, mostMates);
+  if (newest.length === 0) return [];
   return record
     .prepare('SELECT * FROM memories WHERE memory IN (SELECT value FROM json_each(?))')
     .all(JSON.stringify(newest)) as unknown as MemoryRow[];
-}
-
-const lastBands = new WeakMap<BandedText, readonly number[]>();
-
-/** Asked for twice of a memory that is new: when its duplicates are looked for, and when it is kept. */
-function bandsOfMemory(banded: BandedText): readonly number[] {
-  const known = lastBands.get(banded);
-  if (known !== undefined) return known;
-  const { layer, about, content, steps } = banded;
-  const text = comparedText(content, steps);
-  const scope = [layer, ...about, '', distinguishingMarks(text)].join('\n');
-  const bands = bandsOf(signatureOf(trigrams(normalised(text))), scope);
-  lastBands.set(banded, bands);
-  return bands;
 }

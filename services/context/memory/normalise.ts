@@ -1,3 +1,8 @@
+/** What of a memory is compared with others. */
+export function comparedText(content: string, steps: readonly string[]): string {
+  return steps.length === 0 ? content : [content, ...steps].join('\n');
+}
+
 /** How a text is compared: without case, punctuation and the width of its spaces. */
 export function normalised(text: string): string {
   return text

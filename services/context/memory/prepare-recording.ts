@@ -1,5 +1,5 @@
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
-import { digestOf } from '#kit/digest.ts';
+import { sha256 } from '#kit/digest.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import { masked, maskedName } from './mask-secrets.ts';
 
@@ -69,9 +69,17 @@ export function prepareRecording(request: RecordRequest): PreparedRecording {
   return {
     recording,
     key: request.key ?? null,
-    digest: digestOf(recording),
+    digest: recordingDigest(recording),
     masked: [content, ...steps, ...Object.values(names)].reduce((sum, { count }) => sum + count, 0),
   };
+}
+
+/** `digestOf` of it: with its members in order and no number that is not JSON's own, its JSON is canonical. */
+export function recordingDigest(recording: Recording): string {
+  const { about, at, confidence, content, kind, layer, predicate, seq, session, source } = recording;
+  const { speaker, steps, subject, valid_from, valid_to } = recording;
+  const first = { about, at, confidence, content, kind, layer, predicate, seq, session, source };
+  return sha256(JSON.stringify({ ...first, speaker, steps, subject, valid_from, valid_to }));
 }
 
 export function utc(time: string | null | undefined): string | null {

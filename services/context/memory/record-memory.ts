@@ -5,9 +5,10 @@ import type { GraphRecord } from '../record/graph-record.ts';
 import { placeFact } from './fact-timeline.ts';
 import { checkEntities } from './known-entities.ts';
 import { type MemoryRow, memoryRow, noEnd } from './memory-row.ts';
-import { findDuplicate, rememberBands } from './near-duplicates.ts';
+import { findDuplicate } from './near-duplicates.ts';
 import type { PreparedRecording, Recording } from './prepare-recording.ts';
 import { isTurn, type Remembered } from './remembered.ts';
+import { rememberSignature } from './signatures.ts';
 import { storeMemory } from './store-memory.ts';
 import { withoutForgotten } from './without-forgotten.ts';
 
@@ -44,7 +45,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
     isTurn(memory) ? { ...memory, seq: memory.seq ?? nextSeq(record, memory) } : memory,
   );
   noteSighting(record, row, { ...prepared, seen_at: now, first: 1, exact: 1 });
-  rememberBands(record, row.memory, memory);
+  rememberSignature(record, row.memory, memory);
   const closed = placeFact(record, row);
   const placed = row.fact === null ? row : memoryRow(record.db, row.memory);
   return replyOf(placed, { created: true, duplicate: false, masked }, closed);
@@ -84,10 +85,11 @@ interface Sighting {
 /** Who said it again is kept once for each source; a key always, for it stands for its request. */
 function noteSighting(record: GraphRecord, row: MemoryRow, sighting: Sighting): void {
   const { recording, key, digest, seen_at, first, exact } = sighting;
-  const known = record
-    .prepare('SELECT 1 FROM memory_sightings WHERE memory = ? AND source IS ? AND exact >= ?')
-    .get(row.memory, recording.source, exact);
-  if (known !== undefined && key === null) return;
+  const isKnown = () =>
+    record
+      .prepare('SELECT 1 FROM memory_sightings WHERE memory = ? AND source IS ? AND exact >= ?')
+      .get(row.memory, recording.source, exact) !== undefined;
+  if (first === 0 && key === null && isKnown()) return;
   record
     .prepare(
       'INSERT INTO memory_sightings (memory, source, key, digest, seen_at, first, exact) VALUES (?, ?, ?, ?, ?, ?, ?)',

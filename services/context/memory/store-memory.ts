@@ -15,13 +15,9 @@ export function storeMemory(record: GraphRecord, said: Remembered): MemoryRow {
     valid_to: said.stated_to ?? noEnd,
   };
   const columns = { ...counted, steps: JSON.stringify(steps) };
-  const node = record.putNode(nodeOf(columns));
+  const node = record.addNode(nodeOf(columns));
   const row: MemoryRow = { memory: node, ...columns };
-  record
-    .prepare(
-      `INSERT INTO memories (${columnNames.join(', ')}) VALUES (${columnNames.map(() => '?').join(', ')})`,
-    )
-    .run(...columnNames.map((name) => row[name]));
+  record.prepare(insertMemory).run(...columnNames.map((name) => row[name]));
   record
     .prepare('INSERT INTO memory_index (rowid, content, context) VALUES (?, ?, ?)')
     .run(node, row.content, row.context);
@@ -83,6 +79,8 @@ const columnNames = [
   'content',
 ] as const;
 
+const insertMemory = `INSERT INTO memories (${columnNames.join(', ')}) VALUES (${columnNames.map(() => '?').join(', ')})`;
+
 /** Ends a memory's validity at another time, or at none. */
 export function changeEnd(record: GraphRecord, memory: number, valid_to: string): void {
   record.prepare('UPDATE memories SET valid_to = ? WHERE memory = ?').run(valid_to, memory);
@@ -114,6 +112,8 @@ function propertiesOf(row: Omit<MemoryRow, 'memory'>): Record<string, string | n
     at,
     recorded_at,
   };
-  const known = Object.entries({ ...all, ...counters }).filter((entry) => entry[1] !== null);
-  return Object.fromEntries(known) as Record<string, string | number>;
+  const known: Record<string, string | number> = {};
+  for (const [name, value] of Object.entries({ ...all, ...counters }))
+    if (value !== null) known[name] = value;
+  return known;
 }

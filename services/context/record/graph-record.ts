@@ -42,7 +42,8 @@ export interface EdgeInput {
  */
 export class GraphRecord {
   readonly db: DatabaseSync;
-  readonly #put: StatementSync;
+  readonly #add: StatementSync;
+  readonly #replace: StatementSync;
   readonly #find: StatementSync;
   readonly #close: StatementSync;
   readonly #link: StatementSync;
@@ -53,14 +54,15 @@ export class GraphRecord {
   constructor(db: DatabaseSync) {
     this.db = db;
     this.#changed = lastChange(db);
-    this.#put = db.prepare(`
-      INSERT INTO nodes (id, label, kind, repository, title, path, start_line, end_line, properties, valid_from, valid_to, changed)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (id) DO UPDATE SET label = excluded.label, kind = excluded.kind, repository = excluded.repository,
-        title = excluded.title, path = excluded.path, start_line = excluded.start_line, end_line = excluded.end_line,
-        properties = excluded.properties, valid_from = min(valid_from, excluded.valid_from), valid_to = excluded.valid_to,
-        changed = excluded.changed
-      RETURNING node`);
+    // Neither returns a row: SQLite then keeps what it takes to undo the statement alone, and has the text indexes write out all
+    // that they gathered before.
+    this.#add = db.prepare(`
+      INSERT INTO nodes (label, kind, repository, title, path, start_line, end_line, properties, valid_from, valid_to, changed, id)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    this.#replace = db.prepare(`
+      UPDATE nodes SET label = ?, kind = ?, repository = ?, title = ?, path = ?, start_line = ?, end_line = ?,
+        properties = ?, valid_from = min(valid_from, ?), valid_to = ?, changed = ?
+      WHERE node = ?`);
     this.#find = db.prepare('SELECT node FROM nodes WHERE id = ?');
     this.#close = db.prepare(
       'UPDATE nodes SET valid_to = ?, changed = ? WHERE node = ? AND valid_to IS NULL',
@@ -70,8 +72,7 @@ export class GraphRecord {
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (from_node, type, kind, to_node) DO UPDATE SET weight = excluded.weight, ordinal = excluded.ordinal,
         valid_to = excluded.valid_to, changed = excluded.changed
-      WHERE weight <> excluded.weight OR ordinal IS NOT excluded.ordinal OR valid_to IS NOT excluded.valid_to
-      RETURNING edge`);
+      WHERE weight <> excluded.weight OR ordinal IS NOT excluded.ordinal OR valid_to IS NOT excluded.valid_to`);
     this.#closeEdge = db.prepare(
       'UPDATE edges SET valid_to = ?, changed = ? WHERE edge = ? AND valid_to IS NULL',
     );
@@ -96,19 +97,22 @@ export class GraphRecord {
 
   /** Adds a node or replaces what is known of it; its edges stay. @returns its row */
   putNode(input: NodeInput): number {
-    const {
-      id,
-      label,
-      kind,
-      title,
-      repository = null,
-      path = null,
-      start_line = null,
-      end_line = null,
-    } = input;
+    const known = this.nodeOf(input.id);
+    if (known === null) return this.addNode(input);
+    this.#replace.run(...this.#columnsOf(input), known);
+    return known;
+  }
+
+  /** Adds a node that is not there, as its id is new. @returns its row */
+  addNode(input: NodeInput): number {
+    return Number(this.#add.run(...this.#columnsOf(input), input.id).lastInsertRowid);
+  }
+
+  #columnsOf(input: NodeInput) {
+    const { label, kind, title, repository = null, path = null, start_line = null, end_line = null } = input;
     const { properties = {}, valid_from, valid_to = null } = input;
-    const row = this.#put.get(
-      id,
+    const text = JSON.stringify(properties);
+    return [
       label,
       kind,
       repository,
@@ -116,12 +120,11 @@ export class GraphRecord {
       path,
       start_line,
       end_line,
-      JSON.stringify(properties),
+      text,
       valid_from,
       valid_to,
       this.nextChange(),
-    ) as { node: number };
-    return row.node;
+    ];
   }
 
   /** The row of an id; null where there is none. */
@@ -137,7 +140,7 @@ export class GraphRecord {
   /** Adds an edge, or changes the one that is there. */
   putEdge(input: EdgeInput): void {
     const { from, to, type, kind = '', weight = 1, ordinal = null, valid_from, valid_to = null } = input;
-    this.#link.get(from, type, kind, to, weight, ordinal, valid_from, valid_to, this.nextChange());
+    this.#link.run(from, type, kind, to, weight, ordinal, valid_from, valid_to, this.nextChange());
   }
 
   closeEdge(edge: number, at: string): void {

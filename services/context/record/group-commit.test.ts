@@ -43,7 +43,7 @@ describe('A group of commands', () => {
     path = join(temporaryFolder(), 'record.sqlite');
     db = openForWriting(path);
     migrate(db);
-    group = new GroupCommit(db, commands);
+    group = new GroupCommit(db, commands, Number.POSITIVE_INFINITY);
   });
   afterEach(() => db.close());
 
@@ -78,7 +78,7 @@ describe('A group of commands', () => {
 
   it('ends after a while, so that a short command need not wait for many long ones', () => {
     const calls = [1, 2, 3, 4].map((id) => call(id, 'slowPut', `n${id}`));
-    const answers = group.commitSome(calls);
+    const answers = new GroupCommit(db, commands).commitSome(calls);
     expect(answers.map(({ id }) => id)).to.deep.equal([1]);
     expect(stored().map(({ id }) => id)).to.deep.equal(['n1']);
   });

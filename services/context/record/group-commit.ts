@@ -7,8 +7,7 @@ import type { AnswerMessage, CallMessage } from './thread.ts';
 
 export type Commands = Readonly<Record<string, (record: GraphRecord, input: never) => unknown>>;
 
-/** A group is closed after so many milliseconds: who waits for a short command does not wait for many long ones. */
-const longest = 25;
+const longestMs = 25;
 
 /** @returns null where the command failed */
 type Perform = (call: CallMessage) => AnswerMessage | null;
@@ -18,9 +17,12 @@ export class GroupCommit {
   readonly #db: DatabaseSync;
   readonly #record: GraphRecord;
   readonly #commands: Commands;
+  readonly #longest: number;
   #durability: Durability = 'full';
 
-  constructor(db: DatabaseSync, commands: Commands) {
+  /** @param longest milliseconds after which a group is closed: who waits for a short command does not wait for many long ones */
+  constructor(db: DatabaseSync, commands: Commands, longest = longestMs) {
+    this.#longest = longest;
     this.#db = db;
     this.#record = new GraphRecord(db);
     this.#commands = commands;
@@ -44,7 +46,7 @@ export class GroupCommit {
     try {
       this.#sync(calls.some(({ input }) => durabilityOf(input) === 'full') ? 'full' : 'normal');
       this.#db.exec('BEGIN IMMEDIATE');
-      const end = performance.now() + longest;
+      const end = performance.now() + this.#longest;
       const answers: AnswerMessage[] = [];
       for (const call of calls) {
         taken.push(call);

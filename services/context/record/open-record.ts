@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
+import { holdFolder } from '#kit/folder-hold.ts';
 import { isSqliteDamage } from '#kit/sqlite-error.ts';
 import { openForWriting } from './connection.ts';
-import { holdRecord } from './record-hold.ts';
 import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';
 import { migrate } from './schema.ts';
 import { storageError } from './storage-error.ts';
@@ -34,7 +34,7 @@ export function recordFolder(state: string): string {
 export function openRecord(state: string, log: (message: string) => void = () => {}): OpenRecord {
   const folder = recordFolder(state);
   makePrivateFolder(folder);
-  const hold = holdRecord(folder);
+  const hold = holdFolder(folder, { code: 'record_held', name: 'the context record' });
   try {
     const path = join(folder, 'record.sqlite');
     requireFile(path);

@@ -12,8 +12,8 @@ const db = openForReading(path);
 const begin = db.prepare('BEGIN');
 const end = db.prepare('COMMIT');
 
-port.on('message', ({ id, name, input }: CallMessage) => {
-  port.postMessage([answer(id, name, input)]);
+port.on('message', (calls: readonly CallMessage[]) => {
+  for (const { id, name, input } of calls) port.postMessage([answer(id, name, input)]);
 });
 
 function answer(id: number, name: string, input: unknown): AnswerMessage {

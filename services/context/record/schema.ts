@@ -4,6 +4,7 @@ import { executionTables } from '../execution/execution-tables.ts';
 import { graphTables } from '../graph/graph-tables.ts';
 import { ingestTables } from '../ingest/ingest-tables.ts';
 import { memoryTables } from '../memory/memory-tables.ts';
+import { signatureTables } from '../memory/signature-tables.ts';
 import { searchTables } from '../search/search-tables.ts';
 import { vectorTables } from '../vectors/vector-tables.ts';
 
@@ -61,10 +62,14 @@ const recordTables = `
 const versions: readonly string[] = [
   [recordTables, searchTables, ingestTables, memoryTables, executionTables, graphTables].join('\n'),
   vectorTables,
+  signatureTables,
 ];
 
-/** Makes the record's tables, or brings older ones up to date. The caller holds the only connection that writes. */
-export function migrate(db: DatabaseSync): void {
+/**
+ * Makes the record's tables, or brings older ones up to date. The caller holds the only connection that writes.
+ * @param wanted the version to stop at; less than all of them only to have an old record
+ */
+export function migrate(db: DatabaseSync, wanted = versions.length): void {
   const { user_version: present } = db.prepare('PRAGMA user_version').get() as { user_version: number };
   if (present > versions.length) {
     throw new Failed(
@@ -73,7 +78,7 @@ export function migrate(db: DatabaseSync): void {
       { hint: 'Start the newer Core that wrote it, or choose another folder with --home DIR.' },
     );
   }
-  for (let version = present; version < versions.length; version++) {
+  for (let version = present; version < wanted; version++) {
     db.exec(`BEGIN IMMEDIATE; ${versions[version]!}; PRAGMA user_version = ${version + 1}; COMMIT`);
   }
 }

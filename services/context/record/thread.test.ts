@@ -14,7 +14,8 @@ const script = `
   import { parentPort, workerData } from 'node:worker_threads';
   import { copyOf } from ${JSON.stringify(errorCopy)};
   import { Refused } from ${JSON.stringify(errors)};
-  parentPort.on('message', ({ id, name, input }) => {
+  parentPort.on('message', (calls) => calls.forEach(answer));
+  function answer({ id, name, input }) {
     if (name === 'die') throw new Error('out of luck');
     if (name === 'never') return;
     try {
@@ -22,7 +23,7 @@ const script = `
       if (name === 'break') throw Object.assign(new RangeError('broke'), { code: 'ERR_X' });
       parentPort.postMessage([{ id, value: input * 2 + workerData.more }]);
     } catch (error) { parentPort.postMessage([{ id, error: copyOf(error) }]); }
-  });`;
+  }`;
 
 describe('A thread that answers calls', () => {
   let thread: Thread;
@@ -53,6 +54,17 @@ describe('A thread that answers calls', () => {
     expect(error).not.to.be.instanceOf(CoreError);
     expect(error).to.include({ name: 'RangeError', message: 'broke', code: 'ERR_X' });
     expect(error.stack).to.contain('script.mjs');
+  });
+
+  it('refuses what cannot be sent, and nothing that is sent with it', async () => {
+    const good = thread.call<number>('double', 4);
+    const bad = thread.call('double', () => {}).catch((error: unknown) => error);
+    expect(await bad)
+      .to.be.instanceOf(Error)
+      .and.have.property('message')
+      .that.contains('could not be cloned');
+    expect(await good).to.equal(9);
+    expect(thread.load).to.equal(0);
   });
 
   it('tells everybody who waits when it dies, and everybody who comes later', async () => {

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { codeOf, Failed } from '#kit/errors.ts';
-import { type ErrorCopy, errorFrom } from './error-copy.ts';
+import { copyOf, type ErrorCopy, errorFrom } from './error-copy.ts';
 
 export interface CallMessage {
   readonly id: number;
@@ -29,6 +29,7 @@ interface Waiting {
 export class Thread {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
+  #outbox: CallMessage[] = [];
   #next = 1;
   #ended: Error | null = null;
   #tellEnd: (error: Error) => void = () => {};
@@ -38,7 +39,7 @@ export class Thread {
   /** Resolves with the first answer that says that the record is damaged. */
   readonly damaged: Promise<Error>;
 
-  /** @param script a module that answers each CallMessage with an AnswerMessage, in lists of any length; @param data what it finds as `workerData` */
+  /** @param script a module that answers lists of CallMessage with lists of AnswerMessage, of any length; @param data what it finds as `workerData` */
   constructor(script: URL, data: object) {
     const workerData = { ...data, script: script.href };
     this.#worker = new Worker(start, { workerData, resourceLimits });
@@ -63,8 +64,29 @@ export class Thread {
     this.#worker.ref();
     return new Promise<Output>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, name, input } satisfies CallMessage);
+      if (this.#outbox.length === 0) setImmediate(() => this.#send());
+      this.#outbox.push({ id, name, input });
     });
+  }
+
+  /** What was asked while the loop went round once goes in one message, which costs as much as one call. */
+  #send(): void {
+    const calls = this.#outbox;
+    this.#outbox = [];
+    try {
+      this.#worker.postMessage(calls);
+    } catch {
+      for (const call of calls) this.#sendAlone(call);
+    }
+  }
+
+  /** So that what cannot be sent fails its own call. */
+  #sendAlone(call: CallMessage): void {
+    try {
+      this.#worker.postMessage([call]);
+    } catch (error) {
+      this.#settle({ id: call.id, error: copyOf(error) });
+    }
   }
 
   /** How many calls have no answer yet. */

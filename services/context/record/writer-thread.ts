@@ -10,8 +10,8 @@ const db = openForWriting(path);
 const group = new GroupCommit(db, writeCommands);
 const most = 256;
 
-port.on('message', (first: CallMessage) => {
-  const waiting = [first];
+port.on('message', (first: readonly CallMessage[]) => {
+  const waiting = [...first];
   while (waiting.length > 0) {
     takeWaiting(waiting);
     const close = waiting.findIndex(({ name }) => name === 'close');
@@ -28,7 +28,7 @@ function takeWaiting(waiting: CallMessage[]): void {
   while (waiting.length < most) {
     const next = receiveMessageOnPort(port);
     if (next === undefined) return;
-    waiting.push(next.message as CallMessage);
+    waiting.push(...(next.message as readonly CallMessage[]));
   }
 }
 

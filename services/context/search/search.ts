@@ -12,7 +12,7 @@ import { namedIn } from './ranking/named.ts';
 import { addPastChanges } from './ranking/past-changes.ts';
 import { rows } from './ranking/statements.ts';
 import { matchesOf, matchOfAny, type WeighedTerm, weighedTerms } from './ranking/terms.ts';
-import { partHits, type Scope, wholeHits } from './ranking/text-hits.ts';
+import { type Scope, textHits } from './ranking/text-hits.ts';
 import { weights as chosen, type Weights } from './ranking/weights.ts';
 
 /**
@@ -47,11 +47,11 @@ function byText(
   weights: Weights,
 ): Map<string, Group> {
   const matches = terms.length === 0 ? [] : matchesOf(terms);
-  const parts = partHits(db, matches, scope, weights);
+  const parts = textHits(db, 'part', matches, scope, weights);
   const found = new Set(parts.map(({ row }) => row.node));
   const names = nameHits(db, query, scope, parts[0]?.score ?? 1).filter(({ row }) => !found.has(row.node));
   const all = names.length === 0 ? parts : [...parts, ...names].toSorted((a, b) => b.score - a.score);
-  return groupsOf(wholeHits(db, matches, scope, weights), all, scope.kinds !== null, weights);
+  return groupsOf(textHits(db, 'whole', matches, scope, weights), all, scope.kinds !== null, weights);
 }
 
 /** Of equals, the one whose key sorts first: the same query gives the same list. */

@@ -15,6 +15,11 @@ export interface EmbedderOptions {
   readonly firstWaitMs?: number;
 }
 
+/** null: there was nothing to make a vector of yet. */
+export type EmbedderState =
+  | { readonly answers: true | null }
+  | { readonly answers: false; readonly problem: string };
+
 const batch = 32;
 const longestWaitMs = 300_000;
 /** Looked for so often where nobody says that something is new. */
@@ -34,6 +39,7 @@ export class Embedder {
   #work: Promise<void> | null = null;
   /** Failures in a row. */
   #failures = 0;
+  #state: EmbedderState = { answers: null };
 
   constructor(options: EmbedderOptions) {
     this.#options = options;
@@ -41,6 +47,15 @@ export class Embedder {
 
   get model(): string {
     return this.#options.client.model;
+  }
+
+  get url(): string {
+    return this.#options.client.url;
+  }
+
+  /** What the last attempt to make vectors of memories came to. */
+  get state(): EmbedderState {
+    return this.#state;
   }
 
   begin(): void {
@@ -76,12 +91,16 @@ export class Embedder {
       this.#wake = Promise.withResolvers();
       try {
         const texts = await readers.ask('memoriesWithoutVector', { model: this.model, limit: batch });
-        if (texts.length > 0) await this.#embed(texts);
+        if (texts.length > 0) {
+          await this.#embed(texts);
+          this.#state = { answers: true };
+        }
         if (this.#failures > 0) logger.info('the embeddings model answers again');
         this.#failures = 0;
         if (texts.length < batch) await this.#rest(restMs, this.#wake.promise);
       } catch (error) {
         if (this.#end.signal.aborted) return;
+        this.#state = { answers: false, problem: messageOf(error) };
         if (this.#failures++ === 0) logger.warn(`memories get no vectors for now: ${messageOf(error)}`);
         await this.#rest(Math.min(longestWaitMs, firstWaitMs * 2 ** (this.#failures - 1)));
       }

@@ -29,6 +29,10 @@ export class EmbeddingsClient {
     this.#options = options;
   }
 
+  get url(): string {
+    return this.#options.url;
+  }
+
   get model(): string {
     return this.#options.model;
   }

@@ -13,6 +13,7 @@ const KnownModels = t.strict({
       limits: optional(t.strict({ output_tokens: optional(nullable(t.number)) })),
       upstreams: t.array(
         t.strict({
+          credential: optional(nullable(t.string)),
           price: optional(
             nullable(t.strict({ input: t.number, output: t.number, cached: optional(nullable(t.number)) })),
           ),
@@ -34,19 +35,31 @@ export interface KnownModel {
   readonly most_output_price: number;
 }
 
+/** Names of the secret files that models need. @throws InvalidInput (`config_invalid`) */
+export function secretsOfModels(folders: Pick<Folders, 'config'>): readonly string[] {
+  const upstreams = Object.values(readModels(folders)).flatMap((model) => model.upstreams);
+  const named = upstreams.flatMap(({ credential }) => (credential == null ? [] : [credential]));
+  return [...new Set(named)];
+}
+
+function readModels(folders: Pick<Folders, 'config'>): t.TypeOf<typeof KnownModels>['models'] {
+  const { document, path } = mergedDocument(readConcernDocument('models', folders));
+  return decode(KnownModels, document, path, 'config_invalid').models;
+}
+
 /** In the order in which they are configured. @throws InvalidInput (`config_invalid`) */
 export function readKnownModels(folders: Pick<Folders, 'config'>): KnownModel[] {
-  const { document, path } = mergedDocument(readConcernDocument('models', folders));
-  const { models } = decode(KnownModels, document, path, 'config_invalid');
-  return Object.entries(models).map(([name, { kind = 'chat', tier = null, limits, upstreams }]) => {
-    const price = upstreams[0]?.price ?? null;
-    return {
-      name,
-      kind,
-      tier,
-      output_tokens: limits?.output_tokens ?? null,
-      most_output_price: Math.max(...upstreams.map((upstream) => upstream.price?.output ?? 0)),
-      price: price === null ? null : { ...price, cached: price.cached ?? price.input },
-    };
-  });
+  return Object.entries(readModels(folders)).map(
+    ([name, { kind = 'chat', tier = null, limits, upstreams }]) => {
+      const price = upstreams[0]?.price ?? null;
+      return {
+        name,
+        kind,
+        tier,
+        output_tokens: limits?.output_tokens ?? null,
+        most_output_price: Math.max(...upstreams.map((upstream) => upstream.price?.output ?? 0)),
+        price: price === null ? null : { ...price, cached: price.cached ?? price.input },
+      };
+    },
+  );
 }

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, oneOf, optional } from '../decode.ts';
+import { RunTrigger } from './run-trigger.ts';
 
 /** Body of `POST /v1/runs`. */
 export const PlanBody = t.strict({
@@ -13,5 +14,6 @@ export const PlanBody = t.strict({
   planner: optional(oneOf(['patch', 'model'])),
   /** The run's actions are rehearsals. */
   dry_run: optional(t.boolean),
+  trigger: optional(RunTrigger),
 });
 export type PlanBody = t.TypeOf<typeof PlanBody>;

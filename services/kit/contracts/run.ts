@@ -48,7 +48,8 @@ export const RunDetail = t.strict({
   plan: nullable(t.UnknownRecord),
   actions: t.array(ProposedAction),
   usage: nullable(t.UnknownRecord),
-  failure: nullable(t.strict({ code: t.string, message: t.string })),
+  /** `retryable`: the same planning can succeed later. */
+  failure: nullable(t.strict({ code: t.string, message: t.string, retryable: optional(t.boolean) })),
   execution: nullable(t.UnknownRecord),
   workspace: nullable(t.UnknownRecord),
   undo: nullable(t.UnknownRecord),
@@ -59,7 +60,13 @@ export const RunDetail = t.strict({
 export type RunDetail = t.TypeOf<typeof RunDetail>;
 
 /** Answer 202: the work goes on in the daemon; `…/events` tells how. */
-export const Accepted = t.strict({ run_id: t.string, status: RunStatus, events: t.string });
+export const Accepted = t.strict({
+  run_id: t.string,
+  status: RunStatus,
+  events: t.string,
+  /** Of a planning: false where an earlier request with the same key made the run. */
+  created: optional(t.boolean),
+});
 export type Accepted = t.TypeOf<typeof Accepted>;
 
 /** Body of `POST /v1/runs/{run_id}/execute`. */

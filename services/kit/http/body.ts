@@ -1,10 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type * as t from 'io-ts';
+import { hasKnownShape } from '../config/known-shape.ts';
 import { unknownKeys } from '../config/unknown-keys.ts';
 import { decode, parseJson } from '../decode.ts';
 import { CoreError, Interrupted, InvalidInput, TooLarge } from '../errors.ts';
 import { UnsupportedMediaType } from './problem.ts';
 import type { UploadDescription } from './route.ts';
+
+/** How much of a refused body is read all the same, so that its client comes to read why; bytes and milliseconds. */
+const drained = { most: 64 * 1024 * 1024, totalMs: 10_000, idleMs: 2_000 };
 
 /** Reads, parses and decodes a JSON body. `{}` stands for an absent one where `optional`. */
 export async function readJsonBody(
@@ -15,8 +19,10 @@ export async function readJsonBody(
   if (optional && !hasBody(request)) return decode(codec, {}, 'the body');
   const text = decodeUtf8(await readJsonBytes(request, limit));
   if (optional && text.trim() === '') return decode(codec, {}, 'the body');
-  const value = decode(codec, parseJson(text, 'the body'), 'the body');
-  const unknown = unknownKeys(codec, JSON.parse(text));
+  const parsed = parseJson(text, 'the body');
+  if (hasKnownShape(codec, parsed)) return parsed;
+  const value = decode(codec, parsed, 'the body');
+  const unknown = unknownKeys(codec, parsed);
   const [first] = unknown;
   if (first === undefined) return value;
   throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors: unknown });
@@ -52,9 +58,9 @@ async function* pieces(request: IncomingMessage, limit: number): AsyncIterable<s
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let size = 0;
   try {
-    for await (const chunk of request) {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       size += chunk.length;
-      if (size > limit) throw tooLarge(limit);
+      if (size > limit) throw refused(request, limit);
       yield decoder.decode(chunk, { stream: true });
     }
     yield decoder.decode();
@@ -66,7 +72,25 @@ async function* pieces(request: IncomingMessage, limit: number): AsyncIterable<s
   }
 }
 
-function tooLarge(limit: number): TooLarge {
+/** A connection that is closed while its client still sends would take the answer with it. */
+function refused(request: IncomingMessage, limit: number): TooLarge {
+  let size = 0;
+  const end = () => request.destroy();
+  const total = setTimeout(end, drained.totalMs);
+  const idle = setTimeout(end, drained.idleMs);
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > drained.most) end();
+    else idle.refresh();
+  });
+  const done = () => {
+    clearTimeout(total);
+    clearTimeout(idle);
+  };
+  request.once('end', done);
+  request.once('close', done);
+  request.on('error', () => {});
+  request.resume();
   return new TooLarge('body_too_large', `the body has more than ${limit} bytes, the limit`);
 }
 
@@ -101,25 +125,33 @@ function checkContentType(header: string | undefined): void {
 
 function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit));
+    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(refused(request, limit));
     const chunks: Buffer[] = [];
     let size = 0;
-    request.on('data', (chunk: Buffer) => {
+    const read = (chunk: Buffer) => {
       size += chunk.length;
-      if (size > limit) {
-        chunks.length = 0;
-        request.pause();
-        reject(tooLarge(limit));
-      } else {
+      if (size <= limit) {
         chunks.push(chunk);
+        return;
       }
+      chunks.length = 0;
+      request.off('data', read);
+      reject(refused(request, limit));
+    };
+    request.on('data', read);
+    let ended = false;
+    request.on('end', () => {
+      ended = true;
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
     });
-    request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', reject);
-    request.on('close', () => {
-      if (request.complete) return;
-      reject(new Interrupted('client_gone', 'the client went away while it sent its body'));
-    });
+    const gone = (cause?: Error) => {
+      if (ended) return;
+      const options = cause === undefined ? {} : { cause };
+      reject(new Interrupted('client_gone', 'the client went away while it sent its body', options));
+    };
+    // A connection that breaks is an error first.
+    request.on('error', gone);
+    request.on('close', () => gone());
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import type * as t from 'io-ts';
-import { Agent, type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { decode, parseJson } from '../decode.ts';
 import { CoreError, codeOf, Failed, Interrupted, messageOf, TimedOut, Unavailable } from '../errors.ts';
 import { type ReceivedEvent, readEvents } from './event-reader.ts';
@@ -52,11 +52,21 @@ const uploadMs = 600_000;
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { baseUrl, token, timeoutMs = 30_000 } = options;
-  const dispatcher = new Agent({
-    connect: { timeout: 5_000 },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-  });
+  let connections: Dispatcher | null = null;
+  /** Loads what it takes when something is asked first: who only listens starts sooner. */
+  async function request(
+    url: URL,
+    sent: Parameters<typeof import('undici').request>[1],
+  ): Promise<Dispatcher.ResponseData<unknown>> {
+    const undici = await import('undici');
+    connections ??= new undici.Agent({
+      connect: { timeout: 5_000 },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+    return undici.request(url, { ...sent, dispatcher: connections });
+  }
+
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
 
   async function call(
@@ -70,7 +80,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     try {
       const answer = await request(new URL(path, baseUrl), {
         method,
-        dispatcher,
         signal,
         headers: {
           ...authorization,
@@ -116,7 +125,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const what = `GET ${new URL(path, baseUrl).href}`;
       try {
         const answer = await request(new URL(path, baseUrl), {
-          dispatcher,
           signal: options.signal ?? null,
           headers: authorization,
         });
@@ -132,7 +140,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const headers = { ...authorization, 'content-type': type };
         const sent = {
           method: 'POST',
-          dispatcher,
           headers,
           body: content,
           headersTimeout: uploadMs,
@@ -146,7 +153,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const what = `GET ${new URL(path, baseUrl).href}`;
       try {
         const answer = await request(new URL(path, baseUrl), {
-          dispatcher,
           bodyTimeout: 60_000,
           signal: options.signal ?? null,
           headers: {
@@ -161,11 +167,11 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         throw explained(error, what, options.signal);
       }
     },
-    close: () => dispatcher.destroy(),
+    close: async () => connections?.destroy(),
   };
 }
 
-async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Buffer> {
+async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData<unknown>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {

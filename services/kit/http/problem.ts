@@ -64,7 +64,6 @@ export function problemOf(
 export function problemHeaders(error: unknown): Record<string, string> {
   if (error instanceof MethodNotAllowed) return { Allow: error.allow };
   if (error instanceof Unauthorized) return { 'WWW-Authenticate': 'Bearer realm="core"' };
-  if (error instanceof TooLarge) return { Connection: 'close' };
   if (error instanceof CoreError && error.retryAfter !== undefined) {
     return { 'Retry-After': String(Math.ceil(error.retryAfter)) };
   }

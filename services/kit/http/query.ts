@@ -1,3 +1,5 @@
+import type * as t from 'io-ts';
+import { decode } from '../decode.ts';
 import { InvalidInput } from '../errors.ts';
 import type { Route } from './route.ts';
 
@@ -16,4 +18,17 @@ export function declaredQuery(query: Record<string, unknown>, route: Route): Rec
     declared[name] = value;
   }
   return declared;
+}
+
+/** One of them. @throws InvalidInput (`invalid_query`) */
+export function queryValue<A>(codec: t.Decoder<unknown, A>, text: string, name: string): A {
+  try {
+    return decode(codec, text, name, 'invalid_query');
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error;
+    const detail = error.errors[0]?.detail ?? error.message;
+    throw new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
+      errors: [{ pointer: `/${name}`, detail }],
+    });
+  }
 }

@@ -17,14 +17,16 @@ const echo: RawRoute = {
   scope: 'plan',
   body: t.UnknownRecord,
   answers: { 200: { description: 'ok', content: t.UnknownRecord } },
-  async handle(request, response, { identity }) {
+  async handle(request, response, { identity, writeHead }) {
     let text = '';
     for await (const piece of request) text += piece;
     if (text === 'throw') throw new Error('thrown');
+    writeHead(200, { 'x-own': 'kept' });
     response.end(`${identity?.name} ${text}`);
   },
-  refuse(response, error) {
-    response.writeHead(418).end(`refused: ${(error as Error).message}`);
+  refuse(response, error, { writeHead }) {
+    writeHead(418, {});
+    response.end(`refused: ${(error as Error).message}`);
   },
 };
 
@@ -84,6 +86,7 @@ describe('A raw route', () => {
     expect(await answer.text()).to.equal('planner hello');
     expect(answer.headers.get('x-request-id')).to.equal('request-17');
     expect(answer.headers.get('x-content-type-options')).to.equal('nosniff');
+    expect(answer.headers.get('x-own')).to.equal('kept');
     const metrics = await (await fetch(`${url}/v1/metrics`)).text();
     expect(metrics).to.match(/http_requests_total\{[^}]*route="\/v1\/echo",status="200"[^}]*\} 1/);
     expect(log).to.match(/"POST \/v1\/echo 200".*"request_id":"request-17".*"by":"planner"/);

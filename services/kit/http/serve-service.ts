@@ -7,7 +7,10 @@ import { createHttpServer, type HttpServerOptions } from './server.ts';
 
 /** What a service puts behind its HTTP interface. */
 export interface ServedParts
-  extends Pick<HttpServerOptions, 'routes' | 'raw' | 'measure' | 'health' | 'bodyLimit'> {
+  extends Pick<
+    HttpServerOptions,
+    'routes' | 'raw' | 'refuseUnknown' | 'measure' | 'health' | 'bodyLimit' | 'upgrade'
+  > {
   /** In place of the tokens of the installation alone. */
   readonly tokens?: HttpServerOptions['tokens'];
   /** Resolves when the service cannot do its work any more. */

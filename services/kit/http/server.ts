@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import Router from '@koa/router';
 import Koa from 'koa';
 import type { Registry } from 'prom-client';
@@ -12,6 +12,7 @@ import type { Redactor } from '../redaction.ts';
 import type { Identity, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
 import { readJsonBody, readUpload } from './body.ts';
+import { answerDirect, isDirect } from './direct-route.ts';
 import { openEventStream } from './event-stream.ts';
 import { cannotListen, listener } from './listener.ts';
 import { createHttpMetrics } from './metrics.ts';
@@ -34,10 +35,20 @@ export interface HttpServerOptions {
   readonly settings?: string;
   /** Bytes of a request's body; default 1 MiB. */
   readonly bodyLimit?: number;
+  /** What is said where no route is, in place of a problem. */
+  readonly refuseUnknown?: (error: unknown, id: string) => UnknownAnswer;
   /** Routes for which what stands between is too slow. */
   readonly raw?: readonly RawRoute[];
   /** Adds measurements of the service's own to `/v1/metrics`. */
   readonly measure?: (registry: Registry) => void;
+  /** Takes over connections that ask for another protocol; without it they are answered like any request. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+}
+
+export interface UnknownAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly json: unknown;
 }
 
 export interface HttpServer {
@@ -57,6 +68,9 @@ type Context = Koa.ParameterizedContext<State>;
 
 const maxStreams = 200;
 const finishMs = 5_000;
+
+/** Connections that are not taken yet; Node's own number resets those of a burst of a thousand. */
+const mostWaiting = 4_096;
 
 /** A koa server with what every service of Core has: access, problems, health, metrics, its description. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -99,6 +113,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   function answerProblem(ctx: Context, error: unknown): void {
+    if (options.refuseUnknown !== undefined && ctx.state.route === 'none' && ctx.path.startsWith('/v1/')) {
+      const { status, headers, json } = options.refuseUnknown(error, ctx.state.id);
+      answerReply(ctx, { status, headers: { ...problemHeaders(error), ...headers }, json });
+      return;
+    }
     const problem = problemOf(error, { path: ctx.path, id: ctx.state.id }, redactor);
     if (problem.status === 500) logger.error('request failed', { request_id: ctx.state.id, error });
     ctx.status = problem.status;
@@ -208,19 +227,26 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     .use(nothingHere);
 
   const answerOthers = app.callback();
+  const headers = Object.entries(securityHeaders).flat();
+  const parts = { access, metrics, logger, redactor, bodyLimit, headers, requestId };
+  const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
   const answer: RequestListener = (request, response) => {
+    const directly = direct.get(`${request.method} ${request.url}`);
+    if (directly !== undefined) return void answerDirect(directly, request, response, parts);
     const [path] = request.url!.split('?', 1);
     const raw = rawRoutes.get(`${request.method} ${path}`);
     if (raw === undefined) void answerOthers(request, response);
-    else answerRaw(raw, request, response, { access, metrics, logger, headers: securityHeaders, requestId });
+    else answerRaw(raw, request, response, parts);
   };
   const server = listener(binding, answer, settings);
+  if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
 
   return {
     async start() {
       await new Promise<void>((resolve, reject) => {
         server.once('error', (error) => reject(cannotListen(error, binding, settings)));
-        server.listen(binding.port, binding.host.replace(/^\[|\]$/g, ''), resolve);
+        const host = binding.host.replace(/^\[|\]$/g, '');
+        server.listen({ port: binding.port, host, backlog: mostWaiting }, resolve);
       });
       const { port } = server.address() as AddressInfo;
       const host =

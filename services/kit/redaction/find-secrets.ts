@@ -1,4 +1,5 @@
 import { sha256 } from '../digest.ts';
+import { literally } from './literally.ts';
 import { secretPatterns } from './patterns.ts';
 
 export interface FoundSecret {
@@ -37,6 +38,7 @@ export interface SecretSpan {
 }
 
 export function secretSpans(text: string): SecretSpan[] {
+  if (!anyHint.test(text)) return [];
   const spans: SecretSpan[] = [];
   for (const { kind, hints, pattern, entropy, examples } of secretPatterns) {
     if (!hints.some((hint) => text.includes(hint))) continue;
@@ -50,6 +52,9 @@ export function secretSpans(text: string): SecretSpan[] {
   }
   return withoutOverlaps(spans);
 }
+
+/** Most text has none, which one look tells. */
+const anyHint = new RegExp(secretPatterns.flatMap(({ hints }) => hints.map(literally)).join('|'));
 
 /** The widest span wins, and of equal ones the pattern that comes first. */
 function withoutOverlaps(spans: readonly SecretSpan[]): SecretSpan[] {

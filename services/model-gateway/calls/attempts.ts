@@ -41,8 +41,8 @@ export async function answerFrom(
   call: ModelCall,
   options: AttemptOptions,
 ): Promise<Answered> {
-  for (const [position, lane] of lanes.entries()) {
-    const isLast = position === lanes.length - 1;
+  for (const lane of lanes) {
+    const isLast = lane === lanes.at(-1);
     for (let attempt = 0; ; attempt++) {
       try {
         return await attemptAt(lane, call, options);

@@ -9,28 +9,38 @@ export interface Model {
   readonly name: string;
   readonly kind: NonNullable<ModelEntry['kind']>;
   readonly outputLimit: number | null;
+  /** Tokens that input and output have room in. */
+  readonly contextLimit?: number | null;
   readonly lanes: readonly Lane[];
 }
 
 /** What a call asks for, where it may. @throws UnknownModel, ForbiddenModel, InvalidCall */
 export function chosenModel(call: DecodedCall, account: Account, models: ReadonlyMap<string, Model>): Model {
-  const { models: own } = account;
-  const known = [...models.values()].filter(({ name }) => own === null || own.includes(name));
   const model = models.get(call.model);
   const wanted = call.endpoint === 'embeddings' ? 'embeddings' : 'chat';
-  const choices = known.filter(({ kind }) => kind === wanted).map(({ name }) => name);
-  const must = choices.length === 0 ? noneThere(models.size, wanted) : `must be one of ${choices.join(', ')}`;
-  const said = `model ${JSON.stringify(call.model.slice(0, 120))}`;
-  if (model === undefined) throw new UnknownModel('model_not_found', `${said} is not configured: ${must}`);
-  if (!known.includes(model)) {
-    throw new ForbiddenModel('model_not_allowed', `${said} is none of this key: ${must}`);
-  }
-  if (model.kind !== wanted) {
-    throw new InvalidCall('model_kind', `${said} is for ${model.kind}, not for ${wanted}: ${must}`, 'model');
-  }
+  const isOwn = account.models === null || account.models.includes(call.model);
+  if (model === undefined || !isOwn || model.kind !== wanted) throw notChosen(call, wanted, account, models);
   checkLimit(call, model);
   checkOthers(call, account);
   return model;
+}
+
+function notChosen(
+  call: DecodedCall,
+  wanted: Model['kind'],
+  { models: own }: Account,
+  models: ReadonlyMap<string, Model>,
+): Error {
+  const known = [...models.values()].filter(({ name }) => own === null || own.includes(name));
+  const model = models.get(call.model);
+  const choices = known.filter(({ kind }) => kind === wanted).map(({ name }) => name);
+  const must = choices.length === 0 ? noneThere(models.size, wanted) : `must be one of ${choices.join(', ')}`;
+  const said = `model ${JSON.stringify(call.model.slice(0, 120))}`;
+  if (model === undefined) return new UnknownModel('model_not_found', `${said} is not configured: ${must}`);
+  if (!known.includes(model)) {
+    return new ForbiddenModel('model_not_allowed', `${said} is none of this key: ${must}`);
+  }
+  return new InvalidCall('model_kind', `${said} is for ${model.kind}, not for ${wanted}: ${must}`, 'model');
 }
 
 function checkLimit({ request }: DecodedCall, { outputLimit }: Model): void {
@@ -41,8 +51,9 @@ function checkLimit({ request }: DecodedCall, { outputLimit }: Model): void {
 }
 
 /** Some upstreams take further models from a request, for when the first fails. */
-function checkOthers({ request }: DecodedCall, { models, budget }: Account): void {
-  if (models === null && budget === null) return;
+function checkOthers({ request, bytes }: DecodedCall, { run, models, budget }: Account): void {
+  if (run === null && models === null && budget === null) return;
+  checkDearer(request, bytes);
   for (const member of ['models', 'fallbacks']) {
     if (request[member] == null) continue;
     throw new InvalidCall(
@@ -51,6 +62,43 @@ function checkOthers({ request }: DecodedCall, { models, budget }: Account): voi
       member,
     );
   }
+}
+
+const plainTiers = new Set(['auto', 'default', 'flex', 'standard_only']);
+
+/** Some ways to answer cost more than the price that is known here. */
+function checkDearer(request: DecodedCall['request'], bytes: Buffer): void {
+  const { service_tier: tier } = request;
+  if (tier != null && !(typeof tier === 'string' && plainTiers.has(tier))) {
+    throw dearer('service_tier', JSON.stringify(tier), [...plainTiers].join(', '));
+  }
+  if (!bytes.includes('"ttl"')) return;
+  const ttl = ttlIn(request);
+  if (ttl !== undefined) throw dearer('cache_control.ttl', JSON.stringify(ttl), '5m');
+}
+
+function dearer(param: string, value: string, choices: string): InvalidCall {
+  const said = `${param} is ${value.slice(0, 80)}: must be ${choices} with the key of a run, as the price of another is not known here`;
+  return new InvalidCall('invalid_input', said, param);
+}
+
+/** The first time to live of a breakpoint of the prompt cache that is not the usual one. */
+function ttlIn(request: DecodedCall['request']): unknown {
+  const messages = listOf(request.messages);
+  const marked = [
+    request,
+    ...messages,
+    ...messages.flatMap(({ content }) => listOf(content)),
+    ...listOf(request.tools),
+  ];
+  return marked
+    .map((one: { readonly cache_control?: { readonly ttl?: unknown } }) => one.cache_control?.ttl)
+    .find((ttl) => ttl != null && ttl !== '5m');
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what clients send has every shape
+function listOf(value: unknown): any[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : [];
 }
 
 class UnknownModel extends NotFound {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
-import { membersOf } from './json-members.ts';
+import { deepest, type Members, membersOf, NestedTooDeep } from './json-members.ts';
 import type { ModelCall } from './upstream-answer.ts';
 
 /** A request of a client that cannot be understood; `param` is told as OpenAI does. */
@@ -15,12 +15,18 @@ export class InvalidCall extends InvalidInput {
 
 export type DecodedCall = Omit<ModelCall, 'signal'> & { readonly model: string };
 
+const longestModel = 100;
+
 /** As far as the gateway has to know a request; all else is between client and upstream. @throws InvalidCall */
 export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): DecodedCall {
   const request = parsed(bytes);
   const { model, stream = false, stream_options: options } = request;
   if (typeof model !== 'string' || model === '') {
     throw new InvalidCall('model_missing', `model ${shown(model)}: must be the name of a model`, 'model');
+  }
+  if (model.length > longestModel) {
+    const told = `model has ${model.length} characters: must be the name of a model, at most ${longestModel}`;
+    throw new InvalidCall('invalid_input', told, 'model');
   }
   if (stream !== null && typeof stream !== 'boolean') {
     throw new InvalidCall('invalid_input', `stream ${shown(stream)}: must be true or false`, 'stream');
@@ -29,12 +35,14 @@ export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): Deco
   else if (request.input === undefined) {
     throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
   }
-  checkTwins(bytes);
+  const members = membersIn(bytes);
+  checkTwins(members);
   for (const member of limits) checkLimit(member, request[member]);
   return {
     endpoint,
     bytes,
     request,
+    members,
     model,
     stream: endpoint === 'chat/completions' && stream === true,
     includeUsage: isObject(options) && options.include_usage === true,
@@ -52,6 +60,15 @@ function parsed(bytes: Buffer): Record<string, unknown> {
   }
   if (isObject(value)) return value;
   throw new InvalidCall('invalid_input', 'the body must be a JSON object');
+}
+
+function membersIn(bytes: Buffer): Members {
+  try {
+    return membersOf(bytes);
+  } catch (error) {
+    if (!(error instanceof NestedTooDeep)) throw error;
+    throw new InvalidCall('invalid_json', `the body is nested more than ${deepest} levels deep, the limit`);
+  }
 }
 
 function checkMessages(messages: unknown): void {
@@ -84,9 +101,9 @@ const rewritten = new Set(['model', 'stream_options']);
  * Some servers take `Model` for `model`, or the first of two that are equal, so that they would do something else than what
  * was checked and is paid for.
  */
-function checkTwins(bytes: Buffer): void {
+function checkTwins({ members }: Members): void {
   const seen = new Set<string>();
-  for (const { key } of membersOf(bytes).members) {
+  for (const { key } of members) {
     // Both ways: letters such as ſ and K are like others only in one of them.
     const plain = key.toUpperCase().toLowerCase();
     if (!read.has(plain)) continue;

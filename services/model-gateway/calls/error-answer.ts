@@ -1,4 +1,4 @@
-import { CoreError, TooLarge, Unauthorized } from '#kit/errors.ts';
+import { CoreError, Unauthorized } from '#kit/errors.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import { type OpenAiError, UpstreamFailure } from './upstream-failure.ts';
 
@@ -48,7 +48,6 @@ export function errorEvent(error: OpenAiError): string {
 
 function headersOf(error: CoreError): Record<string, string> {
   if (error instanceof Unauthorized) return { 'www-authenticate': 'Bearer realm="core"' };
-  if (error instanceof TooLarge) return { connection: 'close' };
   const wait = waitHeader(error.retryAfter === undefined ? null : error.retryAfter * 1000);
   // OpenAI's clients ask again after every 429, and go by this; a budget is no passing trouble.
   return error.code === 'insufficient_quota' ? { ...wait, 'x-should-retry': 'false' } : wait;

@@ -1,19 +1,34 @@
 /** A member of a JSON object in its bytes; ends are exclusive. */
 export interface Member {
   readonly key: string;
+  /** Of the key with its quotes. */
+  readonly keyStart: number;
+  readonly keyEnd: number;
   /** Of the value. */
   readonly start: number;
   readonly end: number;
 }
 
+export interface Members {
+  readonly members: readonly Member[];
+  /** Of the object. */
+  readonly end: number;
+}
+
+/** What is nested deeper comes from no client, and exhausts the stack of those that walk it. */
+export const deepest = 200;
+
+export class NestedTooDeep extends Error {}
+
 const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * The members of the object that begins at `from`, those with equal keys too. The bytes must be JSON already; nothing is
+ * The members of the object that begins at `from`, those with equal keys too. @throws NestedTooDeep
+ * The bytes must be JSON already; nothing is
  * decoded but keys, so that it costs little and everything else keeps its bytes.
  */
-export function membersOf(json: Buffer, from = 0): { readonly members: Member[]; readonly end: number } {
+export function membersOf(json: Buffer, from = 0): Members {
   const members: Member[] = [];
   let at = skipSpace(json, from) + 1;
   for (;;) {
@@ -27,7 +42,7 @@ export function membersOf(json: Buffer, from = 0): { readonly members: Member[];
     const keyEnd = endOfString(json, at);
     const start = skipSpace(json, skipSpace(json, keyEnd) + 1);
     const end = endOfValue(json, start);
-    members.push({ key: keyOf(json, at, keyEnd), start, end });
+    members.push({ key: keyOf(json, at, keyEnd), keyStart: at, keyEnd, start, end });
     at = end;
   }
 }
@@ -44,7 +59,7 @@ function skipSpace(json: Buffer, from: number): number {
 }
 
 /** `from` is the opening quote. */
-function endOfString(json: Buffer, from: number): number {
+export function endOfString(json: Buffer, from: number): number {
   let at = from;
   for (;;) {
     at = json.indexOf(quote, at + 1);
@@ -67,8 +82,9 @@ function endOfValue(json: Buffer, from: number): number {
   for (let at = from; at < json.length; at++) {
     const byte = json[at];
     if (byte === quote) at = endOfString(json, at) - 1;
-    else if (byte === 0x7b || byte === 0x5b) depth++;
-    else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at + 1;
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth >= deepest) throw new NestedTooDeep();
+    } else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at + 1;
   }
   return json.length;
 }

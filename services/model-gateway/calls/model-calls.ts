@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Interrupted } from '#kit/errors.ts';
 import { readJsonBytes } from '#kit/http/body.ts';
+import type { WriteHead } from '#kit/http/raw-route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Account } from '../ledger/account.ts';
 import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/ledger.ts';
@@ -27,6 +28,7 @@ export interface ModelCallParts {
 export interface Caller {
   readonly id: string;
   readonly account: Account;
+  readonly writeHead: WriteHead;
 }
 
 const largestBody = 10 * 1024 * 1024;
@@ -47,19 +49,14 @@ export class ModelCalls {
     response: ServerResponse,
     caller: Caller,
   ): Promise<void> {
-    const call = this.#handle(endpoint, request, response, caller);
-    const ended = call.then(
-      () => {},
-      () => {},
-    );
-    this.#underWay.add(ended);
-    void ended.then(() => this.#underWay.delete(ended));
+    const call = this.#handle(endpoint, request, response, caller).finally(() => this.#underWay.delete(call));
+    this.#underWay.add(call);
     return call;
   }
 
   /** Resolves when every call is settled. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await Promise.allSettled(this.#underWay);
   }
 
   async #handle(
@@ -72,7 +69,7 @@ export class ModelCalls {
     const decoded = decodeCall(endpoint, await readJsonBytes(request, largestBody));
     const model = chosenModel(decoded, caller.account, this.#parts.models);
     const [first] = model.lanes;
-    const { unasked, ...estimate } = estimateTokens(decoded, model.outputLimit);
+    const { each, ...estimate } = estimateTokens(decoded, model);
     const reservation = await this.#parts.ledger.reserve(caller.account, {
       model: model.name,
       upstream: first!.upstream.name,
@@ -89,7 +86,7 @@ export class ModelCalls {
     const underWay = new CallUnderWay({ parts: this.#parts, model, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
-      const outputLimit = reservation.bounded ? unasked : null;
+      const outputLimit = reservation.bounded ? each : null;
       await underWay.run({ ...decoded, outputLimit, signal: ending.signal }, response);
     } finally {
       clearTimeout(timer);
@@ -105,7 +102,7 @@ interface CallFacts {
   readonly started: number;
 }
 
-interface CallEnd extends Pick<CallResult, 'sentBytes' | 'wordBytes' | 'usage'> {
+interface CallEnd extends Pick<CallResult, 'sentBytes' | 'wordBytes' | 'usage' | 'usageIsPartial'> {
   readonly failure: unknown;
   readonly signal: AbortSignal;
 }
@@ -133,7 +130,7 @@ class CallUnderWay {
         account: caller.account.key,
         retries: parts.retries,
         began: (upstream) => {
-          this.#facts.reservation.check();
+          this.#facts.reservation.check(this.#lost);
           this.upstream = upstream;
           this.#attempting = true;
         },
@@ -151,7 +148,7 @@ class CallUnderWay {
     }
     this.#firstTokenMs = performance.now() - started;
     const { answer, leave } = answered;
-    const { failure, sentBytes } = await relay(answer, response, call);
+    const { failure, sentBytes } = await relay(answer, { response, writeHead: caller.writeHead }, call);
     leave();
     let usage = await answer.usage;
     const wordBytes = answer.wordBytes?.() ?? null;
@@ -160,7 +157,9 @@ class CallUnderWay {
       usage = noUsage;
     }
     if (failure instanceof UpstreamFailure) this.#tell(this.upstream, failure, 'given up');
-    this.#settle({ failure, sentBytes: wordBytes ?? sentBytes, wordBytes, usage, signal: call.signal });
+    const usageIsPartial = answer.usageIsPartial?.() ?? false;
+    const counted = { sentBytes: wordBytes ?? sentBytes, wordBytes, usage, usageIsPartial };
+    this.#settle({ ...counted, failure, signal: call.signal });
   }
 
   #lose(upstream: string, written: boolean): void {
@@ -172,8 +171,8 @@ class CallUnderWay {
     const outcome = outcomeOf(end.failure, end.signal);
     const ms = performance.now() - started;
     const result = { upstream: this.upstream, outcome, ms, firstTokenMs: this.#firstTokenMs };
-    const { usage, sentBytes, wordBytes } = end;
-    const settlement = reservation.settle({ ...result, usage, sentBytes, wordBytes, lost: this.#lost });
+    const { failure: _, signal: __, ...counted } = end;
+    const settlement = reservation.settle({ ...result, ...counted, lost: this.#lost });
     parts.metrics.ended({ ...result, model: model.name, settlement });
   }
 
@@ -188,7 +187,7 @@ class CallUnderWay {
       request_id: caller.id,
       upstream,
       status: failure.status,
-      code: /^[\w.-]{1,64}$/.test(failure.code) ? failure.code : 'other',
+      code: ourCodes.has(failure.code) || theirCodes.has(failure.code) ? failure.code : 'other',
       next,
     });
   }
@@ -212,6 +211,31 @@ const ourCodes = new Set([
   'upstream_stream_broken',
   'queue_full',
   'queue_timeout',
+]);
+
+/** Those that upstreams are known to use: what else stands there may be anything, a part of the credential too. */
+const theirCodes = new Set([
+  'authentication_error',
+  'billing_error',
+  'content_filter',
+  'context_length_exceeded',
+  'insufficient_quota',
+  'internal_error',
+  'invalid_api_key',
+  'invalid_request_error',
+  'invalid_value',
+  'model_not_found',
+  'not_found_error',
+  'overloaded',
+  'permission_denied',
+  'rate_limit_exceeded',
+  'request_too_large',
+  'server_error',
+  'unknown_parameter',
+  'unsupported_endpoint',
+  'unsupported_parameter',
+  'unsupported_value',
+  'upstream_error',
 ]);
 
 function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {

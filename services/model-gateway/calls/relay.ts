@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { WriteHead } from '#kit/http/raw-route.ts';
 import { errorEvent } from './error-answer.ts';
-import type { ModelCall, UpstreamAnswer } from './upstream-answer.ts';
+import { type ModelCall, type UpstreamAnswer, WholeBody } from './upstream-answer.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
 
 /** So long, in milliseconds, a reader has to take the error of a stream. */
@@ -19,23 +20,22 @@ export interface Relayed {
  */
 export async function relay(
   answer: UpstreamAnswer,
-  response: ServerResponse,
+  { response, writeHead }: { readonly response: ServerResponse; readonly writeHead: WriteHead },
   { stream: isStream, signal }: Pick<ModelCall, 'stream' | 'signal'>,
 ): Promise<Relayed> {
+  if (answer.body instanceof WholeBody) {
+    const { bytes } = answer.body;
+    writeHead(answer.status, answer.headers);
+    response.end(bytes);
+    return { failure: null, sentBytes: bytes.length };
+  }
   const body = answer.body[Symbol.asyncIterator]();
   let sentBytes = 0;
   let failure: unknown = null;
   try {
     let { done, value } = await body.next();
     // Only now, when the first byte is there, the head cannot be taken back any more.
-    response.writeHead(answer.status, answer.headers);
-    const length = answer.headers['content-length'];
-    if (done !== true && String(value!.length) === length) {
-      sentBytes = value!.length;
-      response.end(value);
-      ({ done } = await body.next());
-      return { failure: null, sentBytes };
-    }
+    writeHead(answer.status, answer.headers);
     while (done !== true) {
       const isFirst = sentBytes === 0;
       sentBytes += value!.length;

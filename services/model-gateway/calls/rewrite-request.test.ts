@@ -78,4 +78,24 @@ describe('The rewriting of a request', () => {
       }),
     );
   });
+
+  it('lets a limit go by the name that the upstream reads', () => {
+    const limited = (text: string, member: 'max_tokens' | 'max_completion_tokens') =>
+      rewriteRequest(Buffer.from(text), {
+        model: 'm',
+        askUsage: false,
+        outputLimit: { member, tokens: 9 },
+      }).toString();
+    const newer = '{"model":"m", "max_completion_tokens" : 9}';
+    expect(limited(newer, 'max_tokens')).to.equal('{"model":"m", "max_tokens" : 9}');
+    expect(limited(newer, 'max_completion_tokens')).to.equal(newer);
+    expect(limited('{"max_tokens":9,"model":"m"}', 'max_completion_tokens')).to.equal(
+      '{"max_completion_tokens":9,"model":"m"}',
+    );
+    expect(limited('{"max_tokens":null,"model":"m","max_completion_tokens":9}', 'max_tokens')).to.equal(
+      '{"max_tokens":9,"model":"m","max_completion_tokens":null}',
+    );
+    const both = '{"max_tokens":9,"model":"m","max_completion_tokens":4}';
+    expect(limited(both, 'max_tokens')).to.equal(both);
+  });
 });

@@ -1,4 +1,4 @@
-import { type Member, membersOf } from './json-members.ts';
+import { type Member, type Members, membersOf } from './json-members.ts';
 
 interface Splice {
   readonly start: number;
@@ -8,10 +8,14 @@ interface Splice {
 
 export interface RequestChange {
   readonly model: string;
+  /** Of the request, where they are known already. */
+  readonly members?: Members | undefined;
   readonly askUsage: boolean;
-  /** Sets a member that bounds the answer; the request must have no other value than null for it. */
-  readonly outputLimit?: { readonly member: string; readonly tokens: number } | null;
+  /** Bounds the answer by the member that the upstream reads, whichever the client wrote; what it wrote is at most as much. */
+  readonly outputLimit?: { readonly member: LimitMember; readonly tokens: number } | null;
 }
+
+export type LimitMember = 'max_tokens' | 'max_completion_tokens';
 
 /**
  * The body of a request with another model and, where asked, `stream_options.include_usage` and a limit of output. All other bytes stay as they are:
@@ -19,19 +23,36 @@ export interface RequestChange {
  * @param bytes a JSON object with at least a `model`
  */
 export function rewriteRequest(bytes: Buffer, change: RequestChange): Buffer {
-  const { members, end } = membersOf(bytes);
+  const { members, end } = change.members ?? membersOf(bytes);
   const model = JSON.stringify(change.model);
   const splices: Splice[] = members
     .filter(({ key }) => key === 'model')
     .map(({ start, end }) => ({ start, end, text: model }));
   if (change.askUsage) splices.push(...askUsage(bytes, members, end));
-  if (change.outputLimit != null) {
-    const { member, tokens } = change.outputLimit;
-    const given = members.filter(({ key }) => key === member);
-    const at = { start: end - 1, end: end - 1, text: `,${JSON.stringify(member)}:${tokens}` };
-    splices.push(...(given.length === 0 ? [at] : given.map((one) => ({ ...one, text: String(tokens) }))));
-  }
+  if (change.outputLimit != null) splices.push(...limitOutput(bytes, members, end, change.outputLimit));
   return spliced(bytes, splices);
+}
+
+/** Servers refuse both members at once, or read but one of them: what is there goes by the name that is read. */
+function limitOutput(
+  bytes: Buffer,
+  members: readonly Member[],
+  end: number,
+  { member, tokens }: NonNullable<RequestChange['outputLimit']>,
+): Splice[] {
+  // 0x6e begins null
+  const isSet = ({ start }: Member) => bytes[start] !== 0x6e;
+  const own = members.find(({ key }) => key === member);
+  if (own !== undefined && isSet(own)) return [];
+  const otherName = member === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+  const other = members.find((one) => one.key === otherName && isSet(one));
+  if (own !== undefined) {
+    const set = { start: own.start, end: own.end, text: String(tokens) };
+    return other === undefined ? [set] : [set, { start: other.start, end: other.end, text: 'null' }];
+  }
+  if (other !== undefined)
+    return [{ start: other.keyStart, end: other.keyEnd, text: JSON.stringify(member) }];
+  return [{ start: end - 1, end: end - 1, text: `,${JSON.stringify(member)}:${tokens}` }];
 }
 
 /** Where a key stands twice, the last one counts for most that read JSON; all are changed. */

@@ -4,6 +4,8 @@ import type { DecodedCall } from './decode-call.ts';
 const bytesPerToken = 3.5;
 /** What an image costs with the models that we know, on the high side. */
 const tokensOfImage = 2_000;
+/** A file that lies at the upstream: as long as long documents are, or as the model can read. */
+const tokensOfFile = 100_000;
 /** For an answer that nobody bounded. */
 const defaultOutput = 4_096;
 
@@ -11,25 +13,28 @@ export interface TokenEstimate {
   readonly inputTokens: number;
   /** Of all answers together. */
   readonly outputTokens: number;
-  /** Of one answer, where the request itself does not bound it; null where it does, and for vectors. */
-  readonly unasked: number | null;
+  /** Of one answer; null for vectors. */
+  readonly each: number | null;
 }
 
 /** What a call may use, for a reservation. */
 export function estimateTokens(
   { endpoint, bytes, request }: Pick<DecodedCall, 'endpoint' | 'bytes' | 'request'>,
-  outputLimit: number | null,
+  {
+    outputLimit,
+    contextLimit = null,
+  }: { readonly outputLimit: number | null; readonly contextLimit?: number | null },
 ): TokenEstimate {
   const images = imagesIn(request.messages);
   const text = Math.max(0, bytes.length - images.reduce((sum, length) => sum + length, 0));
-  const inputTokens = Math.ceil(text / bytesPerToken) + images.length * tokensOfImage;
+  const files = filesElsewhere(request.messages) * Math.min(contextLimit ?? tokensOfFile, tokensOfFile);
+  const inputTokens = Math.ceil(text / bytesPerToken) + images.length * tokensOfImage + files;
   if (endpoint === 'embeddings') {
-    return { inputTokens: Math.max(inputTokens, tokensGiven(request.input)), outputTokens: 0, unasked: null };
+    return { inputTokens: Math.max(inputTokens, tokensGiven(request.input)), outputTokens: 0, each: null };
   }
-  const asked = outputAsked(request)?.tokens ?? null;
-  const each = asked ?? outputLimit ?? defaultOutput;
+  const each = outputAsked(request)?.tokens ?? outputLimit ?? defaultOutput;
   const outputTokens = each * Math.max(numberIn(request.n), numberIn(request.best_of), 1);
-  return { inputTokens, outputTokens, unasked: asked === null ? each : null };
+  return { inputTokens, outputTokens, each };
 }
 
 /** Tokens of one answer that the client bounds it to: servers differ in which member they take, so that the greater counts. */
@@ -54,17 +59,28 @@ function numberIn(value: unknown): number {
 
 /** Lengths of the pictures that stand in the request itself; 0 for those that stand elsewhere. Files and sounds count as text. */
 function imagesIn(messages: unknown): number[] {
-  if (!Array.isArray(messages)) return [];
   const found: number[] = [];
-  for (const message of messages) {
-    const content = message?.content;
-    if (!Array.isArray(content)) continue;
-    for (const part of content) {
-      const url = part?.image_url?.url ?? part?.image_url;
-      if (typeof url !== 'string') continue;
-      if (url.startsWith('data:image/')) found.push(url.length);
-      else if (!url.startsWith('data:')) found.push(0);
-    }
+  for (const part of partsIn(messages)) {
+    const url = part?.image_url?.url ?? part?.image_url;
+    if (typeof url !== 'string') continue;
+    if (url.startsWith('data:image/')) found.push(url.length);
+    else if (!url.startsWith('data:')) found.push(0);
   }
   return found;
+}
+
+/** How many files the request names and does not hold. */
+function filesElsewhere(messages: unknown): number {
+  let files = 0;
+  for (const part of partsIn(messages)) {
+    const { file = part, file_url } = part ?? {};
+    if (file?.file_id != null || file?.file_url != null || file_url != null) files++;
+  }
+  return files;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what clients send has every shape
+function* partsIn(messages: unknown): Generator<any> {
+  if (!Array.isArray(messages)) return;
+  for (const message of messages) if (Array.isArray(message?.content)) yield* message.content;
 }

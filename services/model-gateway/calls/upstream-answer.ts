@@ -1,3 +1,4 @@
+import type { Members } from './json-members.ts';
 import type { Usage } from './usage.ts';
 
 /** What a client asked, decoded as far as the gateway has to know it. */
@@ -7,10 +8,12 @@ export interface ModelCall {
   readonly bytes: Buffer;
   /** The same, parsed. Numbers in it may have lost digits; only `bytes` are exact. */
   readonly request: Readonly<Record<string, unknown>>;
+  /** Of the request in its bytes. */
+  readonly members?: Members;
   readonly stream: boolean;
   /** The client itself asked for the usage chunk of a stream. */
   readonly includeUsage: boolean;
-  /** Tokens of one answer that the gateway bounds it to, because a budget binds the call and the client set no limit. */
+  /** Tokens that one answer may have at most, because a budget binds the call; what the client asked for where it set a limit. */
   readonly outputLimit?: number | null;
   /** Aborted when the client leaves, and when the call takes too long. */
   readonly signal: AbortSignal;
@@ -27,8 +30,23 @@ export interface UpstreamAnswer {
   readonly body: AsyncIterable<Uint8Array>;
   /** Resolves when `body` has ended, was left or broke; null where the upstream told none. Never rejects. */
   readonly usage: Promise<Usage | null>;
+  /** Whether the model wrote more after it had told the usage; absent: no. */
+  readonly usageIsPartial?: () => boolean;
   /** Bytes of the model's own words in the answer so far, about; absent: as many as `body` gave. */
   readonly wordBytes?: () => number;
+}
+
+/** A body that is here already, and can be given on at once. */
+export class WholeBody implements AsyncIterable<Uint8Array> {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    yield this.bytes;
+  }
 }
 
 /** One place that answers calls for one model. */

@@ -9,8 +9,7 @@ const key = 'usage';
 const largest = 16 * 1024;
 
 /** Usage in a whole answer: the member of the answer itself, and of nothing in it. */
-export function usageInBody(json: Buffer): Usage | null {
-  const value: unknown = JSON.parse(json.toString('utf8'));
+export function usageInBody(value: unknown): Usage | null {
   return typeof value === 'object' && value !== null && 'usage' in value ? usageOf(value.usage) : null;
 }
 

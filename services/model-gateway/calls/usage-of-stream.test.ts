@@ -67,7 +67,56 @@ describe('The reader of a stream', () => {
 
   it('counts words without what is around them', () => {
     const { reader } = read(word.repeat(10) + stop + done, true);
-    expect(reader.wordBytes()).to.be.within(40, 10 * word.length);
+    expect(reader.wordBytes()).to.equal(10 * Buffer.byteLength('wörd "usage":{ "finish_reason":"x"'));
+  });
+
+  it('counts words of events that are equally long, of one alone, and of every kind', () => {
+    const said = (delta: object) => event({ choices: [{ index: 0, delta, finish_reason: null }] });
+    const long = said({ role: 'assistant', content: 'word '.repeat(2_000) });
+    expect(read(long + stop, true).reader.wordBytes()).to.equal(10_000);
+    expect(read(long.repeat(20) + stop, true).reader.wordBytes()).to.equal(200_000);
+    const called = said({ tool_calls: [{ index: 0, id: 'call_1', function: { arguments: '{"a":"b"}' } }] });
+    const thought = said({ reasoning_content: 'so it is', content: [{ type: 'text', text: 'yes' }] });
+    expect(read(called + thought + stop, true).reader.wordBytes()).to.equal(9 + 8 + 3);
+    expect(read(said({ content: 'a' }).repeat(7) + stop, true).reader.wordBytes()).to.equal(28);
+    const escaped = 'data: {"choices":[{"delta":{"content":"\\u4e2d\\u6587\\n\\"delta\\""}}]}\n\n';
+    expect(read(escaped + stop, true).reader.wordBytes()).to.equal(3 + 3 + 1 + 7);
+  });
+
+  it('knows whether words came after the usage', () => {
+    expect(read(word + told + stop + done, false).reader.usageIsPartial).to.equal(false);
+    expect(read(word + told + word + stop + done, false).reader.usageIsPartial).to.equal(true);
+    expect(read(word + stop + done, false).reader.usageIsPartial).to.equal(false);
+  });
+
+  it('reads data that stands on several lines', () => {
+    const lines = (text: string) => text.replaceAll(',"', ',\ndata: "');
+    const { text, reader } = read(lines(word) + lines(stop) + lines(told) + done, true);
+    expect(text).to.equal(lines(word) + lines(stop) + done);
+    expect(reader.usage).to.include({ input: 5, output: 2 });
+    expect(reader.wordBytes()).to.be.above(30);
+  });
+
+  it('finds an error wherever it stands, and gives nothing that follows it', () => {
+    const choices = [{ index: 0, delta: { content: '' }, finish_reason: 'error' }];
+    const error = { code: 502, message: 'provider died' };
+    const failures = [
+      event({ error }),
+      event({ id: 'c', choices, error }),
+      event({ id: 'c', choices }),
+      'data: { "error": "x" }\n\n',
+    ];
+    for (const failure of failures) {
+      const { text, reader } = read(word + failure + word + done, true);
+      expect(text).to.equal(word + failure);
+      expect(reader.done).to.equal(false);
+      expect(reader.failure!.toString()).to.equal(failure.slice(6, -2));
+    }
+    const said = event({
+      error: null,
+      choices: [{ delta: { content: '"error"', error: 1 }, finish_reason: 'stop' }],
+    });
+    expect(read(said + done, true).reader).to.include({ failure: null, done: true });
   });
 
   it('says what is wrong with a stream that is none', () => {

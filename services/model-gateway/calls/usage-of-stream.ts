@@ -1,3 +1,4 @@
+import { wordsIn } from './delta-words.ts';
 import { EventPieces, EventTooLarge } from './event-pieces.ts';
 import { type Usage, usageOf } from './usage.ts';
 
@@ -10,13 +11,14 @@ const done = Buffer.from('[DONE]');
 const finishReason = Buffer.from('"finish_reason"');
 const usageKey = Buffer.from('"usage"');
 const errorKey = Buffer.from('"error"');
+const newline = Buffer.from('\n');
 const byteOrderMark = Buffer.from('\uFEFF');
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
  * Reads a stream of a chat completion at the side: its usage, and whether it has come to its end. The bytes go on as they are,
- * but for the usage chunk of a client that did not ask for it. JSON is parsed only where there is usage in it.
+ * but for the usage chunk of a client that did not ask for it. JSON is parsed only where there is usage or an error in it.
  */
 export class StreamReader {
   readonly #pieces: EventPieces;
@@ -26,12 +28,13 @@ export class StreamReader {
   done = false;
   /** A choice said why it ended. */
   finished = false;
-  /** The upstream itself told of an error. */
-  failed = false;
+  /** The event by which the upstream itself told of an error. */
+  failure: Buffer | null = null;
   #first = true;
   #events = 0;
-  #bytes = 0;
-  #smallest = Number.POSITIVE_INFINITY;
+  #worded = 0;
+  #words = 0;
+  #wordsTold = 0;
 
   constructor({ hideUsage }: { readonly hideUsage: boolean }) {
     this.#hideUsage = hideUsage;
@@ -67,36 +70,39 @@ export class StreamReader {
     return this.done || this.#events > 0;
   }
 
-  /** Bytes of text, about: a token for each event at least, and what events are longer than the shortest. */
+  /** Bytes of text, about: those of the deltas, and a token at least for each event that has some. */
   wordBytes(): number {
-    if (this.#events === 0) return 0;
-    return Math.max(4 * this.#events, this.#bytes - this.#events * this.#smallest);
+    return Math.max(4 * this.#worded, this.#words);
+  }
+
+  /** Words came after the usage that was told last. */
+  get usageIsPartial(): boolean {
+    return this.usage !== null && this.#words > this.#wordsTold;
   }
 
   #checkEnd(): void {
-    if (this.done || this.finished || this.failed) return;
+    if (this.done || this.finished || this.failure !== null) return;
     throw new BrokenStream('it ended before the answer did, without a finish_reason');
   }
 
   #look(event: Buffer): 'give' | 'hide' {
     // The answer is over; whatever an upstream says then is not for the client.
-    if (this.done) return 'hide';
+    if (this.done || this.failure !== null) return 'hide';
     let start = this.#first && begins(event, byteOrderMark) ? byteOrderMark.length : 0;
     this.#first = false;
     let payload: Buffer | null = null;
-    let lines = 0;
     for (let end = event.indexOf(0x0a); end !== -1; end = event.indexOf(0x0a, start)) {
       const stop = event[end - 1] === 0x0d ? end - 1 : end;
       if (stop > start) {
         if (begins(event, data, start)) {
           const from = start + data.length;
-          payload = event.subarray(event[from] === 0x20 ? from + 1 : from, stop);
-          lines++;
+          const line = event.subarray(event[from] === 0x20 ? from + 1 : from, stop);
+          payload = payload === null ? line : Buffer.concat([payload, newline, line]);
         } else checkField(event.subarray(start, stop));
       }
       start = end + 1;
     }
-    return payload === null || lines > 1 ? 'give' : this.#lookAt(payload);
+    return payload === null ? 'give' : this.#lookAt(payload);
   }
 
   #lookAt(payload: Buffer): 'give' | 'hide' {
@@ -109,29 +115,49 @@ export class StreamReader {
     }
     this.#count(payload);
     if (hasValue(payload, finishReason, 0x22)) this.finished = true;
-    if (begins(payload, errorKey, 1)) this.failed = true;
-    if (!hasValue(payload, usageKey, openBrace)) return 'give';
-    return this.#readUsage(payload);
+    // In a text of the model its quotes would be escaped.
+    const mayFail = payload.indexOf(errorKey) !== -1;
+    if (!mayFail && !hasValue(payload, usageKey, openBrace)) return 'give';
+    const chunk = parsed(payload);
+    if (mayFail && tellsError(chunk)) this.failure = Buffer.from(payload);
+    return this.#readUsage(chunk);
   }
 
-  #readUsage(payload: Buffer): 'give' | 'hide' {
-    let chunk: { readonly usage?: unknown; readonly choices?: unknown };
-    try {
-      chunk = JSON.parse(payload.toString());
-    } catch {
-      throw new BrokenStream(`it has the data ${shown(payload)}, which is not JSON`);
-    }
+  #readUsage(chunk: Chunk): 'give' | 'hide' {
     const usage = usageOf(chunk.usage);
     if (usage === null) return 'give';
     this.usage = usage;
+    this.#wordsTold = this.#words;
     return this.#hideUsage && Array.isArray(chunk.choices) && chunk.choices.length === 0 ? 'hide' : 'give';
   }
 
-  #count({ length }: Buffer): void {
+  #count(payload: Buffer): void {
     this.#events++;
-    this.#bytes += length;
-    if (length < this.#smallest) this.#smallest = length;
+    const words = wordsIn(payload);
+    if (words === 0) return;
+    this.#worded++;
+    this.#words += words;
   }
+}
+
+interface Chunk {
+  readonly usage?: unknown;
+  readonly choices?: unknown;
+  readonly error?: unknown;
+}
+
+function parsed(payload: Buffer): Chunk {
+  try {
+    return JSON.parse(payload.toString());
+  } catch {
+    throw new BrokenStream(`it has the data ${shown(payload)}, which is not JSON`);
+  }
+}
+
+/** Of the stream or of a choice, however the upstream goes on. */
+function tellsError({ error, choices }: Chunk): boolean {
+  if (error != null) return true;
+  return Array.isArray(choices) && choices.some((choice) => choice?.finish_reason === 'error');
 }
 
 function begins(bytes: Buffer, text: Buffer, from = 0): boolean {
@@ -154,10 +180,10 @@ function endOf(payload: Buffer): number {
 function hasValue(json: Buffer, key: Buffer, first: number): boolean {
   for (let at = json.indexOf(key); at !== -1; at = json.indexOf(key, at + key.length)) {
     let next = at + key.length;
-    while (json[next] === 0x20) next++;
+    while (json[next]! <= 0x20) next++;
     if (json[next] !== 0x3a) continue;
     next++;
-    while (json[next] === 0x20) next++;
+    while (json[next]! <= 0x20) next++;
     if (json[next] === first) return true;
   }
   return false;

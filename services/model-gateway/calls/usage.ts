@@ -6,6 +6,10 @@ export interface Usage {
   readonly cache_writes: number;
 }
 
+/** More than any model reads or writes. Clients and upstreams may say anything. */
+export const mostTokens = 100_000_000;
+
+/** Of a call that no upstream answered. */
 export const noUsage: Usage = { input: 0, output: 0, cached: 0, cache_writes: 0 };
 
 /** The `usage` of an OpenAI answer; null where it is none or has no number that could be right. */
@@ -37,8 +41,11 @@ export function openAiUsage({ input, output, cached, cache_writes }: Usage): Rec
   };
 }
 
-function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+/** null for what no count of tokens can be. */
+export function count(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= mostTokens
+    ? value
+    : null;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

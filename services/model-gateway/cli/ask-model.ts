@@ -1,5 +1,8 @@
-import { Interrupted, InvalidInput } from '#kit/errors.ts';
-import { knownPlaces } from './model-options.ts';
+import { decode, NonEmptyString } from '#kit/decode.ts';
+import { Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
+import { BaseUrl, ModelName } from '../configuration.ts';
+import { readKey } from './key-file.ts';
+import { knownPlaces, priceFrom } from './model-options.ts';
 
 export interface GivenOptions {
   readonly name?: string | undefined;
@@ -7,6 +10,7 @@ export interface GivenOptions {
   readonly url?: string | undefined;
   readonly model?: string | undefined;
   readonly keyFile?: string | undefined;
+  readonly secretName?: string | undefined;
   readonly tier?: string | undefined;
   readonly price?: string | undefined;
   readonly embeddings?: boolean | undefined;
@@ -52,16 +56,30 @@ async function askAll(given: GivenOptions): Promise<AskedOptions> {
     (await input({
       message: 'Address, up to and with /v1',
       ...(place === null ? {} : { default: place.url }),
+      validate: (text) => accepted(() => decode(BaseUrl, text, 'the address')),
     }));
   const kind = given.kind ?? place?.kind ?? 'openai';
-  const model = given.model ?? (await input({ message: 'Name of the model there', required: true }));
+  const model =
+    given.model ??
+    (await input({
+      message: 'Name of the model there',
+      validate: (text) => accepted(() => decode(NonEmptyString, text.trim(), 'the name')),
+    }));
   const name =
-    given.name ?? (await input({ message: 'Name of the model here', default: model, required: true }));
+    given.name ??
+    (await input({
+      message: 'Name of the model here',
+      default: model,
+      validate: (text) => accepted(() => decode(ModelName, text, 'the name')),
+    }));
   const keyFile =
     given.keyFile ??
     (place?.key === false
       ? undefined
-      : (await input({ message: 'File that holds the key (nothing: it wants none)' })) || undefined);
+      : (await input({
+          message: 'File that holds the key (nothing: it wants none)',
+          validate: (path) => path === '' || accepted(() => readKey(path)),
+        })) || undefined);
   const tier =
     given.tier ??
     (given.embeddings === true
@@ -78,9 +96,20 @@ async function askAll(given: GivenOptions): Promise<AskedOptions> {
     given.price ??
     ((await input({
       message: 'US dollars per million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
+      validate: (text) => text === '' || accepted(() => priceFrom(text)),
     })) ||
       undefined);
   return { ...given, name, kind, url, model, keyFile, tier, price };
+}
+
+/** What inquirer asks of an answer: true, or why it cannot be. */
+export function accepted(check: () => unknown): true | string {
+  try {
+    check();
+    return true;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 type Select = typeof import('@inquirer/prompts')['select'];

@@ -36,7 +36,8 @@ export function entryFrom(options: ModelOptions): ModelEntry {
   return decode(ModelEntry, entry, 'the entry', 'invalid_option');
 }
 
-function priceFrom(text: string): { input: number; output: number; cached?: number } {
+/** @throws InvalidInput (`invalid_option`) */
+export function priceFrom(text: string): { input: number; output: number; cached?: number } {
   const numbers = text
     .split(',')
     .map((part) => (/^\s*\d+(\.\d+)?\s*$/.test(part) ? Number(part) : Number.NaN));

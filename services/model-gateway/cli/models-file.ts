@@ -55,6 +55,20 @@ export function withoutModel(config: GatewayConfig, name: string): GatewayConfig
   return { ...config, models };
 }
 
+/** Names of secrets that the first configuration uses and the second does not. */
+export function secretsOnlyIn(
+  before: Pick<GatewayConfig, 'models'>,
+  after: Pick<GatewayConfig, 'models'>,
+): readonly string[] {
+  const still = secretsOf(after);
+  return [...secretsOf(before)].filter((name) => !still.has(name));
+}
+
+function secretsOf({ models }: Pick<GatewayConfig, 'models'>): ReadonlySet<string> {
+  const upstreams = Object.values(models).flatMap((model) => model.upstreams);
+  return new Set(upstreams.flatMap(({ credential }) => (credential == null ? [] : [credential])));
+}
+
 function noSuchModel(name: string, models: Models): NotFound {
   const known = Object.keys(models).join(', ') || 'none';
   return new NotFound(

@@ -1,17 +1,20 @@
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { environment } from '#kit/environment.ts';
+import { codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction.ts';
 import type { Upstream } from '../calls/upstream-answer.ts';
 import { adapterParts } from '../compose.ts';
 import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
 import { liveUpstream } from '../live-upstream.ts';
+import { shortestHidden } from '../upstreams/mask.ts';
 
 export interface ConfiguredUpstream {
   readonly model: string;
   readonly kind: 'chat' | 'embeddings';
   readonly entry: UpstreamEntry;
-  readonly credential: 'present' | 'missing' | 'none';
+  readonly credential: 'present' | 'short' | 'missing' | 'none';
   readonly upstream: Upstream;
 }
 
@@ -21,7 +24,7 @@ export function openUpstreams(
   folders: Pick<Folders, 'secrets'> & Pick<Folders, 'state'>,
   version: string,
 ): { readonly all: readonly ConfiguredUpstream[]; close(): Promise<void> } {
-  const parts = adapterParts({ folders, config, redactor: new Redactor(), version });
+  const parts = adapterParts({ folders, config, redactor: new Redactor(), version, proxies: environment });
   const all = Object.entries(config.models).flatMap(([model, entry]) => {
     const names = upstreamNames(entry);
     return entry.upstreams.map((one, index): ConfiguredUpstream => {
@@ -40,5 +43,10 @@ export function openUpstreams(
 
 function credentialState(secrets: string, name: string | null): ConfiguredUpstream['credential'] {
   if (name === null) return 'none';
-  return existsSync(join(secrets, name)) ? 'present' : 'missing';
+  try {
+    const { length } = readFileSync(join(secrets, name), 'utf8').trim();
+    return length < shortestHidden ? 'short' : 'present';
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? 'missing' : 'present';
+  }
 }

@@ -2,6 +2,7 @@ import { KeyRequest, KeysReply, MintedKey, RunKey } from '#kit/contracts/model-g
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
 import type { RunKeys } from '../ledger/run-keys.ts';
+import { whenFree } from '../ledger/when-free.ts';
 
 /** A key of a run lives no longer; a planning takes minutes. */
 const longestMs = 24 * 3_600_000;
@@ -30,7 +31,7 @@ export function keyRoutes({ keys, models, now = Date.now }: KeyRouteParts): read
         const [first] = errors;
         if (first !== undefined)
           throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors });
-        return { status: 201, json: keys.mint(body) };
+        return { status: 201, json: await whenFree(() => keys.mint(body)) };
       },
     ),
     route(
@@ -61,7 +62,7 @@ export function keyRoutes({ keys, models, now = Date.now }: KeyRouteParts): read
         scope: 'mint',
         answers: { 200: { description: 'The key that ended', content: RunKey } },
       },
-      async ({ params }) => ({ json: keys.revoke(params.id!) }),
+      async ({ params }) => ({ json: await whenFree(() => keys.revoke(params.id!)) }),
     ),
   ];
 }

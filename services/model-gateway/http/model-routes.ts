@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import * as t from 'io-ts';
 import { CoreError, NotFound } from '#kit/errors.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
@@ -47,26 +46,19 @@ function callRoute(endpoint: ModelCall['endpoint'], summary: string, parts: Mode
       200: { description: 'As OpenAI describes it', content: t.UnknownRecord },
       400: { description: 'What went wrong, here and upstream', content: OpenAiErrorReply },
     },
-    handle: (request, response, { id, identity }) =>
+    handle: (request, response, { id, identity, writeHead }) =>
       // The scope needs a token, so that somebody is there.
-      calls.handle(endpoint, request, response, { id, account: accountOf(identity!) }),
-    refuse(response, error, id) {
+      calls.handle(endpoint, request, response, { id, account: accountOf(identity!), writeHead }),
+    refuse(response, error, { id, writeHead }) {
       if (!(error instanceof CoreError)) logger.error('call failed', { request_id: id, error });
-      refuse(response, error, id, redactor);
+      if (response.headersSent || response.destroyed) return void response.destroy();
+      const { status, headers, error: told } = errorAnswer(error, id, redactor);
+      const body = Buffer.from(JSON.stringify({ error: told }));
+      const length = String(body.length);
+      writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': length });
+      response.end(body);
     },
   };
-}
-
-function refuse(response: ServerResponse, error: unknown, id: string, redactor: Redactor): void {
-  if (response.headersSent || response.destroyed) return void response.destroy();
-  const { status, headers, error: told } = errorAnswer(error, id, redactor);
-  const body = Buffer.from(JSON.stringify({ error: told }));
-  response.writeHead(status, {
-    ...headers,
-    'content-type': 'application/json',
-    'content-length': String(body.length),
-  });
-  response.end(body);
 }
 
 const ModelFacts = t.strict({

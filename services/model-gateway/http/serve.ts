@@ -16,7 +16,7 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
   const folders = resolveFolders({ home }, environment);
   const config = readGatewayConfig({ folders, flags: { host, port }, environment });
   const own = openServiceProcess('core-model-gateway', { home });
-  const gateway = composeGateway({ ...own, config });
+  const gateway = composeGateway({ ...own, config, proxies: environment });
   own.shutdown.add('the ledger', () => gateway.close());
   return serveService(own, {
     concern: 'models',
@@ -25,6 +25,7 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
       tokens: gateway.tokens,
       routes: gateway.routes,
       raw: gateway.raw,
+      refuseUnknown: gateway.refuseUnknown,
       measure: (registry) => gateway.measure(registry),
       health: () => gateway.health(),
     },

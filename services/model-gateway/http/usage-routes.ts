@@ -1,6 +1,6 @@
 import { Day, UsageGroup, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
-import { decode } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
+import { queryValue } from '#kit/http/query.ts';
 import { type Route, route } from '#kit/http/route.ts';
 import { runOf } from '../ledger/identities.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -24,7 +24,7 @@ export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
         answers: { 200: { description: 'Calls that ended', content: UsageReply } },
       },
       async ({ query, identity }) => {
-        const by = decode(UsageGroup, query.by ?? 'day', 'query parameter by', 'invalid_query');
+        const by = queryValue(UsageGroup, query.by ?? 'day', 'by');
         const [from, to] = [dayIn(query.from, 'from'), dayIn(query.to, 'to')];
         if (from !== null && to !== null && from > to) {
           throw new InvalidInput(
@@ -42,5 +42,5 @@ export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
 }
 
 function dayIn(text: string | undefined, name: string): string | null {
-  return text === undefined ? null : decode(Day, text, `query parameter ${name}`, 'invalid_query');
+  return text === undefined ? null : queryValue(Day, text, name);
 }

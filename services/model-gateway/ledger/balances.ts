@@ -9,38 +9,58 @@ export interface Balance {
   reserved: Money;
 }
 
+/** Of a run, whichever of its keys asks. */
+interface Purse extends Balance {
+  /** For keys that name none: the largest that another key of the run has. */
+  budget: Money | null;
+}
+
 /** What a call has set aside. */
 export interface Hold {
+  /** On which it counts, however long it takes. */
+  readonly day: string;
+  /** Sets more aside, up to this in all. @throws BudgetExceeded */
+  raise(needed: Money): void;
   /** Puts the cost in its place; once. */
   use(cost: Money): void;
 }
 
 const dayMs = 86_400_000;
+/** A clock that is put right goes back to a day before; those further off are asked for again. */
+const mostDays = 4;
 
 /**
  * What was used and set aside, of runs that have keys and of the day. It decides at once; the one process that holds
  * the ledger is the only one that does.
  */
 export class Balances {
-  readonly #purses = new Map<string, Balance>();
+  readonly #purses = new Map<string, Purse>();
+  readonly #days = new Map<string, Balance>();
   readonly #dayBudget: Money | null;
+  readonly #usedOn: (day: string) => Money;
   readonly #now: () => number;
-  #day: Balance & { readonly name: string };
 
-  /** @param usedToday by all calls of this day that ended */
+  /** @param usedOn by all calls of a day that ended */
   constructor(options: {
     readonly dayBudget: Money | null;
-    readonly usedToday: Money;
+    readonly usedOn: (day: string) => Money;
     readonly now: () => number;
   }) {
     this.#dayBudget = options.dayBudget;
+    this.#usedOn = options.usedOn;
     this.#now = options.now;
-    this.#day = { name: dayOf(options.now()), used: options.usedToday, reserved: 0 };
+    this.#balanceOf(dayOf(options.now()));
   }
 
   /** Begins with what was used of a purse so far. */
   begin(purse: string, used: Money): void {
-    this.#purses.set(purse, { used, reserved: 0 });
+    this.#purses.set(purse, { used, reserved: 0, budget: null });
+  }
+
+  /** Binds the keys of a run that have no budget of their own. */
+  limit(purse: string, budget: Money | null): void {
+    const found = this.#purses.get(purse);
+    if (found !== undefined) found.budget = budget;
   }
 
   /** Forgets a purse that nobody will ask for any more. */
@@ -54,61 +74,80 @@ export class Balances {
   }
 
   /** Whether there is a limit for what an account may spend. */
-  bind({ budget }: Account): boolean {
-    return budget !== null || this.#dayBudget !== null;
+  bind(account: Account): boolean {
+    if (account.budget !== null || this.#dayBudget !== null) return true;
+    return account.run !== null && this.#purses.get(purseOf(account))?.budget != null;
   }
 
   /** @throws BudgetExceeded, Unauthorized (`token_invalid`) where the account has ended meanwhile */
   hold(account: Account, needed: Money): Hold {
-    const now = this.#now();
-    const own = account.budget === null ? null : this.#ownOf(account);
-    const day = this.#today(now);
-    if (own !== null && account.budget !== null && own.used + own.reserved + needed > account.budget) {
-      const whose = account.run === null ? account.key.replace(':', ' ') : `run ${account.run}`;
-      throw new BudgetExceeded(
-        whose,
-        { ...own, budget: account.budget, needed },
-        { hint: 'The budget was set when the key was made; a run gets planner.bounds.money of agents.json.' },
-      );
-    }
-    if (this.#dayBudget !== null && day.used + day.reserved + needed > this.#dayBudget) {
-      throw new BudgetExceeded(
-        `this installation on ${day.name}`,
-        { used: day.used, reserved: day.reserved, budget: this.#dayBudget, needed },
-        {
-          hint: 'Raise budgets.day in models.json, or go on when the next day begins, in UTC.',
-          retryAfter: (dayMs - (now % dayMs)) / 1000,
-        },
-      );
-    }
-    return holdIn(own === null ? [day] : [own, day], needed);
+    const own = account.run === null && account.budget === null ? null : this.#ownOf(account);
+    const name = dayOf(this.#now());
+    const day = this.#balanceOf(name);
+    const balances = own === null ? [day] : [own, day];
+    let held = 0;
+    let open = true;
+    const take = (more: Money) => {
+      if (own !== null) checkOwn(account, own, more);
+      this.#checkDay(name, day, more);
+      held += more;
+      for (const balance of balances) balance.reserved += more;
+    };
+    take(needed);
+    return {
+      day: name,
+      raise(all) {
+        if (open && all > held) take(all - held);
+      },
+      use(cost) {
+        if (!open) return;
+        open = false;
+        for (const balance of balances) {
+          balance.reserved -= held;
+          balance.used += cost;
+        }
+      },
+    };
   }
 
-  #ownOf(account: Account): Balance {
+  #ownOf(account: Account): Purse {
     const own = this.#purses.get(purseOf(account));
     if (own !== undefined) return own;
     throw new Unauthorized('token_invalid', 'the key was revoked or has expired');
   }
 
-  #today(now: number): Balance & { readonly name: string } {
-    const name = dayOf(now);
-    // A call counts for the day on which it began; its hold keeps the balance of that day.
-    if (name > this.#day.name) this.#day = { name, used: 0, reserved: 0 };
-    return this.#day;
+  #checkDay(name: string, { used, reserved }: Balance, needed: Money): void {
+    const budget = this.#dayBudget;
+    if (budget === null || used + reserved + needed <= budget) return;
+    throw new BudgetExceeded(
+      `this installation on ${name}`,
+      { used, reserved, budget, needed },
+      {
+        hint: 'Raise budgets.day in models.json, or go on when the next day begins, in UTC.',
+        retryAfter: (dayMs - (this.#now() % dayMs)) / 1000,
+      },
+    );
+  }
+
+  #balanceOf(day: string): Balance {
+    const known = this.#days.get(day);
+    if (known !== undefined) return known;
+    const balance = { used: this.#usedOn(day), reserved: 0 };
+    for (const [name, { reserved }] of this.#days) {
+      if (this.#days.size >= mostDays && reserved === 0) this.#days.delete(name);
+    }
+    this.#days.set(day, balance);
+    return balance;
   }
 }
 
-function holdIn(balances: readonly Balance[], needed: Money): Hold {
-  let open = true;
-  for (const balance of balances) balance.reserved += needed;
-  return {
-    use(cost) {
-      if (!open) return;
-      open = false;
-      for (const balance of balances) {
-        balance.reserved -= needed;
-        balance.used += cost;
-      }
-    },
-  };
+function checkOwn(account: Account, { used, reserved, budget: others }: Purse, needed: Money): void {
+  const budget = account.budget ?? others;
+  if (budget === null || used + reserved + needed <= budget) return;
+  const whose = account.run === null ? account.key.replace(':', ' ') : `run ${account.run}`;
+  throw new BudgetExceeded(
+    whose,
+    { used, reserved, budget, needed },
+    { hint: 'The budget was set when the key was made; a run gets planner.bounds.money of agents.json.' },
+  );
 }

@@ -31,7 +31,14 @@ export function firstCallOf(milliseconds: number): number {
   return milliseconds * perMillisecond;
 }
 
+const dayMs = 86_400_000;
+let lastDay = { number: Number.NaN, name: '' };
+
 /** In UTC, as YYYY-MM-DD. */
 export function dayOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().slice(0, 10);
+  const number = Math.floor(milliseconds / dayMs);
+  if (number !== lastDay.number) {
+    lastDay = { number, name: new Date(milliseconds).toISOString().slice(0, 10) };
+  }
+  return lastDay.name;
 }

@@ -1,7 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Usage } from '../calls/usage.ts';
 import type { Account } from './account.ts';
-import { dayOf, timeOfCall } from './call-id.ts';
 import { type CallState, callStates } from './ledger-tables.ts';
 import type { Money } from './money.ts';
 
@@ -17,6 +16,8 @@ export interface OpenCall {
 
 export interface EndedCall {
   readonly open: OpenCall;
+  /** On which it began, in UTC. */
+  readonly day: string;
   readonly upstream: string;
   readonly state: Exclude<CallState, 'open'>;
   readonly usage: Usage;
@@ -31,7 +32,7 @@ export const oldestOpen = 'oldest_open';
 /** Accounts of runs come and go. */
 const mostAccounts = 10_000;
 
-/** The statements that write calls. Names are kept once, and calls have their numbers. */
+/** The statements that write calls that ended. Names are kept once, and calls have their numbers. */
 export class CallRows {
   readonly #db: DatabaseSync;
   readonly #statements: Statements;
@@ -43,20 +44,13 @@ export class CallRows {
     this.#statements = prepare(db);
   }
 
-  /** In one commit; all of it or nothing. */
-  commit(opened: readonly OpenCall[], ended: readonly EndedCall[], oldest: number): void {
+  /** In one commit; all of it or nothing. @param oldest no call before it is open */
+  commit(ended: readonly EndedCall[], oldest: number): void {
     const { begin, commit, rollback } = this.#statements;
-    const [only] = opened;
-    // One row alone is a commit of its own.
-    if (only !== undefined && opened.length === 1 && ended.length === 0 && this.#knows(only)) {
-      this.#open(only);
-      return;
-    }
     begin.run();
     try {
-      for (const call of opened) this.#open(call);
       for (const call of ended) this.#end(call);
-      if (ended.length > 0) this.#total(ended, oldest);
+      this.#total(ended, oldest);
       commit.run();
     } catch (error) {
       // Numbers of names that were not written must not be used.
@@ -68,19 +62,18 @@ export class CallRows {
     }
   }
 
-  #knows({ account, model, upstream }: OpenCall): boolean {
-    return this.#accounts.has(account.key) && this.#names.has(model) && this.#names.has(upstream);
-  }
-
-  #open({ id, account, model, upstream, inputTokens, outputTokens, reserved }: OpenCall): void {
-    const [payer, asked, place] = [this.#account(account), this.#name(model), this.#name(upstream)];
-    this.#statements.open.run(id, payer, asked, place, inputTokens, outputTokens, reserved);
+  /** Writes nothing that says anything. @throws what SQLite says of a ledger that cannot be written */
+  probe(oldest: number): void {
+    this.#statements.mark.run(oldestOpen, oldest);
   }
 
   #end({ open, upstream, state, usage, estimated, cost, sentBytes, ms, firstTokenMs }: EndedCall): void {
     this.#statements.end.run(
-      callStates[state],
+      open.id,
+      this.#account(open.account),
+      this.#name(open.model),
       this.#name(upstream),
+      callStates[state],
       usage.input,
       usage.output,
       usage.cached,
@@ -90,30 +83,25 @@ export class CallRows {
       sentBytes,
       ms,
       firstTokenMs,
-      open.id,
     );
   }
 
   /** One row for all of a day that are alike, instead of one for each. */
   #total(ended: readonly EndedCall[], oldest: number): void {
-    const sums = new Map<
-      string,
-      { readonly of: EndedCall; readonly day: string; readonly values: number[] }
-    >();
+    const sums = new Map<string, { readonly of: EndedCall; readonly values: number[] }>();
     for (const call of ended) {
-      const day = dayOf(timeOfCall(call.open.id));
-      const key = JSON.stringify([call.open.account.key, day, call.open.model, call.upstream]);
-      const sum = sums.get(key) ?? { of: call, day, values: new Array<number>(10).fill(0) };
+      const key = JSON.stringify([call.open.account.key, call.day, call.open.model, call.upstream]);
+      const sum = sums.get(key) ?? { of: call, values: new Array<number>(10).fill(0) };
       sums.set(key, sum);
       countedIn(call).forEach((value, index) => {
         sum.values[index]! += value;
       });
     }
-    for (const { of, day, values } of sums.values()) {
+    for (const { of, values } of sums.values()) {
       const { account, model } = of.open;
       this.#statements.total.run(
         this.#account(account),
-        day,
+        of.day,
         this.#name(model),
         this.#name(of.upstream),
         ...values,
@@ -163,7 +151,6 @@ type Statements = Readonly<
     | 'begin'
     | 'commit'
     | 'rollback'
-    | 'open'
     | 'end'
     | 'total'
     | 'mark'
@@ -193,9 +180,8 @@ function prepare(db: DatabaseSync): Statements {
     begin: db.prepare('BEGIN IMMEDIATE'),
     commit: db.prepare('COMMIT'),
     rollback: db.prepare('ROLLBACK'),
-    open: db.prepare('INSERT INTO calls VALUES (?, ?, ?, ?, 0, ?, ?, 0, 0, 1, ?, 0, 0, NULL)'),
-    end: db.prepare(`UPDATE calls SET state = ?, upstream = ?, input = ?, output = ?, cached = ?, cache_writes = ?,
-      estimated = ?, cost = ?, sent_bytes = ?, ms = ?, first_token_ms = ? WHERE call = ?`),
+    // Earlier versions wrote a call here when it began.
+    end: db.prepare('INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     total: db.prepare(`INSERT INTO totals VALUES (?, ?, ?, ?, ${counted.map(() => '?').join(', ')})
       ON CONFLICT DO UPDATE SET ${counted.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`),
     mark: db.prepare('INSERT OR REPLACE INTO marks VALUES (?, ?)'),

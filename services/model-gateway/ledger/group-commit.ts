@@ -1,5 +1,8 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import type { CallRows, EndedCall, OpenCall } from './call-rows.ts';
+import type { OpenCallsLog } from './open-calls-log.ts';
+import { isLocked } from './storage-error.ts';
+import { patienceMs, whenFree } from './when-free.ts';
 
 interface Opening {
   readonly call: OpenCall;
@@ -9,25 +12,34 @@ interface Opening {
 
 /** Ended calls wait so long, in milliseconds, to be written together. A kill meanwhile leaves them at what was reserved. */
 const endedWaitMs = 10;
+const lockedWaitMs = 50;
 const retryMs = 1_000;
 
 /**
- * Writes calls in groups. All that begin in one turn of the event loop are one commit, made before any of them goes on; those
- * that ended follow a little later. What ended and cannot be written is kept and tried again.
+ * Writes calls in groups. All that begin in one turn of the event loop are one writing, done before any of them goes on; those
+ * that ended follow a little later, in one commit. What ended and cannot be written is kept and tried again; a lock of another
+ * process is a problem only when it lasts.
  */
 export class GroupCommit {
   readonly #rows: CallRows;
+  readonly #openCalls: Pick<OpenCallsLog, 'append'>;
   readonly #oldest: () => number;
   #opening: Opening[] = [];
   #ended: EndedCall[] = [];
+  #recorded: number[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** Why the last commit failed; null after one that did not. */
+  #probe: NodeJS.Timeout | undefined;
+  /** Of the monotonic clock; null while nobody has the ledger locked. */
+  #lockedSince: number | null = null;
+  #closed = false;
+  /** Why nothing can be written; null when it can. */
   problem: unknown = null;
   commits = 0;
 
   /** @param oldest no call before it is open */
-  constructor(rows: CallRows, oldest: () => number) {
+  constructor(rows: CallRows, openCalls: Pick<OpenCallsLog, 'append'>, oldest: () => number) {
     this.#rows = rows;
+    this.#openCalls = openCalls;
     this.#oldest = oldest;
   }
 
@@ -48,18 +60,39 @@ export class GroupCommit {
     });
   }
 
+  /** More is set aside for a call under way. @throws what the system says */
+  raise(call: OpenCall): void {
+    this.#tried(() => this.#openCalls.append([call]));
+  }
+
   end(call: EndedCall): void {
     this.#ended.push(call);
     this.#timer ??= setTimeout(() => this.#commitEnded(), endedWaitMs);
   }
 
-  /** Writes what waits. @throws what SQLite says */
-  flush(): void {
+  /** Calls that ended and are not in the ledger yet. */
+  get ended(): readonly EndedCall[] {
+    return this.#ended;
+  }
+
+  /** Writes what waits, as soon as nobody has the ledger locked. Rejects with what SQLite says. */
+  async flush(): Promise<void> {
     this.#commitOpening();
-    if (this.#ended.length === 0) return;
-    this.#write([], this.#ended);
+    await whenFree(() => this.#writeEnded());
+  }
+
+  /** After the last call of `flush`. */
+  close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
-    this.#timer = undefined;
+    clearTimeout(this.#probe);
+  }
+
+  /** Calls that came into the ledger since this was asked last. */
+  takeRecorded(): readonly number[] {
+    const recorded = this.#recorded;
+    this.#recorded = [];
+    return recorded;
   }
 
   #commitOpening(): void {
@@ -67,10 +100,9 @@ export class GroupCommit {
     if (opening.length === 0) return;
     this.#opening = [];
     try {
-      this.#write(
-        opening.map(({ call }) => call),
-        [],
-      );
+      // A ledger that takes no ends takes no beginnings.
+      if (this.problem !== null) this.#writeEnded();
+      this.#tried(() => this.#openCalls.append(opening.map(({ call }) => call)));
     } catch (error) {
       for (const { reject } of opening) reject(error);
       return;
@@ -82,21 +114,53 @@ export class GroupCommit {
   #commitEnded(): void {
     this.#timer = undefined;
     try {
-      this.#write([], this.#ended);
-    } catch {
-      this.#timer = setTimeout(() => this.#commitEnded(), retryMs);
+      this.#writeEnded();
+    } catch (error) {
+      if (this.#closed) return;
+      const wait = isLocked(error) && this.problem === null ? lockedWaitMs : retryMs;
+      this.#timer = setTimeout(() => this.#commitEnded(), wait);
     }
   }
 
-  #write(opened: readonly OpenCall[], ended: readonly EndedCall[]): void {
+  #writeEnded(): void {
+    const ended = this.#ended;
+    if (ended.length === 0) return;
+    this.#tried(() => this.#rows.commit(ended, this.#oldest()));
+    this.#lockedSince = null;
+    this.#ended = [];
+    for (const { open } of ended) this.#recorded.push(open.id);
+  }
+
+  #tried(write: () => void): void {
     try {
-      this.#rows.commit(opened, ended, this.#oldest());
+      write();
       this.commits++;
       this.problem = null;
     } catch (error) {
-      this.problem = error;
+      if (this.#isTrouble(error)) this.#note(error);
       throw error;
     }
-    if (ended.length > 0) this.#ended = [];
+  }
+
+  #isTrouble(error: unknown): boolean {
+    if (!isLocked(error)) return true;
+    this.#lockedSince ??= performance.now();
+    return performance.now() - this.#lockedSince >= patienceMs;
+  }
+
+  /** Nobody may ask again, and health has to tell when it is over. */
+  #note(problem: unknown): void {
+    this.problem = problem;
+    if (this.#closed) return;
+    this.#probe ??= setTimeout(() => {
+      this.#probe = undefined;
+      try {
+        this.#rows.probe(this.#oldest());
+        this.#writeEnded();
+        this.problem = null;
+      } catch (error) {
+        this.#note(error);
+      }
+    }, retryMs).unref();
   }
 }

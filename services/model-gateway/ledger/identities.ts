@@ -1,4 +1,5 @@
 import type { Identity, Tokens } from '#kit/tokens.ts';
+import { ThisTurn } from '../this-turn.ts';
 import type { Account } from './account.ts';
 import type { RunKeys } from './run-keys.ts';
 
@@ -9,11 +10,23 @@ interface RunIdentity extends Identity {
 
 /** Tokens of the installation, and keys of runs. A key may ask models, and see them. */
 export function withRunKeys(tokens: Tokens, keys: RunKeys): Tokens {
+  const turn = new ThisTurn<Map<string, Identity | null>>();
+
+  function identify(text: string): Identity | null {
+    const account = keys.find(text);
+    if (account === null) return tokens.authenticate(text);
+    const identity: RunIdentity = { name: account.key, scopes: ['read', 'model'], account };
+    return identity;
+  }
+
   return {
     authenticate(text) {
-      const account = keys.find(text);
-      if (account === null) return tokens.authenticate(text);
-      const identity: RunIdentity = { name: account.key, scopes: ['read', 'model'], account };
+      const known = turn.get(() => new Map());
+      let identity = known.get(text);
+      if (identity === undefined) {
+        identity = identify(text);
+        known.set(text, identity);
+      }
       return identity;
     },
     list: () => tokens.list(),

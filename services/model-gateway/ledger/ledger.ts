@@ -26,6 +26,8 @@ export interface CallResult {
   readonly upstream: string;
   /** Of the answer; null where the upstream told none: it is estimated. */
   readonly usage: Usage | null;
+  /** Words came after it, which it does not count. */
+  readonly usageIsPartial?: boolean;
   /** Attempts that gave no whole answer, and may be paid all the same. */
   readonly lost?: readonly LostAttempt[];
   readonly outcome: 'done' | 'aborted' | 'failed';
@@ -48,8 +50,11 @@ export interface Settlement {
 export interface Reservation {
   /** Whether a budget holds what the call may cost, so that it must not cost more. */
   readonly bounded: boolean;
-  /** @throws Unauthorized (`token_invalid`) where the key of the call has ended meanwhile */
-  check(): void;
+  /**
+   * Before each attempt. Those before it that may be paid are set aside too, beside what this one may cost.
+   * @throws Unauthorized (`token_invalid`) where the key of the call has ended meanwhile, BudgetExceeded, Unavailable
+   */
+  check(lost?: readonly LostAttempt[]): void;
   /** Puts what was used in its place. Again, it changes nothing and gives the same. */
   settle(result: CallResult): Settlement;
 }

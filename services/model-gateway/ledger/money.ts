@@ -27,7 +27,7 @@ export function costOf(price: TokenPrice | null, usage: Usage): Money {
     cache_writes * (price.cache_writes ?? price.input) +
     usage.output * price.output;
   // Binary fractions must not make 3 of 2.9999999 or 4 of 3.0000001.
-  return Math.min(Math.ceil(Number(cost.toFixed(6))), mostOfACall);
+  return Math.min(Number.isInteger(cost) ? cost : Math.ceil(Number(cost.toFixed(6))), mostOfACall);
 }
 
 export function moneyOf(dollars: number): Money {

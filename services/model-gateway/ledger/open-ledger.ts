@@ -1,16 +1,18 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
+import { holdFolder } from '#kit/folder-hold.ts';
 import { Background } from './background.ts';
 import { Balances } from './balances.ts';
-import { CallIds, dayOf } from './call-id.ts';
-import { CallRows } from './call-rows.ts';
+import { CallIds } from './call-id.ts';
+import { CallRows, type EndedCall } from './call-rows.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Ledger } from './ledger.ts';
-import { holdLedger } from './ledger-hold.ts';
 import { migrate } from './ledger-tables.ts';
-import { LogSync } from './log-sync.ts';
+import { LogSync, syncLog } from './log-sync.ts';
 import { moneyOf } from './money.ts';
+import { findOpenCalls, OpenCallsLog } from './open-calls-log.ts';
 import type { PriceList } from './prices.ts';
 import { closeOpenCalls, lastCall } from './recovery.ts';
 import { RunKeys } from './run-keys.ts';
@@ -24,6 +26,9 @@ export interface LedgerOptions {
   readonly now?: () => number;
 }
 
+/** So long, in milliseconds, the event loop waits for a ledger that another process has locked, before it does so beside it. */
+const lockedMs = 10;
+
 export function ledgerFolder(state: string): string {
   return join(state, 'model-gateway');
 }
@@ -36,30 +41,42 @@ export function ledgerFolder(state: string): string {
 export function openLedger(state: string, { prices, dayBudget, now = Date.now }: LedgerOptions): Ledger {
   const folder = ledgerFolder(state);
   makePrivateFolder(folder);
-  const hold = holdLedger(folder);
+  const hold = holdFolder(folder, { code: 'ledger_held', name: 'the ledger' });
   const path = join(folder, 'ledger.sqlite');
   let db: DatabaseSync | null = null;
   try {
     db = openDatabase(path);
     const opened = db;
     const rows = new CallRows(db);
-    const cutOff = closeOpenCalls(db, rows);
-    const balances = new Balances({
-      dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
-      usedToday: usedOn(db, dayOf(now())),
-      now,
-    });
+    const left = findOpenCalls(folder);
+    const cutOff = closeOpenCalls(db, rows, left.calls, now());
+    removeParts(left.paths, path);
     const open = new Set<number>();
     const ids = new CallIds(lastCall(db), now);
     const oldest = () => open.values().next().value ?? ids.last + 1;
-    const commits = new GroupCommit(rows, oldest);
+    const openCalls = new OpenCallsLog(folder, left.next);
+    const commits = new GroupCommit(rows, openCalls, oldest);
+    const waiting = (isOf: (call: EndedCall) => boolean) =>
+      commits.ended.filter(isOf).reduce((sum, { cost }) => sum + cost, 0);
+    const balances = new Balances({
+      dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
+      usedOn: (day) => usedOn(opened, day) + waiting((call) => call.day === day),
+      now,
+    });
+    db.exec(`PRAGMA busy_timeout = ${lockedMs}`);
     return new SqliteLedger({
-      keys: new RunKeys({ db, balances, now, flush: () => commits.flush() }),
+      keys: new RunKeys({
+        db,
+        balances,
+        now,
+        waitingOf: (run) => waiting(({ open }) => open.account.run === run),
+      }),
       balances,
       prices,
       ids,
       open,
       commits,
+      openCalls,
       background: new Background(path),
       log: new LogSync(path),
       cutOff,
@@ -74,6 +91,13 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
     hold.release();
     throw cannotOpen(error, path);
   }
+}
+
+/** Only when what was in them is on the disk elsewhere. */
+function removeParts(parts: readonly string[], path: string): void {
+  if (parts.length === 0) return;
+  syncLog(path);
+  for (const part of parts) rmSync(part, { force: true });
 }
 
 /**

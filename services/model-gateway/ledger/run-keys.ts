@@ -6,7 +6,7 @@ import { NotFound, Unauthorized } from '#kit/errors.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
 import { type Account, purseOf } from './account.ts';
 import type { Balances } from './balances.ts';
-import { dollarsOf, moneyOf } from './money.ts';
+import { dollarsOf, type Money, moneyOf } from './money.ts';
 import { notRecorded } from './storage-error.ts';
 
 interface KeyRow {
@@ -35,22 +35,22 @@ export class RunKeys {
   readonly #db: DatabaseSync;
   readonly #balances: Balances;
   readonly #now: () => number;
-  readonly #flush: () => void;
+  readonly #waitingOf: (run: string) => Money;
   readonly #byHash = new Map<string, LiveKey>();
   readonly #byAccount = new Map<string, LiveKey>();
 
-  /** @param flush writes calls that ended and wait to be written */
+  /** @param waitingOf what calls of a run cost that ended and wait to be written */
   constructor(parts: {
     readonly db: DatabaseSync;
     readonly balances: Balances;
     readonly now: () => number;
-    readonly flush: () => void;
+    readonly waitingOf: (run: string) => Money;
   }) {
-    const { db, balances, now, flush } = parts;
+    const { db, balances, now, waitingOf } = parts;
     this.#db = db;
     this.#balances = balances;
     this.#now = now;
-    this.#flush = flush;
+    this.#waitingOf = waitingOf;
     const rows = db
       .prepare('SELECT * FROM keys WHERE revoked_at IS NULL AND expires_at > ?')
       .all(new Date(now()).toISOString()) as unknown as KeyRow[];
@@ -144,15 +144,26 @@ export class RunKeys {
     this.#byAccount.set(account.key, live);
     const purse = purseOf(account);
     if (this.#balances.of(purse) === null) this.#balances.begin(purse, this.#usedBy(run));
+    this.#limit(account);
   }
 
   #end({ row, account }: LiveKey): void {
     this.#byHash.delete(row.sha256);
     this.#byAccount.delete(account.key);
     const purse = purseOf(account);
-    const shared = [...this.#byHash.values()].some(({ row: other }) => other.run === row.run);
+    const shared = this.#keysOf(row.run).length > 0;
+    if (shared) this.#limit(account);
     // Of calls under way, a later key of the run has to know.
-    if (!shared && this.#balances.of(purse)?.reserved === 0) this.#balances.end(purse);
+    else if (this.#balances.of(purse)?.reserved === 0) this.#balances.end(purse);
+  }
+
+  #keysOf(run: string): LiveKey[] {
+    return [...this.#byHash.values()].filter(({ row }) => row.run === run);
+  }
+
+  #limit(account: Account): void {
+    const budgets = this.#keysOf(account.run!).flatMap(({ row }) => row.budget ?? []);
+    this.#balances.limit(purseOf(account), budgets.length === 0 ? null : Math.max(...budgets));
   }
 
   #rowOf(id: string): KeyRow {
@@ -184,10 +195,9 @@ export class RunKeys {
   }
 
   #usedBy(run: string): number {
-    this.#flush();
     const { used } = this.#db
       .prepare('SELECT sum(cost) AS used FROM totals JOIN accounts USING (account) WHERE run = ?')
       .get(run) as { used: number | null };
-    return used ?? 0;
+    return (used ?? 0) + this.#waitingOf(run);
   }
 }

@@ -1,14 +1,23 @@
 import { Forbidden } from '#kit/errors.ts';
 import type { Background } from './background.ts';
-import type { Balances } from './balances.ts';
+import type { Balances, Hold } from './balances.ts';
 import { type CallIds, firstCallOf } from './call-id.ts';
 import type { OpenCall } from './call-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
-import type { Account, CallResult, Ledger, LedgerCall, Reservation, Settlement } from './ledger.ts';
+import type {
+  Account,
+  CallResult,
+  Ledger,
+  LedgerCall,
+  LostAttempt,
+  Reservation,
+  Settlement,
+} from './ledger.ts';
 import type { LogSync } from './log-sync.ts';
+import type { OpenCallsLog } from './open-calls-log.ts';
 import { mostOf, type PriceList, priceAt } from './prices.ts';
 import type { RunKeys } from './run-keys.ts';
-import { possibleTokens, settlementOf } from './settlement.ts';
+import { costOfLost, possibleTokens, settlementOf } from './settlement.ts';
 import { notRecorded } from './storage-error.ts';
 import type { UsageQuestion, UsageRow } from './usage-rows.ts';
 
@@ -19,6 +28,7 @@ export interface LedgerParts {
   readonly ids: CallIds;
   readonly open: Set<number>;
   readonly commits: GroupCommit;
+  readonly openCalls: OpenCallsLog;
   readonly background: Background;
   readonly log: LogSync;
   /** How many calls the last end of the gateway cut off. */
@@ -43,6 +53,9 @@ export class SqliteLedger implements Ledger {
   #synced = 0;
   #tidied = 0;
   #tidying: Promise<unknown> | null = null;
+  #syncing: Promise<void> | null = null;
+  /** Ended calls that are in the ledger, perhaps not on the disk. */
+  readonly #recorded: number[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
@@ -84,10 +97,10 @@ export class SqliteLedger implements Ledger {
     let settled: Settlement | null = null;
     return {
       bounded: reserved > 0 && balances.bind(account),
-      check: () => this.keys.check(account),
+      check: (lost) => this.#check(row, call, hold, lost),
       settle: (result) => {
         if (settled !== null) return settled;
-        settled = this.#settle(row, call, result);
+        settled = this.#settle(row, call, hold.day, result);
         hold.use(settled.cost);
         return settled;
       },
@@ -96,9 +109,9 @@ export class SqliteLedger implements Ledger {
 
   async usage(question: UsageQuestion): Promise<readonly UsageRow[]> {
     try {
-      this.#parts.commits.flush();
+      await this.#parts.commits.flush();
     } catch (error) {
-      throw notRecorded(error);
+      throw notRecorded(error, 'what was used cannot be told before calls that ended are on record');
     }
     return this.#parts.background.do({ task: 'usage', question });
   }
@@ -113,24 +126,43 @@ export class SqliteLedger implements Ledger {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    const { commits, background, log } = this.#parts;
+    const { commits, openCalls, background, log } = this.#parts;
     try {
-      commits.flush();
+      await commits.flush();
     } finally {
+      commits.close();
       await this.#tidying;
+      await this.#syncing;
+      await this.#syncAll();
+      openCalls.close();
       await background.close();
       await log.close();
       this.#parts.close();
     }
   }
 
-  #settle(row: OpenCall, call: LedgerCall, result: CallResult): Settlement {
+  #check(row: OpenCall, call: LedgerCall, hold: Hold, lost: readonly LostAttempt[] = []): void {
+    this.keys.check(row.account);
+    if (lost.length === 0) return;
+    const { commits, prices } = this.#parts;
+    const reserved = row.reserved + costOfLost(call, lost, (name) => priceAt(prices, call.model, name));
+    if (reserved === row.reserved) return;
+    hold.raise(reserved);
+    try {
+      commits.raise({ ...row, reserved });
+    } catch (error) {
+      throw notRecorded(error);
+    }
+  }
+
+  #settle(row: OpenCall, call: LedgerCall, day: string, result: CallResult): Settlement {
     const { prices, open, commits } = this.#parts;
     const { upstream, outcome, sentBytes } = result;
     const settlement = settlementOf(call, result, (name) => priceAt(prices, call.model, name));
     open.delete(row.id);
     commits.end({
       open: row,
+      day,
       upstream,
       state: outcome,
       ...settlement,
@@ -142,10 +174,24 @@ export class SqliteLedger implements Ledger {
   }
 
   #sync(): void {
-    const { commits, log } = this.#parts;
-    if (commits.commits === this.#synced) return;
+    const { commits } = this.#parts;
+    if (this.#syncing !== null || commits.commits === this.#synced) return;
     this.#synced = commits.commits;
-    void log.sync();
+    this.#syncing = this.#syncAll()
+      // What is not forgotten is looked up at the next start, and found to have ended.
+      .catch(() => {})
+      .finally(() => {
+        this.#syncing = null;
+      });
+  }
+
+  /** What ended is forgotten where it began only when its end is on the disk. */
+  async #syncAll(): Promise<void> {
+    const { commits, openCalls, log } = this.#parts;
+    this.#recorded.push(...commits.takeRecorded());
+    const synced = this.#recorded.length;
+    await openCalls.sync();
+    if (await log.sync()) openCalls.forget(this.#recorded.splice(0, synced));
   }
 
   #tidy(): void {

@@ -1,19 +1,39 @@
-import { CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
 import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
 
-/** What cannot be recorded is not spent: whoever asks is told to come again. */
-export function notRecorded(error: unknown): CoreError {
+/**
+ * What cannot be recorded is not spent: whoever asks is told to come again.
+ * @param what cannot be done, where it is no call
+ */
+export function notRecorded(
+  error: unknown,
+  what = 'the call cannot be put on record, so it is not made',
+): CoreError {
   if (error instanceof CoreError) return error;
-  const why = sqliteCode(error) === sqliteCodes.full ? 'its disk is full' : messageOf(error);
-  return new Unavailable(
-    'ledger_unavailable',
-    `the call cannot be put on record, so it is not made: ${why}`,
-    {
-      cause: error,
-      retryAfter: 5,
-      hint: 'Make room on the disk of the state folder; the gateway goes on by itself.',
-    },
-  );
+  const { why, hint } = reasonOf(error);
+  return new Unavailable('ledger_unavailable', `${what}: ${why}`, { cause: error, retryAfter: 5, hint });
+}
+
+/** Whether another process has the ledger locked, which passes. */
+export function isLocked(error: unknown): boolean {
+  const code = sqliteCode(error instanceof CoreError ? error.cause : error);
+  return code === sqliteCodes.busy || code === sqliteCodes.locked;
+}
+
+function reasonOf(error: unknown): { readonly why: string; readonly hint: string } {
+  if (isLocked(error)) {
+    return {
+      why: 'another process has the ledger locked',
+      hint: 'End what has ledger.sqlite of the state folder open; the gateway goes on by itself.',
+    };
+  }
+  const isFull = sqliteCode(error) === sqliteCodes.full || codeOf(error) === 'ENOSPC';
+  return {
+    why: isFull ? 'its disk is full' : messageOf(error),
+    hint: isFull
+      ? 'Make room on the disk of the state folder; the gateway goes on by itself.'
+      : 'See that the state folder can be written; the gateway goes on by itself.',
+  };
 }
 
 /** While it is opened. */

@@ -1,9 +1,11 @@
 import type { Redactor } from '#kit/redaction.ts';
 import { bytesOf, type Chunk } from './recording.ts';
+import { spreadTexts } from './spread-texts.ts';
 
 /**
- * Chunks without secrets. Those that hold none stay as they are, byte for byte. A secret may lie across chunks, and in a
- * stream a model writes it in pieces over several events: then the first event that has a part of a text gets all of it.
+ * Chunks without secrets. Those that hold none stay as they are, byte for byte. A secret may lie across chunks, stand in escapes
+ * of JSON, and in a stream a model writes it in pieces over several events: then the first event that has a part of a text gets
+ * all of it.
  */
 export function cleanChunks(
   chunks: readonly Chunk[],
@@ -12,69 +14,65 @@ export function cleanChunks(
 ): readonly Chunk[] {
   const text = Buffer.concat(chunks.map(bytesOf)).toString('utf8');
   if (!isStream) {
-    const clean = redactor.redact(text);
+    const clean = cleanBody(text, redactor);
     return clean === text ? chunks : [[chunks[0]?.[0] ?? 0, clean]];
   }
   const events = text.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? [];
-  const parsed = events.map((event) => parsedEvent(event));
-  const changed = cleanTexts(parsed, redactor);
-  if (!changed && redactor.redact(text) === text) return chunks;
+  const clean = cleanEvents(events, redactor);
+  if (events.every((event, index) => event === clean[index])) return chunks;
   const starts = startsOf(chunks);
   let at = 0;
   return events.map((event, index): Chunk => {
     const ms = timeAt(chunks, starts, at);
     at += Buffer.byteLength(event);
-    const value = parsed[index];
-    return [ms, redactor.redact(value === null || !changed ? event : `data: ${JSON.stringify(value)}\n\n`)];
+    return [ms, clean[index]!];
   });
 }
 
-interface Delta {
-  content?: unknown;
-  refusal?: unknown;
-  tool_calls?: { index?: number; function?: { arguments?: unknown } }[];
+/** What JSON says is searched, and then what is left of its text. */
+function cleanBody(text: string, redactor: Redactor): string {
+  const value = parsed(text);
+  const clean = value === undefined ? value : redactor.redactDeep(value);
+  return redactor.redact(isSame(value, clean) ? text : JSON.stringify(clean));
 }
 
-interface Event {
-  choices?: { index?: number; delta?: Delta }[];
-}
-
-function parsedEvent(event: string): Event | null {
-  const data = /^data: ?(.*)$/m.exec(event)?.[1];
-  if (data === undefined) return null;
-  try {
-    const value: unknown = JSON.parse(data);
-    return typeof value === 'object' && value !== null ? (value as Event) : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Texts that are spread over events, each by the place of its pieces. Changes the events; false where nothing was to be hidden. */
-function cleanTexts(events: readonly (Event | null)[], redactor: Redactor): boolean {
-  const texts = new Map<string, { holder: Record<string, unknown>; member: string }[]>();
-  const note = (place: string, holder: object | undefined, member: string) => {
-    const piece = holder as Record<string, unknown> | undefined;
-    if (typeof piece?.[member] !== 'string') return;
-    texts.set(place, [...(texts.get(place) ?? []), { holder: piece, member }]);
-  };
-  for (const event of events) {
-    for (const { index = 0, delta } of Array.isArray(event?.choices) ? event.choices : []) {
-      note(`${index} content`, delta, 'content');
-      note(`${index} refusal`, delta, 'refusal');
-      for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
-        note(`${index} call ${call.index ?? 0}`, call.function, 'arguments');
-    }
-  }
-  let changed = false;
-  for (const pieces of texts.values()) {
+function cleanEvents(events: readonly string[], redactor: Redactor): string[] {
+  const values = events.map((event) => parsed(dataOf(event)));
+  const changed = new Set<unknown>();
+  for (const pieces of spreadTexts(values)) {
     const text = pieces.map(({ holder, member }) => holder[member]).join('');
     const clean = redactor.redact(text);
     if (clean === text) continue;
-    changed = true;
-    for (const [index, { holder, member }] of pieces.entries()) holder[member] = index === 0 ? clean : '';
+    for (const [index, { holder, member, event }] of pieces.entries()) {
+      holder[member] = index === 0 ? clean : '';
+      changed.add(event);
+    }
   }
-  return changed;
+  return events.map((event, index) => {
+    const value = values[index];
+    const clean = value === undefined ? value : redactor.redactDeep(value);
+    const isAsItWas = !changed.has(value) && isSame(value, clean);
+    return redactor.redact(isAsItWas ? event : `data: ${JSON.stringify(clean)}\n\n`);
+  });
+}
+
+/** The lines of data of an event, as one text. */
+function dataOf(event: string): string {
+  return [...event.matchAll(/^(?:\uFEFF)?data: ?(.*?)\r?$/gm)].map(([, line]) => line).join('\n');
+}
+
+/** undefined for what is no object of JSON. */
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isSame(value: unknown, clean: unknown): boolean {
+  return JSON.stringify(value) === JSON.stringify(clean);
 }
 
 function startsOf(chunks: readonly Chunk[]): number[] {

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { Failed } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Upstream } from '../calls/upstream-answer.ts';
@@ -23,6 +25,15 @@ export function upstreamsInMode(options: ModeOptions): (name: string, live: () =
     const recorder = new Recorder({ folder, redactor, warn: (message) => logger.warn(message) });
     logger.info('conversations with models are recorded', { folder });
     return (_, live) => recorder.around(live());
+  }
+  if (!existsSync(folder)) {
+    throw new Failed(
+      'recordings_unusable',
+      `mode is replay, and the folder of recordings ${folder} is not there`,
+      {
+        hint: 'set recordings in config/models.json to a folder with recordings, or record some with mode record',
+      },
+    );
   }
   const replay = new Replay({ folder, redactor, pace: 'none' });
   for (const { file, why } of replay.skipped) logger.warn('a recording is skipped', { file, why });

@@ -1,5 +1,4 @@
-import { join } from 'node:path';
-import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../calls/upstream-answer.ts';
@@ -7,7 +6,7 @@ import { UpstreamFailure } from '../calls/upstream-failure.ts';
 import type { Usage } from '../calls/usage.ts';
 import { cleanChunks } from './clean-chunks.ts';
 import { type Chunk, chunkOf, type RecordedAnswer, type RecordedRefusal } from './recording.ts';
-import { nextFile } from './recording-folder.ts';
+import { nextFile, writeNewFile } from './recording-folder.ts';
 import { recordedRequest } from './recording-key.ts';
 
 export interface RecorderOptions {
@@ -123,11 +122,7 @@ export class Recorder {
     const { folder, redactor, warn, now = Date.now } = this.#options;
     try {
       const { key, request } = recordedRequest(call, redactor);
-      const { file, ordinal } = nextFile(folder, key, this.#ordinals);
       const recording = {
-        format: 1,
-        key,
-        ordinal,
         recorded_at: new Date(now()).toISOString(),
         model: String(call.request.model),
         upstream: redactor.redact(upstream),
@@ -137,7 +132,11 @@ export class Recorder {
         answer: answer && this.#cleaned(answer, call.stream),
         refusal: refusal && redactor.redactDeep(refusal),
       };
-      writeFileDurably(join(folder, file), `${JSON.stringify(recording, null, 1)}\n`);
+      for (;;) {
+        const { file, ordinal } = nextFile(folder, key, this.#ordinals);
+        const whole = { format: 1, key, ordinal, ...recording };
+        if (writeNewFile(folder, file, `${JSON.stringify(whole, null, 1)}\n`)) return;
+      }
     } catch (error) {
       warn(`a conversation could not be recorded in ${folder}: ${messageOf(error)}`);
     }

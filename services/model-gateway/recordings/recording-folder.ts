@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { linkSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJson } from '#kit/decode.ts';
+import { replaceFile, syncFolder } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { fileNameOf, fileNamePattern, Recording } from './recording.ts';
 import { keyOf } from './recording-key.ts';
@@ -74,4 +75,22 @@ export function nextFile(
   }
   ordinals.set(key, last + 1);
   return { file: fileNameOf(key, last + 1), ordinal: last + 1 };
+}
+
+/** Whole or not at all; false where another process has taken the name. */
+export function writeNewFile(folder: string, file: string, content: string): boolean {
+  const path = join(folder, file);
+  const temporary = join(folder, `.${file}.${crypto.randomUUID()}.tmp`);
+  replaceFile(temporary, content);
+  try {
+    linkSync(temporary, path);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    // Some file systems have no links.
+    renameSync(temporary, path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  syncFolder(folder);
+  return true;
 }

@@ -31,12 +31,15 @@ export function messageDigests(request: Readonly<Record<string, unknown>>): stri
   return Array.isArray(messages) ? messages.map((message) => digestOf({ message })) : [];
 }
 
-/** Every text of the request, however deep, and names of members. */
+/** Every text of the request, however deep, and names of members; halves of characters, which have no bytes, as what stands for them. */
 function redacted(value: unknown, redactor: Redactor): unknown {
-  if (typeof value === 'string') return redactor.redact(value);
+  if (typeof value === 'string') return redactor.redact(value).toWellFormed();
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => redacted(item, redactor));
   return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [redactor.redact(name), redacted(item, redactor)]),
+    Object.entries(value).map(([name, item]) => [
+      redactor.redact(name).toWellFormed(),
+      redacted(item, redactor),
+    ]),
   );
 }

@@ -177,6 +177,49 @@ describe('recordings', () => {
     expect(answer.headers['content-length'] ?? String(served.length)).to.equal(String(served.length));
   });
 
+  it('hold no secret in whichever member of a delta a model writes it, nor in escapes', async () => {
+    const halves = [token.slice(0, 11), token.slice(11)];
+    const deltas: ((text: string) => object)[] = [
+      (text) => ({ reasoning_content: text }),
+      (text) => ({ reasoning: text }),
+      (text) => ({ function_call: { arguments: text } }),
+      (text) => ({ audio: { transcript: text } }),
+      (text) => ({ content: [{ type: 'text', text }] }),
+      (text) => ({ tool_calls: [{ index: 3, function: { arguments: text } }] }),
+      (text) => ({ brand_new: { deep: [{ said: text }] } }),
+    ];
+    const event = (delta: object) =>
+      Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`);
+    for (const [index, of] of deltas.entries()) {
+      const pieces = ['it is ', ...halves, ' indeed'].map((text) => event(of(text)));
+      await bytesOf(await recorded(answering(pieces)).send(call({ n: index }, true)));
+    }
+    const escaped = `\\u0067${token.slice(1)}`;
+    const whole = Buffer.from(`{"choices":[{"message":{"content":"it is ${escaped}"}}]}`);
+    await bytesOf(await recorded(answering([whole])).send(call({ whole: true })));
+    const streamed = Buffer.from(
+      `data: {"choices":[{"index":0,\ndata: "delta":{"content":"${escaped}"}}]}\n\n`,
+    );
+    await bytesOf(await recorded(answering([streamed])).send(call({ streamed: true }, true)));
+    expect(files()).to.have.length(deltas.length + 2);
+    for (const part of [token, token.slice(11), token.slice(1)]) expect(contentOf()).to.not.contain(part);
+  });
+
+  it('take no name that another gateway has taken meanwhile', async () => {
+    const [one, two] = [recorded(answering([Buffer.from('1')])), recorded(answering([Buffer.from('2')]))];
+    for (const live of [one, two, one]) await bytesOf(await live.send(call({})));
+    expect(files()).to.have.length(3);
+    expect(new Replay({ folder, pace: 'none' }).size).to.equal(3);
+  });
+
+  it('are found by a request with half a character', async () => {
+    const messages = [{ role: 'user', content: 'half \ud83d' }];
+    await bytesOf(await recorded(answering([Buffer.from('yes')])).send(call({ messages })));
+    expect(Buffer.concat(await bytesOf(await replayed().send(call({ messages })))).toString()).to.equal(
+      'yes',
+    );
+  });
+
   it('keep refusals and streams that broke, and leave out what another attempt can mend', async () => {
     const broken = recorded(answering([Buffer.from('data: {"a":1}\n\n'), failure(502, 'retry')]));
     await caught(bytesOf(await broken.send(call({}, true))));

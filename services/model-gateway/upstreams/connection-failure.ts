@@ -12,6 +12,7 @@ const words: Readonly<Record<string, string>> = {
   ENETUNREACH: 'cannot be reached',
   UND_ERR_SOCKET: 'broke the connection',
   UND_ERR_CONNECT_TIMEOUT: 'did not take the connection in time',
+  UND_ERR_HEADERS_OVERFLOW: 'sent headers that are too long',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'ended its answer before it was whole',
   CERT_HAS_EXPIRED: 'has a certificate that has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that it signed itself',
@@ -21,31 +22,35 @@ const words: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name',
 };
 
+/** Nothing of the request can have been read; it was on its way, so that it may be paid; the head of an answer had come. */
+export type Progress = 'unsent' | 'sent' | 'begun';
+
 /** What cannot be mended by asking again. */
 const lasting = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|UND_ERR_INVALID_ARG)/;
 
 /**
  * What a connection's end means, in our words: those of the system may hold anything that the upstream sent.
- * @param begun whether the head of an answer had come
+ * @param progress how far the exchange had come
  */
-export function connectionFailure(upstream: string, error: unknown, begun: boolean): UpstreamFailure {
+export function connectionFailure(upstream: string, error: unknown, progress: Progress): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
   const code = codeOf(causeOf(error));
+  const begun = progress === 'begun';
   const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';
   const what =
     words[code] ??
-    (code.startsWith('HPE_')
+    (code.startsWith('HPE_') || (code === 'internal' && progress === 'sent')
       ? 'sent what is no HTTP'
       : `cannot be used (${code === 'internal' ? 'unknown' : code})`);
   return new UpstreamFailure({
     status: late ? 504 : 502,
     remedy: begun ? 'none' : lasting.test(code) || code.startsWith('HPE_') ? 'next' : 'retry',
-    charged: begun,
+    charged: progress !== 'unsent',
     error: {
       message: `upstream ${upstream} ${begun && words[code] === undefined ? 'broke its answer off' : what}`,
       type: 'server_error',
       param: null,
-      code: late ? 'upstream_timeout' : begun ? 'upstream_broke_off' : 'upstream_unreachable',
+      code: late ? 'upstream_timeout' : progress === 'unsent' ? 'upstream_unreachable' : 'upstream_broke_off',
     },
     cause: new Error(messageOf(error)),
   });

@@ -1,52 +1,63 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { UpstreamFailure } from '../calls/upstream-failure.ts';
-import { Mask } from './mask.ts';
+import { ThisTurn } from '../this-turn.ts';
+import { KnownSecrets } from './known-secrets.ts';
+import type { Mask } from './mask.ts';
 
 const largest = 64 * 1024;
 
 export interface Credential {
   /** Value of the `authorization` header; null where the upstream wants none. */
   readonly text: string | null;
+  /** Hides it, what it was before, and what other upstreams have. */
   readonly mask: Mask;
 }
 
 /** Gives the credential as it is now in its file, so that it can be changed while the gateway runs. */
 export type ReadCredential = () => Credential;
 
-const none: Credential = { text: null, mask: new Mask([]) };
-
 /**
  * The file is read again whenever it is another one or was written since.
  * @param name of a file in the secrets folder; null for an upstream that wants no credential
  * @param learned is told each value once, so that logs hide it
+ * @param known is shared by all upstreams
  */
 export function credentialReader(
   secrets: string,
   name: string | null,
   learned: (value: string) => void,
+  known = new KnownSecrets(),
 ): ReadCredential {
-  if (name === null) return () => none;
-  const path = join(secrets, name);
+  const path = name === null ? null : join(secrets, name);
+  const turn = new ThisTurn<Credential>();
   let version = '';
-  let credential = none;
+  let credential: Credential = { text: null, mask: known.mask };
 
-  return () => {
-    const newest = versionOf(path, name);
-    if (newest === version) return credential;
+  function newest(): Credential {
+    if (path !== null) readAgain(path, name!);
+    if (credential.mask !== known.mask) credential = { text: credential.text, mask: known.mask };
+    return credential;
+  }
+
+  function readAgain(path: string, name: string): void {
+    const found = versionOf(path, name);
+    if (found === version) return;
     const text = readSecret(path, name);
     learned(text);
-    credential = { text, mask: new Mask([text]) };
-    version = newest;
-    return credential;
-  };
+    known.learn(name, text);
+    credential = { text, mask: known.mask };
+    version = found;
+  }
+
+  return () => turn.get(newest);
 }
 
 function versionOf(path: string, name: string): string {
+  let stats: Stats;
   try {
-    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
-    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+    stats = statSync(path);
   } catch (cause) {
     throw unusable(
       name,
@@ -54,6 +65,19 @@ function versionOf(path: string, name: string): string {
       cause,
     );
   }
+  // A pipe would be waited for.
+  if (!stats.isFile()) throw unusable(name, 'is no ordinary file');
+  if (stats.size > largest) throw unusable(name, `has more than ${largest} bytes`);
+  const mode = stats.mode & 0o777;
+  if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
+    const shown = mode.toString(8).padStart(4, '0');
+    throw unusable(
+      name,
+      `has mode ${shown}: must not be writable by others than its owner, for example 0600`,
+    );
+  }
+  const { ino, size, mtimeMs, ctimeMs } = stats;
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs} ${mode}`;
 }
 
 function readSecret(path: string, name: string): string {

@@ -13,6 +13,8 @@ export interface ExchangeRequest {
   /** Milliseconds between two pieces of its body. */
   readonly idleMs: number;
   readonly late: (limit: 'head' | 'idle', ms: number) => Error;
+  /** What a connection's end before the head of the answer means. @param sent whether the request was on its way */
+  readonly broke: (error: Error, sent: boolean) => Error;
 }
 
 export interface Exchange {
@@ -24,10 +26,10 @@ export interface Exchange {
 
 /**
  * One POST over undici's dispatcher itself, without the streams of its other interfaces, which cost most of the time and memory
- * of a proxy. Redirects are answers like all others. Rejects with what undici or `late` give, or the signal's reason.
+ * of a proxy. Redirects are answers like all others. Rejects with what `broke` or `late` give, or the signal's reason.
  */
 export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Promise<Exchange> {
-  const { origin, path, headers, body, signal, headMs, idleMs, late } = request;
+  const { origin, path, headers, body, signal, headMs, idleMs, late, broke } = request;
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | null = null;
     let queue: PieceQueue | null = null;
@@ -86,14 +88,14 @@ export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Prom
         if (stopped !== null) return;
         stopped = error;
         finish();
-        if (queue === null) reject(error);
+        if (queue === null) reject(broke(error, controller !== null));
         else queue.fail(error);
       },
     };
     try {
       dispatcher.dispatch(options, handler);
     } catch (error) {
-      stop(error as Error);
+      stop(broke(error as Error, false));
     }
   });
 }

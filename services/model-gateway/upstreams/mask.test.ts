@@ -27,6 +27,13 @@ describe('The mask of a credential', () => {
     );
   });
 
+  it('hides one with a percent sign, also as URLs escape that', () => {
+    const odd = 'sk-50%off%25-0123456789';
+    const mask = new Mask([odd]);
+    for (const form of [odd, encodeURIComponent(odd)])
+      expect(mask.hide(`bad ${form}`)).to.not.contain('0123456789');
+  });
+
   it('finds it across the borders of pieces, and loses no byte', () => {
     const part = fc.oneof(
       fc.string(),

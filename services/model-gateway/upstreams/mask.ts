@@ -2,9 +2,10 @@ import { base64Forms } from '#kit/redaction/value-forms.ts';
 import { type Found, hasEscapes, SecretForm } from './secret-form.ts';
 
 /** Shorter values, such as the words that local servers take for a key, stand in ordinary text. */
-const shortest = 8;
+export const shortestHidden = 8;
 /** So many characters of a secret, after what all keys of its maker begin with, are hidden without the rest. */
 const telling = 8;
+const star = 0x2a;
 
 /** Hides secrets in bytes, each byte of them by a `*`, so that lengths stay right. */
 export class Mask {
@@ -12,7 +13,7 @@ export class Mask {
   readonly #reach: number;
 
   constructor(secrets: readonly string[]) {
-    this.#forms = secrets.filter((secret) => secret.length >= shortest).flatMap(formsOf);
+    this.#forms = secrets.filter((secret) => secret.length >= shortestHidden).flatMap(formsOf);
     this.#reach = Math.max(0, ...this.#forms.map(({ reach }) => reach));
   }
 
@@ -22,9 +23,12 @@ export class Mask {
   }
 
   hide(text: string): string {
+    if (this.#forms.length === 0) return text;
     const bytes = Buffer.from(text);
     const found = this.#find(bytes);
-    return found.length === 0 ? text : hidden(bytes, found).toString();
+    if (found.length === 0) return text;
+    for (const { start, end } of found) bytes.fill(star, start, end);
+    return bytes.toString();
   }
 
   /** For bytes in pieces. */
@@ -41,20 +45,17 @@ export class Mask {
 
   /** @param until where those that begin later are left alone */
   #fill(bytes: Buffer, until: number): Buffer {
-    const found = this.#find(bytes);
-    return hidden(
-      bytes,
-      found.filter(({ start }) => start < until),
-    );
+    for (const { start, end } of this.#find(bytes)) if (start < until) bytes.fill(star, start, end);
+    return bytes;
   }
 
   /** All are found before one is hidden: forms begin alike, and where one ends another may go on. */
-  #find(bytes: Buffer): Found[] {
-    if (this.#forms.length === 0) return [];
+  #find(bytes: Buffer): readonly Found[] {
+    const found: Found[] = [];
+    if (this.#forms.length === 0) return found;
     const latin1 = hasEscapes(bytes) ? bytes.toString('latin1') : null;
-    return this.#forms.flatMap((form) =>
-      [...form.in(bytes, latin1)].filter((found) => !found.open || form.countsAtEnd(bytes, found)),
-    );
+    for (const form of this.#forms) form.findIn(bytes, latin1, found);
+    return found;
   }
 
   #heldBack(bytes: Buffer): number {
@@ -97,11 +98,6 @@ function formsOf(secret: string): SecretForm[] {
     (form) => new SecretForm(form, Math.floor((least * 8) / 6) - 1),
   );
   return [new SecretForm(secret, least), ...encoded];
-}
-
-function hidden(bytes: Buffer, found: readonly Found[]): Buffer {
-  for (const { start, end } of found) bytes.fill('*', start, end);
-  return bytes;
 }
 
 /** Visible ASCII, which is all that secrets are made of. */

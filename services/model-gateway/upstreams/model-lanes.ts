@@ -1,4 +1,5 @@
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import type { Environment } from '#kit/environment.ts';
 import type { Lane } from '../calls/attempts.ts';
 import type { Model } from '../calls/chosen-model.ts';
 import type { Upstream } from '../calls/upstream-answer.ts';
@@ -44,6 +45,7 @@ export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make
       name,
       kind: entry.kind ?? 'chat',
       outputLimit: entry.limits?.output_tokens ?? null,
+      contextLimit: entry.limits?.context_tokens ?? null,
       lanes,
     });
   }
@@ -53,15 +55,24 @@ export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make
   };
 }
 
-/** Connections to all upstreams: kept open, none ever shared by two calls at once, redirects not followed. */
-export function upstreamConnections(connectMs: number): Agent {
-  return new Agent({
+export type Proxies = Pick<Environment, 'HTTP_PROXY' | 'HTTPS_PROXY' | 'NO_PROXY'>;
+
+/**
+ * Connections to all upstreams: kept open, none ever shared by two calls at once, redirects not followed; through a proxy where
+ * the environment names one, but for upstreams on this machine.
+ */
+export function upstreamConnections(connectMs: number, proxies: Proxies): Dispatcher {
+  const options = {
     connect: { timeout: connectMs },
     pipelining: 1,
     keepAliveTimeout: 4_000,
     maxResponseSize: -1,
     maxHeaderSize: 32_768,
-  });
+  };
+  const { HTTP_PROXY: httpProxy = '', HTTPS_PROXY: httpsProxy = '', NO_PROXY = '' } = proxies;
+  if (httpProxy === '' && httpsProxy === '') return new Agent(options);
+  const noProxy = `localhost,127.0.0.1,::1,${NO_PROXY}`;
+  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy });
 }
 
 /** What the adapters of each kind need beside the entry itself. */

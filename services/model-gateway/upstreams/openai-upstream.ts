@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { rewriteRequest } from '../calls/rewrite-request.ts';
+import { type LimitMember, rewriteRequest } from '../calls/rewrite-request.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../calls/upstream-answer.ts';
 import { UpstreamFailure } from '../calls/upstream-failure.ts';
 import { answerHeaders, mediaTypeOf } from './answer-headers.ts';
@@ -27,6 +27,8 @@ export interface OpenAiUpstreamParts {
   readonly model: string;
   /** Whether streams are asked for their usage. */
   readonly streamUsage: boolean;
+  /** Which member it reads as the limit of an answer; null: what is usual where it is. */
+  readonly limitMember: LimitMember | null;
   readonly credential: ReadCredential;
   readonly timeouts: Timeouts;
   readonly userAgent: string;
@@ -34,21 +36,28 @@ export interface OpenAiUpstreamParts {
 
 const largestError = 64 * 1024;
 
+/** OpenAI's newer models refuse the older member, which is the only one that many others know. */
+function limitMemberAt(hostname: string): LimitMember {
+  return /(^|\.)openai\.(azure\.)?com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
+}
+
 /** An upstream that speaks OpenAI's interface: bytes go through but for the model's name and the usage of streams. */
 export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
   const { name, dispatcher, timeouts } = parts;
   const { origin, pathname } = new URL(parts.base_url);
   const basePath = pathname.replace(/\/+$/, '');
-  // OpenAI's newer models refuse the older member, which is the only one that many others know.
-  const limitMember = /(^|\.)openai\.(azure\.)?com$/.test(new URL(origin).hostname)
-    ? 'max_completion_tokens'
-    : 'max_tokens';
+  const limitMember = parts.limitMember ?? limitMemberAt(new URL(origin).hostname);
 
   async function send(call: ModelCall): Promise<UpstreamAnswer> {
     const { text, mask } = parts.credential();
     const askUsage = call.stream && parts.streamUsage && !call.includeUsage;
     const outputLimit = call.outputLimit == null ? null : { member: limitMember, tokens: call.outputLimit };
-    const body = rewriteRequest(call.bytes, { model: parts.model, askUsage, outputLimit });
+    const body = rewriteRequest(call.bytes, {
+      model: parts.model,
+      members: call.members,
+      askUsage,
+      outputLimit,
+    });
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       accept: call.stream ? 'text/event-stream' : 'application/json',
@@ -61,21 +70,17 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
     const firstMs = call.stream ? timeouts.first_token_ms : timeouts.total_ms;
     const late = (limit: 'head' | 'idle', ms: number) =>
       lateFailure(name, limit === 'head' && call.stream ? 'first' : limit, ms);
-    let found: Exchange;
-    try {
-      found = await exchange(dispatcher, {
-        origin,
-        path: `${basePath}/${call.endpoint}`,
-        headers,
-        body,
-        signal: call.signal,
-        headMs: firstMs,
-        idleMs: timeouts.idle_ms,
-        late,
-      });
-    } catch (error) {
-      throw call.signal.aborted ? error : connectionFailure(name, error, false);
-    }
+    const found = await exchange(dispatcher, {
+      origin,
+      path: `${basePath}/${call.endpoint}`,
+      headers,
+      body,
+      signal: call.signal,
+      headMs: firstMs,
+      idleMs: timeouts.idle_ms,
+      late,
+      broke: (error, sent) => connectionFailure(name, error, sent ? 'sent' : 'unsent'),
+    });
     const left = Math.max(1, firstMs - (performance.now() - started));
     return await answerOf(call, found, mask, { ms: left, limit: firstMs });
   }

@@ -64,6 +64,11 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     else waiting.reject(error);
   }
 
+  /** Everything, where the sender has ended already; else null, and nothing is taken. */
+  takeWhole(): Buffer | null {
+    return this.#ended && this.#error === null ? this.#takeAll() : null;
+  }
+
   next(): Promise<IteratorResult<Buffer>> {
     if (this.#size > 0) return Promise.resolve({ done: false, value: this.#takeAll() });
     if (this.#error !== null) {

@@ -21,9 +21,11 @@ export class SecretForm {
   readonly #least: number;
   readonly #literals: readonly Buffer[];
   readonly #escaped: RegExp;
+  readonly #hasPercent: boolean;
 
   constructor(text: string, least: number) {
     this.#codes = Buffer.from(text);
+    this.#hasPercent = text.includes('%');
     this.#least = Math.min(least, text.length);
     const head = text.slice(0, this.#least);
     const variants = new Set([head, head.replaceAll('+', '-').replaceAll('/', '_')]);
@@ -36,21 +38,25 @@ export class SecretForm {
     return this.#codes.length * widest;
   }
 
-  /** Places where it stands. @param latin1 the same bytes where they hold escapes, else null */
-  *in(bytes: Buffer, latin1: string | null): Generator<Found> {
-    for (const start of latin1 === null ? literally(bytes, this.#literals) : indices(latin1, this.#escaped)) {
-      const found = this.at(bytes, start);
-      if (found !== null) yield found;
-    }
+  /** Adds the places where it stands. @param latin1 the same bytes where they hold escapes, else null */
+  findIn(bytes: Buffer, latin1: string | null, places: Found[]): void {
+    if (bytes.length < this.#least) return;
+    if (latin1 === null) this.#findLiterally(bytes, places);
+    else for (const { index } of latin1.matchAll(this.#escaped)) this.#add(bytes, index, places);
   }
 
   /** What stands at this place, if it is enough of the secret, or could be with what follows. */
   at(bytes: Buffer, start: number): Found | null {
+    // Who writes %25 for one percent sign does so for all.
+    return this.#at(bytes, start, true) ?? (this.#hasPercent ? this.#at(bytes, start, false) : null);
+  }
+
+  #at(bytes: Buffer, start: number, plain: boolean): Found | null {
     const codes = this.#codes;
     let at = start;
     for (let index = 0; index < codes.length; index++) {
       if (at >= bytes.length) return { start, end: at, open: true };
-      const next = afterCharacter(bytes, at, codes[index]!);
+      const next = afterCharacter(bytes, at, codes[index]!, plain);
       if (next === cutOff) return { start, end: bytes.length, open: true };
       if (next === different) return index >= this.#least ? { start, end: at, open: false } : null;
       at = next;
@@ -58,11 +64,27 @@ export class SecretForm {
     return { start, end: at, open: false };
   }
 
+  #findLiterally(bytes: Buffer, places: Found[]): void {
+    for (const literal of this.#literals) {
+      for (let at = bytes.indexOf(literal); at !== -1; at = bytes.indexOf(literal, at + literal.length))
+        this.#add(bytes, at, places);
+    }
+  }
+
+  #add(bytes: Buffer, start: number, places: Found[]): void {
+    const found = this.at(bytes, start);
+    if (found !== null && (!found.open || this.#countsAtEnd(bytes, found))) places.push(found);
+  }
+
   /** Whether so much of it stands here, at the end of everything, that it is hidden. */
-  countsAtEnd(bytes: Buffer, { start }: Found): boolean {
+  #countsAtEnd(bytes: Buffer, { start }: Found): boolean {
+    return this.#hasLeast(bytes, start, true) || (this.#hasPercent && this.#hasLeast(bytes, start, false));
+  }
+
+  #hasLeast(bytes: Buffer, start: number, plain: boolean): boolean {
     let at = start;
     for (let index = 0; index < this.#least; index++) {
-      at = at >= bytes.length ? cutOff : afterCharacter(bytes, at, this.#codes[index]!);
+      at = at >= bytes.length ? cutOff : afterCharacter(bytes, at, this.#codes[index]!, plain);
       if (at < 0) return false;
     }
     return true;
@@ -82,13 +104,13 @@ export function hasEscapes(bytes: Buffer): boolean {
 const different = -1;
 const cutOff = -2;
 
-/** Where the next character begins, after this one in any of its writings. */
-function afterCharacter(bytes: Buffer, at: number, code: number): number {
+/** Where the next character begins, after this one in any of its writings. @param plain a percent sign stands for itself */
+function afterCharacter(bytes: Buffer, at: number, code: number, plain: boolean): number {
   const byte = bytes[at]!;
   if (byte === backslash) return afterEscape(bytes, at, code);
-  if (byte === code || byte === urlSafe(code)) return at + 1;
-  if (byte !== percent) return different;
-  return afterHex(bytes, at + 1, 2, code);
+  if ((byte === code && (plain || byte !== percent)) || (byte !== code && byte === urlSafe(code)))
+    return at + 1;
+  return byte === percent ? afterHex(bytes, at + 1, 2, code) : different;
 }
 
 function afterEscape(bytes: Buffer, from: number, code: number): number {
@@ -121,15 +143,4 @@ function escapedForms(character: string): string {
   const anyCase = [...hex].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('');
   const itself = [...new Set([code, urlSafe(code)])].map((one) => `\\x${one.toString(16)}`).join('|');
   return `(?:\\\\*(?:${itself}|u00${anyCase})|%${anyCase})`;
-}
-
-function* literally(bytes: Buffer, literals: readonly Buffer[]): Generator<number> {
-  for (const literal of literals) {
-    for (let at = bytes.indexOf(literal); at !== -1; at = bytes.indexOf(literal, at + literal.length))
-      yield at;
-  }
-}
-
-function* indices(text: string, pattern: RegExp): Generator<number> {
-  for (const { index } of text.matchAll(pattern)) yield index;
 }

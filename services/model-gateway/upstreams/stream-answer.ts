@@ -4,6 +4,7 @@ import type { Usage } from '../calls/usage.ts';
 import { BrokenStream, StreamReader } from '../calls/usage-of-stream.ts';
 import { connectionFailure, lateFailure } from './connection-failure.ts';
 import type { Mask } from './mask.ts';
+import { errorInStream } from './upstream-error.ts';
 
 export interface StreamFacts {
   readonly name: string;
@@ -62,16 +63,18 @@ export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> 
 
   function explained(error: unknown, begun: boolean): unknown {
     if (signal.aborted) return error;
-    return error instanceof BrokenStream ? broken(name, error, begun) : connectionFailure(name, error, true);
+    return error instanceof BrokenStream
+      ? broken(name, error, begun)
+      : connectionFailure(name, error, 'begun');
   }
 
   async function* events(from: Buffer | null): AsyncGenerator<Uint8Array> {
     try {
       for (let next = from; next !== null; next = await read()) {
         yield next;
-        if (reader.done) break;
+        if (reader.done || reader.failure !== null) break;
       }
-      if (reader.failed) throw broken(name, new BrokenStream('it tells of an error'), true);
+      if (reader.failure !== null) throw broken(name, new BrokenStream('it tells of an error'), true);
     } catch (error) {
       throw explained(error, true);
     } finally {
@@ -87,7 +90,16 @@ export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> 
       timer = setTimeout(() => reject(lateFailure(name, 'first', first.limit)), first.ms);
     });
     const piece = await Promise.race([readFirst(), late]);
-    return { status, headers, body: events(piece), usage, wordBytes: () => reader.wordBytes() };
+    // Nobody has seen it yet, so that another attempt can help.
+    if (reader.failure !== null) throw errorInStream(name, reader.failure, mask);
+    return {
+      status,
+      headers,
+      body: events(piece),
+      usage,
+      usageIsPartial: () => reader.usageIsPartial,
+      wordBytes: () => reader.wordBytes(),
+    };
   } catch (error) {
     void body.return?.();
     settle(reader.usage);

@@ -23,7 +23,15 @@ export function upstreamError(
   return new UpstreamFailure({ status: status > 599 ? 502 : status, error, retryAfterMs });
 }
 
-function redirected(upstream: string, status: number): UpstreamFailure {
+/** What an event of a stream with status 200 tells, where it is the first. @param event its data, masked */
+export function errorInStream(upstream: string, event: Buffer, mask: Mask): UpstreamFailure {
+  const { error } = parsed(event.toString()) as { error?: { code?: unknown; status?: unknown } };
+  const told = [error?.code, error?.status].map(Number).find((code) => code >= 400 && code <= 599);
+  const status = told ?? 502;
+  return new UpstreamFailure({ status, error: errorIn(upstream, status, event, mask), charged: true });
+}
+
+export function redirected(upstream: string, status: number): UpstreamFailure {
   return new UpstreamFailure({
     status: 502,
     remedy: 'next',

@@ -1,9 +1,10 @@
-import type { UpstreamAnswer } from '../calls/upstream-answer.ts';
+import { type UpstreamAnswer, WholeBody } from '../calls/upstream-answer.ts';
 import { UpstreamFailure } from '../calls/upstream-failure.ts';
 import type { Usage } from '../calls/usage.ts';
 import { LargeBodyReader, usageInBody } from '../calls/usage-of-body.ts';
 import { connectionFailure } from './connection-failure.ts';
 import type { Mask } from './mask.ts';
+import { PieceQueue } from './piece-queue.ts';
 
 export interface BodyFacts {
   readonly name: string;
@@ -21,6 +22,8 @@ const held = 256 * 1024;
 
 export async function wholeAnswer(facts: BodyFacts): Promise<UpstreamAnswer> {
   const { name, status, headers, type, body, mask, signal } = facts;
+  const whole = body instanceof PieceQueue ? body.takeWhole() : null;
+  if (whole !== null) return answer(facts, mask.hideIn(whole));
   const pieces: Buffer[] = [];
   let size = 0;
   let ended = false;
@@ -35,7 +38,7 @@ export async function wholeAnswer(facts: BodyFacts): Promise<UpstreamAnswer> {
       size += value.length;
     }
   } catch (error) {
-    throw signal.aborted ? error : connectionFailure(name, error, true);
+    throw signal.aborted ? error : connectionFailure(name, error, 'begun');
   }
   const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   if (ended) return answer(facts, mask.hideIn(bytes));
@@ -47,12 +50,13 @@ export async function wholeAnswer(facts: BodyFacts): Promise<UpstreamAnswer> {
 }
 
 function answer({ name, status, headers, type }: BodyFacts, bytes: Buffer): UpstreamAnswer {
-  if (!isJson(bytes)) throw notJson(name, type, bytes);
+  const value = objectIn(bytes);
+  if (value === null) throw notJson(name, type, bytes);
   return {
     status,
     headers: { ...headers, 'content-type': 'application/json', 'content-length': String(bytes.length) },
-    body: once(bytes),
-    usage: Promise.resolve(usageInBody(bytes)),
+    body: new WholeBody(bytes),
+    usage: Promise.resolve(usageInBody(value)),
   };
 }
 
@@ -80,7 +84,7 @@ function large(
         if (done === true) return;
       }
     } catch (error) {
-      throw signal.aborted ? error : connectionFailure(name, error, true);
+      throw signal.aborted ? error : connectionFailure(name, error, 'begun');
     } finally {
       settle(reader.usage);
       void body.return?.();
@@ -89,17 +93,12 @@ function large(
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body: pieces(), usage };
 }
 
-async function* once(bytes: Buffer): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
-
-function isJson(bytes: Buffer): boolean {
-  if (!beginsAsJson(bytes)) return false;
+function objectIn(bytes: Buffer): object | null {
+  if (!beginsAsJson(bytes)) return null;
   try {
-    JSON.parse(bytes.toString('utf8'));
-    return true;
+    return JSON.parse(bytes.toString('utf8'));
   } catch {
-    return false;
+    return null;
   }
 }
 

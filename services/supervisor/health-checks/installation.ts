@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
-import { readKnownModels } from '#kit/config/known-models.ts';
+import { readKnownModels, secretsOfModels } from '#kit/config/known-models.ts';
 import { mergeJson } from '#kit/config/merge.ts';
 import { type RunningAddress, runningService, type ServiceName } from '#kit/config/running-service.ts';
 import { type AddressedConcern, readServiceAddress } from '#kit/config/service-address.ts';
@@ -12,7 +12,7 @@ import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
 import { openTokens } from '#kit/tokens.ts';
-import { describeHolder, whoAnswers } from '../port-holder.ts';
+import { describeHolder, type PortHolder, whoAnswers } from '../port-holder.ts';
 import type { Finding } from './finding.ts';
 
 /** Makes the folder where it is missing: every later command would do the same. */
@@ -78,11 +78,20 @@ export function checkModels(folders: Folders): Finding {
     const models = readKnownModels(folders);
     if (models.length === 0) return { state: 'missing', detail: missing, fix: './core model add' };
     const named = models.map(({ name, tier }) => (tier === null ? name : `${name} (${tier})`));
+    const lacking = secretsOfModels(folders).filter((secret) => !existsSync(join(folders.secrets, secret)));
+    if (lacking.length > 0) {
+      const detail = `${named.join(', ')}; of their keys ${lacking.join(', ')} is missing in ${folders.secrets}`;
+      return {
+        state: 'warning',
+        detail,
+        fix: 'Write each key into the file of that name, readable by you alone.',
+      };
+    }
     return { state: 'works', detail: `${named.join(', ')}; ./core model check asks each`, fix: null };
   });
 }
 
-async function checkPort(
+export async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
   { running, setting }: { readonly running: RunningAddress | null; readonly setting: string },
 ): Promise<Finding> {
@@ -92,12 +101,21 @@ async function checkPort(
   // Its certificate is for its clients; that it listens where its note says is enough here.
   if (holder.kind === 'other' && running?.url.startsWith('https:'))
     return { name, state: 'works', detail: `listens with TLS on ${host}`, fix: null };
-  const detail = `${describeHolder(holder)} answers on ${host}`;
+  const detail = `${describeHolder(holder)} answers on ${host}${toTell(holder)}`;
   if (holder.kind === 'core' && holder.health.status !== 'failing')
     return { name, state: 'works', detail, fix: null };
   if (holder.kind === 'core')
     return { name, state: 'broken', detail, fix: `Its checks: http://${host}:${port}/healthz` };
   return { name, state: 'broken', detail, fix: `End it, or set ${setting}.` };
+}
+
+/** What does less than it could, and whether the model answers that makes vectors of memories. */
+function toTell(holder: PortHolder): string {
+  if (holder.kind !== 'core') return '';
+  const told = Object.entries(holder.health.checks).filter(
+    ([name, { status }]) => status !== 'ok' || name === 'embeddings',
+  );
+  return told.map(([name, { detail }]) => `; ${name}: ${detail}`).join('');
 }
 
 const ConfiguredForges = t.strict({
@@ -156,7 +174,7 @@ async function checkForge(
   }
 }
 
-function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
+export function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
   try {
     return { name, ...check() };
   } catch (error) {
@@ -164,7 +182,7 @@ function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
   }
 }
 
-function broken(name: string, error: unknown): Finding {
+export function broken(name: string, error: unknown): Finding {
   const fix = error instanceof CoreError ? (error.hint ?? null) : null;
   return { name, state: 'broken', detail: messageOf(error), fix };
 }

@@ -98,6 +98,24 @@ export async function checkSandbox(): Promise<Finding> {
   };
 }
 
+/** For the compose stack alone: the embedded one needs none. */
+export async function checkDocker(): Promise<Finding> {
+  const name = 'Docker';
+  const server = await firstLine('docker', ['version', '--format', '{{.Server.Version}}']);
+  if (server !== null) return { name, state: 'works', detail: server, fix: null };
+  const client = await firstLine('docker', ['--version']);
+  const detail = client === null ? 'not found' : 'installed, but its daemon does not answer';
+  return {
+    name,
+    state: 'missing',
+    detail: `${detail}; ./core up needs none, the compose stack does`,
+    fix:
+      client === null
+        ? 'docs.docker.com/engine/install'
+        : 'Start its daemon, for example systemctl start docker.',
+  };
+}
+
 async function firstLine(program: string, args: readonly string[]): Promise<string | null> {
   const { failed, stdout } = await execa(program, args, { reject: false, timeout: 5_000, stdin: 'ignore' });
   return failed ? null : stdout.split('\n')[0]!;

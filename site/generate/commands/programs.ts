@@ -1,8 +1,12 @@
 import { Command } from 'commander';
 import { declareProgram as declareAgentd } from '../../../services/agentd/cli/program.ts';
+import { bridgeProgram } from '../../../services/bridge/cli/program.ts';
+import { busProgram } from '../../../services/bus-engine/cli/program.ts';
+import { workerProgram } from '../../../services/bus-worker/cli/program.ts';
 import { contextProgram } from '../../../services/context/cli/program.ts';
 import { declareProgram } from '../../../services/kit/cli/program.ts';
 import { gatewayProgram } from '../../../services/model-gateway/cli/program.ts';
+import { statusProgram } from '../../../services/status/cli/program.ts';
 import { ownCommands } from '../../../services/supervisor/own-commands.ts';
 
 const version = '';
@@ -52,6 +56,35 @@ export const programs: readonly DocumentedProgram[] = [
       '`core-model-gateway` takes the same commands. `usage` asks the service that `./core up` starts; the others need none.',
     service: 'model-gateway',
     load: async () => declareProgram({ name: 'core-model-gateway', ...gatewayProgram(version) }, run),
+  },
+  {
+    call: './core bridge',
+    title: 'Dashboards and schedules',
+    about: '`core-bridge` takes the same commands. All but `serve` ask the service that `./core up` starts.',
+    service: 'bridge',
+    load: async () => declareProgram({ name: 'core-bridge', ...bridgeProgram(version) }, run),
+  },
+  {
+    call: './core bus',
+    title: 'The bus',
+    about:
+      '`core-bus-engine` takes the same commands. All but `serve` ask the engine that `./core up` starts.',
+    service: 'bus-engine',
+    load: async () => declareProgram({ name: 'core-bus-engine', ...busProgram(version) }, run),
+  },
+  {
+    call: 'core-bus-worker',
+    title: 'Functions on the bus',
+    about: '`./core up` starts it; it has no name of its own in `./core`.',
+    service: 'bus-worker',
+    load: async () => declareProgram({ name: 'core-bus-worker', ...workerProgram(version) }, run),
+  },
+  {
+    call: './core status',
+    title: 'Status',
+    about: '`core-status` is another name for it.',
+    service: 'status',
+    load: async () => declareProgram({ name: 'core-status', ...statusProgram(version) }, run),
   },
 ];
 

@@ -1,6 +1,13 @@
 import { eventRoutes } from '../../../services/agentd/http/event-routes.ts';
+import { issueRoutes } from '../../../services/agentd/http/issue-routes.ts';
 import { readRoutes } from '../../../services/agentd/http/read-routes.ts';
+import { statusRoutes } from '../../../services/agentd/http/status-routes.ts';
 import { writeRoutes } from '../../../services/agentd/http/write-routes.ts';
+import { eventRoutes as bridgeEventRoutes } from '../../../services/bridge/http/event-routes.ts';
+import { ingressRoutes } from '../../../services/bridge/http/ingress-routes.ts';
+import { otherRoutes } from '../../../services/bridge/http/other-routes.ts';
+import { DashboardSource } from '../../../services/bridge/ingress/dashboard-source.ts';
+import { ForgeSource, giteaDialect, githubDialect } from '../../../services/bridge/ingress/forge-source.ts';
 import { executionRoutes } from '../../../services/context/execution/execution-routes.ts';
 import { adminRoutes } from '../../../services/context/http/admin-routes.ts';
 import { cypherRoutes } from '../../../services/context/http/cypher-routes.ts';
@@ -23,6 +30,13 @@ export interface DocumentedService {
   readonly routes: () => readonly Route[];
 }
 
+const forgeSource = { forges: [], roles: absent, config: absent, roleLabel: null, secret: null } as const;
+const bridgeSources = [
+  new DashboardSource({ forges: [], roles: absent, config: absent, secret: null, now: Date.now }),
+  new ForgeSource({ ...forgeSource, dialect: githubDialect }),
+  new ForgeSource({ ...forgeSource, dialect: giteaDialect }),
+];
+
 /** Every service with an HTTP interface. A new one adds its routes here. */
 export const services: readonly DocumentedService[] = [
   {
@@ -33,7 +47,9 @@ export const services: readonly DocumentedService[] = [
       'Plans, approves, executes, recovers. [HTTP API](../http-api.md) says who may, and how an approval is made.',
     routes: () => [
       ...readRoutes(absent, ''),
+      ...issueRoutes(absent, absent),
       ...eventRoutes(absent, absent, absent),
+      ...statusRoutes(absent, absent),
       ...writeRoutes({ agent: absent, work: absent, checkouts: {} }),
     ],
   },
@@ -61,6 +77,24 @@ export const services: readonly DocumentedService[] = [
       ...usageRoutes(absent),
       ...keyRoutes({ keys: absent, models: [] }),
       ...callRoutes({ calls: absent, redactor: absent, logger: absent }).map(describedRaw),
+    ],
+  },
+  {
+    folder: 'bridge',
+    name: 'core-bridge',
+    port: 8093,
+    about:
+      'Events of dashboards and forges, and schedules. [Dashboards](../bridge.md) says what becomes of an event.',
+    routes: () => [
+      ...bridgeEventRoutes({ queue: absent, processing: absent }),
+      ...otherRoutes({ roles: absent, sync: absent, schedules: absent }),
+      ...ingressRoutes(bridgeSources, {
+        queue: absent,
+        bodyBytes: 0,
+        redactor: absent,
+        logger: absent,
+        stored: absent,
+      }).map(describedRaw),
     ],
   },
 ];

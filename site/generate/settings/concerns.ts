@@ -3,9 +3,13 @@ import { ForgesConfig } from '../../../services/agentd/adapters/forges/registry.
 import { Policy } from '../../../services/agentd/planning/policy.ts';
 import { AgentsConfig } from '../../../services/agentd/planning/roles.ts';
 import { ValidationConfig } from '../../../services/agentd/validation/configuration.ts';
+import { BridgeConfig } from '../../../services/bridge/configuration.ts';
+import { SchedulesConfig } from '../../../services/bridge/schedules/configuration.ts';
+import { BusConfig } from '../../../services/bus-engine/configuration.ts';
 import { ContextConfig } from '../../../services/context/configuration.ts';
 import { Settings } from '../../../services/kit/config/settings.ts';
 import { GatewayConfig } from '../../../services/model-gateway/configuration.ts';
+import { StatusConfig } from '../../../services/status/configuration.ts';
 
 export interface Concern {
   /** Its file is `config/NAME.json`. */
@@ -69,5 +73,33 @@ export const concerns: readonly Concern[] = [
     file: 'model-gateway/configuration.ts',
     constant: 'GatewayConfig',
     about: 'core-model-gateway. See [Models](../models.md).',
+  },
+  {
+    name: 'bus',
+    codec: BusConfig,
+    file: 'bus-engine/configuration.ts',
+    constant: 'BusConfig',
+    about: "core-bus-engine, or where another bus is. See [The bus's engine](../bus-engine.md).",
+  },
+  {
+    name: 'bridge',
+    codec: BridgeConfig,
+    file: 'bridge/configuration.ts',
+    constant: 'BridgeConfig',
+    about: 'core-bridge. See [Dashboards](../bridge.md).',
+  },
+  {
+    name: 'schedules',
+    codec: SchedulesConfig,
+    file: 'bridge/schedules/configuration.ts',
+    constant: 'SchedulesConfig',
+    about: 'What is planned by the clock. See [Plan on a schedule](../schedules.md).',
+  },
+  {
+    name: 'status',
+    codec: StatusConfig,
+    file: 'status/configuration.ts',
+    constant: 'StatusConfig',
+    about: 'What core-status looks at. See [Status report](../status.md).',
   },
 ];

@@ -34,6 +34,7 @@ export async function walk(
     writer,
     readers,
     config: { repositories: {}, ingestion: { max_file_bytes: 1024 * 1024, history_commits: 2000 } },
+    configFile: 'context.json',
   });
   const plain = new PlainIndex(repository.gitDir);
   try {

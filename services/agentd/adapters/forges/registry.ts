@@ -1,5 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import * as t from 'io-ts';
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { integerBetween, NonEmptyString, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { Conflict, Interrupted, InvalidInput, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import type { RepositoryRef } from '../../planning/forge.ts';
@@ -96,6 +97,12 @@ export function createForges(config: ForgesConfig, folders: ForgeFolders): Forge
   }
   if (forges.size > 0) return forges;
   throw new InvalidInput('forges_invalid', 'config/forges.json names no forge; it needs at least one');
+}
+
+/** The forge of `core-status --smoke`, there without being configured and found by its name alone. */
+export function createSmokeForge(folders: ForgeFolders): ConfiguredForge {
+  const { name, root } = smokeForge;
+  return createForge({ name, kind: 'local', root, account: undefined }, folders);
 }
 
 function createForge(settings: ForgeSettings, folders: ForgeFolders): ConfiguredForge {

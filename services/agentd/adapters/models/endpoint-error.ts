@@ -28,14 +28,7 @@ export function endpointError(
       ...(retryAfter === null ? {} : { retryAfter }),
     });
   }
-  return new Refused('model_refused', message, { facts, hint: hintFor(reply.status) });
-}
-
-function hintFor(status: number): string {
-  if (status === 401 || status === 403) return 'check planner.endpoint.credential_file in config/agents.json';
-  if (status === 404) return 'check planner.endpoint.base_url and the tier’s model in config/agents.json';
-  if (status === 402 || status === 429) return 'the account behind the key has no quota left';
-  return 'check planner.endpoint in config/agents.json';
+  return new Refused('model_refused', message, { facts });
 }
 
 /** Seconds of a Retry-After header, which is a number or a date (RFC 9110, 10.2.3). */

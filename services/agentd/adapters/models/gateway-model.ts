@@ -45,7 +45,6 @@ export function gatewayModel(options: GatewayModelOptions): Model & { close(): P
   function ask(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     const model = openAiCompatibleModel({
       base_url: `${options.url}/v1`,
-      credential_file: null,
       credential,
       model: known.name,
       tier,

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { CoreError } from '#kit/errors.ts';
+import { CoreError, Refused } from '#kit/errors.ts';
 import {
   type ModelServer,
   type ScriptedReply,
@@ -20,15 +17,10 @@ const question: ModelRequest = {
 
 describe('a model behind an OpenAI-compatible endpoint', () => {
   let server: ModelServer | undefined;
-  let folder: string;
 
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'core-model-'));
-  });
   afterEach(async () => {
     await server?.close();
     server = undefined;
-    rmSync(folder, { recursive: true });
   });
 
   async function ask(
@@ -39,7 +31,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     server = await startModelServer([reply]);
     const model = openAiCompatibleModel({
       base_url: server.url,
-      credential_file: null,
+      credential: null,
       model: 'scripted',
       tier: 'large',
       price: null,
@@ -148,34 +140,26 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     expect(end.usage.cost).to.be.greaterThan(0);
   });
 
-  it('reads the key from its file on use and sends it as a bearer token', async () => {
-    const credential_file = join(folder, 'key');
-    writeFileSync(credential_file, 'sk-test-1\n');
-    await ask({ text: 'hi' }, { credential_file });
+  it('asks for the key before each call and sends it as a bearer token', async () => {
+    await ask({ text: 'hi' }, { credential: async () => 'sk-test-1' });
     expect(server!.requests[0]!.headers.authorization).to.equal('Bearer sk-test-1');
   });
 
-  it('refuses before it sends anything when the key is missing or more than a key', async () => {
-    const credential_file = join(folder, 'key');
-    const missing = await failure(ask({ text: 'hi' }, { credential_file }));
-    expect(missing).to.include({ code: 'model_credential_missing', exitCode: 3 });
-    expect(missing.message).to.include(credential_file);
+  it('sends nothing when there is no key', async () => {
+    const credential = async () => {
+      throw new Refused('token_missing', 'there is none');
+    };
+    expect(await failure(ask({ text: 'hi' }, { credential }))).to.include({ code: 'token_missing' });
     expect(server!.requests).to.have.length(0);
-    await server!.close();
-    writeFileSync(credential_file, 'sk-secret\r\nx-other: 1');
-    const two = await failure(ask({ text: 'hi' }, { credential_file }));
-    expect(two.message).not.to.include('sk-secret');
   });
 
   it('never shows the key, even when the endpoint repeats it', async () => {
-    const credential_file = join(folder, 'key');
-    writeFileSync(credential_file, 'sk-very-secret');
+    const credential = async () => 'sk-very-secret';
     const body = { error: { message: 'Incorrect API key provided: sk-very-secret.\u001b[31m' } };
-    const error = await failure(ask({ status: 401, body }, { credential_file }));
+    const error = await failure(ask({ status: 401, body }, { credential }));
     expect(error).to.include({ code: 'model_refused', retryable: false });
     expect(error.message).to.include('Incorrect API key provided: [key].');
     expect(error.message).not.to.match(/\u001b|sk-very/);
-    expect(error.hint).to.include('credential_file');
   });
 
   for (const status of [400, 401, 403, 404, 413, 422, 302]) {

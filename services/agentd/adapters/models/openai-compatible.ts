@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { createParser } from 'eventsource-parser';
 import { Agent, type Dispatcher, request as send } from 'undici';
 import { decode } from '#kit/decode.ts';
@@ -12,10 +11,8 @@ import { type ModelLimits, piecesOf, textOf, timedOut, within } from './time-lim
 export interface OpenAiCompatibleOptions {
   /** Up to and with `/v1`. */
   readonly base_url: string;
-  /** Absolute path, read anew for each call; null where the endpoint wants no key. */
-  readonly credential_file: string | null;
-  /** In place of the file; asked before each call. */
-  readonly credential?: () => Promise<string>;
+  /** Asked before each call; null where the endpoint wants no key. */
+  readonly credential: (() => Promise<string>) | null;
   readonly model: string;
   readonly tier: string;
   readonly price: TokenPrice | null;
@@ -63,7 +60,7 @@ async function* complete(
   signal: AbortSignal,
   wiring: Wiring,
 ): AsyncIterable<ModelEvent> {
-  const credential = await (wiring.credential?.() ?? readCredential(wiring.credential_file));
+  const credential = (await wiring.credential?.()) ?? null;
   const body = JSON.stringify(requestBody(request, wiring));
   const call = new AbortController();
   const total = setTimeout(
@@ -187,28 +184,6 @@ function completionOf(text: string): ChatCompletion {
   }
 }
 
-/** @throws Refused `model_credential_missing`; the message names the file and never its content */
-async function readCredential(path: string | null): Promise<string | null> {
-  if (path === null) return null;
-  let text: string;
-  try {
-    text = (await readFile(path, 'utf8')).trim();
-  } catch (error) {
-    throw new Refused(
-      'model_credential_missing',
-      `the model's key cannot be read from ${path}: ${codeOf(error)}`,
-      {
-        hint: 'write the key into that file, readable by you alone, or set planner.endpoint.credential_file to null',
-      },
-    );
-  }
-  if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new Refused(
-    'model_credential_missing',
-    `${path} must hold one key and nothing else, in one line of ASCII`,
-  );
-}
-
 function withoutCredential(text: string, credential: string | null): string {
   return credential === null ? text : text.replaceAll(credential, '[key]');
 }
@@ -224,7 +199,6 @@ function problemOf(error: unknown, at: string, credential: string | null): CoreE
       `the model endpoint ${at} cannot be reached: ${message || code}`,
       {
         facts: { code },
-        hint: 'check planner.endpoint.base_url in config/agents.json, and that what listens there runs',
       },
     );
   }

@@ -58,7 +58,7 @@ describe('the model planner', () => {
     server = await startModelServer(script);
     const model = openAiCompatibleModel({
       base_url: server.url,
-      credential_file: null,
+      credential: null,
       model: 'scripted',
       tier: 'large',
       price: { input: 10, output: 10, cached: 1 },

@@ -9,7 +9,6 @@ import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { withService } from '../client.ts';
 import { counted, type Paint, short, tell } from '../output.ts';
-import { createProgressBar } from '../progress-bar.ts';
 import { type Lag, readLag, waitForProjection } from '../projection.ts';
 
 interface RefreshOptions {
@@ -60,6 +59,7 @@ export function define(program: Command, run: RunCommand): void {
 /** Starts it, shows how it goes, and gives its end. */
 async function followed(client: HttpClient, body: unknown): Promise<RefreshStatus> {
   let status = await client.post('/v1/admin/refresh', body, RefreshStatus);
+  const { createProgressBar } = await import('../progress-bar.ts');
   const bar = createProgressBar(process.stderr);
   try {
     while (status.state === 'running') {

@@ -38,8 +38,12 @@ export interface Scope {
   readonly wide: boolean;
 }
 
-const mostWholes = 200;
-const mostParts = 400;
+/** Files, and everything else. */
+const indexes = {
+  whole: { table: 'whole_index', most: 200 },
+  part: { table: 'part_index', most: 400 },
+} as const;
+export type TextIndex = keyof typeof indexes;
 
 export const nodeColumns = 'n.node, n.id, n.kind, n.title, n.repository, n.path, n.start_line, n.end_line';
 
@@ -47,29 +51,18 @@ export const inScope = `n.label = 'CoreEntity' AND n.valid_from <= :at AND (n.va
   AND (:kinds IS NULL OR n.kind IN (SELECT value FROM json_each(:kinds)))
   AND (:repositories IS NULL OR n.repository IN (SELECT value FROM json_each(:repositories)))`;
 
-/** Of files. @param matches what FTS5 is asked, one after another; the best answer on a node counts */
-export function wholeHits(
+/** @param matches what FTS5 is asked, one after another; the best answer on a node counts */
+export function textHits(
   db: DatabaseSync,
+  index: TextIndex,
   matches: readonly string[],
   scope: Scope,
   weights: Weights,
 ): Hit[] {
+  const { table, most } = indexes[index];
   return best(
-    matches.map((match) => hits(db, 'whole_index', weights.whole, match, scope, mostWholes)),
-    mostWholes,
-  );
-}
-
-/** Of everything else. */
-export function partHits(
-  db: DatabaseSync,
-  matches: readonly string[],
-  scope: Scope,
-  weights: Weights,
-): Hit[] {
-  return best(
-    matches.map((match) => hits(db, 'part_index', weights.part, match, scope, mostParts)),
-    mostParts,
+    matches.map((match) => hits(db, table, weights[index], match, scope, most)),
+    most,
   );
 }
 

@@ -1,14 +1,15 @@
 import type { Usage } from '../../calls/usage.ts';
 import { type CompletionChunks, endedEarly, StreamCutOff } from './completion-chunks.ts';
+import type { LimitedReader } from './limited-reader.ts';
 import type { StreamPart } from './provider.ts';
 
 export interface AnswerBodyOptions {
   readonly reader: ReadableStreamDefaultReader<StreamPart>;
+  /** Reads the same, within the limit on a wait. */
+  readonly limited: LimitedReader<StreamPart>;
   readonly chunks: CompletionChunks;
   /** Events that were made of the parts read so far. */
   readonly first: string;
-  /** Waits for a part no longer than the limit. @throws the failure for the client */
-  readonly within: <T>(work: Promise<T>) => Promise<T>;
   readonly failure: (error: unknown) => Error;
   /** Ends the request upstream. */
   readonly abort: () => void;
@@ -37,10 +38,10 @@ export class AnswerBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     if (this.#ended) return { done: true, value: undefined };
     try {
-      const { chunks, reader, within } = this.#options;
+      const { chunks, limited } = this.#options;
       while (this.#ready === '') {
         if (chunks.finished) return this.#end();
-        const { done, value } = await within(reader.read());
+        const { done, value } = await limited.read();
         if (done) throw new StreamCutOff(endedEarly);
         this.#ready = chunks.of(value);
       }
@@ -61,6 +62,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
   #end(): IteratorResult<Uint8Array, undefined> {
     this.#ended = true;
     this.#usage.resolve(this.#options.chunks.usage);
+    this.#options.limited.stop();
     this.#readOn();
     return { done: true, value: undefined };
   }
@@ -77,6 +79,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
 
   #leave(): void {
     this.#ended = true;
+    this.#options.limited.stop();
     this.#options.abort();
     this.#options.reader.cancel().catch(() => {});
     this.#usage.resolve(this.#usageSoFar());

@@ -1,17 +1,30 @@
 import { type Remedy, retryAfterOf, UpstreamFailure } from '../../calls/upstream-failure.ts';
-import { connectionFailure } from '../../upstreams/connection-failure.ts';
+import { connectionFailure, type Progress } from '../../upstreams/connection-failure.ts';
+import { redirected } from '../../upstreams/upstream-error.ts';
 import { StreamCutOff } from './completion-chunks.ts';
 import { UntranslatableRequest } from './invalid-request.ts';
 
 /** What came back is no answer to the request; the message continues a sentence about the upstream. */
 export class UnexpectedAnswer extends Error {}
 
+/** The upstream wants to be asked elsewhere. */
+export class Redirected extends UnexpectedAnswer {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`answered ${status}, a redirect`);
+    this.status = status;
+  }
+}
+
 export interface FailureContext {
   readonly upstream: string;
   /** Takes credentials out of words that the upstream wrote. */
   readonly mask: (text: string) => string;
-  /** Whether the answer had begun. */
-  readonly begun: boolean;
+  /** Whether the client was given a part of the answer. */
+  readonly given: boolean;
+  /** `begun`: an answer that is no refusal. */
+  readonly progress: Progress;
 }
 
 /** OpenAI's type and code for Anthropic's error types. Source: docs.claude.com, "Errors". */
@@ -86,7 +99,7 @@ function fromWords(
   status: number,
   words: Words,
   retryAfterMs: number | null,
-  { upstream, mask, begun }: FailureContext,
+  { upstream, mask, progress }: FailureContext,
 ): UpstreamFailure {
   const said = typeof words.message === 'string' ? words.message : `upstream ${upstream} answered ${status}`;
   const message = mask(said).slice(0, longestMessage);
@@ -100,7 +113,7 @@ function fromWords(
     error: { message, type, param: null, code },
     ...(noCredit && { remedy: 'next' as const }),
     retryAfterMs,
-    charged: begun,
+    charged: progress === 'begun',
   });
 }
 
@@ -113,19 +126,20 @@ function spokenInStream(error: unknown): { status: number; words: Words } | null
 }
 
 /** No connection, a broken one, or bytes that are no answer. */
-function noAnswer(error: unknown, { upstream, mask, begun }: FailureContext): UpstreamFailure {
+function noAnswer(error: unknown, { upstream, mask, given, progress }: FailureContext): UpstreamFailure {
   const innermost = innermostOf(error);
+  if (innermost instanceof Redirected) return redirected(upstream, innermost.status);
   const what = unreadable(innermost);
-  if (what === null) return connectionFailure(upstream, innermost, begun);
+  if (what === null) return connectionFailure(upstream, innermost, progress);
   return new UpstreamFailure({
     status: 502,
-    remedy: begun ? 'none' : 'next',
+    remedy: given ? 'none' : 'next',
     charged: true,
     error: {
       message: mask(`upstream ${upstream} ${what}`),
       type: 'server_error',
       param: null,
-      code: begun ? 'upstream_broke_off' : 'upstream_answer_invalid',
+      code: given ? 'upstream_broke_off' : 'upstream_answer_invalid',
     },
   });
 }

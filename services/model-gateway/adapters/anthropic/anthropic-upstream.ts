@@ -1,17 +1,23 @@
 import type { Dispatcher } from 'undici';
-import type { ModelCall, Upstream, UpstreamAnswer } from '../../calls/upstream-answer.ts';
+import {
+  type ModelCall,
+  type Upstream,
+  type UpstreamAnswer,
+  WholeBody,
+} from '../../calls/upstream-answer.ts';
 import { UpstreamFailure } from '../../calls/upstream-failure.ts';
 import { lateFailure } from '../../upstreams/connection-failure.ts';
 import type { Credential, ReadCredential } from '../../upstreams/credential.ts';
 import type { Mask } from '../../upstreams/mask.ts';
 import { AnswerBody } from './answer-body.ts';
 import { failureFrom, UnexpectedAnswer } from './anthropic-failure.ts';
-import { anthropicFetch } from './anthropic-fetch.ts';
+import { anthropicFetch, type RequestProgress } from './anthropic-fetch.ts';
 import { callOptionsOf } from './call-options.ts';
 import { completionOf } from './completion.ts';
 import { CompletionChunks } from './completion-chunks.ts';
 import { decodeChat } from './decode-chat.ts';
 import { UntranslatableRequest } from './invalid-request.ts';
+import { LimitedReader } from './limited-reader.ts';
 import { type CallOptions, type LanguageModel, loadProvider, type StreamPart } from './provider.ts';
 import { usageFrom } from './usage.ts';
 
@@ -48,19 +54,21 @@ class AnthropicUpstream implements Upstream {
     const abortSignal = AbortSignal.any([call.signal, own.signal]);
     const credential = this.#options.credential();
     const { mask } = credential;
+    const progress: RequestProgress = { stage: 'unsent', heardAt: 0 };
     try {
-      const { language, options } = await this.#prepare(call, credential);
-      const asked: Asked = { call, language, options: { ...options, abortSignal }, own, mask };
+      const { language, options } = await this.#prepare(call, credential, progress);
+      const asked: Asked = { call, language, options: { ...options, abortSignal }, own, mask, progress };
       return call.stream ? await this.#stream(asked) : await this.#whole(asked);
     } catch (error) {
       own.abort();
-      throw this.#failure(error, { call, own, mask }, false);
+      throw this.#failure(error, { call, own, mask, progress }, false);
     }
   }
 
   async #prepare(
     call: ModelCall,
     { text }: Credential,
+    progress: RequestProgress,
   ): Promise<{ language: LanguageModel; options: CallOptions }> {
     if (call.endpoint !== 'chat/completions')
       throw new UntranslatableRequest(
@@ -79,7 +87,7 @@ class AnthropicUpstream implements Upstream {
       provider: 'anthropic.messages',
       baseURL: base_url.replace(/\/+$/, ''),
       headers: { 'anthropic-version': '2023-06-01' },
-      fetch: anthropicFetch({ dispatcher, credential: text }),
+      fetch: anthropicFetch({ dispatcher, credential: text, progress }),
       supportedUrls: () => ({ 'image/*': [/^https:/] }),
     });
     return { language, options };
@@ -95,13 +103,13 @@ class AnthropicUpstream implements Upstream {
         'content-length': String(bytes.length),
         ...requestId(result.response?.headers, mask),
       },
-      body: once(mask.hideIn(bytes)),
+      body: new WholeBody(mask.hideIn(bytes)),
       usage: Promise.resolve(usageFrom(result.usage)),
     };
   }
 
   async #stream(asked: Asked): Promise<UpstreamAnswer> {
-    const { call, language, options, own, mask } = asked;
+    const { call, language, options, own, mask, progress } = asked;
     const { first_token_ms, idle_ms } = this.#options.timeouts;
     const { model } = this.#options;
     const chunks = new CompletionChunks({ model, created: now(), includeUsage: call.includeUsage, mask });
@@ -110,12 +118,16 @@ class AnthropicUpstream implements Upstream {
       const reader = stream.getReader() as ReadableStreamDefaultReader<StreamPart>;
       return { reader, response, first: await firstEvents(reader, chunks) };
     };
-    const { reader, response, first } = await this.#within('first', first_token_ms, own, begin());
+    const { reader, response, first } = await this.#begunWithin(first_token_ms, own, begin());
     const body = new AnswerBody({
       reader,
+      limited: new LimitedReader(reader, {
+        ms: idle_ms,
+        late: () => this.#late('idle', idle_ms, own),
+        heardAt: () => progress.heardAt,
+      }),
       chunks,
       first,
-      within: (work) => this.#within('idle', idle_ms, own, work),
       failure: (error) => this.#failure(error, asked, true),
       abort: () => own.abort(),
     });
@@ -124,18 +136,15 @@ class AnthropicUpstream implements Upstream {
       headers: { 'content-type': 'text/event-stream; charset=utf-8', ...requestId(response?.headers, mask) },
       body,
       usage: body.usage,
+      usageIsPartial: () => chunks.usageIsPartial,
       wordBytes: () => chunks.wordBytes,
     };
   }
 
   /** Ends the request upstream when the work takes longer than this. */
-  async #within<T>(which: 'first' | 'idle', ms: number, own: AbortController, work: Promise<T>): Promise<T> {
+  async #begunWithin<T>(ms: number, own: AbortController, work: Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      const failure = lateFailure(this.name, which, ms);
-      own.abort(failure);
-      late.reject(failure);
-    }, ms);
+    const timer = setTimeout(() => late.reject(this.#late('first', ms, own)), ms);
     work.catch(() => {});
     try {
       return await Promise.race([work, late.promise]);
@@ -144,14 +153,25 @@ class AnthropicUpstream implements Upstream {
     }
   }
 
+  #late(which: 'first' | 'idle', ms: number, own: AbortController): Error {
+    const failure = lateFailure(this.name, which, ms);
+    own.abort(failure);
+    return failure;
+  }
+
   /** A client that left hears nothing, so its own reason is kept. */
-  #failure(error: unknown, { call, own, mask }: Pick<Asked, 'call' | 'own' | 'mask'>, begun: boolean): Error {
+  #failure(
+    error: unknown,
+    { call, own, mask, progress }: Pick<Asked, 'call' | 'own' | 'mask' | 'progress'>,
+    given: boolean,
+  ): Error {
     if (own.signal.reason instanceof UpstreamFailure) return own.signal.reason;
     if (call.signal.aborted) {
       const { reason } = call.signal;
       return reason instanceof Error ? reason : new Error('the call was ended');
     }
-    return failureFrom(error, { upstream: this.name, mask: (text) => mask.hide(text), begun });
+    const context = { upstream: this.name, given, progress: progress.stage };
+    return failureFrom(error, { ...context, mask: (text) => mask.hide(text) });
   }
 }
 
@@ -162,6 +182,7 @@ interface Asked {
   /** Ends the request upstream, whatever the client does. */
   readonly own: AbortController;
   readonly mask: Mask;
+  readonly progress: RequestProgress;
 }
 
 async function firstEvents(
@@ -182,10 +203,6 @@ function requestId(
 ): Record<string, string> {
   const id = headers?.['request-id'];
   return id === undefined ? {} : { 'x-upstream-request-id': mask.hide(id) };
-}
-
-async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
 }
 
 function now(): number {

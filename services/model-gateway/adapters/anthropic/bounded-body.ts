@@ -7,14 +7,20 @@ const newline = 0x0a;
 /**
  * An answer that ends with an error where it has too many bytes, counted after its decompression: the provider holds whole
  * answers, whole errors and whole events in memory. A stream may have any number of events.
+ * @param heard called for each piece
  */
-export function boundedBody(body: ReadableStream, kind: 'error' | 'whole' | 'stream'): ReadableStream {
+export function boundedBody(
+  body: ReadableStream,
+  kind: 'error' | 'whole' | 'stream',
+  heard: () => void,
+): ReadableStream {
   const limit = kind === 'error' ? largestError : largestAnswer;
   let size = 0;
   let lineIsEmpty = true;
   return body.pipeThrough(
     new TransformStream({
       transform(piece: Uint8Array, controller) {
+        heard();
         size += piece.length;
         if (kind === 'stream') {
           const end = lastEventEnd(piece, lineIsEmpty);

@@ -3,7 +3,7 @@ import type { Mask, MaskStream } from '../../upstreams/mask.ts';
 import { finishReasonOf, refusalOf } from './finish-reason.ts';
 import type { StreamPart } from './provider.ts';
 import { isNews } from './stream-news.ts';
-import { usageFrom, wireUsage } from './usage.ts';
+import { usageAtStart, usageFrom, wireUsage } from './usage.ts';
 
 /** The stream of the provider ended without its last event. */
 export class StreamCutOff extends Error {}
@@ -39,6 +39,8 @@ export class CompletionChunks {
   /** Bytes of text, arguments and thoughts so far, for an estimate where the stream is left. */
   wordBytes = 0;
   usage: Usage | null = null;
+  /** It was told at the beginning alone. */
+  usageIsPartial = false;
   finished = false;
 
   constructor(options: ChunkOptions) {
@@ -131,12 +133,14 @@ export class CompletionChunks {
   #finish(part: Extract<StreamPart, { type: 'finish' }>): string {
     if (part.finishReason.unified === 'interrupted') throw new StreamCutOff(endedEarly);
     this.finished = true;
-    this.usage = usageFrom(part.usage) ?? this.usage;
+    const told = usageFrom(part.usage);
+    this.usage = told ?? this.usage;
+    this.usageIsPartial = told === null;
     const refusal = refusalOf(part.providerMetadata);
     const reason = finishReasonOf(part.finishReason, this.#calls.size > 0);
     const usage =
-      this.#options.includeUsage && this.usage !== null
-        ? this.#event([], { usage: wireUsage(this.usage, part.usage) })
+      this.#options.includeUsage && told !== null
+        ? this.#event([], { usage: wireUsage(told, part.usage) })
         : '';
     return (
       this.#start() +
@@ -148,19 +152,10 @@ export class CompletionChunks {
     );
   }
 
-  /** What the upstream counted before its first word; the rest is known at the end. */
   #countStart(part: Extract<StreamPart, { type: 'custom' }>): void {
     if (part.kind !== 'anthropic.message_start') return;
     const { usage } = (part.providerMetadata?.anthropic ?? {}) as { usage?: Record<string, unknown> };
-    const count = (name: string): number => (typeof usage?.[name] === 'number' ? usage[name] : 0);
-    const cached = count('cache_read_input_tokens');
-    const cache_writes = count('cache_creation_input_tokens');
-    this.usage = {
-      input: count('input_tokens') + cached + cache_writes,
-      output: count('output_tokens'),
-      cached,
-      cache_writes,
-    };
+    this.usage = usageAtStart(usage);
   }
 
   #delta(delta: object): string {

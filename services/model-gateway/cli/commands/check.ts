@@ -4,6 +4,7 @@ import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { readGatewayConfig } from '../../configuration.ts';
+import { shortestHidden } from '../../upstreams/mask.ts';
 import { noModel } from '../no-model.ts';
 import { probe } from '../probe.ts';
 import { printJson, printTable } from '../table.ts';
@@ -66,5 +67,11 @@ function printResults(results: readonly Result[]): void {
     ]),
   );
   const free = results.filter(({ priced }) => !priced).map(({ upstream }) => upstream);
+  const short = results.filter(({ credential }) => credential === 'short').map(({ upstream }) => upstream);
+  if (short.length > 0) {
+    process.stdout.write(
+      `with a key of fewer than ${shortestHidden} characters, which is not hidden where they repeat it: ${short.join(', ')}\n`,
+    );
+  }
   if (free.length > 0) process.stdout.write(`without a price, so that no budget binds: ${free.join(', ')}\n`);
 }

@@ -5,15 +5,18 @@ import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
-import { readGatewayConfig, upstreamNames } from '../../configuration.ts';
+import { type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
+import { shortestHidden } from '../../upstreams/mask.ts';
 import { askOptions, type GivenOptions, requireOptions } from '../ask-model.ts';
 import { secretFrom } from '../key-file.ts';
 import { entryFrom } from '../model-options.ts';
-import { changeModels, type Existing, withModel, withoutModel } from '../models-file.ts';
+import { changeModels, type Existing, withModel } from '../models-file.ts';
 import { noModel } from '../no-model.ts';
 import { probe } from '../probe.ts';
+import { remove } from '../remove-model.ts';
 import { printJson, printTable } from '../table.ts';
 import { openUpstreams } from '../upstreams-of.ts';
+import { whenItCounts } from '../when-it-counts.ts';
 
 interface AddFlags extends Omit<GivenOptions, 'name'> {
   readonly yes?: boolean;
@@ -33,6 +36,7 @@ export function define(program: Command, run: RunCommand): void {
     .option('--url <address>', 'up to and with /v1')
     .option('--model <name>', 'what it is called there')
     .option('--key-file <file>', 'holds the key, which is copied to the secrets; - is standard input')
+    .option('--secret-name <name>', 'what the copy of the key is called; default is a free name')
     .option('--tier <tier>', 'large or small: which roles plan with it')
     .option('--price <list>', 'INPUT,OUTPUT[,CACHED] in US dollars for a million tokens')
     .option('--embeddings', 'it makes embeddings')
@@ -49,19 +53,13 @@ export function define(program: Command, run: RunCommand): void {
     .action(() => run(async (context) => list(context)));
   program
     .command('remove')
-    .description('take a model out of models.json; its key stays in the secrets')
+    .description('take a model out of models.json, and the copies of its keys that nothing else uses')
     .argument('<name>', 'which one')
-    .action((name: string) =>
-      run(async ({ home, json }) => {
-        const path = changeModels(foldersOf(home), (config) => withoutModel(config, name));
-        if (json) printJson({ name, path });
-        else process.stdout.write(`${name} is no longer in ${path}; ${restart}\n`);
-        return exitCodes.done;
-      }),
+    .option('--keep-secret', 'leave the copies of its keys')
+    .action((name: string, { keepSecret = false }: { keepSecret?: boolean }) =>
+      run(async (context) => remove(context, name, keepSecret)),
     );
 }
-
-const restart = 'a gateway that runs reads it when it starts again';
 
 async function add({ home, json }: CommandContext, flags: AddFlags & GivenOptions): Promise<number> {
   const folders = foldersOf(home);
@@ -82,10 +80,16 @@ async function add({ home, json }: CommandContext, flags: AddFlags & GivenOption
     ? await tryIt(folders, options.name, entry).catch(forgetting(secret, folders))
     : null;
   const path = changeModels(folders, (config) => withModel(config, options.name, entry, existing));
+  if (secret?.isShort === true) {
+    process.stderr.write(
+      `warning: the key has fewer than ${shortestHidden} characters, so that it is not hidden where an upstream repeats it\n`,
+    );
+  }
   if (json) printJson({ name: options.name, path, tried, entry });
   else {
     if (tried !== null) process.stdout.write(`${options.name} answers: ${tried.detail}, ${tried.ms} ms\n`);
-    process.stdout.write(`${options.name} is in ${path}; ${restart}\n`);
+    if (secret !== null) process.stdout.write(`its key is in ${join(folders.secrets, secret.name)}\n`);
+    process.stdout.write(`${options.name} is in ${path}\n${whenItCounts(folders)}\n`);
   }
   return exitCodes.done;
 }
@@ -143,7 +147,7 @@ function list({ home, json, program }: CommandContext): number {
         entry.tier ?? '',
         kind,
         upstream,
-        price == null ? 'none' : `$${price.input} in, $${price.output} out`,
+        price == null ? 'none' : priceText(price),
         credential == null ? 'none' : `${credential} (${state})`,
       ];
     }),
@@ -154,6 +158,10 @@ function list({ home, json, program }: CommandContext): number {
     rows,
   );
   return exitCodes.done;
+}
+
+function priceText({ input, output, cached }: Price): string {
+  return `$${input} in, $${output} out${cached == null ? '' : `, $${cached} cached`}`;
 }
 
 function foldersOf(home: string | undefined): Folders {

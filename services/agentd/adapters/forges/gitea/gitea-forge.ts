@@ -6,6 +6,7 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Comment,
   Issue,
+  IssueFilter,
   Protection,
   PullRequest,
   PullRequestOutcome,
@@ -16,6 +17,7 @@ import { shortenedBody, wholeBody } from '../bodies.ts';
 import { checksTogether, stateOfStatus } from '../checks.ts';
 import { checkedCloneUrl } from '../clone-url.ts';
 import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
+import { hasLabel, labelQuery } from '../labels.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
 import {
   noComment,
@@ -127,15 +129,11 @@ export class GiteaForge implements ConfiguredForge {
     return comments;
   }
 
-  async listIssues(
-    ref: RepositoryRef,
-    options: { state: 'open' | 'closed' | 'all'; limit: number },
-    signal?: AbortSignal,
-  ): Promise<Issue[]> {
+  async listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]> {
     checkRepositoryRef(ref);
     const what = `issues of ${nameOf(ref)}`;
     const found: Issue[] = [];
-    const query = { state: options.state, type: 'issues' };
+    const query = { state: options.state, type: 'issues', ...labelQuery(options) };
     try {
       for await (const entry of this.#client.entries(
         ['repos', ref.owner, ref.repo, 'issues'],
@@ -145,7 +143,8 @@ export class GiteaForge implements ConfiguredForge {
       )) {
         if (found.length >= options.limit) break;
         const reply = this.#decode(IssueReply, entry, what);
-        found.push(issueOf(reply, await this.#associations.author(ref, reply.user, signal)));
+        const issue = issueOf(reply, await this.#associations.author(ref, reply.user, signal));
+        if (hasLabel(issue, options)) found.push(issue);
       }
     } catch (error) {
       return this.#explain(error, ref, () => noRepository(this.name, ref, error), signal);

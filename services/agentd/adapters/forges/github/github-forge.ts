@@ -5,6 +5,7 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Comment,
   Issue,
+  IssueFilter,
   Protection,
   PullRequest,
   PullRequestOutcome,
@@ -15,6 +16,7 @@ import { shortenedBody, wholeBody } from '../bodies.ts';
 import { type Check, checksTogether } from '../checks.ts';
 import { checkedCloneUrl } from '../clone-url.ts';
 import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
+import { hasLabel, labelQuery } from '../labels.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
 import {
   noComment,
@@ -136,11 +138,7 @@ export class GitHubForge implements ConfiguredForge {
     return this.#decode(t.array(CommentReply), replies, what).map(commentOf).filter(since(options.since));
   }
 
-  async listIssues(
-    ref: RepositoryRef,
-    options: { state: 'open' | 'closed' | 'all'; limit: number },
-    signal?: AbortSignal,
-  ): Promise<Issue[]> {
+  async listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]> {
     checkRepositoryRef(ref);
     const what = `issues of ${nameOf(ref)}`;
     const found: Issue[] = [];
@@ -149,6 +147,7 @@ export class GitHubForge implements ConfiguredForge {
       const parameters = {
         ...path(ref),
         state: options.state,
+        ...labelQuery(options),
         sort: 'created',
         direction: 'desc',
         per_page: 100,
@@ -161,7 +160,9 @@ export class GitHubForge implements ConfiguredForge {
         );
       const replies = this.#decode(t.array(IssueReply), reply.data, what);
       for (const entry of replies) {
-        if (entry.pull_request === undefined || entry.pull_request === null) found.push(issueOf(entry));
+        if (entry.pull_request !== undefined && entry.pull_request !== null) continue;
+        const issue = issueOf(entry);
+        if (hasLabel(issue, options)) found.push(issue);
       }
       if (replies.length < 100) break;
     }

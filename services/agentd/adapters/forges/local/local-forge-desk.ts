@@ -125,7 +125,7 @@ export class LocalForgeDesk {
   }
 
   async listIssues(ref: RepositoryRef, state: State): Promise<readonly Issue[]> {
-    return readIssues(await this.#folder.open(ref), state, Number.POSITIVE_INFINITY);
+    return readIssues(await this.#folder.open(ref), { state, limit: Number.POSITIVE_INFINITY });
   }
 
   async closeIssue(ref: RepositoryRef, number: number, by: string): Promise<void> {

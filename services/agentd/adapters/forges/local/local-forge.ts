@@ -5,6 +5,7 @@ import type {
   Author,
   Comment,
   Issue,
+  IssueFilter,
   Protection,
   PullRequest,
   PullRequestOutcome,
@@ -86,11 +87,8 @@ export class LocalForge implements ConfiguredForge {
     return (await readComments(folder, number)).filter(since(options.since));
   }
 
-  async listIssues(
-    ref: RepositoryRef,
-    options: { state: 'open' | 'closed' | 'all'; limit: number },
-  ): Promise<Issue[]> {
-    return readIssues(await this.#folder.open(ref), options.state, options.limit);
+  async listIssues(ref: RepositoryRef, options: IssueFilter): Promise<Issue[]> {
+    return readIssues(await this.#folder.open(ref), options);
   }
 
   async protection(ref: RepositoryRef, branch: string): Promise<Protection> {

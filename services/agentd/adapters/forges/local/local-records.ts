@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import type { Comment, Issue, PullRequest } from '../../../planning/forge.ts';
+import type { Comment, Issue, IssueFilter, PullRequest } from '../../../planning/forge.ts';
 import { shortenedBody } from '../bodies.ts';
+import { hasLabel } from '../labels.ts';
 import { branchCommit, rememberedHead } from './bare-repository.ts';
 import { entriesOf, type RepositoryFolder, readRecord, recordNumbers } from './forge-folder.ts';
 import { CommentRecord, EndRecord, IssueRecord, PullRequestRecord } from './records.ts';
@@ -18,16 +19,14 @@ export async function readIssue(folder: RepositoryFolder, number: number): Promi
 }
 
 /** Newest first. */
-export async function readIssues(
-  folder: RepositoryFolder,
-  state: 'open' | 'closed' | 'all',
-  limit: number,
-): Promise<Issue[]> {
+export async function readIssues(folder: RepositoryFolder, filter: IssueFilter): Promise<Issue[]> {
+  const { state, limit } = filter;
   const issues: Issue[] = [];
   for (const number of (await recordNumbers(join(folder.path, 'issues'))).reverse()) {
     if (issues.length >= limit) break;
     const issue = await readIssue(folder, number);
     if (issue === null || (state !== 'all' && issue.state !== state)) continue;
+    if (!hasLabel(issue, filter)) continue;
     issues.push({ ...issue, body: shortenedBody(issue.body) });
   }
   return issues;

@@ -1,0 +1,123 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { crashPoint } from '#kit/crash-point.ts';
+import { sha256 } from '#kit/digest.ts';
+import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { codeOf, Refused } from '#kit/errors.ts';
+import type { NamedRun, PlanRequest } from '../agent.ts';
+import type { RunRequest } from './event.ts';
+import type { Run } from './run.ts';
+import type { Lease, RunPage, RunStore } from './run-store.ts';
+
+export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
+
+type Store = Pick<RunStore, 'create' | 'read' | 'list' | 'lease'> & { readonly stateDir: string };
+
+export interface KeyedRunWork {
+  /** Only asked where the key is new, or comes with what may be another request. */
+  readonly resolve: () => Promise<RunRequest>;
+  /** Called before a run is made; throws to refuse. */
+  readonly mayCreate: () => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs that callers named by a key: the same key names the same run, also when a thousand ask at once, in this process or several.
+ * The note of which run a key named is written after the run, so that a crash between the two is found by looking through the
+ * issue's runs.
+ */
+export class KeyedRuns {
+  readonly #store: Store;
+  /** Equal requests at the same time are one. */
+  readonly #asked = new Map<string, Promise<NamedRun>>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** @throws Refused (`idempotency_key_reused`) when the key came with another request before */
+  async name(request: KeyedRequest, work: KeyedRunWork): Promise<NamedRun> {
+    const asking = JSON.stringify(request);
+    const same = this.#asked.get(asking);
+    if (same !== undefined) return { run: (await same).run, created: false };
+    const answer = this.#once(request, work).finally(() => this.#asked.delete(asking));
+    this.#asked.set(asking, answer);
+    return answer;
+  }
+
+  async #once(request: KeyedRequest, { resolve, mayCreate, signal }: KeyedRunWork): Promise<NamedRun> {
+    const key = sha256(request.idempotency_key);
+    const lease = await this.#patientLease(`idempotency ${key}`, signal);
+    try {
+      const note = join(this.#store.stateDir, 'idempotency', key);
+      const noted = existsSync(note) ? await this.#store.read(readFileSync(note, 'utf8')) : null;
+      if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
+      const wanted = await resolve();
+      const known = noted ?? (await this.#runWithKey(wanted));
+      if (known === null) mayCreate();
+      else requireSameRequest(known.request, wanted, request);
+      const run = known ?? (await this.#store.create(wanted));
+      crashPoint('run.before_note');
+      if (noted === null) {
+        makePrivateFolder(dirname(note));
+        writeFileDurably(note, run.run_id);
+      }
+      return { run, created: known === null };
+    } finally {
+      lease.release();
+    }
+  }
+
+  async #runWithKey({ forge, owner, repo, number, idempotency_key }: RunRequest): Promise<Run | null> {
+    let cursor: string | null = null;
+    do {
+      const query = { limit: 100, forge, owner, repo, number };
+      const page: RunPage = await this.#store.list(cursor === null ? query : { ...query, cursor });
+      for (const { run_id } of page.runs) {
+        const run = await this.#store.read(run_id);
+        if (run.request.idempotency_key === idempotency_key) return run;
+      }
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    return null;
+  }
+
+  async #patientLease(name: string, signal: AbortSignal): Promise<Lease> {
+    for (;;) {
+      try {
+        return await this.#store.lease(name);
+      } catch (error) {
+        if (codeOf(error) !== 'lease_held') throw error;
+        await setTimeout(50, undefined, { signal });
+      }
+    }
+  }
+}
+
+/** Told without asking a forge; false where only that could tell. */
+function asksForTheSame(
+  known: RunRequest,
+  { forge, role, planner, dry_run, ...asked }: KeyedRequest,
+): boolean {
+  return (
+    known.owner === asked.owner &&
+    known.repo === asked.repo &&
+    known.number === asked.number &&
+    known.forge === (forge ?? known.forge) &&
+    known.role.toLowerCase() === (role ?? 'Depute').toLowerCase() &&
+    known.planner === (planner ?? known.planner) &&
+    known.dry_run === (dry_run ?? false)
+  );
+}
+
+/** Which planner plans where none is asked for may have changed since. */
+function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRequest): void {
+  for (const field of ['forge', 'owner', 'repo', 'number', 'role', 'planner', 'dry_run'] as const) {
+    if (known[field] === wanted[field] || (field === 'planner' && asked.planner === undefined)) continue;
+    throw new Refused(
+      'idempotency_key_reused',
+      `the key '${wanted.idempotency_key}' came with ${field} '${known[field]}' before, now with '${wanted[field]}'; use a new key`,
+    );
+  }
+}

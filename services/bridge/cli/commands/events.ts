@@ -1,0 +1,89 @@
+import type { Command } from 'commander';
+import type { RunCommand } from '#kit/cli/program.ts';
+import { EventList, EventView, ProcessReply } from '#kit/contracts/bridge/events.ts';
+import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
+import { exitCodes } from '#kit/errors.ts';
+import { withBridge } from '../client.ts';
+import { eventLine, eventLines, processLines } from '../event-lines.ts';
+import { tell } from '../output.ts';
+
+/** Milliseconds: a planning takes as long as its bounds allow. */
+const planningMs = 3 * 3_600_000;
+
+interface ListOptions {
+  readonly state?: string;
+  readonly limit?: string;
+  readonly cursor?: string;
+}
+
+export function define(program: Command, run: RunCommand): void {
+  program
+    .command('events')
+    .description('events, newest first; pending ones in the order of their arrival')
+    .option('--state <state>', `only of this state: ${eventStates.join(', ')}`)
+    .option('--limit <n>', 'how many, 1 to 100')
+    .option('--cursor <text>', 'the next page, as --json gives it')
+    .action(({ state, limit, cursor }: ListOptions) =>
+      run((context) =>
+        withBridge(context, async (client) => {
+          const query = new URLSearchParams({
+            ...(state === undefined ? {} : { state }),
+            ...(limit === undefined ? {} : { limit }),
+            ...(cursor === undefined ? {} : { cursor }),
+          });
+          const list = await client.get(`/v1/events?${query}`, EventList);
+          tell(context, list, (paint) => {
+            if (list.events.length === 0) return ['There is no such event.'];
+            const more = list.next_cursor === null ? [] : [paint.dim('There are more: --limit or --cursor.')];
+            return [...list.events.map((event) => eventLine(event, paint)), ...more];
+          });
+          return exitCodes.done;
+        }),
+      ),
+    );
+  program
+    .command('show')
+    .description('one event, and what became of it')
+    .argument('<event>', 'its id')
+    .action((id: string) =>
+      run((context) =>
+        withBridge(context, async (client) => {
+          const event = await client.get(`/v1/events/${encodeURIComponent(id)}`, EventView);
+          tell(context, event, (paint) => eventLines(event, paint));
+          return exitCodes.done;
+        }),
+      ),
+    );
+  program
+    .command('process-next')
+    .description('have the next event planned, and wait for it')
+    .option('--event <id>', 'this one')
+    .action(({ event }: { event?: string }) =>
+      run((context) =>
+        withBridge(
+          context,
+          async (client) => {
+            const body = event === undefined ? {} : { event_id: event };
+            const reply = await client.post('/v1/events/process-next', body, ProcessReply);
+            tell(context, reply, (paint) => processLines(reply, paint));
+            return reply.event === null || reply.event.state === 'done' ? exitCodes.done : exitCodes.failed;
+          },
+          planningMs,
+        ),
+      ),
+    );
+  program
+    .command('retry')
+    .description('make a dead event pending again')
+    .argument('<event>', 'its id')
+    .action((id: string) =>
+      run((context) =>
+        withBridge(context, async (client) => {
+          const path = `/v1/events/${encodeURIComponent(id)}/retry`;
+          const event = await client.post(path, {}, EventView);
+          tell(context, event, (paint) => [eventLine(event, paint)]);
+          return exitCodes.done;
+        }),
+      ),
+    );
+}

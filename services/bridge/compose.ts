@@ -1,0 +1,190 @@
+import type { Registry } from 'prom-client';
+import type { Bus } from '#kit/bus/bus.ts';
+import type { Health } from '#kit/contracts/health.ts';
+import type { Folders } from '#kit/folders.ts';
+import type { RawRoute } from '#kit/http/raw-route.ts';
+import type { Route } from '#kit/http/route.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import type { BridgeConfig } from './configuration.ts';
+import type { Daemon } from './daemon.ts';
+import { checkHealth } from './health.ts';
+import { eventRoutes } from './http/event-routes.ts';
+import { ingressRoutes } from './http/ingress-routes.ts';
+import { otherRoutes } from './http/other-routes.ts';
+import { DashboardSource } from './ingress/dashboard-source.ts';
+import { ForgeSource, giteaDialect, githubDialect } from './ingress/forge-source.ts';
+import type { IngressSource } from './ingress/ingress-source.ts';
+import { createBridgeMetrics } from './metrics.ts';
+import { Processing } from './processing/processing.ts';
+import { EventQueue } from './queue/event-queue.ts';
+import { openBridgeDatabase } from './queue/open-database.ts';
+import type { Schedule } from './schedules/configuration.ts';
+import { ScheduleRows } from './schedules/schedule-rows.ts';
+import { Schedules } from './schedules/schedules.ts';
+import { everyMinute, tickFunction } from './schedules/tick-function.ts';
+import { openSecretFile, type SecretFile } from './secret-file.ts';
+import { DeliveryRows } from './sync/delivery-rows.ts';
+import { Sync } from './sync/sync.ts';
+import { WebhookDashboard } from './sync/webhook-dashboard.ts';
+import type { KnownForge } from './targets/known-forges.ts';
+import type { RoleMap } from './targets/role-map.ts';
+
+export interface BridgeParts {
+  readonly folders: Pick<Folders, 'state' | 'secrets'>;
+  readonly config: BridgeConfig;
+  readonly roles: RoleMap;
+  readonly forges: readonly KnownForge[];
+  readonly schedules: readonly Schedule[];
+  readonly bus: Bus;
+  /** Where it is looked for. */
+  readonly busUrl: () => string;
+  readonly daemon: Daemon;
+  readonly logger: Logger;
+  readonly redactor: Redactor;
+  readonly version: string;
+  /** Aborted as soon as this process ends. */
+  readonly ending: AbortSignal;
+}
+
+/** core-bridge without its HTTP server. */
+export interface BridgeService {
+  readonly routes: readonly Route[];
+  readonly raw: readonly RawRoute[];
+  health(): Promise<Health>;
+  measure(registry: Registry): void;
+  /** Starts what is done without being asked for. */
+  begin(): void;
+  /** The bus came or went. */
+  busChanged(): void;
+  close(): Promise<void>;
+}
+
+/** A call of the planning takes so much longer, in seconds, than the planning may. */
+const callMarginSeconds = 120;
+
+/** The composition root of core-bridge. @throws what `openBridgeDatabase` throws */
+export function composeBridge(parts: BridgeParts): BridgeService {
+  const { config, bus, busUrl, daemon, roles, logger, redactor, version } = parts;
+  const since = Date.now();
+  const database = openBridgeDatabase(parts.folders.state);
+  const queue = new EventQueue(database);
+  const metrics = createBridgeMetrics(() => queue.counts());
+  const sync = composeSync(parts, { queue, rows: new DeliveryRows(database.db), metrics });
+  const processing = new Processing({
+    queue,
+    bus,
+    config: config.processing,
+    callMs: (roles.planningSeconds + callMarginSeconds) * 1000,
+    logger,
+    ending: parts.ending,
+    ended(_, outcome, seconds) {
+      metrics.attempted(outcome, seconds);
+      sync.wake();
+    },
+  });
+  const schedules = new Schedules({
+    schedules: parts.schedules,
+    rows: new ScheduleRows(database.db),
+    daemon,
+    queue,
+    roles,
+    logger,
+    made: () => processing.wake(),
+  });
+  const { automatic } = config.processing;
+
+  return {
+    routes: [...eventRoutes({ queue, processing }), ...otherRoutes({ roles, sync, schedules })],
+    raw: ingressRoutes(ingressSources(parts), {
+      queue,
+      bodyBytes: config.body_bytes,
+      redactor,
+      logger,
+      stored(accepted) {
+        metrics.stored(accepted);
+        if (!accepted.duplicate) processing.wake();
+      },
+    }),
+    health: async () => checkHealth({ version, queue, bus, busUrl, sync, schedules, automatic, since }),
+    measure: (registry) => metrics.register(registry),
+    begin() {
+      bus.register([tickFunction(schedules)], schedules.any ? [everyMinute] : []);
+      processing.begin();
+      sync.begin();
+    },
+    busChanged: () => processing.wake(),
+    async close() {
+      await processing.close();
+      await schedules.close();
+      await sync.close();
+      await bus.close();
+      await daemon.close();
+      database.close();
+    },
+  };
+}
+
+/** Every kind of sender. */
+function ingressSources(parts: BridgeParts): IngressSource[] {
+  const { config, forges, roles } = parts;
+  const { dashboard, github, gitea, role_label: roleLabel } = config.ingress;
+  const common = { forges, roles };
+  const secret = (name: string | null) => secretOf(name, parts);
+  return [
+    new DashboardSource({
+      ...common,
+      config: config.ingress,
+      secret: secret(dashboard.secret),
+      now: Date.now,
+    }),
+    new ForgeSource({
+      ...common,
+      dialect: githubDialect,
+      config: github,
+      roleLabel,
+      secret: secret(github.secret),
+    }),
+    new ForgeSource({
+      ...common,
+      dialect: giteaDialect,
+      config: gitea,
+      roleLabel,
+      secret: secret(gitea.secret),
+    }),
+  ];
+}
+
+function composeSync(
+  parts: BridgeParts,
+  {
+    queue,
+    rows,
+    metrics,
+  }: { queue: EventQueue; rows: DeliveryRows; metrics: ReturnType<typeof createBridgeMetrics> },
+): Sync {
+  const { config, daemon, logger, version } = parts;
+  const dashboards = config.sync.dashboards.map(
+    ({ name, url, secret, timeout_s = 10 }) =>
+      new WebhookDashboard({
+        name,
+        url,
+        secret: secretOf(secret, parts),
+        timeoutMs: timeout_s * 1000,
+        userAgent: `core-bridge/${version}`,
+      }),
+  );
+  return new Sync({
+    rows,
+    dashboards,
+    daemon,
+    queue,
+    config: config.sync,
+    logger,
+    observe: (dashboard, outcome) => metrics.delivered(dashboard, outcome),
+  });
+}
+
+function secretOf(name: string | null, { folders, redactor }: BridgeParts): SecretFile | null {
+  return name === null ? null : openSecretFile(folders.secrets, name, (value) => redactor.addSecret(value));
+}

@@ -1,0 +1,54 @@
+import { IssueList } from '#kit/contracts/issues.ts';
+import { RunList, type RunSummary } from '#kit/contracts/run.ts';
+import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+
+export interface IssueQuery {
+  readonly forge: string | null;
+  readonly owner: string;
+  readonly repo: string;
+  readonly label: string | null;
+  readonly state: string;
+  readonly limit: number;
+}
+
+/** What the bridge asks of core-agentd: reading alone. */
+export interface Daemon {
+  /** Newest first, page by page. */
+  runs(signal?: AbortSignal): AsyncIterable<readonly RunSummary[]>;
+  /** @throws NotFound (`repository_not_found` …), Unavailable */
+  issues(query: IssueQuery, signal?: AbortSignal): Promise<IssueList>;
+  close(): Promise<void>;
+}
+
+/** @param url asked before each request: the daemon may come back elsewhere */
+export function connectDaemon(url: () => string, token: string): Daemon {
+  let current: { readonly baseUrl: string; readonly client: HttpClient } | null = null;
+
+  function client(): HttpClient {
+    const baseUrl = url();
+    if (current?.baseUrl !== baseUrl) {
+      void current?.client.close();
+      current = { baseUrl, client: createHttpClient({ baseUrl, token }) };
+    }
+    return current.client;
+  }
+
+  return {
+    async *runs(signal) {
+      let cursor: string | null = null;
+      do {
+        const path: string = `/v1/runs?limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
+        const page: RunList = await client().get(path, RunList, signal === undefined ? {} : { signal });
+        yield page.runs;
+        cursor = page.next_cursor;
+      } while (cursor !== null);
+    },
+    issues({ forge, owner, repo, label, state, limit }, signal) {
+      const query = new URLSearchParams({ owner, repo, state, limit: String(limit) });
+      if (forge !== null) query.set('forge', forge);
+      if (label !== null) query.set('label', label);
+      return client().get(`/v1/issues?${query}`, IssueList, signal === undefined ? {} : { signal });
+    },
+    close: async () => current?.client.close(),
+  };
+}

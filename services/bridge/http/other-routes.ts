@@ -1,0 +1,50 @@
+import { AgentMap } from '#kit/contracts/bridge/events.ts';
+import { ScheduleList } from '#kit/contracts/bridge/schedules.ts';
+import { SyncBody, SyncReply } from '#kit/contracts/bridge/sync.ts';
+import { type Route, route, routeWithBody } from '#kit/http/route.ts';
+import type { Schedules } from '../schedules/schedules.ts';
+import type { Sync } from '../sync/sync.ts';
+import type { RoleMap } from '../targets/role-map.ts';
+
+export interface OtherRouteParts {
+  readonly roles: RoleMap;
+  readonly sync: Sync;
+  readonly schedules: Schedules;
+}
+
+export function otherRoutes({ roles, sync, schedules }: OtherRouteParts): Route[] {
+  return [
+    route(
+      {
+        method: 'GET',
+        path: '/v1/agents/map',
+        summary: 'Which role works for which role key of a dashboard',
+        scope: 'read',
+        answers: { 200: { description: 'The map', content: AgentMap } },
+      },
+      async () => ({ json: roles.view }),
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/sync/agent-to-dashboard',
+        summary: 'Tell the dashboards what runs have come to; each run and state once',
+        scope: 'plan',
+        body: SyncBody,
+        bodyOptional: true,
+        answers: { 200: { description: 'What was told, and what waits', content: SyncReply } },
+      },
+      async ({ body }) => ({ json: await sync.sync({ retryDead: body.retry_dead ?? false }) }),
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/schedules',
+        summary: 'Schedules, when each is due next, and what it found last',
+        scope: 'read',
+        answers: { 200: { description: 'All of them', content: ScheduleList } },
+      },
+      async () => ({ json: schedules.list() }),
+    ),
+  ];
+}

@@ -1,0 +1,58 @@
+import { openBus } from '#kit/bus/open-bus.ts';
+import { busAddress } from '#kit/config/bus-url.ts';
+import { agentdUrl } from '#kit/config/client-urls.ts';
+import { environment } from '#kit/environment.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import { serveService } from '#kit/http/serve-service.ts';
+import { openServiceProcess } from '#kit/service-process.ts';
+import { serviceToken } from '#kit/tokens.ts';
+import { composeBridge } from '../compose.ts';
+import { readBridgeConfig } from '../configuration.ts';
+import { connectDaemon } from '../daemon.ts';
+import { readSchedules } from '../schedules/configuration.ts';
+import { readKnownForges } from '../targets/known-forges.ts';
+import { readRoleMap } from '../targets/role-map.ts';
+
+export interface ServeOptions {
+  readonly home: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: string | undefined;
+}
+
+/** Runs core-bridge until a signal comes, or the process that started it is gone. */
+export async function serve({ home, host, port }: ServeOptions): Promise<number> {
+  const folders = resolveFolders({ home }, environment);
+  const config = readBridgeConfig({ folders, flags: { host, port }, environment });
+  const forges = readKnownForges(folders);
+  const roles = readRoleMap(folders);
+  const schedules = readSchedules(folders, { roles, forges });
+  const own = openServiceProcess('core-bridge', { home });
+  const sources = { folders, environment };
+  const token = serviceToken(folders, 'bridge');
+  const bus = openBus({
+    ...sources,
+    token: () => serviceToken(folders, 'bridge'),
+    name: 'core-bridge',
+    logger: own.logger,
+    watch: () => bridge?.busChanged(),
+  });
+  own.shutdown.add('the bus', () => bus.close());
+  const daemon = connectDaemon(() => agentdUrl(sources), token);
+  const busUrl = () => busAddress(sources).url;
+  let bridge: ReturnType<typeof composeBridge> | null = null;
+  const ending = own.shutdown.signal;
+  bridge = composeBridge({ ...own, ending, config, roles, forges, schedules, bus, busUrl, daemon });
+  const composed = bridge;
+  own.shutdown.add('the queue', () => composed.close());
+  return serveService(own, {
+    concern: 'bridge',
+    binding: config,
+    parts: {
+      routes: composed.routes,
+      raw: composed.raw,
+      measure: (registry) => composed.measure(registry),
+      health: () => composed.health(),
+    },
+    listening: () => composed.begin(),
+  });
+}

@@ -1,0 +1,95 @@
+import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
+import { decode } from '#kit/decode.ts';
+import { sha256 } from '#kit/digest.ts';
+import { Unauthorized } from '#kit/errors.ts';
+import type { BridgeConfig } from '../configuration.ts';
+import type { SecretFile } from '../secret-file.ts';
+import type { KnownForge } from '../targets/known-forges.ts';
+import type { RoleMap } from '../targets/role-map.ts';
+import { targetOf } from '../targets/target.ts';
+import { jsonOf } from './body-text.ts';
+import { type IngressRequest, type IngressSource, needSignature, type ReadEvent } from './ingress-source.ts';
+import { planned } from './planned.ts';
+import { isSigned, signatureHeader, timestampHeader } from './signature.ts';
+import { unknownMembers } from './unknown-members.ts';
+
+export interface DashboardSourceParts {
+  readonly config: Pick<BridgeConfig['ingress'], 'dashboard' | 'role_label' | 'signature_seconds'>;
+  readonly secret: SecretFile | null;
+  readonly forges: readonly KnownForge[];
+  readonly roles: RoleMap;
+  readonly now: () => number;
+}
+
+/** Events in Core's own form, from any dashboard that can send a webhook. */
+export class DashboardSource implements IngressSource {
+  readonly name = 'dashboard';
+  readonly headers = {
+    [timestampHeader]: 'Seconds since 1970, for a signed event',
+    [signatureHeader]: '`sha256=` and the HMAC-SHA256 of `timestamp.body` in hex, for a signed event',
+  };
+  readonly #parts: DashboardSourceParts;
+
+  constructor(parts: DashboardSourceParts) {
+    this.#parts = parts;
+  }
+
+  authenticate({ body, header }: IngressRequest): void {
+    const { secret, config, now } = this.#parts;
+    const { given, secrets } = needSignature(header(signatureHeader), 'X-Core-Signature', secret);
+    const timestamp = header(timestampHeader) ?? '';
+    if (!/^\d{1,12}$/.test(timestamp)) {
+      throw new Unauthorized(
+        'signature_missing',
+        `X-Core-Timestamp is ${JSON.stringify(timestamp.slice(0, 40))}: must be the seconds since 1970 when it was signed`,
+      );
+    }
+    const [, hex = ''] = /^sha256=(.*)$/.exec(given) ?? [];
+    if (!isSigned(hex, secrets, timestamp, body))
+      throw new Unauthorized('signature_invalid', 'X-Core-Signature is not that of timestamp and body', {
+        hint: 'It is the HMAC-SHA256 of "<X-Core-Timestamp>.<body>", of the very bytes that are sent.',
+      });
+    const seconds = Math.round(now() / 1000) - Number(timestamp);
+    if (Math.abs(seconds) <= config.signature_seconds) return;
+    throw new Unauthorized(
+      'signature_expired',
+      `X-Core-Timestamp is ${Math.abs(seconds)} s ${seconds > 0 ? 'ago' : 'ahead'}: must be within ${config.signature_seconds} s`,
+    );
+  }
+
+  read({ body }: IngressRequest, by: string): ReadEvent {
+    const { config, forges, roles } = this.#parts;
+    const value = jsonOf(body);
+    const { event_id, kind, occurred_at, issue, actor = null } = decode(DashboardEvent, value, 'the body');
+    const labels = issue.labels ?? [];
+    const { statuses } = config.dashboard;
+    const event = planned({
+      event_id,
+      source: 'dashboard',
+      body_sha256: sha256(body),
+      content: {
+        kind,
+        occurred_at,
+        issue: {
+          id: String(issue.id),
+          title: issue.title,
+          status: issue.status,
+          labels,
+          url: issue.url ?? issue.html_url ?? null,
+        },
+        actor: typeof actor === 'string' ? actor : (actor?.name ?? null),
+      },
+      found: targetOf(issue, forges),
+      choice: roles.choose(issue.role ?? null, labels, config.role_label),
+      skip:
+        statuses === null || statuses.includes(issue.status)
+          ? null
+          : {
+              code: 'status_not_planned',
+              message: `status ${JSON.stringify(issue.status)} is none of those that are planned: ${statuses.join(', ')}`,
+            },
+      by,
+    });
+    return { event, unknown_members: unknownMembers(value) };
+  }
+}

@@ -1,0 +1,74 @@
+import { Forbidden, Unauthorized } from '#kit/errors.ts';
+import type { Identity } from '#kit/tokens.ts';
+import type { NewEvent } from '../queue/stored-event.ts';
+import type { SecretFile } from '../secret-file.ts';
+
+/** What came over HTTP, before anybody looked into it. */
+export interface IngressRequest {
+  readonly body: Buffer;
+  /** @param name in lower case */
+  header(name: string): string | undefined;
+  /** Of a token that came with it. */
+  readonly identity: Identity | null;
+}
+
+/** An event of an issue, or why it is none; members that nobody looks at are named for who sent it. */
+export type ReadEvent =
+  | { readonly event: NewEvent; readonly unknown_members: readonly string[] }
+  | { readonly event: null; readonly code: string; readonly message: string };
+
+/**
+ * A kind of sender: how its requests are signed, and what they say. Nothing of what it reads is a command: of an event it takes
+ * which issue it is about and which role works, both from lists of this installation.
+ */
+export interface IngressSource {
+  readonly name: 'dashboard' | 'github' | 'gitea';
+  /** Headers that it reads, for the description. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * Checks the signature.
+   * @throws Unauthorized (`signature_missing`, `signature_invalid`, `signature_expired`), Refused (`signing_secret_missing`)
+   */
+  authenticate(request: IngressRequest): void;
+  /** @param by who brought it @throws InvalidInput */
+  read(request: IngressRequest, by: string): ReadEvent;
+}
+
+/** Who brought a request: by its token, else by its signature. @throws as `authenticate`, and Forbidden (`scope_missing`) */
+export function senderOf(source: IngressSource, request: IngressRequest): string {
+  const { identity } = request;
+  if (identity === null) {
+    source.authenticate(request);
+    return `signature:${source.name}`;
+  }
+  if (identity.scopes.includes('plan')) return `token:${identity.name}`;
+  throw new Forbidden(
+    'scope_missing',
+    `token ${identity.name} has the scopes ${identity.scopes.join(', ')}; this needs plan`,
+  );
+}
+
+/** @throws Unauthorized (`signature_missing`) where there is nothing to check, or nothing to check it by */
+export function needSignature(
+  given: string | undefined,
+  header: string,
+  secret: SecretFile | null,
+): { readonly given: string; readonly secrets: readonly Uint8Array[] } {
+  if (given === undefined || given === '')
+    throw new Unauthorized(
+      'signature_missing',
+      `this needs a token of scope plan, or a signature in ${header}`,
+      {
+        hint: 'Send authorization: Bearer TOKEN, or sign the body with the secret that both sides know.',
+      },
+    );
+  if (secret === null)
+    throw new Unauthorized(
+      'signature_missing',
+      'signatures are switched off: this needs a token of scope plan',
+      {
+        hint: 'Name a secret under ingress in config/bridge.json.',
+      },
+    );
+  return { given, secrets: secret.read() };
+}

@@ -1,0 +1,22 @@
+import { ownVersion } from '#kit/own-version.ts';
+import { surviveLostOutput } from '#kit/standard-output.ts';
+
+/** Runs one command line; `./core bridge` and `core-bridge` are two names for it. */
+export async function main(start: {
+  readonly args: readonly string[];
+  readonly program: string;
+  readonly version: string;
+}): Promise<number> {
+  const { runBridgeProgram } = await import('./cli/program.ts');
+  return runBridgeProgram(start);
+}
+
+if (import.meta.main) {
+  surviveLostOutput();
+  process.exitCode = await main({
+    args: process.argv.slice(2),
+    program: 'core-bridge',
+    version: ownVersion(),
+  });
+  process.exit();
+}

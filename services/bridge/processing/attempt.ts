@@ -1,0 +1,73 @@
+import type { Bus } from '#kit/bus/bus.ts';
+import { callWithRetry } from '#kit/bus/call-with-retry.ts';
+import { functionIds, type PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/functions.ts';
+import { decode } from '#kit/decode.ts';
+import { CoreError, codeOf, Interrupted, messageOf } from '#kit/errors.ts';
+import { planningId, type Reason, type StoredEvent } from '../queue/stored-event.ts';
+
+/** What came of one attempt to have an event planned. */
+export type Outcome =
+  | { readonly kind: 'done'; readonly run_id: string }
+  /** Another attempt can help. */
+  | { readonly kind: 'failed'; readonly reason: Reason }
+  /** None can. `run_id`: the run that was made and failed. */
+  | { readonly kind: 'hopeless'; readonly reason: Reason; readonly run_id: string | null }
+  /** This process ends. */
+  | { readonly kind: 'interrupted' };
+
+/** HTTP statuses that say that the request itself cannot be fulfilled, whenever it comes. */
+const final: ReadonlySet<number> = new Set([400, 409, 413, 422]);
+
+/** Asks the bus to plan the issue of an event. The same event again joins the same planning. */
+export async function attemptPlanning(
+  bus: Pick<Bus, 'call'>,
+  event: StoredEvent,
+  { callMs, signal }: { readonly callMs: number; readonly signal: AbortSignal },
+): Promise<Outcome> {
+  try {
+    const options = { withinMs: callMs, signal };
+    const answer = await callWithRetry(bus, functionIds.planIssue, requestOf(event), options);
+    const result = decode(
+      PlanIssueResult,
+      answer,
+      `the result of ${functionIds.planIssue}`,
+      'result_invalid',
+    );
+    if (result.ok) return { kind: 'done', run_id: result.run_id };
+    const { code, message, status, retryable } = result.error;
+    const reason = { code, message };
+    const run_id = result.run_id ?? null;
+    if (!retryable && (run_id !== null || final.has(status))) return { kind: 'hopeless', reason, run_id };
+    return { kind: 'failed', reason };
+  } catch (error) {
+    if (signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
+    const hint = error instanceof CoreError && error.hint !== undefined ? `; ${error.hint}` : '';
+    return { kind: 'failed', reason: { code: codeOf(error), message: `${messageOf(error)}${hint}` } };
+  }
+}
+
+function requestOf(event: StoredEvent): PlanIssueRequest {
+  const { target, role, content, source } = event;
+  if (target === null) throw new TypeError(`event ${event.event_id} has no target and is pending`);
+  const { forge, owner, repo, number } = target;
+  return {
+    event_id: planningId(event),
+    owner,
+    repo,
+    number,
+    forge,
+    role: role?.name ?? null,
+    trigger: {
+      kind: source,
+      event_id: event.event_id,
+      what: oneLine(content.kind),
+      actor: content.actor === null ? null : oneLine(content.actor),
+    },
+  };
+}
+
+/** Words of others for the record of a run; null where nothing is left of them. */
+function oneLine(text: string): string | null {
+  const line = text.replaceAll(/\p{Cc}/gu, '\u{fffd}').trim();
+  return line === '' ? null : line.slice(0, 1_000);
+}

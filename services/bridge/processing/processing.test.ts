@@ -1,0 +1,211 @@
+import { expect } from 'chai';
+import { BusError } from '#kit/bus/bus.ts';
+import { codeOf } from '#kit/errors.ts';
+import { failure, toyPlanning } from '../../../test/fixtures/bridge/toy-planning.ts';
+import { memoryBus } from '../../../test/fixtures/bus/memory-bus.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { silentLogger } from '../../../test/fixtures/silent-logger.ts';
+import { EventQueue } from '../queue/event-queue.ts';
+import { openBridgeDatabase } from '../queue/open-database.ts';
+import type { NewEvent } from '../queue/stored-event.ts';
+import { Processing } from './processing.ts';
+import { retrySeconds } from './retry-time.ts';
+
+const config = {
+  automatic: true,
+  concurrency: 2,
+  attempts: 5,
+  first_retry_seconds: 5,
+  most_retry_seconds: 600,
+};
+
+function event(number: number): NewEvent {
+  return {
+    event_id: `e${number}`,
+    source: 'dashboard',
+    body_sha256: `${number}`,
+    content: {
+      kind: 'issue.created',
+      occurred_at: '2026-01-01T00:00:00Z',
+      issue: { id: '42', title: 'x', status: 'todo', labels: [], url: null },
+      actor: 'mi\u0000ra',
+    },
+    target: { forge: 'local', owner: 'demo', repo: 'hello', number },
+    role: { key: 'ops', name: 'Steward' },
+    skip: null,
+    notes: [],
+    by: 'token:bridge',
+  };
+}
+
+describe('Processing an event', function () {
+  this.timeout(30_000);
+  let now: number;
+  let queue: EventQueue;
+  let closeDatabase: () => void;
+  let processing: Processing;
+  let planning: ReturnType<typeof toyPlanning>;
+  let bus: ReturnType<typeof memoryBus>;
+  let ended: string[];
+  let waiters: (() => void)[];
+
+  beforeEach(() => {
+    now = 1_000_000;
+    const database = openBridgeDatabase(temporaryFolder());
+    closeDatabase = () => database.close();
+    queue = new EventQueue(database, () => now);
+    planning = toyPlanning();
+    bus = memoryBus();
+    bus.connect('worker').register([planning.offered]);
+    ended = [];
+    waiters = [];
+    processing = make();
+  });
+  afterEach(async () => {
+    await processing.close();
+    closeDatabase();
+  });
+
+  function make(): Processing {
+    return new Processing({
+      queue,
+      bus: bus.connect('bridge'),
+      config,
+      callMs: 20_000,
+      logger: silentLogger,
+      now: () => now,
+      ended(one, outcome) {
+        ended.push(`${one.event_id} ${outcome}`);
+        for (const wake of waiters.splice(0)) wake();
+      },
+    });
+  }
+
+  async function untilEnded(count: number): Promise<void> {
+    while (ended.length < count) await new Promise<void>((resolve) => waiters.push(resolve));
+  }
+
+  async function process(id?: string) {
+    const taken = await processing.take(id);
+    return taken === null ? null : taken.ended;
+  }
+
+  it('has its issue planned, and keeps the run', async () => {
+    await queue.accept(event(1));
+    expect(await process()).to.deep.include({ state: 'done', run_id: 'run_1', attempts: 0 });
+    expect(planning.calls).to.deep.equal([
+      {
+        ...{ event_id: 'e1', owner: 'demo', repo: 'hello', number: 1, forge: 'local', role: 'Steward' },
+        trigger: { kind: 'dashboard', event_id: 'e1', what: 'issue.created', actor: 'mi\u{fffd}ra' },
+      },
+    ]);
+    expect(await process()).to.equal(null);
+  });
+
+  it('is tried again later, each time after a longer while, and dead after five attempts', async () => {
+    await queue.accept(event(1));
+    planning.answer = async () => failure({ code: 'forge_unavailable', status: 503, retryable: true });
+    const waits: number[] = [];
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      const after = (await process())!;
+      expect(after.attempts).to.equal(attempt);
+      expect(after.reason).to.deep.equal({ code: 'forge_unavailable', message: 'said forge_unavailable' });
+      expect(after.state).to.equal(attempt < 5 ? 'pending' : 'dead');
+      if (attempt === 5) break;
+      expect(await process()).to.equal(null);
+      waits.push(after.due_at! - now);
+      now = after.due_at!;
+    }
+    for (const [index, wait] of waits.entries())
+      expect(wait).to.be.within(5_000 * 4 ** index * 0.8, 5_000 * 4 ** index * 1.2 + 1);
+    expect(await process()).to.equal(null);
+  });
+
+  it('is dead at once where no attempt can help', async () => {
+    await queue.accept(event(1));
+    planning.answer = async () => failure({ code: 'role_does_not_plan', status: 422, retryable: false });
+    expect(await process()).to.deep.include({ state: 'dead', attempts: 1, run_id: null });
+  });
+
+  it('may have been told of too early to be found, and is tried again', async () => {
+    await queue.accept(event(1));
+    planning.answer = async () => failure({ code: 'issue_not_found', status: 404, retryable: false });
+    expect(await process()).to.include({ state: 'pending' });
+  });
+
+  it('names the run that failed, and gets another one when a person wants it', async () => {
+    await queue.accept(event(1));
+    const bound = { code: 'planner_bound_reached', status: 422, retryable: false };
+    planning.answer = async () => failure(bound, 'run_failed');
+    expect(await process()).to.deep.include({ state: 'dead', run_id: 'run_failed' });
+    planning.answer = null;
+    queue.revive('e1');
+    expect(await process()).to.deep.include({ state: 'done', run_id: 'run_1' });
+    expect(planning.calls.map(({ event_id }) => event_id)).to.deep.equal(['e1', 'e1~2']);
+  });
+
+  it('is not undone by an answer that is none', async () => {
+    await queue.accept(event(1));
+    planning.answer = async () => ({ ok: true }) as never;
+    const after = await process();
+    expect(after).to.include({ state: 'pending', attempts: 1 });
+    expect(after?.reason?.code).to.equal('result_invalid');
+  });
+
+  it('calls again when the worker was lost, and joins the run that was made', async () => {
+    await queue.accept(event(1));
+    let calls = 0;
+    planning.answer = async ({ event_id }) => {
+      (planning.runs as Map<string, string>).set(event_id, 'run_made');
+      if (++calls < 3) throw new BusError('invocation_stopped', 'gone');
+      return undefined;
+    };
+    expect(await process()).to.deep.include({ state: 'done', run_id: 'run_made', attempts: 0 });
+    expect(calls).to.equal(3);
+  });
+
+  it('is pending again when this process ends before the planning does', async () => {
+    await queue.accept(event(1));
+    planning.answer = () => new Promise(() => {});
+    const taken = (await processing.take())!;
+    await processing.close();
+    expect(await taken.ended).to.include({ state: 'pending', attempts: 0 });
+  });
+
+  it('waits for the bus, and says so', async () => {
+    await queue.accept(event(1));
+    bus.stop();
+    const refused = await processing.take().catch(codeOf);
+    expect(refused).to.equal('bus_not_connected');
+    expect(queue.get('e1').state).to.equal('pending');
+  });
+
+  it('goes by itself where that is switched on, with as many at once as allowed', async () => {
+    let most = 0;
+    let atOnce = 0;
+    planning.answer = async () => {
+      most = Math.max(most, ++atOnce);
+      await new Promise(setImmediate);
+      atOnce--;
+      return undefined;
+    };
+    for (let number = 1; number <= 10; number++) await queue.accept(event(number));
+    await bus.connect('probe').whenConnected(1_000);
+    processing.begin();
+    await untilEnded(10);
+    expect(queue.counts()).to.include({ done: 10, pending: 0 });
+    expect(most).to.equal(2);
+    await queue.accept(event(11));
+    processing.wake();
+    await untilEnded(11);
+    expect(queue.get('e11').state).to.equal('done');
+  });
+
+  it('waits four times as long after each failure, up to a limit', () => {
+    const waits = [1, 2, 3, 4, 5, 60].map((n) => retrySeconds(n, { first: 5, most: 600 }, () => 0.5));
+    expect(waits).to.deep.equal([5, 20, 80, 320, 600, 600]);
+    const bounds = [0, 0.999].map((random) => retrySeconds(1, { first: 5, most: 600 }, () => random));
+    expect(bounds[0]).to.equal(4);
+    expect(bounds[1]).to.be.within(5.9, 6);
+  });
+});

@@ -1,0 +1,192 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Bus } from '#kit/bus/bus.ts';
+import { crashPoint } from '#kit/crash-point.ts';
+import { messageOf, Unavailable } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { BridgeConfig } from '../configuration.ts';
+import type { Claim, EventQueue } from '../queue/event-queue.ts';
+import type { StoredEvent } from '../queue/stored-event.ts';
+import { attemptPlanning, type Outcome } from './attempt.ts';
+import { retrySeconds } from './retry-time.ts';
+
+export interface ProcessingParts {
+  readonly queue: EventQueue;
+  readonly bus: Pick<Bus, 'call' | 'connected' | 'whenConnected'>;
+  readonly config: BridgeConfig['processing'];
+  /** Milliseconds for one attempt, calls that are repeated in it included. */
+  readonly callMs: number;
+  readonly logger: Logger;
+  /** Told of every attempt that ended. */
+  readonly ended: (event: StoredEvent, outcome: Outcome['kind'], seconds: number) => void;
+  /** Aborted as soon as this process ends. */
+  readonly ending?: AbortSignal;
+  readonly now?: () => number;
+}
+
+/** A claim outlives its attempt by so much, in milliseconds. */
+const leaseMarginMs = 60_000;
+/** The queue is looked at this often, in milliseconds, whatever is known of it. */
+const longestPauseMs = 30_000;
+/** Milliseconds that a caller waits for a bus that is just connecting. */
+const connectMs = 2_000;
+const storeAgainMs = 1_000;
+
+/** Has events planned: those that somebody asks for one by one, and by itself where that is switched on. */
+export class Processing {
+  readonly #parts: ProcessingParts;
+  readonly #now: () => number;
+  readonly #ending = new AbortController();
+  readonly #running = new Set<Promise<StoredEvent>>();
+  #automatic = false;
+  #timer: NodeJS.Timeout | undefined;
+  #underWay = 0;
+
+  constructor(parts: ProcessingParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+    parts.ending?.addEventListener('abort', () => this.#ending.abort(), { once: true });
+  }
+
+  /**
+   * Takes the event that is due longest, or the named one, and has it planned.
+   * @returns null where none is due; `ended` resolves with what became of it
+   * @throws Unavailable (`bus_not_connected`), NotFound (`event_not_found`), Conflict (`event_not_pending`)
+   */
+  async take(eventId?: string): Promise<{ event: StoredEvent; ended: Promise<StoredEvent> } | null> {
+    await this.#needBus();
+    const claim = this.#claim(eventId);
+    return claim === null ? null : { event: claim.event, ended: this.#start(claim) };
+  }
+
+  /** Begins to process without being asked. */
+  begin(): void {
+    this.#automatic = this.#parts.config.automatic;
+    this.wake();
+  }
+
+  /** There may be something to do: an event came, or the bus is back. */
+  wake(): void {
+    if (!this.#automatic || this.#ending.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#look(), 0);
+  }
+
+  /** Calls that are under way end; their events are pending again. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#ending.abort();
+    await Promise.allSettled(this.#running);
+  }
+
+  async #needBus(): Promise<void> {
+    const { bus } = this.#parts;
+    if (bus.connected) return;
+    try {
+      await bus.whenConnected(connectMs);
+    } catch (cause) {
+      throw new Unavailable(
+        'bus_not_connected',
+        `nothing can be planned without the bus: ${messageOf(cause)}`,
+        {
+          cause,
+          retryAfter: 5,
+          hint: 'The events are kept. Start the bus: ./core up does.',
+        },
+      );
+    }
+  }
+
+  #look(): void {
+    const { queue, bus, config, logger } = this.#parts;
+    try {
+      while (bus.connected && this.#underWay < config.concurrency) {
+        const claim = this.#claim();
+        if (claim === null) break;
+        this.#underWay++;
+        void this.#start(claim)
+          .catch((error) => logger.warn('an event was not processed', { error }))
+          .finally(() => {
+            this.#underWay--;
+            this.wake();
+          });
+      }
+      this.#lookAgainAt(bus.connected && this.#underWay < config.concurrency ? queue.nextDue() : null);
+    } catch (error) {
+      logger.warn(`the queue cannot be processed: ${messageOf(error)}`, { error });
+      this.#lookAgainAt(null);
+    }
+  }
+
+  #lookAgainAt(time: number | null): void {
+    if (this.#ending.signal.aborted) return;
+    const wait = time === null ? longestPauseMs : Math.max(50, time - this.#now());
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#look(), Math.min(longestPauseMs, wait));
+    this.#timer.unref();
+  }
+
+  #claim(eventId?: string): Claim | null {
+    const { queue, callMs } = this.#parts;
+    const claim = queue.claim(callMs + leaseMarginMs, eventId);
+    if (claim !== null) crashPoint('bridge.event_claimed');
+    return claim;
+  }
+
+  #start(claim: Claim): Promise<StoredEvent> {
+    const work = this.#process(claim);
+    this.#running.add(work);
+    void work.catch(() => {}).finally(() => this.#running.delete(work));
+    return work;
+  }
+
+  async #process(claim: Claim): Promise<StoredEvent> {
+    const { queue, bus, callMs, ended, logger } = this.#parts;
+    const { event } = claim;
+    const started = performance.now();
+    const outcome = await attemptPlanning(bus, event, { callMs, signal: this.#ending.signal });
+    crashPoint('bridge.event_planned');
+    const kept = await this.#store(() => this.#record(claim, outcome));
+    crashPoint('bridge.event_ended');
+    if (!kept) logger.warn('the claim of an event was lost before its end', { event_id: event.event_id });
+    const now = queue.get(event.event_id);
+    ended(now, outcome.kind, (performance.now() - started) / 1000);
+    logger.info(`event ${now.state}`, {
+      event_id: event.event_id,
+      ...(now.run_id === null ? {} : { run_id: now.run_id }),
+      ...(now.reason === null ? {} : { code: now.reason.code, reason: now.reason.message }),
+    });
+    return now;
+  }
+
+  #record(claim: Claim, outcome: Outcome): boolean {
+    const { queue, config } = this.#parts;
+    switch (outcome.kind) {
+      case 'done':
+        return queue.done(claim, outcome.run_id);
+      case 'interrupted':
+        return queue.release(claim);
+      case 'hopeless':
+        return queue.dead(claim, outcome.reason, outcome.run_id);
+      case 'failed': {
+        const failures = claim.event.attempts + 1;
+        if (failures >= config.attempts) return queue.dead(claim, outcome.reason, null);
+        const { first_retry_seconds: first, most_retry_seconds: most } = config;
+        const retryAt = Math.ceil(this.#now() + retrySeconds(failures, { first, most }) * 1000);
+        return queue.failed(claim, outcome.reason, retryAt);
+      }
+    }
+  }
+
+  /** What came of an attempt is kept in memory while the disk takes nothing; a kill then has it asked for again. */
+  async #store(write: () => boolean): Promise<boolean> {
+    for (;;) {
+      try {
+        return write();
+      } catch (error) {
+        if (!(error instanceof Unavailable) || this.#ending.signal.aborted) throw error;
+        this.#parts.logger.warn(`what came of an event cannot be kept yet: ${messageOf(error)}`);
+        await pause(storeAgainMs, undefined, { signal: this.#ending.signal }).catch(() => {});
+      }
+    }
+  }
+}

@@ -1,0 +1,9 @@
+/** Seconds before another attempt: four times as long each time, up to a limit, and a fifth more or less. */
+export function retrySeconds(
+  failures: number,
+  { first, most }: { readonly first: number; readonly most: number },
+  random: () => number = Math.random,
+): number {
+  const plain = Math.min(most, first * 4 ** Math.min(failures - 1, 20));
+  return plain * (0.8 + 0.4 * random());
+}

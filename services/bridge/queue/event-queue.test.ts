@@ -1,0 +1,259 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import { codeOf } from '#kit/errors.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { EventQueue } from './event-queue.ts';
+import { type BridgeDatabase, openBridgeDatabase } from './open-database.ts';
+import type { NewEvent } from './stored-event.ts';
+
+const sample: NewEvent = {
+  event_id: 'e1',
+  source: 'dashboard',
+  body_sha256: 'a',
+  content: {
+    kind: 'issue.created',
+    occurred_at: '2026-01-01T00:00:00Z',
+    issue: { id: '42', title: 'A\u0000 \u001b[31mtitle \ud800', status: 'todo', labels: [], url: null },
+    actor: 'mira',
+  },
+  target: { forge: 'local', owner: 'demo', repo: 'hello', number: 1 },
+  role: { key: 'default', name: 'Depute' },
+  skip: null,
+  notes: [],
+  by: 'token:bridge',
+};
+
+function event(number: number, more: Partial<NewEvent> = {}): NewEvent {
+  const target = { ...sample.target!, number };
+  return { ...sample, event_id: `e${number}`, body_sha256: `sha${number}`, target, ...more };
+}
+
+async function failure(work: () => unknown): Promise<string> {
+  try {
+    await work();
+  } catch (error) {
+    return codeOf(error);
+  }
+  return 'none';
+}
+
+describe('The queue of events', () => {
+  let state: string;
+  let database: BridgeDatabase;
+  let queue: EventQueue;
+  let now = 1_000_000;
+
+  beforeEach(() => {
+    now = 1_000_000;
+    state = temporaryFolder();
+    open();
+  });
+  afterEach(() => database.close());
+
+  function open(): void {
+    database = openBridgeDatabase(state);
+    queue = new EventQueue(database, () => now);
+  }
+
+  function reopen(): void {
+    database.close();
+    open();
+  }
+
+  const ids = (state: Parameters<EventQueue['list']>[0]['state']) =>
+    queue.list({ limit: 100, ...(state === undefined ? {} : { state }) }).events.map((one) => one.event_id);
+
+  it('keeps an event as it came, over a new start, control characters and all', async () => {
+    const { event: kept, duplicate } = await queue.accept(sample);
+    expect(duplicate).to.equal(false);
+    reopen();
+    expect(queue.get('e1')).to.deep.equal(kept);
+    expect(queue.get('e1').content).to.deep.equal(sample.content);
+  });
+
+  it('is on the disk before anybody is told', async () => {
+    await queue.accept(sample);
+    const other = new DatabaseSync(join(state, 'bridge/queue.sqlite'), { readOnly: true });
+    expect(other.prepare('SELECT count(*) AS n FROM events').get()).to.deep.include({ n: 1 });
+    other.close();
+    expect(database.db.prepare('PRAGMA synchronous').get()).to.deep.include({ synchronous: 2 });
+  });
+
+  it('has an event once, however often it comes at the same time', async () => {
+    const accepted = await Promise.all(Array.from({ length: 1_000 }, () => queue.accept(sample)));
+    expect(accepted.filter(({ duplicate }) => !duplicate)).to.have.length(1);
+    expect(new Set(accepted.map(({ event }) => event.seq)).size).to.equal(1);
+    expect(queue.counts().pending).to.equal(1);
+  });
+
+  it('takes other bytes that say the same for the same event, and refuses another content', async () => {
+    await queue.accept(sample);
+    expect(await queue.accept({ ...sample, body_sha256: 'b', by: 'else' })).to.deep.include({
+      duplicate: true,
+    });
+    const other = { ...sample.content, issue: { ...sample.content.issue, title: 'other' } };
+    const refused = { ...sample, body_sha256: 'c', content: other };
+    expect(await failure(() => queue.accept(refused))).to.equal('event_id_reused');
+    expect(await failure(() => queue.accept({ ...sample, source: 'github' }))).to.equal('event_id_reused');
+  });
+
+  it('refuses one of a group alone', async () => {
+    await queue.accept(sample);
+    const outcomes = await Promise.allSettled([
+      queue.accept(event(2)),
+      queue.accept({ ...sample, body_sha256: 'z', role: null }),
+      queue.accept(event(3)),
+    ]);
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
+    expect(ids(undefined)).to.deep.equal(['e3', 'e2', 'e1']);
+  });
+
+  it("knows a forge's delivery by its bytes too, since nothing signs its id", async () => {
+    const first = event(1, { source: 'github', event_id: 'github:a', body_sha256: 'same' });
+    await queue.accept(first);
+    const replayed = await queue.accept({ ...first, event_id: 'github:b' });
+    expect(replayed).to.deep.include({ duplicate: true });
+    expect(replayed.event.event_id).to.equal('github:a');
+    const fromGitea = await queue.accept({ ...first, source: 'gitea', event_id: 'gitea:a' });
+    expect(fromGitea.duplicate).to.equal(false);
+  });
+
+  it('keeps what is not planned, with the reason, and never gives it out', async () => {
+    const skip = { code: 'target_missing', message: 'no issue' };
+    const { event: kept } = await queue.accept({ ...sample, target: null, skip });
+    expect(kept).to.deep.include({ state: 'skipped', reason: skip });
+    expect(queue.claim(1_000)).to.equal(null);
+    expect(await failure(() => queue.claim(1_000, 'e1'))).to.equal('event_not_pending');
+  });
+
+  it('gives every event to one taker, in the order in which they came', async () => {
+    for (const number of [1, 2, 3]) await queue.accept(event(number));
+    const taken = [queue.claim(1_000), queue.claim(1_000), queue.claim(1_000), queue.claim(1_000)];
+    expect(taken.map((claim) => claim?.event.event_id)).to.deep.equal(['e1', 'e2', 'e3', undefined]);
+    expect(queue.counts().processing).to.equal(3);
+  });
+
+  it('gives out one event of an issue at a time', async () => {
+    await queue.accept(event(1));
+    await queue.accept(event(1, { event_id: 'e1b', body_sha256: 'x' }));
+    const first = queue.claim(1_000)!;
+    expect(queue.claim(1_000)).to.equal(null);
+    queue.done(first, 'run_1');
+    expect(queue.claim(1_000)?.event.event_id).to.equal('e1b');
+  });
+
+  it('gives out the event that is asked for, also before its time', async () => {
+    for (const number of [1, 2]) await queue.accept(event(number));
+    queue.failed(queue.claim(1_000, 'e2')!, { code: 'x', message: 'y' }, now + 60_000);
+    expect(queue.claim(1_000, 'e2')?.event).to.deep.include({ event_id: 'e2', attempts: 1 });
+    expect(await failure(() => queue.claim(1_000, 'e2'))).to.equal('event_not_pending');
+    expect(await failure(() => queue.claim(1_000, 'e9'))).to.equal('event_not_found');
+  });
+
+  it('has an event pending again when the lease of its taker is over, who then ends nothing any more', async () => {
+    await queue.accept(sample);
+    const lost = queue.claim(1_000)!;
+    now += 1_000;
+    expect(queue.claim(1_000)).to.equal(null);
+    now += 1;
+    const again = queue.claim(1_000)!;
+    expect(queue.done(lost, 'run_lost')).to.equal(false);
+    expect(queue.failed(lost, { code: 'x', message: 'y' }, now)).to.equal(false);
+    expect(queue.release(lost)).to.equal(false);
+    expect(queue.done(again, 'run_1')).to.equal(true);
+    expect(queue.get('e1')).to.deep.include({ state: 'done', run_id: 'run_1', attempts: 0 });
+  });
+
+  it('has an event pending again when its taker is gone with its process', async () => {
+    await queue.accept(sample);
+    queue.claim(3_600_000);
+    reopen();
+    expect(queue.get('e1')).to.deep.include({ state: 'pending', attempts: 0 });
+    expect(queue.claim(1_000)?.event.event_id).to.equal('e1');
+  });
+
+  it('waits after a failure, and says what is due next', async () => {
+    await queue.accept(sample);
+    const reason = { code: 'TIMEOUT', message: 'nothing came' };
+    queue.failed(queue.claim(1_000)!, reason, now + 5_000);
+    expect(queue.get('e1')).to.deep.include({ state: 'pending', attempts: 1, reason });
+    expect(queue.claim(1_000)).to.equal(null);
+    expect(queue.nextDue()).to.equal(now + 5_000);
+    now += 5_000;
+    expect(queue.claim(1_000)?.event.event_id).to.equal('e1');
+  });
+
+  it('tries a dead event anew when a person says so, with another run where its own failed', async () => {
+    await queue.accept(sample);
+    const reason = { code: 'x', message: 'y' };
+    queue.dead(queue.claim(1_000)!, reason, null);
+    expect(await failure(() => queue.claim(1_000, 'e1'))).to.equal('event_not_pending');
+    expect(queue.revive('e1')).to.deep.include({
+      state: 'pending',
+      attempts: 0,
+      generation: 0,
+      reason: null,
+    });
+    queue.dead(queue.claim(1_000)!, reason, 'run_failed');
+    expect(queue.get('e1')).to.deep.include({ state: 'dead', run_id: 'run_failed' });
+    expect(queue.revive('e1')).to.deep.include({ generation: 1, run_id: null });
+    expect(await failure(() => queue.revive('e1'))).to.equal('event_not_dead');
+    expect(await failure(() => queue.revive('e2'))).to.equal('event_not_found');
+  });
+
+  it('is listed page by page, pending events from the oldest, others from the newest', async () => {
+    for (let number = 1; number <= 5; number++) await queue.accept(event(number));
+    queue.done(queue.claim(1_000)!, 'run_1');
+    const pages = (state?: 'pending') => {
+      const found: string[][] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page = queue.list({
+          limit: 2,
+          ...(state === undefined ? {} : { state }),
+          ...(cursor === undefined ? {} : { cursor }),
+        });
+        found.push(page.events.map((one) => one.event_id));
+        cursor = page.next_cursor;
+      }
+      return found;
+    };
+    expect(pages('pending')).to.deep.equal([
+      ['e2', 'e3'],
+      ['e4', 'e5'],
+    ]);
+    expect(pages()).to.deep.equal([['e5', 'e4'], ['e3', 'e2'], ['e1']]);
+    expect(ids('done')).to.deep.equal(['e1']);
+    for (const cursor of ['', 'x', Buffer.from('e-1').toString('base64url'), '../../etc'])
+      expect(await failure(() => queue.list({ limit: 1, cursor }))).to.equal('invalid_cursor');
+  });
+
+  it('lists and claims by its indexes, however many events there are', () => {
+    const plan = (sql: string) =>
+      (database.db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
+        .map(({ detail }) => detail)
+        .join('; ');
+    const pending = "SELECT * FROM events WHERE state = 'pending'";
+    expect(plan(`${pending} AND seq > 5 ORDER BY seq LIMIT 10`))
+      .to.contain('events_by_state')
+      .and.not.contain('TEMP');
+    const due = pending.replace('events', 'events INDEXED BY events_due');
+    expect(plan(`${due} AND due_at <= 5 ORDER BY due_at, seq LIMIT 1`))
+      .to.contain('events_due')
+      .and.not.contain('TEMP');
+  });
+
+  it('names who holds it to a second process', async () => {
+    expect(await failure(() => openBridgeDatabase(state))).to.equal('queue_held');
+  });
+
+  it('is not touched where a newer Core made it', async () => {
+    database.db.exec('PRAGMA user_version = 99');
+    database.close();
+    expect(await failure(() => openBridgeDatabase(state))).to.equal('queue_newer');
+    const db = new DatabaseSync(join(state, 'bridge/queue.sqlite'));
+    db.exec('PRAGMA user_version = 1');
+    db.close();
+    open();
+  });
+});

@@ -1,0 +1,113 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { EventRole, EventSource, EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
+import type { EventContent, NewEvent, StoredEvent } from './stored-event.ts';
+
+interface Row {
+  readonly seq: number;
+  readonly event_id: string;
+  readonly source: EventSource;
+  readonly body_sha256: string;
+  readonly facts: string;
+  readonly target: string | null;
+  readonly state: EventState;
+  readonly received_at: number;
+  readonly changed_at: number;
+  readonly attempts: number;
+  readonly generation: number;
+  readonly due_at: number | null;
+  readonly claim: string | null;
+  readonly claimed_until: number | null;
+  readonly run_id: string | null;
+  readonly reason_code: string | null;
+  readonly reason: string | null;
+}
+
+interface Facts {
+  readonly content: EventContent;
+  readonly target: EventTarget | null;
+  readonly role: EventRole | null;
+  readonly notes: readonly string[];
+  readonly by: string;
+}
+
+/** Events as rows of the queue. */
+export class EventRows {
+  readonly #insert: StatementSync;
+  readonly #byId: StatementSync;
+  readonly #byBody: StatementSync;
+  readonly #bySeq: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#insert = db.prepare(`
+      INSERT INTO events (event_id, source, body_sha256, facts, target, state, received_at, changed_at, due_at, reason_code, reason)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    this.#byId = db.prepare('SELECT * FROM events WHERE event_id = ?');
+    this.#byBody = db.prepare(
+      "SELECT * FROM events WHERE source = ? AND body_sha256 = ? AND source IN ('github', 'gitea')",
+    );
+    this.#bySeq = db.prepare('SELECT * FROM events WHERE seq = ?');
+  }
+
+  insert(event: NewEvent, now: number): StoredEvent {
+    const { event_id, source, body_sha256, content, target, role, skip, notes, by } = event;
+    const facts: Facts = { content, target, role, notes, by };
+    const state = skip === null ? 'pending' : 'skipped';
+    const due_at = skip === null ? now : null;
+    const { lastInsertRowid } = this.#insert.run(
+      event_id,
+      source,
+      body_sha256,
+      JSON.stringify(facts),
+      target === null ? null : targetKey(target),
+      state,
+      now,
+      now,
+      due_at,
+      skip?.code ?? null,
+      skip?.message ?? null,
+    );
+    return {
+      ...{ event_id, source, body_sha256, content, target, role, notes, by, state, due_at },
+      seq: Number(lastInsertRowid),
+      received_at: now,
+      changed_at: now,
+      attempts: 0,
+      generation: 0,
+      run_id: null,
+      reason: skip,
+    };
+  }
+
+  byId(eventId: string): StoredEvent | null {
+    return found(this.#byId.get(eventId));
+  }
+
+  bySeq(seq: number): StoredEvent {
+    return found(this.#bySeq.get(seq))!;
+  }
+
+  /** A delivery of a forge that had the same bytes. */
+  byBody(source: EventSource, sha256: string): StoredEvent | null {
+    return found(this.#byBody.get(source, sha256));
+  }
+}
+
+function found(row: unknown): StoredEvent | null {
+  return row === undefined ? null : storedEvent(row);
+}
+
+/** @param row every column of `events` */
+export function storedEvent(row: unknown): StoredEvent {
+  const { facts, reason_code, reason, target: _, claim: __, claimed_until: ___, ...plain } = row as Row;
+  const told = JSON.parse(facts) as Facts;
+  return {
+    ...plain,
+    ...told,
+    reason: reason_code === null ? null : { code: reason_code, message: reason ?? '' },
+  };
+}
+
+/** Issues are planned one event at a time. */
+export function targetKey({ forge, owner, repo, number }: EventTarget): string {
+  return `${forge ?? ''}/${owner}/${repo}#${number}`.toLowerCase();
+}

@@ -1,0 +1,133 @@
+import * as t from 'io-ts';
+import { decodeConcern, mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { ForgeName, OwnerName, RepoName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
+import { issueStates } from '#kit/contracts/issues.ts';
+import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
+import { type FieldError, InvalidInput } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import type { KnownForge } from '../targets/known-forges.ts';
+import type { RoleMap } from '../targets/role-map.ts';
+import { cronProblem, isZone } from './cron-times.ts';
+
+const ScheduleName = stringThat(
+  'ScheduleName',
+  'a short name of lower-case letters, digits and dashes, for example nightly-bugs',
+  (text) => /^[a-z][a-z0-9-]{0,59}$/.test(text),
+);
+
+const Zone = stringThat('Zone', 'a time zone of the IANA database, for example Europe/Berlin', isZone);
+
+const Cron = new t.Type<string>(
+  'Cron',
+  (u): u is string => typeof u === 'string' && cronProblem(u) === null,
+  (u, context) => {
+    const problem = typeof u === 'string' ? cronProblem(u) : 'a text';
+    return problem === null
+      ? t.success(u as string)
+      : t.failure(
+          u,
+          context,
+          `must be a cron expression of five parts, for example 30 6 * * 1-5: ${problem}`,
+        );
+  },
+  t.identity,
+);
+
+const ScheduleEntry = t.strict({
+  /** Stands in events and lists. */
+  name: ScheduleName,
+  /** Minute, hour, day of month, month, day of week. */
+  cron: Cron,
+  /** Default UTC. */
+  zone: optional(Zone),
+  /** Default true. */
+  enabled: optional(t.boolean),
+  /** Left out: the forge that knows the repository. */
+  forge: optional(nullable(ForgeName)),
+  /** Of the repository. */
+  owner: OwnerName,
+  /** Its name. */
+  repo: RepoName,
+  /** Only issues with it; left out, all. */
+  label: optional(nullable(textOfAtMost(200))),
+  /** Which issues: open, closed or all. Default open. */
+  state: optional(oneOf(issueStates)),
+  /** How many issues a time looks at. Default 10. */
+  limit: optional(integerBetween(1, 100)),
+  /** Key or name; left out, the default role. */
+  role: optional(nullable(textOfAtMost(100))),
+});
+
+/** What `config/schedules.json` holds. */
+export const SchedulesConfig = t.strict({
+  /** Each plans the issues that a query finds, at its times. */
+  schedules: t.array(ScheduleEntry),
+});
+
+/** Which issues of a repository are planned when. */
+export interface Schedule {
+  readonly name: string;
+  readonly cron: string;
+  readonly zone: string;
+  readonly enabled: boolean;
+  readonly forge: string | null;
+  readonly owner: string;
+  readonly repo: string;
+  readonly label: string | null;
+  readonly state: (typeof issueStates)[number];
+  readonly limit: number;
+  readonly role: string | null;
+}
+
+/** @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule */
+export function readSchedules(
+  folders: Pick<Folders, 'config'>,
+  known: { readonly roles: RoleMap; readonly forges: readonly KnownForge[] },
+): readonly Schedule[] {
+  const files = readConcernDocument('schedules', folders);
+  const { path } = mergedDocument(files);
+  const schedules = decodeConcern(SchedulesConfig, files).schedules.map(
+    (entry): Schedule => ({
+      ...entry,
+      zone: entry.zone ?? 'UTC',
+      enabled: entry.enabled ?? true,
+      forge: entry.forge ?? null,
+      label: entry.label ?? null,
+      state: entry.state ?? 'open',
+      limit: entry.limit ?? 10,
+      role: entry.role ?? null,
+    }),
+  );
+  const errors = schedules.flatMap((schedule, index) => problemsOf(schedule, index, schedules, known));
+  if (errors.length === 0) return schedules;
+  const [first] = errors as [FieldError];
+  throw new InvalidInput('config_invalid', `${path}: ${first.pointer} ${first.detail}`, {
+    errors,
+    facts: { path },
+    hint: `Correct ${path}.`,
+  });
+}
+
+/** What the shape alone cannot say. */
+function problemsOf(
+  { name, forge, role }: Schedule,
+  index: number,
+  all: readonly Schedule[],
+  { roles, forges }: { readonly roles: RoleMap; readonly forges: readonly KnownForge[] },
+): FieldError[] {
+  const at = `/schedules/${index}`;
+  const errors: FieldError[] = [];
+  if (all.findIndex((other) => other.name === name) !== index)
+    errors.push({ pointer: `${at}/name`, detail: `is "${name}": must not be the name of another schedule` });
+  if (forge !== null && !forges.some((known) => known.name === forge)) {
+    const choices = forges.map((known) => known.name).join(', ');
+    errors.push({ pointer: `${at}/forge`, detail: `is "${forge}": must be one of ${choices}` });
+  }
+  if (role === null) return errors;
+  const choices = roles.view.roles.filter(({ plans }) => plans).map(({ key }) => key);
+  if (roles.find(role)?.plans !== true) {
+    const detail = `is ${JSON.stringify(role)}: must be a role that plans, one of ${choices.join(', ')}`;
+    errors.push({ pointer: `${at}/role`, detail });
+  }
+  return errors;
+}

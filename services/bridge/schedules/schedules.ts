@@ -1,0 +1,160 @@
+import type {
+  ScheduleList,
+  ScheduleResult,
+  ScheduleView,
+  TickResult,
+} from '#kit/contracts/bridge/schedules.ts';
+import { crashPoint } from '#kit/crash-point.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Daemon } from '../daemon.ts';
+import type { EventQueue } from '../queue/event-queue.ts';
+import type { RoleMap } from '../targets/role-map.ts';
+import type { Schedule } from './configuration.ts';
+import { type CronTimes, cronTimes } from './cron-times.ts';
+import { needsPlanning, scheduleEvent } from './schedule-event.ts';
+import type { ScheduleRows } from './schedule-rows.ts';
+
+export interface SchedulesParts {
+  readonly schedules: readonly Schedule[];
+  readonly rows: ScheduleRows;
+  readonly daemon: Pick<Daemon, 'issues'>;
+  readonly queue: Pick<EventQueue, 'accept'>;
+  readonly roles: RoleMap;
+  readonly logger: Logger;
+  /** Told when events were made. */
+  readonly made: () => void;
+  readonly now?: () => number;
+}
+
+/** Timers may wake so much before the minute that they are for. */
+const earlyMs = 50;
+
+/** Asks the forge when a schedule is due, and makes an event of each issue that was not planned since its last update. */
+export class Schedules {
+  readonly #parts: SchedulesParts;
+  readonly #now: () => number;
+  readonly #times: ReadonlyMap<string, CronTimes>;
+  readonly #ending = new AbortController();
+  #last: Promise<unknown> = Promise.resolve();
+  #lastTick: number | null = null;
+
+  constructor(parts: SchedulesParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+    this.#times = new Map(parts.schedules.map(({ name, cron, zone }) => [name, cronTimes(cron, zone)]));
+    for (const { name } of parts.schedules) parts.rows.begin(name, this.#now());
+  }
+
+  get any(): boolean {
+    return this.#parts.schedules.some(({ enabled }) => enabled);
+  }
+
+  /** Milliseconds since 1970; null before the first. */
+  get lastTick(): number | null {
+    return this.#lastTick;
+  }
+
+  /** A minute has come. Ticks that come together are one after the other; what one did the next does not do again. */
+  tick(): Promise<TickResult> {
+    const work = this.#last.then(() => this.#tickOnce());
+    this.#last = work.catch(() => {});
+    return work;
+  }
+
+  list(): ScheduleList {
+    return {
+      schedules: this.#parts.schedules.map((schedule) => this.#view(schedule)),
+      last_tick_at: this.#lastTick === null ? null : new Date(this.#lastTick).toISOString(),
+    };
+  }
+
+  /** What does not work, by the name of its schedule. */
+  problems(): string[] {
+    return this.#parts.schedules.flatMap(({ name, enabled }) => {
+      const problem = this.#parts.rows.get(name).result?.problem ?? null;
+      return enabled && problem !== null ? [`${name}: ${problem}`] : [];
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#last;
+  }
+
+  async #tickOnce(): Promise<TickResult> {
+    this.#lastTick = this.#now();
+    const now = this.#lastTick + earlyMs;
+    const due: string[] = [];
+    const problems: string[] = [];
+    let events = 0;
+    for (const schedule of this.#parts.schedules) {
+      if (this.#ending.signal.aborted) break;
+      if (!this.#isDue(schedule, now)) continue;
+      const result = await this.#evaluate(schedule, now);
+      due.push(schedule.name);
+      events += result.events;
+      if (result.problem !== null) problems.push(`${schedule.name}: ${result.problem}`);
+    }
+    if (events > 0) this.#parts.made();
+    return { ok: problems.length === 0, due, events, problems };
+  }
+
+  /**
+   * Several times that were missed are due once. Where the clock went back a time may come again; the events that it makes are
+   * then here already.
+   */
+  #isDue({ name, enabled }: Schedule, now: number): boolean {
+    const { rows } = this.#parts;
+    const { evaluated_until: until } = rows.get(name);
+    if (until > now) rows.passed(name, now);
+    const next = this.#times.get(name)!.after(Math.min(until, now));
+    const isDue = next !== null && next <= now;
+    if (isDue && !enabled) rows.passed(name, now);
+    return isDue && enabled;
+  }
+
+  async #evaluate(schedule: Schedule, now: number): Promise<ScheduleResult> {
+    const { rows, logger } = this.#parts;
+    const { name } = schedule;
+    const at = new Date(now).toISOString();
+    try {
+      const result: ScheduleResult = { at, ...(await this.#makeEvents(schedule)), problem: null };
+      rows.passed(name, now, result);
+      logger.info(`schedule ${name} was due`, { issues: result.issues, events: result.events });
+      return result;
+    } catch (error) {
+      const problem = messageOf(error);
+      const result: ScheduleResult = { at, issues: 0, events: 0, planned: 0, problem };
+      rows.failed(name, result);
+      logger.warn(`schedule ${name} stays due: ${problem}`, { error });
+      return result;
+    }
+  }
+
+  async #makeEvents(schedule: Schedule): Promise<Pick<ScheduleResult, 'issues' | 'events' | 'planned'>> {
+    const { daemon, queue, roles } = this.#parts;
+    const list = await daemon.issues(schedule, this.#ending.signal);
+    const unplanned = list.issues.filter(needsPlanning);
+    const accepted = await Promise.all(
+      unplanned.map((issue) => queue.accept(scheduleEvent(schedule, list, issue, roles))),
+    );
+    crashPoint('bridge.schedule_stored');
+    return {
+      issues: list.issues.length,
+      events: accepted.filter(({ duplicate }) => !duplicate).length,
+      planned: list.issues.length - unplanned.length,
+    };
+  }
+
+  #view(schedule: Schedule): ScheduleView {
+    const { evaluated_until, result } = this.#parts.rows.get(schedule.name);
+    const next = schedule.enabled ? this.#times.get(schedule.name)!.after(evaluated_until) : null;
+    return {
+      ...schedule,
+      next_at: next === null ? null : new Date(next).toISOString(),
+      evaluated_until: new Date(evaluated_until).toISOString(),
+      last_result: result,
+    };
+  }
+}

@@ -1,0 +1,192 @@
+import { expect } from 'chai';
+import type { RunStateMessage } from '#kit/contracts/bridge/sync.ts';
+import type { RunSummary } from '#kit/contracts/run.ts';
+import { Unavailable } from '#kit/errors.ts';
+import { ToyDaemon } from '../../../test/fixtures/bridge/toy-daemon.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { silentLogger } from '../../../test/fixtures/silent-logger.ts';
+import { EventQueue } from '../queue/event-queue.ts';
+import { type BridgeDatabase, openBridgeDatabase } from '../queue/open-database.ts';
+import { type Dashboard, DeliveryFailed } from './dashboard.ts';
+import { DeliveryRows } from './delivery-rows.ts';
+import { Sync } from './sync.ts';
+
+class ToyDashboard implements Dashboard {
+  readonly name: string;
+  readonly taken: string[] = [];
+  /** Called before a message is taken. */
+  before: (key: string) => void = () => {};
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  async deliver({ key, body }: { key: string; body: string }): Promise<void> {
+    this.before(key);
+    expect((JSON.parse(body) as RunStateMessage).key).to.equal(key);
+    this.taken.push(key);
+  }
+
+  async close(): Promise<void> {}
+}
+
+describe('What dashboards are told of runs', () => {
+  let now: number;
+  let state: string;
+  let database: BridgeDatabase;
+  let daemon: ToyDaemon;
+  let board: ToyDashboard;
+  let other: ToyDashboard;
+  let sync: Sync;
+
+  beforeEach(() => {
+    now = Date.parse('2026-05-04T08:00:00Z');
+    state = temporaryFolder();
+    daemon = new ToyDaemon();
+    board = new ToyDashboard('board');
+    other = new ToyDashboard('other');
+    database = openBridgeDatabase(state);
+    start();
+  });
+  afterEach(async () => {
+    await sync.close();
+    database.close();
+  });
+
+  function start(): void {
+    const queue = new EventQueue(database, () => now);
+    const config = { seconds: 60, days: 30, attempts: 3, dashboards: [] };
+    const rows = new DeliveryRows(database.db);
+    const parts = { rows, queue, daemon, config, logger: silentLogger, observe: () => {}, now: () => now };
+    sync = new Sync({ ...parts, dashboards: [board, other] });
+  }
+
+  function run(
+    run_id: string,
+    status: RunSummary['status'],
+    created_at = '2026-05-03T00:00:00Z',
+  ): RunSummary {
+    return {
+      ...{
+        run_id,
+        status,
+        forge: 'local',
+        owner: 'demo',
+        repo: 'hello',
+        number: 1,
+        title: 't',
+        role: 'Depute',
+      },
+      ...{ created_at, updated_at: created_at, highest_risk: null, waiting: 0, actions: 0 },
+    };
+  }
+
+  it('is each state of each run, once, over a new start too', async () => {
+    daemon.runList = [run('run_2', 'planning'), run('run_1', 'completed')];
+    expect(await sync.sync()).to.deep.include({ runs: 2, queued: 4, delivered: 4, failed: 0 });
+    await sync.sync();
+    await sync.close();
+    database.close();
+    database = openBridgeDatabase(state);
+    start();
+    daemon.runList = [run('run_2', 'awaiting_approval'), run('run_1', 'completed')];
+    expect(await sync.sync()).to.deep.include({ queued: 2, delivered: 2 });
+    expect(board.taken).to.deep.equal([
+      'board/run_2/planning',
+      'board/run_1/completed',
+      'board/run_2/awaiting_approval',
+    ]);
+    expect(other.taken).to.have.length(3);
+  });
+
+  it('leaves out runs that began long ago', async () => {
+    daemon.runList = [run('run_2', 'completed'), run('run_1', 'completed', '2026-01-01T00:00:00Z')];
+    expect(await sync.sync()).to.deep.include({ runs: 1, delivered: 2 });
+  });
+
+  it('waits for a dashboard that does not answer, with all that it would be told, and keeps the others', async () => {
+    daemon.runList = [run('run_2', 'completed'), run('run_1', 'completed')];
+    let asked = 0;
+    board.before = () => {
+      asked++;
+      throw new DeliveryFailed('cannot be reached');
+    };
+    const { dashboards, ...counts } = await sync.sync();
+    expect(counts).to.include({ delivered: 2, failed: 1 });
+    expect(dashboards.board).to.deep.equal({
+      waiting: 2,
+      delivered: 0,
+      dead: 0,
+      problem: 'cannot be reached',
+    });
+    expect(asked).to.equal(1);
+    board.before = () => {};
+    now += 60_000;
+    expect((await sync.sync()).dashboards.board).to.deep.include({ waiting: 0, delivered: 2, problem: null });
+  });
+
+  it('goes on with others where one message is refused, and gives that one up after a few times', async () => {
+    daemon.runList = [run('run_2', 'completed'), run('run_1', 'completed')];
+    board.before = (key) => {
+      if (key.includes('run_2')) throw new DeliveryFailed('answered 422', { ofMessage: true });
+    };
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await sync.sync();
+      now += 3_600_000;
+    }
+    expect(board.taken).to.deep.equal(['board/run_1/completed']);
+    const { dashboards } = await sync.sync();
+    expect(dashboards.board).to.deep.equal({ waiting: 0, delivered: 1, dead: 1, problem: 'answered 422' });
+    board.before = () => {};
+    expect((await sync.sync({ retryDead: true })).dashboards.board).to.include({ dead: 0, delivered: 2 });
+  });
+
+  it('comes in order for one run, whatever had to wait', async () => {
+    daemon.runList = [run('run_1', 'planning')];
+    board.before = () => {
+      throw new DeliveryFailed('answered 400', { ofMessage: true });
+    };
+    await sync.sync();
+    board.before = () => {};
+    daemon.runList = [run('run_1', 'completed')];
+    await sync.sync();
+    expect(board.taken).to.deep.equal([]);
+    now += 60_000;
+    await sync.sync();
+    expect(board.taken).to.deep.equal(['board/run_1/planning', 'board/run_1/completed']);
+  });
+
+  it('leaves a dashboard alone for as long as it asks', async () => {
+    daemon.runList = [run('run_1', 'completed')];
+    board.before = () => {
+      throw new DeliveryFailed('answered 429', { retryAfter: 600 });
+    };
+    await sync.sync();
+    board.before = () => {};
+    now += 599_000;
+    expect(await sync.sync()).to.include({ delivered: 0 });
+    now += 2_000;
+    expect(await sync.sync()).to.include({ delivered: 1 });
+  });
+
+  it('is what waits, also while the runs cannot be looked at; and then that is said', async () => {
+    daemon.runList = [run('run_1', 'completed')];
+    board.before = () => {
+      throw new DeliveryFailed('cannot be reached');
+    };
+    await sync.sync();
+    board.before = () => {};
+    now += 60_000;
+    daemon.problem = new Unavailable('http_unavailable', 'nobody answers');
+    const refused = await sync.sync().catch((error) => error);
+    expect(refused).to.be.instanceOf(Unavailable);
+    expect(sync.problem).to.equal('nobody answers');
+    expect(board.taken).to.deep.equal(['board/run_1/completed']);
+  });
+
+  it('is told once by two that ask for it at the same time', async () => {
+    daemon.runList = [run('run_1', 'completed')];
+    await Promise.all([sync.sync(), sync.sync(), sync.sync()]);
+    expect(board.taken).to.have.length(1);
+  });
+});

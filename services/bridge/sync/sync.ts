@@ -1,0 +1,149 @@
+import type { RunStateMessage, SyncReply } from '#kit/contracts/bridge/sync.ts';
+import type { RunSummary } from '#kit/contracts/run.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { BridgeConfig } from '../configuration.ts';
+import type { Daemon } from '../daemon.ts';
+import type { EventQueue } from '../queue/event-queue.ts';
+import type { StoredEvent } from '../queue/stored-event.ts';
+import type { Dashboard } from './dashboard.ts';
+import type { DeliveryCounts, DeliveryRows, NewDelivery } from './delivery-rows.ts';
+import { deliveryKey, Outbox, type OutboxParts } from './outbox.ts';
+
+export interface SyncParts extends Pick<OutboxParts, 'observe'> {
+  readonly rows: DeliveryRows;
+  readonly dashboards: readonly Dashboard[];
+  readonly daemon: Pick<Daemon, 'runs'>;
+  readonly queue: Pick<EventQueue, 'ofRun' | 'underWayFor'>;
+  readonly config: BridgeConfig['sync'];
+  readonly logger: Logger;
+  readonly now?: () => number;
+}
+
+type Counts = Pick<SyncReply, 'runs' | 'queued' | 'delivered' | 'failed'>;
+
+/** What happened in the daemon goes to the dashboards: looks what runs have come to, queues it, and delivers what is due. */
+export class Sync {
+  readonly #parts: SyncParts;
+  readonly #outboxes: readonly Outbox[];
+  readonly #now: () => number;
+  readonly #ending = new AbortController();
+  #last: Promise<unknown> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #begun = false;
+  /** Why the runs could not be looked at; null after they could. */
+  problem: string | null = null;
+
+  constructor(parts: SyncParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+    const { rows, logger, observe, config, dashboards } = parts;
+    const own = { rows, logger, observe, attempts: config.attempts, now: this.#now };
+    this.#outboxes = dashboards.map((dashboard) => new Outbox(dashboard, own));
+  }
+
+  /** Does it once, after what of it is under way. @throws what the daemon's client throws, after what waits was delivered */
+  sync({ retryDead = false }: { readonly retryDead?: boolean } = {}): Promise<SyncReply> {
+    const work = this.#last.then(() => this.#syncOnce(retryDead));
+    this.#last = work.catch(() => {});
+    return work;
+  }
+
+  /** Begins to do it by itself, where there is a dashboard. */
+  begin(): void {
+    this.#begun = this.#outboxes.length > 0;
+    this.#again(0);
+  }
+
+  /** A run may have come to another state. */
+  wake(): void {
+    this.#again(200);
+  }
+
+  counts(): Record<string, DeliveryCounts> {
+    const { rows, dashboards } = this.#parts;
+    return Object.fromEntries(dashboards.map(({ name }) => [name, rows.counts(name)]));
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#ending.abort();
+    await this.#last;
+    for (const dashboard of this.#parts.dashboards) await dashboard.close();
+  }
+
+  #again(ms: number): void {
+    if (!this.#begun || this.#ending.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.sync()
+        .catch((error) => this.#parts.logger.debug(`not synced: ${messageOf(error)}`))
+        .finally(() => this.#again(this.#nextPause()));
+    }, ms);
+    this.#timer.unref();
+  }
+
+  #nextPause(): number {
+    const { rows, dashboards, config } = this.#parts;
+    const due = dashboards.map(({ name }) => rows.nextDue(name) ?? Number.POSITIVE_INFINITY);
+    return Math.min(config.seconds * 1000, Math.max(1_000, Math.min(...due) - this.#now()));
+  }
+
+  async #syncOnce(retryDead: boolean): Promise<SyncReply> {
+    const { rows, dashboards } = this.#parts;
+    if (retryDead) for (const { name } of dashboards) rows.revive(name, this.#now());
+    let counts: Counts = { runs: 0, queued: 0, delivered: 0, failed: 0 };
+    let unseen: unknown = null;
+    try {
+      counts = { ...counts, ...(await this.#collect()) };
+      this.problem = null;
+    } catch (error) {
+      this.problem = messageOf(error);
+      unseen = error;
+    }
+    const sent = await Promise.all(this.#outboxes.map((outbox) => outbox.flush(this.#ending.signal)));
+    if (unseen !== null) throw unseen;
+    return {
+      ...counts,
+      delivered: sent.reduce((sum, { delivered }) => sum + delivered, 0),
+      failed: sent.reduce((sum, { failed }) => sum + failed, 0),
+      dashboards: this.counts(),
+    };
+  }
+
+  async #collect(): Promise<Pick<Counts, 'runs' | 'queued'>> {
+    const { rows, dashboards, daemon, config } = this.#parts;
+    if (dashboards.length === 0) return { runs: 0, queued: 0 };
+    const oldest = this.#now() - config.days * 24 * 3_600_000;
+    let runs = 0;
+    let queued = 0;
+    for await (const page of daemon.runs(this.#ending.signal)) {
+      const recent = page.filter(({ created_at }) => Date.parse(created_at) >= oldest);
+      runs += recent.length;
+      const byId = new Map(recent.map((run) => [run.run_id, run]));
+      const wanted = recent.flatMap(({ run_id, status }) =>
+        dashboards.map(({ name }): NewDelivery => ({ dashboard: name, run_id, status })),
+      );
+      queued += rows.enqueue(wanted, (one) => this.#bodyOf(one, byId.get(one.run_id)!), this.#now());
+      if (recent.length < page.length) break;
+    }
+    return { runs, queued };
+  }
+
+  #bodyOf(delivery: NewDelivery, run: RunSummary): string {
+    const message: RunStateMessage = {
+      type: 'run.state',
+      dashboard: delivery.dashboard,
+      key: deliveryKey(delivery),
+      observed_at: new Date(this.#now()).toISOString(),
+      run,
+      event: eventOf(this.#parts.queue.ofRun(run.run_id) ?? this.#parts.queue.underWayFor(run)),
+    };
+    return JSON.stringify(message);
+  }
+}
+
+function eventOf(event: StoredEvent | null): RunStateMessage['event'] {
+  if (event === null) return null;
+  return { event_id: event.event_id, source: event.source, issue_id: event.content.issue.id };
+}

@@ -1,0 +1,97 @@
+import { Agent, request } from 'undici';
+import { codeOf, messageOf } from '#kit/errors.ts';
+import { signatureHeader, signatureOf, timestampHeader } from '../ingress/signature.ts';
+import type { SecretFile } from '../secret-file.ts';
+import { type Dashboard, DeliveryFailed, type Message } from './dashboard.ts';
+
+export interface WebhookDashboardOptions {
+  readonly name: string;
+  readonly url: string;
+  /** null sends it unsigned. */
+  readonly secret: SecretFile | null;
+  readonly timeoutMs: number;
+  readonly userAgent: string;
+  readonly now?: () => number;
+}
+
+/** Of an answer nobody reads more than this, in bytes. */
+const answerLimit = 64 * 1024;
+
+/** Any service that takes a signed POST: 2xx is "taken", everything else is not. Redirects are not followed. */
+export class WebhookDashboard implements Dashboard {
+  readonly name: string;
+  readonly #options: WebhookDashboardOptions;
+  readonly #dispatcher: Agent;
+
+  constructor(options: WebhookDashboardOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#dispatcher = new Agent({
+      connect: { timeout: Math.min(5_000, options.timeoutMs) },
+      maxResponseSize: answerLimit,
+    });
+  }
+
+  async deliver({ key, body }: Message, signal?: AbortSignal): Promise<void> {
+    const { url, timeoutMs, userAgent } = this.#options;
+    const bytes = Buffer.from(body);
+    const limit = AbortSignal.timeout(timeoutMs);
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      'idempotency-key': key,
+      ...this.#signature(bytes),
+    };
+    try {
+      const answer = await request(url, {
+        method: 'POST',
+        headers,
+        body: bytes,
+        dispatcher: this.#dispatcher,
+        signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+      });
+      const text = await answer.body.text();
+      if (answer.statusCode >= 200 && answer.statusCode < 300) return;
+      throw refused(answer.statusCode, text, answer.headers);
+    } catch (cause) {
+      if (cause instanceof DeliveryFailed) throw cause;
+      if (limit.aborted) throw new DeliveryFailed(`no answer within ${timeoutMs / 1000} s`, { cause });
+      throw new DeliveryFailed(`cannot be reached: ${messageOf(cause) || codeOf(cause)}`, { cause });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#dispatcher.destroy();
+  }
+
+  #signature(body: Buffer): Record<string, string> {
+    const { secret, now = Date.now } = this.#options;
+    if (secret === null) return {};
+    let secrets: readonly [Buffer, ...Buffer[]];
+    try {
+      secrets = secret.read();
+    } catch (cause) {
+      throw new DeliveryFailed(messageOf(cause), { cause });
+    }
+    const timestamp = String(Math.floor(now() / 1000));
+    return {
+      [timestampHeader]: timestamp,
+      [signatureHeader]: signatureOf(secrets[0], timestamp, body),
+    };
+  }
+}
+
+function refused(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): DeliveryFailed {
+  const elsewhere = status >= 300 && status < 400 ? `, which names ${String(headers.location)}` : '';
+  const words = text.trim() === '' ? '' : `: ${text.trim().slice(0, 200)}`;
+  const seconds = Number(headers['retry-after']);
+  const busy = status === 408 || status === 425 || status === 429;
+  return new DeliveryFailed(`answered ${status}${elsewhere}${words}`, {
+    ofMessage: status >= 400 && status < 500 && !busy,
+    retryAfter: headers['retry-after'] !== undefined && Number.isFinite(seconds) ? seconds : null,
+  });
+}

@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto';
+import type { InvocationResult, InvokeFunction } from '#kit/contracts/bus/frames.ts';
+import type { Logger } from '#kit/log.ts';
+import type { BusLimits } from '../configuration.ts';
+import type { Functions, Registration } from '../registry/functions.ts';
+import type { TakenBack } from '../wire/outbox.ts';
+import { callOf, callPieces, isWholeResult, resultIdOf } from '../wire/splice.ts';
+import { callFrame, withCaller } from './call-frame.ts';
+import { failure, finish, type Outcome, type Peer, type PendingCall } from './pending-call.ts';
+import { Undelivered } from './undelivered.ts';
+
+/** Answers calls of functions that are the engine's own; null for ids that are not. */
+export type AnswerBuiltIn = (functionId: string, data: unknown, peer: Peer) => Promise<Outcome> | null;
+
+export interface CallsOptions {
+  readonly functions: Functions;
+  readonly limits: BusLimits;
+  readonly builtIn: AnswerBuiltIn;
+  readonly logger: Logger;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** A worker answers many callers: it may have so many times as many calls open as one of them. */
+const workerShare = 10;
+
+/** Calls on their way from who makes them to who answers them, and results on their way back. */
+export class Calls {
+  readonly #options: CallsOptions;
+  readonly #functions: Functions;
+  readonly #pending = new Map<string, PendingCall>();
+  readonly #undelivered: Undelivered;
+  /** Read from the clock now and then: a call's age is told in seconds. */
+  #now: number;
+  #answered = 0;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+    this.#functions = options.functions;
+    this.#undelivered = new Undelivered(options.limits.redelivery_seconds * 1_000);
+    this.#now = options.now();
+  }
+
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  get answered(): number {
+    return this.#answered;
+  }
+
+  /** Passes a frame on as it came where it is one of the usual ones; false leaves it to be parsed. */
+  passOn(peer: Peer, frame: Buffer): boolean {
+    const resultId = resultIdOf(frame);
+    return resultId === null ? this.#passCall(peer, frame) : this.#passResult(peer, frame, resultId);
+  }
+
+  #passCall(peer: Peer, frame: Buffer): boolean {
+    const bytes = callOf(frame);
+    if (bytes === null || !peer.mayCall || this.#pending.has(bytes.invocationId)) return false;
+    const registration = this.#functions.getPlain(bytes.functionId);
+    if (registration === undefined || this.#refusal(peer, registration.peer) !== null) return false;
+    const pieces = callPieces(bytes, peer.callerEnd, peer.callerOnlyEnd);
+    if (pieces === null) return false;
+    peer.waitingCalls++;
+    this.#deliver(pieces, registration.peer, {
+      id: bytes.invocationId,
+      callerInvocation: bytes.invocationId,
+      functionId: registration.id,
+      caller: peer,
+      settle: null,
+      callee: registration.peer,
+      startedAt: this.#now,
+    });
+    return true;
+  }
+
+  #passResult(peer: Peer, frame: Buffer, id: string): boolean {
+    const call = this.#pending.get(id);
+    if (call === undefined || call.callee !== peer || call.caller === null || call.callerInvocation !== id)
+      return false;
+    const middle = this.#functions.getPlain(call.functionId)?.resultMiddle ?? null;
+    if (middle === null || !isWholeResult(frame, middle)) return false;
+    const { caller } = call;
+    this.#end(call);
+    this.#answered++;
+    if (this.#takesMore(caller)) caller.outbox.push([frame]);
+    return true;
+  }
+
+  /** A call that was parsed. */
+  invoke(peer: Peer, frame: InvokeFunction): void {
+    const waits = frame.action?.type !== 'void' && frame.invocation_id != null;
+    const call: PendingCall = {
+      id: this.#freeId(frame.invocation_id),
+      callerInvocation: waits ? frame.invocation_id! : null,
+      functionId: frame.function_id,
+      caller: waits ? peer : null,
+      settle: null,
+      callee: null,
+      startedAt: this.#now,
+    };
+    const builtIn = this.#options.builtIn(frame.function_id, frame.data, peer);
+    if (builtIn !== null) return void builtIn.then((outcome) => finish(call, outcome, frame));
+    const refused = this.#refusedCall(peer, frame);
+    if (refused !== null) return void finish(call, refused, frame);
+    const registration = this.#functions.get(frame.function_id)!;
+    if (waits) peer.waitingCalls++;
+    this.#deliver([callFrame(call.id, withCaller(frame, peer.id))], registration.peer, call);
+  }
+
+  #refusedCall(peer: Peer, frame: InvokeFunction): Outcome | null {
+    const { function_id, action } = frame;
+    if (!peer.mayCall)
+      return failure(
+        'FORBIDDEN',
+        `token ${peer.token} has no scope plan: it can call engine:: functions only`,
+      );
+    if (action?.type === 'enqueue')
+      return failure(
+        'enqueue_error',
+        `queue ${action.queue}: this engine has no queues; call without action`,
+      );
+    const registration = this.#functions.get(function_id);
+    if (registration === undefined) return notFound(function_id);
+    return this.#refusal(peer, registration.peer);
+  }
+
+  /** A result that was parsed. */
+  result(peer: Peer, frame: InvocationResult): void {
+    const call = this.#pending.get(frame.invocation_id);
+    if (call === undefined || call.callee !== peer) {
+      this.#options.logger.debug('a result that nobody waits for', { worker: peer.id });
+      return;
+    }
+    this.#end(call);
+    this.#answered++;
+    if (call.caller !== null && !this.#takesMore(call.caller)) return;
+    const { result, error } = frame;
+    finish(call, error == null ? { ok: true, result } : { ok: false, error }, frame);
+  }
+
+  /** A call by the engine itself. */
+  call(functionId: string, data: unknown, timeoutMs: number, metadata?: unknown): Promise<Outcome> {
+    const registration = this.#functions.get(functionId);
+    if (registration === undefined) return Promise.resolve(notFound(functionId));
+    if (this.#isFull(registration.peer)) return Promise.resolve(busy(registration));
+    return new Promise((resolve) => {
+      const call: PendingCall = {
+        id: randomUUID(),
+        callerInvocation: null,
+        functionId,
+        caller: null,
+        settle: (outcome) => {
+          clearTimeout(timer);
+          resolve(outcome);
+        },
+        callee: null,
+        startedAt: this.#now,
+      };
+      const timer = setTimeout(() => {
+        this.#end(call);
+        resolve(failure('TIMEOUT', `${functionId} did not answer within ${timeoutMs} ms`));
+      }, timeoutMs);
+      const frame = { function_id: functionId, data, ...(metadata == null ? {} : { metadata }) };
+      this.#deliver([callFrame(call.id, frame)], registration.peer, call);
+    });
+  }
+
+  /** Another worker answers to this id: it gets what waits for one. */
+  available(functionId: string): void {
+    const registration = this.#functions.get(functionId);
+    if (registration === undefined) return;
+    for (const { call, payload } of this.#undelivered.take(functionId))
+      if (this.#pending.has(call.id)) this.#deliver([payload], registration.peer, call);
+  }
+
+  /** The connection is closed and its functions are gone. @param back frames that never left to it */
+  gone(peer: Peer, back: readonly TakenBack<PendingCall>[]): void {
+    for (const { mark: call, payload } of back) {
+      if (!this.#pending.has(call.id)) continue;
+      call.callee = null;
+      peer.runningCalls--;
+      const registration = this.#functions.get(call.functionId);
+      if (registration !== undefined) this.#deliver([payload], registration.peer, call);
+      else this.#undelivered.keep(call, payload, this.#options.now());
+    }
+    if (peer.runningCalls === 0 && peer.waitingCalls === 0) return;
+    for (const call of this.#pending.values()) {
+      if (call.caller === peer) this.#end(call);
+      else if (call.callee === peer) this.#stop(call);
+    }
+  }
+
+  /** Ends what is too old. */
+  sweep(): void {
+    this.#now = this.#options.now();
+    for (const call of this.#undelivered.expired(this.#now)) if (this.#pending.has(call.id)) this.#stop(call);
+    const { call_seconds: most } = this.#options.limits;
+    for (const call of this.#pending.values()) {
+      if (this.#now - call.startedAt < most * 1_000) return;
+      this.#end(call);
+      finish(
+        call,
+        failure('TIMEOUT', `${call.functionId} did not answer within ${most} s, the engine's limit`),
+      );
+    }
+  }
+
+  #deliver(pieces: readonly Uint8Array[], callee: Peer, call: PendingCall): void {
+    call.callee = callee;
+    callee.runningCalls++;
+    this.#pending.set(call.id, call);
+    callee.outbox.push(pieces, call);
+  }
+
+  #stop(call: PendingCall): void {
+    this.#end(call);
+    finish(call, failure('invocation_stopped', 'Invocation stopped'));
+  }
+
+  #end(call: PendingCall): void {
+    if (!this.#pending.delete(call.id)) return;
+    if (call.callee !== null) call.callee.runningCalls--;
+    if (call.caller !== null) call.caller.waitingCalls--;
+  }
+
+  #refusal(caller: Peer, callee: Peer): Outcome | null {
+    const { pending_calls, buffered_bytes } = this.#options.limits;
+    if (caller.waitingCalls >= pending_calls)
+      return failure('bus_busy', `this connection has ${pending_calls} calls without a result, the limit`);
+    if (callee.runningCalls >= pending_calls * workerShare)
+      return failure(
+        'bus_busy',
+        `the worker has not answered ${pending_calls * workerShare} calls, the limit`,
+      );
+    if (!this.#isFull(callee)) return null;
+    return failure('bus_busy', `the worker has not read ${buffered_bytes} bytes that wait for it, the limit`);
+  }
+
+  #isFull(peer: Peer): boolean {
+    return peer.outbox.waiting >= this.#options.limits.buffered_bytes;
+  }
+
+  /** Who does not read the results of its calls is no use to anybody. */
+  #takesMore(caller: Peer): boolean {
+    if (!this.#isFull(caller)) return true;
+    caller.overflow();
+    return false;
+  }
+
+  #freeId(wanted: string | null | undefined): string {
+    return wanted == null || this.#pending.has(wanted) ? randomUUID() : wanted;
+  }
+}
+
+function busy({ id }: Registration): Outcome {
+  return failure('bus_busy', `the worker of ${id} does not read what waits for it`);
+}
+
+function notFound(functionId: string): Outcome {
+  return failure('function_not_found', `Function ${functionId} not found`);
+}

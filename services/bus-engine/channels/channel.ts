@@ -1,0 +1,105 @@
+/** One item: text or bytes. */
+export type ChannelItem = string | Uint8Array;
+
+/** The side that reads. */
+export interface ChannelReader {
+  item(item: ChannelItem): void;
+  end(): void;
+}
+
+/** The side that writes; told to wait while too much is not read yet. */
+export interface ChannelWriter {
+  pause(): void;
+  resume(): void;
+  /** Nobody reads any more. */
+  end(): void;
+}
+
+/** So much waits for a reader at most, and one item more. */
+const mostBytes = 256 * 1024;
+
+/** Items from one writer to one reader, in order, with a bounded number between them. */
+export class Channel {
+  readonly #most: number;
+  readonly #waiting: ChannelItem[] = [];
+  #writer: ChannelWriter | null = null;
+  #reader: ChannelReader | null = null;
+  #waitingBytes = 0;
+  #paused = false;
+  #written = false;
+  #read = false;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Whether both sides came. */
+  get joined(): boolean {
+    return this.#writer !== null && this.#reader !== null;
+  }
+
+  get over(): boolean {
+    return this.#read || (this.#written && this.#reader !== null);
+  }
+
+  get hasWriter(): boolean {
+    return this.#writer !== null;
+  }
+
+  /** false where somebody writes already. */
+  write(writer: ChannelWriter): boolean {
+    if (this.#writer !== null) return false;
+    this.#writer = writer;
+    if (this.#read) writer.end();
+    return true;
+  }
+
+  /** false where somebody reads already. */
+  read(reader: ChannelReader): boolean {
+    if (this.#reader !== null) return false;
+    this.#reader = reader;
+    for (const item of this.#waiting.splice(0)) reader.item(item);
+    if (this.#written) reader.end();
+    this.#resume();
+    return true;
+  }
+
+  item(item: ChannelItem): void {
+    if (this.#read) return;
+    if (this.#reader !== null) return void this.#reader.item(item);
+    this.#waiting.push(item);
+    this.#waitingBytes += item.length;
+    const hasRoom = this.#waiting.length < this.#most && this.#waitingBytes < mostBytes;
+    if (hasRoom || this.#paused) return;
+    this.#paused = true;
+    this.#writer?.pause();
+  }
+
+  /** The reader keeps up, or does not. */
+  keepUp(does: boolean): void {
+    if (does) return void this.#resume();
+    this.#paused = true;
+    this.#writer?.pause();
+  }
+
+  /** Nothing more is written. */
+  endWriting(): void {
+    if (this.#written) return;
+    this.#written = true;
+    this.#reader?.end();
+  }
+
+  /** Nothing more is read. */
+  endReading(): void {
+    if (this.#read) return;
+    this.#read = true;
+    this.#waiting.length = 0;
+    this.#writer?.end();
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#writer?.resume();
+  }
+}

@@ -1,0 +1,96 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+
+/** A trigger as it is on disk. */
+export interface Binding {
+  readonly id: string;
+  readonly type: string;
+  readonly functionId: string;
+  readonly config: unknown;
+  readonly metadata: unknown;
+  readonly token: string | null;
+  /** Whether it stays when the connection that registered it ends. */
+  readonly durable: boolean;
+  /** Of a cron binding: milliseconds since 1970. A tick that was missed stays due until it could be made. */
+  readonly due: number | null;
+}
+
+const tables = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  CREATE TABLE IF NOT EXISTS binding (
+    id TEXT PRIMARY KEY,
+    type TEXT NOT NULL,
+    function_id TEXT NOT NULL,
+    config TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    token TEXT,
+    durable INTEGER NOT NULL,
+    due INTEGER
+  ) STRICT;
+`;
+
+interface Row {
+  id: string;
+  type: string;
+  function_id: string;
+  config: string;
+  metadata: string;
+  token: string | null;
+  durable: number;
+  due: number | null;
+}
+
+/** Triggers that outlive the process. */
+export class BindingStore {
+  readonly path: string;
+  readonly #db: DatabaseSync;
+  readonly #put: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #setDue: StatementSync;
+
+  /** @throws what SQLite throws */
+  constructor(path: string) {
+    this.path = path;
+    this.#db = new DatabaseSync(path);
+    this.#db.exec(tables);
+    this.#put = this.#db.prepare('INSERT OR REPLACE INTO binding VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+    this.#remove = this.#db.prepare('DELETE FROM binding WHERE id = ?');
+    this.#setDue = this.#db.prepare('UPDATE binding SET due = ? WHERE id = ?');
+  }
+
+  all(): Binding[] {
+    const rows = this.#db.prepare('SELECT * FROM binding ORDER BY rowid').all() as unknown as Row[];
+    return rows.map(({ function_id, config, metadata, durable, ...row }) => ({
+      ...row,
+      functionId: function_id,
+      config: JSON.parse(config),
+      metadata: JSON.parse(metadata),
+      durable: durable === 1,
+    }));
+  }
+
+  put({ id, type, functionId, config, metadata, token, durable, due }: Binding): void {
+    const texts = [JSON.stringify(config ?? null), JSON.stringify(metadata ?? null)] as const;
+    this.#put.run(id, type, functionId, ...texts, token, durable ? 1 : 0, due);
+  }
+
+  remove(id: string): void {
+    this.#remove.run(id);
+  }
+
+  /** All or none. */
+  setDue(changes: Iterable<readonly [id: string, due: number | null]>): void {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      for (const [id, due] of changes) this.#setDue.run(due, id);
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

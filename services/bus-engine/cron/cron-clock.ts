@@ -1,0 +1,190 @@
+import { crashPoint } from '#kit/crash-point.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Binding, BindingStore } from './binding-store.ts';
+import { type Expression, parseExpression } from './expression.ts';
+
+export interface Clock {
+  /** Milliseconds since 1970; people and time servers change it. */
+  wall(): number;
+  /** Milliseconds that only ever grow. */
+  monotonic(): number;
+}
+
+export interface Tick {
+  readonly binding: Binding;
+  /** Milliseconds since 1970 of the tick, and of when it was made. */
+  readonly scheduled: number;
+  readonly actual: number;
+}
+
+export interface CronClockOptions {
+  readonly store: BindingStore;
+  readonly clock: Clock;
+  /** Whether anybody answers to that function now. */
+  readonly hasFunction: (functionId: string) => boolean;
+  readonly fire: (tick: Tick) => void;
+  readonly logger: Logger;
+}
+
+interface Entry {
+  binding: Binding;
+  readonly expression: Expression;
+  due: number | null;
+  /** Monotonic time at which it ends unless its worker registers it again; null while a worker holds it, or none has to. */
+  endsAt: number | null;
+  /** Whether it stays silent: its worker is gone, or has registered others for the function since. */
+  silent: boolean;
+}
+
+/** A clock that was set back by more than this makes ticks anew; by less, none is repeated. */
+const stepMs = 60_000;
+/** What a worker does not register again within this time after a restart of the engine is over. */
+const forgottenAfterMs = 15 * 60_000;
+
+/**
+ * Makes the ticks of cron bindings. The next tick of each is on disk, and is moved on when it was made: a tick that fell into a
+ * restart, or found nobody with the function, is made once as soon as it can be. Killed between the call and the note, the tick is
+ * made again.
+ */
+export class CronClock {
+  readonly #options: CronClockOptions;
+  readonly #entries = new Map<string, Entry>();
+  #offset: number;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: CronClockOptions) {
+    this.#options = options;
+    this.#offset = this.#offsetNow();
+  }
+
+  /** @param binding from disk; one that is not durable waits for its worker */
+  restore(binding: Binding): void {
+    const expression = this.#expressionOf(binding);
+    const next = expression.next(this.#options.clock.wall());
+    const due = binding.due === null || (next !== null && binding.due > next) ? next : binding.due;
+    const endsAt = binding.durable ? null : this.#options.clock.monotonic() + forgottenAfterMs;
+    this.#entries.set(binding.id, { binding, expression, due, endsAt, silent: false });
+  }
+
+  /** @throws TriggerRefused, and what SQLite throws */
+  add(given: Omit<Binding, 'due'>): void {
+    const expression = this.#expressionOf(given);
+    const earlier = this.#sameAs(given);
+    const next = expression.next(this.#options.clock.wall());
+    const binding = { ...given, due: earlier?.due ?? next };
+    this.#options.store.put(binding);
+    if (earlier !== undefined && earlier.binding.id !== given.id) this.#drop(earlier.binding.id);
+    this.#entries.set(given.id, { binding, expression, due: binding.due, endsAt: null, silent: false });
+    this.#silenceOthers(binding);
+  }
+
+  /** The worker that registered it is gone: it may come back and register it again, also under another id. */
+  left(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    entry.silent = true;
+    entry.endsAt = this.#options.clock.monotonic() + forgottenAfterMs;
+  }
+
+  remove(id: string): void {
+    if (this.#entries.has(id)) this.#drop(id);
+  }
+
+  /** Makes what is due; wakes by itself from now on. */
+  start(): void {
+    const wake = () => {
+      try {
+        this.wake();
+      } catch (error) {
+        this.#options.logger.error(`the clock of cron bindings stumbled: ${messageOf(error)}`, { error });
+      }
+      this.#timer = setTimeout(wake, this.#pause());
+    };
+    this.#timer = setTimeout(wake, 0);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  wake(): void {
+    const now = this.#options.clock.wall();
+    this.#followClock(now);
+    const moved: (readonly [string, number | null])[] = [];
+    for (const entry of this.#entries.values()) {
+      if (this.#isOver(entry)) continue;
+      if (entry.silent || entry.due === null || entry.due > now) continue;
+      if (!this.#options.hasFunction(entry.binding.functionId)) continue;
+      this.#options.fire({ binding: entry.binding, scheduled: entry.due, actual: now });
+      entry.due = entry.expression.next(now);
+      moved.push([entry.binding.id, entry.due]);
+    }
+    if (moved.length === 0) return;
+    crashPoint('cron-fired');
+    this.#options.store.setDue(moved);
+  }
+
+  #expressionOf({ config }: Pick<Binding, 'config'>): Expression {
+    const { expression, timezone } = config as { expression?: unknown; timezone?: unknown };
+    return parseExpression(expression, timezone);
+  }
+
+  /** Under the same id, or what a worker that is gone had registered for the same. */
+  #sameAs(given: Omit<Binding, 'due'>): Entry | undefined {
+    const config = JSON.stringify(given.config);
+    const isSame = ({ binding }: Entry) =>
+      binding.functionId === given.functionId &&
+      binding.token === given.token &&
+      JSON.stringify(binding.config) === config;
+    const sameId = this.#entries.get(given.id);
+    if (sameId !== undefined && isSame(sameId)) return sameId;
+    return [...this.#entries.values()].find((entry) => entry.endsAt !== null && isSame(entry));
+  }
+
+  /** A worker that registers for a function has come back: what it does not register again is not to be made any more. */
+  #silenceOthers({ functionId, token }: Binding): void {
+    for (const entry of this.#entries.values())
+      if (entry.endsAt !== null && entry.binding.functionId === functionId && entry.binding.token === token)
+        entry.silent = true;
+  }
+
+  #isOver({ endsAt, binding }: Entry): boolean {
+    if (endsAt === null || this.#options.clock.monotonic() < endsAt) return false;
+    this.#drop(binding.id);
+    return true;
+  }
+
+  #drop(id: string): void {
+    this.#entries.delete(id);
+    this.#options.store.remove(id);
+  }
+
+  #followClock(now: number): void {
+    const offset = this.#offsetNow();
+    const step = offset - this.#offset;
+    this.#offset = offset;
+    if (step > -stepMs) return;
+    this.#options.logger.warn(`the clock was set back by ${Math.round(-step / 1000)} s`);
+    const moved: (readonly [string, number | null])[] = [];
+    for (const entry of this.#entries.values()) {
+      entry.due = entry.expression.next(now);
+      moved.push([entry.binding.id, entry.due]);
+    }
+    if (moved.length > 0) this.#options.store.setDue(moved);
+  }
+
+  #offsetNow(): number {
+    const { clock } = this.#options;
+    return clock.wall() - clock.monotonic();
+  }
+
+  /** Never long, so that a clock that was set is noticed. */
+  #pause(): number {
+    const now = this.#options.clock.wall();
+    let next = now + 1_000;
+    for (const { due, silent } of this.#entries.values())
+      if (!silent && due !== null && due > now && due < next) next = due;
+    return next - now;
+  }
+}

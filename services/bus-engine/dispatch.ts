@@ -1,0 +1,170 @@
+import type {
+  FrameFault,
+  RegisterFunction,
+  RegisterTrigger,
+  RegisterTriggerType,
+  WorkerFrame,
+} from '#kit/contracts/bus/frames.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Calls } from './calls/calls.ts';
+import type { Functions } from './registry/functions.ts';
+import type { Rejection } from './registry/owners.ts';
+import type { Workers } from './registry/workers.ts';
+import { type Trigger, TriggerRefused } from './triggers/trigger.ts';
+import { refusalOf, type Triggers } from './triggers/triggers.ts';
+import type { Connection } from './wire/connection.ts';
+
+export interface DispatchParts {
+  readonly workers: Workers;
+  readonly functions: Functions;
+  readonly triggers: Triggers;
+  readonly calls: Calls;
+  readonly logger: Logger;
+}
+
+/** What each frame of a worker does. */
+export class Dispatch {
+  readonly #parts: DispatchParts;
+
+  constructor(parts: DispatchParts) {
+    this.#parts = parts;
+  }
+
+  frame(connection: Connection, frame: WorkerFrame): void {
+    const { calls, functions, triggers, workers } = this.#parts;
+    switch (frame.type) {
+      case 'invokefunction':
+        calls.invoke(connection, frame);
+        break;
+      case 'invocationresult':
+        calls.result(connection, frame);
+        break;
+      case 'registerfunction':
+        this.#registerFunction(connection, frame);
+        break;
+      case 'unregisterfunction':
+        functions.unregister(connection, frame.id);
+        break;
+      case 'registertriggertype':
+        this.#registerTriggerType(connection, frame);
+        break;
+      case 'unregistertriggertype':
+        triggers.unregisterType(connection, frame.id);
+        break;
+      case 'registertrigger':
+        this.#registerTrigger(connection, frame);
+        break;
+      case 'unregistertrigger':
+        triggers.unregister(frame.id, connection.token);
+        break;
+      case 'triggerregistrationresult':
+        triggers.result(connection, frame);
+        break;
+      case 'reattach':
+        workers.replacedBy(connection, frame)?.terminate();
+        break;
+      case 'ping':
+        connection.send({ type: 'pong' });
+        break;
+      case 'pong':
+      case 'registerservice':
+        break;
+      default:
+        frame satisfies never;
+    }
+  }
+
+  /** Who waits for an answer gets one. */
+  fault(connection: Connection, { reason, frame }: FrameFault): void {
+    if (frame === null) return;
+    const { type, invocation_id, function_id, id, trigger_type } = frame;
+    if (type === 'invokefunction' && isId(invocation_id)) {
+      const error = { code: 'invalid_frame', message: reason };
+      connection.send({
+        type: 'invocationresult',
+        invocation_id,
+        function_id: isId(function_id) ? function_id : '',
+        error,
+      });
+    }
+    if (type === 'registertrigger' && isId(id)) {
+      const what = {
+        id,
+        type: isId(trigger_type) ? trigger_type : '',
+        functionId: isId(function_id) ? function_id : '',
+      };
+      connection.send(refusalOf(what, 'trigger_registration_failed', reason));
+    }
+    if (type === 'invocationresult' && isId(invocation_id)) {
+      // Better a call that fails than one that never ends.
+      const error = { code: 'invocation_failed', message: `the worker's answer cannot be used: ${reason}` };
+      this.#parts.calls.result(connection, {
+        type: 'invocationresult',
+        invocation_id,
+        function_id: '',
+        error,
+      });
+    }
+  }
+
+  #registerFunction(connection: Connection, frame: RegisterFunction): void {
+    const rejection = this.#rejectionOf(connection, frame);
+    if (rejection === null) return;
+    const { code, message, owner } = rejection;
+    this.#parts.logger.warn(`function not taken: ${message}`, { worker: connection.id, code });
+    connection.send({
+      type: 'registrationrejected',
+      code,
+      message,
+      function_id: frame.id,
+      ...(owner === null ? {} : { owner_worker_id: owner.id }),
+    });
+  }
+
+  /** Registers it where there is none. */
+  #rejectionOf(connection: Connection, frame: RegisterFunction): Rejection | null {
+    const refused = this.#readOnly(connection);
+    if (refused !== null) return { code: 'FORBIDDEN', message: refused, owner: null };
+    if (frame.invocation == null) return this.#parts.functions.register(connection, frame);
+    const message = `function ${frame.id}: this engine calls no HTTP addresses; call it from a worker`;
+    return { code: 'http_invocation_refused', message, owner: null };
+  }
+
+  #registerTriggerType(connection: Connection, frame: RegisterTriggerType): void {
+    const { triggers, logger } = this.#parts;
+    const refused = this.#readOnly(connection) ?? triggers.registerType(connection, frame);
+    if (refused === null) return;
+    logger.warn(`trigger type not taken: ${refused}`, { worker: connection.id });
+    connection.send({ type: 'registrationrejected', code: 'trigger_type_refused', message: refused });
+  }
+
+  #registerTrigger(connection: Connection, frame: RegisterTrigger): void {
+    const trigger: Trigger = {
+      id: frame.id,
+      type: frame.trigger_type,
+      functionId: frame.function_id,
+      config: frame.config,
+      metadata: frame.metadata ?? null,
+      owner: connection,
+      token: connection.token,
+    };
+    try {
+      const refused = this.#readOnly(connection);
+      if (refused !== null) throw new TriggerRefused(refused);
+      this.#parts.triggers.register(trigger);
+    } catch (error) {
+      this.#parts.logger.warn(`trigger not taken: ${messageOf(error)}`, { worker: connection.id });
+      const told = error instanceof TriggerRefused ? error.message : 'the trigger cannot be stored';
+      connection.send(refusalOf(trigger, 'trigger_registration_failed', told));
+    }
+  }
+
+  #readOnly({ mayCall, token }: Connection): string | null {
+    return mayCall ? null : `token ${token} has no scope plan: it can call engine:: functions only`;
+  }
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 0 && value.length <= 500;
+}

@@ -1,0 +1,241 @@
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { Health } from '#kit/contracts/health.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Tokens } from '#kit/tokens.ts';
+import { Arguments, BuiltInError, type BuiltIns } from './builtin/built-in.ts';
+import { type EngineFactsParts, engineFacts } from './builtin/engine-facts.ts';
+import { functionLists } from './builtin/function-lists.ts';
+import { triggerLists } from './builtin/trigger-lists.ts';
+import { workerLists } from './builtin/worker-lists.ts';
+import { Calls } from './calls/calls.ts';
+import { failure, type Outcome } from './calls/pending-call.ts';
+import { Channels } from './channels/channels.ts';
+import type { BusConfig } from './configuration.ts';
+import type { BindingStore } from './cron/binding-store.ts';
+import { type Clock, CronClock } from './cron/cron-clock.ts';
+import { Dispatch } from './dispatch.ts';
+import { httpType } from './http/http-type.ts';
+import { RouteTable } from './http/route-table.ts';
+import { Functions } from './registry/functions.ts';
+import { Owners } from './registry/owners.ts';
+import { Workers } from './registry/workers.ts';
+import { cronType } from './triggers/cron-type.ts';
+import { EventType } from './triggers/event-type.ts';
+import { Firing } from './triggers/firing.ts';
+import type { Trigger } from './triggers/trigger.ts';
+import { Triggers } from './triggers/triggers.ts';
+import { Upkeep } from './upkeep.ts';
+import type { Presented } from './wire/bus-access.ts';
+import { Connection } from './wire/connection.ts';
+import { Turn } from './wire/turn.ts';
+
+export interface EngineParts extends Pick<EngineFactsParts, 'configFiles' | 'version'> {
+  readonly config: BusConfig;
+  readonly store: BindingStore;
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What came over one upgrade. */
+export interface Accepted {
+  readonly ws: WebSocket;
+  readonly socket: Duplex;
+  readonly presented: Presented | null;
+  readonly address: string;
+}
+
+/** Changes to the list of functions are told together. */
+const tellAfterMs = 200;
+
+/** The engine without its sockets: workers, what they provide, and what passes between them. */
+export class Engine {
+  readonly functions: Functions;
+  readonly workers = new Workers();
+  readonly routes = new RouteTable();
+  readonly calls: Calls;
+  readonly channels: Channels;
+  readonly #parts: EngineParts;
+  readonly #triggers: Triggers;
+  readonly #builtIns: BuiltIns;
+  readonly #dispatch: Dispatch;
+  readonly #cron: CronClock;
+  readonly #turn = new Turn();
+  readonly #functionsChanged: EventType;
+  readonly #workersChanged: EventType;
+  readonly #upkeep: Upkeep;
+  #telling: NodeJS.Timeout | null = null;
+
+  constructor(parts: EngineParts) {
+    const { config, store, clock, logger } = parts;
+    this.#parts = parts;
+    const owners = new Owners(config.owners);
+    this.channels = new Channels(clock.monotonic);
+    this.functions = new Functions({
+      owners,
+      limit: config.limits.functions,
+      changed: (id) => this.#functionChanged(id),
+    });
+    this.calls = new Calls({
+      functions: this.functions,
+      limits: config.limits,
+      builtIn: (id, data, peer) => this.#answerBuiltIn(id, data, peer as Connection),
+      logger,
+      now: clock.monotonic,
+    });
+    const timeoutMs = config.limits.call_seconds * 1_000;
+    const firing = new Firing({ calls: this.calls, tokens: parts.tokens, timeoutMs, logger });
+    this.#cron = new CronClock({
+      store,
+      clock,
+      hasFunction: (id) => this.functions.get(id) !== undefined,
+      fire: (tick) => void firing.tick(tick),
+      logger,
+    });
+    const fire = (trigger: Trigger, data: unknown) => void firing.fire(trigger, data);
+    this.#functionsChanged = new EventType(
+      'engine::functions-available',
+      'Calls a function when functions come or go',
+      fire,
+    );
+    this.#workersChanged = new EventType(
+      'engine::workers-available',
+      'Calls a function when workers come or go',
+      fire,
+    );
+    this.#triggers = new Triggers({
+      builtIn: [
+        httpType(this.routes, owners),
+        cronType(this.#cron),
+        this.#functionsChanged,
+        this.#workersChanged,
+      ],
+      limit: config.limits.triggers,
+      logger,
+    });
+    this.#upkeep = new Upkeep({ ...this, tokens: parts.tokens, logger });
+    this.#builtIns = this.#makeBuiltIns();
+    this.#dispatch = new Dispatch({ ...this, triggers: this.#triggers, logger });
+  }
+
+  /** Takes up what is on disk, and begins to tick. */
+  start(): void {
+    const { store, logger } = this.#parts;
+    for (const binding of store.all()) {
+      try {
+        if (binding.type === 'cron') this.#cron.restore(binding);
+        if (binding.durable) this.#triggers.register({ ...binding, owner: null });
+      } catch (error) {
+        logger.warn(`a stored trigger cannot be used: ${messageOf(error)}`, { trigger: binding.id });
+      }
+    }
+    this.#cron.start();
+    this.#upkeep.start();
+  }
+
+  /** Says goodbye to all workers. */
+  close(): void {
+    this.#upkeep.stop();
+    if (this.#telling !== null) clearTimeout(this.#telling);
+    this.#cron.stop();
+    for (const connection of [...this.workers.all()]) connection.close(1001, 'the engine ends');
+  }
+
+  accept({ ws, socket, presented, address }: Accepted): Connection {
+    const { config, logger } = this.#parts;
+    const { limits, require_token } = config;
+    const connection = new Connection({
+      ws,
+      socket,
+      token: presented === null ? null : { name: presented.identity.name, text: presented.text },
+      mayCall: presented === null ? !require_token : presented.identity.scopes.includes('plan'),
+      address,
+      framesPerSecond: limits.frames_per_second,
+      // Calls stop at the limit itself; beyond it are answers to what it asked.
+      mostUnread: 2 * limits.buffered_bytes,
+      turn: this.#turn,
+      logger,
+      handlers: {
+        bytes: (from, frame) => this.calls.passOn(from, frame),
+        frame: (from, frame) => this.#dispatch.frame(from, frame),
+        fault: (from, fault) => this.#dispatch.fault(from, fault),
+        closed: (from) => this.#closed(from),
+      },
+    });
+    this.workers.add(connection);
+    const { id, reattachToken } = connection;
+    connection.send({ type: 'workerregistered', worker_id: id, reattach_token: reattachToken });
+    return connection;
+  }
+
+  health(): Health {
+    const { version, store } = this.#parts;
+    return {
+      status: 'ok',
+      service: 'core-bus-engine',
+      version,
+      checks: {
+        workers: { status: 'ok', detail: `${this.workers.size} connected` },
+        functions: { status: 'ok', detail: `${this.functions.size} registered` },
+        calls: { status: 'ok', detail: `${this.calls.pending} without a result yet` },
+        bindings: { status: 'ok', detail: store.path },
+      },
+    };
+  }
+
+  #makeBuiltIns(): BuiltIns {
+    const { config, configFiles, version, store } = this.#parts;
+    const [functions, triggers] = [this.functions, this.#triggers];
+    return {
+      ...functionLists({ functions, triggers, own: () => this.#builtIns }),
+      ...workerLists({
+        workers: this.workers,
+        functions,
+        triggers,
+        version,
+        startedAt: Date.now(),
+        announced: ({ id }) => this.#workersChanged.emit({ event: 'worker_connected', worker_id: id }),
+      }),
+      ...triggerLists({ triggers, store }),
+      ...engineFacts({ config, configFiles, storePath: store.path, version, channels: this.channels }),
+    };
+  }
+
+  #answerBuiltIn(id: string, data: unknown, connection: Connection): Promise<Outcome> | null {
+    if (!Object.hasOwn(this.#builtIns, id)) return null;
+    const { answer, reads } = this.#builtIns[id]!;
+    if (!reads && !connection.mayCall)
+      return Promise.resolve(
+        failure('FORBIDDEN', `token ${connection.token} has no scope plan: ${id} needs it`),
+      );
+    try {
+      return Promise.resolve({ ok: true, result: answer(new Arguments(data), connection) });
+    } catch (error) {
+      if (error instanceof BuiltInError) return Promise.resolve(failure(error.code, error.message));
+      this.#parts.logger.error(`${id} failed`, { error });
+      return Promise.resolve(failure('invocation_error', 'Something failed inside; the log tells more.'));
+    }
+  }
+
+  #functionChanged(id: string): void {
+    this.calls.available(id);
+    if (this.#telling !== null || !this.#functionsChanged.wanted) return;
+    this.#telling = setTimeout(() => {
+      this.#telling = null;
+      const functions = [...this.functions.all()].map((registration) => ({ function_id: registration.id }));
+      this.#functionsChanged.emit({ event: 'functions_available', functions });
+    }, tellAfterMs);
+  }
+
+  #closed(connection: Connection): void {
+    if (!this.workers.remove(connection)) return;
+    this.#upkeep.forget(connection);
+    const back = connection.outbox.takeBack();
+    this.functions.removeAllOf(connection);
+    this.#triggers.removeAllOf(connection);
+    this.calls.gone(connection, back);
+    this.#workersChanged.emit({ event: 'worker_disconnected', worker_id: connection.id });
+  }
+}

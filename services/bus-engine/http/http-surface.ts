@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { Unavailable } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Outcome } from '../calls/pending-call.ts';
+import type { OpenedChannel } from '../channels/channels.ts';
+import type { BusConfig } from '../configuration.ts';
+import type { Engine } from '../engine.ts';
+import type { BusAccess } from '../wire/bus-access.ts';
+import { answerOf, sendAnswer, sendError, sendThrown } from './answer.ts';
+import { answerFrom } from './channel-answer.ts';
+import { Places } from './places.ts';
+import { bodyOf, payloadOf, type RequestPayload } from './request-payload.ts';
+import type { HttpRoute, MatchedRoute } from './route-table.ts';
+
+export interface HttpSurfaceParts {
+  readonly config: BusConfig;
+  readonly access: BusAccess;
+  readonly engine: Pick<Engine, 'routes' | 'functions' | 'calls' | 'channels' | 'health'>;
+  readonly logger: Logger;
+}
+
+const usualHeaders = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/** Requests to what `http` triggers define. */
+export function httpSurface(parts: HttpSurfaceParts): RequestListener {
+  const { config, access, engine, logger } = parts;
+  const { routes, functions, calls, channels } = engine;
+  const places = new Places(config.http.requests);
+  const timeoutMs = config.http.seconds * 1_000;
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path = '/'] = (request.url ?? '/').split('?', 1);
+    access.checkOrigin(request);
+    for (const [name, value] of Object.entries(access.corsHeaders(request))) response.setHeader(name, value);
+    if (request.method === 'GET' && path === '/healthz') return answerHealth(response);
+    const matched = routes.find(request.method ?? 'GET', path);
+    if (matched === null) return nothingHere(request, response, path);
+    if (!isOpen(matched.route)) access.checkScope(request, isRead(matched.route) ? 'read' : 'plan');
+    const leave = await places.enter();
+    try {
+      if (!response.destroyed) await answerRoute(request, response, matched);
+    } finally {
+      leave();
+    }
+  }
+
+  function answerHealth(response: ServerResponse): void {
+    const now = engine.health();
+    const status = now.status === 'failing' ? 503 : 200;
+    sendAnswer(response, {
+      status,
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(now),
+    });
+  }
+
+  function nothingHere(request: IncomingMessage, response: ServerResponse, path: string): void {
+    const methods = routes.methodsOf(path);
+    if (request.method !== 'OPTIONS' || methods.length === 0)
+      return void sendError(response, 404, 'NOT_FOUND', 'Not Found');
+    response.writeHead(204, {
+      Allow: methods.join(', '),
+      'Access-Control-Allow-Methods': methods.join(', '),
+    });
+    response.end();
+  }
+
+  /** Open to everybody, as long as it is the owner of the trigger who answers. */
+  function isOpen({ isPublic, trigger }: HttpRoute): boolean {
+    return isPublic && functions.get(trigger.functionId)?.peer.token === trigger.token;
+  }
+
+  async function answerRoute(
+    request: IncomingMessage,
+    response: ServerResponse,
+    matched: MatchedRoute,
+  ): Promise<void> {
+    const bytes = await bodyOf(request, config.http.body_bytes);
+    const body = openChannel();
+    const written = openChannel();
+    try {
+      fill(body, bytes);
+      const payload = payloadOf(request, matched, bytes, {
+        request_body: body.reader,
+        response: written.writer,
+      });
+      await callFor(matched.route, payload, response, written);
+    } finally {
+      body.close();
+      written.close();
+    }
+  }
+
+  function openChannel(): OpenedChannel {
+    const channel = channels.open();
+    if (channel !== null) return channel;
+    throw new Unavailable('bus_busy', 'too many channels are open', { retryAfter: 1 });
+  }
+
+  async function callFor(
+    route: HttpRoute,
+    payload: RequestPayload,
+    response: ServerResponse,
+    written: OpenedChannel,
+  ): Promise<void> {
+    const { trigger, condition } = route;
+    if (condition !== null) {
+      const held = await calls.call(condition, payload, timeoutMs);
+      if (!held.ok) return answerFailure(response, held);
+      if (held.result === false) {
+        return sendError(response, 422, 'CONDITION_NOT_MET', `${condition} does not allow this request`);
+      }
+    }
+    const over = new Promise<'written'>((resolve) => {
+      answerFrom(written.channel, response, () => resolve('written'));
+      response.once('close', () => resolve('written'));
+    });
+    const started = performance.now();
+    const outcome = await Promise.race([
+      calls.call(trigger.functionId, payload, timeoutMs, trigger.metadata),
+      over,
+    ]);
+    if (outcome === 'written') return;
+    if (!outcome.ok) return answerFailure(response, outcome);
+    if (!written.channel.hasWriter && outcome.result != null)
+      return sendAnswer(response, answerOf(outcome.result));
+    await within(over, timeoutMs - (performance.now() - started));
+    sendError(response, 504, 'TIMEOUT', `${trigger.functionId} did not answer`);
+  }
+
+  function answerFailure(response: ServerResponse, outcome: Extract<Outcome, { ok: false }>): void {
+    const { code, message } = outcome.error;
+    const id = randomUUID();
+    const status = statuses[code] ?? 500;
+    logger.warn(`an http trigger failed: ${code}: ${message}`, { error_id: id });
+    sendError(response, status, code, message, { id, headers: status === 503 ? { 'Retry-After': '1' } : {} });
+  }
+
+  return (request, response) => {
+    for (const [name, value] of Object.entries(usualHeaders)) response.setHeader(name, value);
+    response.on('error', () => {});
+    answer(request, response).catch((error) => {
+      const id = sendThrown(response, error);
+      if (id !== null) logger.error('request failed', { error_id: id, error });
+    });
+  };
+}
+
+/** What a retry can help with, and what took too long; all else is the function's own failure. */
+const statuses: Readonly<Record<string, number>> = {
+  function_not_found: 503,
+  invocation_stopped: 503,
+  bus_busy: 503,
+  TIMEOUT: 504,
+};
+
+function isRead({ method }: HttpRoute): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+function fill({ channel }: OpenedChannel, bytes: Buffer): void {
+  channel.write({ pause() {}, resume() {}, end() {} });
+  for (let at = 0; at < bytes.length; at += 65_536) channel.item(bytes.subarray(at, at + 65_536));
+  channel.endWriting();
+}
+
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, ms));
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

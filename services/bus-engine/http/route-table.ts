@@ -1,0 +1,103 @@
+import { type Trigger, TriggerRefused } from '../triggers/trigger.ts';
+
+export const httpMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
+export type HttpMethod = (typeof httpMethods)[number];
+
+/** What an `http` trigger defines. */
+export interface HttpRoute {
+  readonly trigger: Trigger;
+  readonly method: HttpMethod;
+  /** With a leading slash; `:name` stands for any one segment. */
+  readonly pattern: string;
+  readonly condition: string | null;
+  /** Whether no token is needed. */
+  readonly isPublic: boolean;
+}
+
+export interface MatchedRoute {
+  readonly route: HttpRoute;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/**
+ * Routes by method and shape. Of two routes of one shape the first answers, and the second when it is gone; of two that fit a path,
+ * the one with the earlier fixed segment.
+ */
+export class RouteTable {
+  readonly #byShape = new Map<string, HttpRoute[]>();
+
+  /** @throws TriggerRefused where another function has a route of that shape; it waits until that one is gone */
+  add(route: HttpRoute): void {
+    const shape = shapeOf(route);
+    const others = (this.#byShape.get(shape) ?? []).filter(({ trigger }) => trigger.id !== route.trigger.id);
+    const [first] = others;
+    this.#byShape.set(shape, [...others, route]);
+    if (first === undefined) return;
+    throw new TriggerRefused(
+      `${route.method} ${route.pattern} is defined already, as ${first.pattern} for ${first.trigger.functionId}: this one answers when that one is gone`,
+    );
+  }
+
+  remove(triggerId: string): void {
+    for (const [shape, routes] of this.#byShape) {
+      const others = routes.filter(({ trigger }) => trigger.id !== triggerId);
+      if (others.length === 0) this.#byShape.delete(shape);
+      else if (others.length < routes.length) this.#byShape.set(shape, others);
+    }
+  }
+
+  find(method: string, path: string): MatchedRoute | null {
+    const segments = segmentsOf(path);
+    let best: { readonly route: HttpRoute; readonly fixed: string } | null = null;
+    for (const [route] of this.#byShape.values()) {
+      if (route === undefined || route.method !== method) continue;
+      const fixed = fit(segmentsOf(route.pattern), segments);
+      if (fixed !== null && (best === null || fixed > best.fixed)) best = { route, fixed };
+    }
+    return best === null ? null : { route: best.route, params: paramsOf(best.route, segments) };
+  }
+
+  methodsOf(path: string): string[] {
+    return httpMethods.filter((method) => this.find(method, path) !== null);
+  }
+}
+
+/** 1 for each segment that is the same, 0 for each that a parameter takes; null where the path does not fit. */
+function fit(pattern: readonly string[], path: readonly string[]): string | null {
+  if (pattern.length !== path.length) return null;
+  let fixed = '';
+  for (const [nth, segment] of pattern.entries()) {
+    if (segment.startsWith(':')) fixed += '0';
+    else if (segment === path[nth]) fixed += '1';
+    else return null;
+  }
+  return fixed;
+}
+
+function paramsOf({ pattern }: HttpRoute, path: readonly string[]): Record<string, string> {
+  const named = segmentsOf(pattern).map((segment, nth) => [segment, path[nth]!] as const);
+  return Object.fromEntries(
+    named
+      .filter(([segment]) => segment.startsWith(':'))
+      .map(([segment, value]) => [segment.slice(1), decoded(value)]),
+  );
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+function shapeOf({ method, pattern }: HttpRoute): string {
+  return `${method} /${segmentsOf(pattern)
+    .map((segment) => (segment.startsWith(':') ? ':' : segment))
+    .join('/')}`;
+}
+
+function segmentsOf(path: string): string[] {
+  const bare = path.replace(/^\/+|\/+$/g, '');
+  return bare === '' ? [] : bare.split('/');
+}

@@ -1,0 +1,22 @@
+import { ownVersion } from '#kit/own-version.ts';
+import { surviveLostOutput } from '#kit/standard-output.ts';
+
+/** Runs one command line; `./core bus` and `core-bus-engine` are two names for it. */
+export async function main(start: {
+  readonly args: readonly string[];
+  readonly program: string;
+  readonly version: string;
+}): Promise<number> {
+  const { runBusProgram } = await import('./cli/program.ts');
+  return runBusProgram(start);
+}
+
+if (import.meta.main) {
+  surviveLostOutput();
+  process.exitCode = await main({
+    args: process.argv.slice(2),
+    program: 'core-bus-engine',
+    version: ownVersion(),
+  });
+  process.exit();
+}

@@ -1,0 +1,124 @@
+import type { RegisterFunction } from '#kit/contracts/bus/frames.ts';
+import type { Peer } from '../calls/pending-call.ts';
+import { isPlain, resultMiddle } from '../wire/splice.ts';
+import type { Owners, Rejection } from './owners.ts';
+
+/** A function as one worker provides it. */
+export interface Registration {
+  readonly id: string;
+  readonly peer: Peer;
+  readonly description: string | null;
+  readonly request: unknown;
+  readonly response: unknown;
+  readonly metadata: unknown;
+  /** Of `resultMiddle`. */
+  readonly resultMiddle: string | null;
+}
+
+/**
+ * Functions by id. The last registration answers; when its worker goes, the one before it does again. Another token cannot take a
+ * function over.
+ */
+export class Functions {
+  readonly #byId = new Map<string, Registration[]>();
+  /** Those that answer and whose ids need no escaping. */
+  readonly #plain = new Map<string, Registration>();
+  readonly #idsOf = new Map<Peer, Set<string>>();
+  readonly #owners: Owners;
+  readonly #limit: number;
+  readonly #changed: (id: string) => void;
+
+  /** @param changed called when another worker answers to an id, or none any more */
+  constructor(options: {
+    readonly owners: Owners;
+    readonly limit: number;
+    readonly changed: (id: string) => void;
+  }) {
+    this.#owners = options.owners;
+    this.#limit = options.limit;
+    this.#changed = options.changed;
+  }
+
+  get(id: string): Registration | undefined {
+    return this.#byId.get(id)?.at(-1);
+  }
+
+  /** For an id as bytes say it: finds only ids that are the same as bytes and as text. */
+  getPlain(id: string): Registration | undefined {
+    return this.#plain.get(id);
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  *all(): Iterable<Registration> {
+    for (const registrations of this.#byId.values()) yield registrations.at(-1)!;
+  }
+
+  countOf(peer: Peer): number {
+    return this.#idsOf.get(peer)?.size ?? 0;
+  }
+
+  /** null where it is taken. */
+  register(peer: Peer, frame: RegisterFunction): Rejection | null {
+    const { id } = frame;
+    const refused = this.#owners.refusal(id, peer.token) ?? this.#heldByOther(id, peer);
+    if (refused !== null) return refused;
+    const others = (this.#byId.get(id) ?? []).filter((registration) => registration.peer !== peer);
+    const own = this.#idsOf.get(peer) ?? new Set();
+    if (!own.has(id) && own.size >= this.#limit) {
+      const message = `this connection has registered ${this.#limit} functions, the limit`;
+      return { code: 'too_many_functions', message, owner: null };
+    }
+    this.#idsOf.set(peer, own.add(id));
+    this.#set(id, [...others, registrationOf(peer, frame)]);
+    return null;
+  }
+
+  /** Whether it was its own. */
+  unregister(peer: Peer, id: string): boolean {
+    if (this.#idsOf.get(peer)?.delete(id) !== true) return false;
+    const registrations = this.#byId.get(id) ?? [];
+    this.#set(
+      id,
+      registrations.filter((registration) => registration.peer !== peer),
+    );
+    return true;
+  }
+
+  removeAllOf(peer: Peer): void {
+    for (const id of [...(this.#idsOf.get(peer) ?? [])]) this.unregister(peer, id);
+    this.#idsOf.delete(peer);
+  }
+
+  #heldByOther(id: string, { token }: Peer): Rejection | null {
+    const holder = this.get(id)?.peer;
+    if (holder === undefined || holder.token === token) return null;
+    const message = `function ${id} is provided by a worker with the token ${holder.token}: it cannot be taken over with ${token}`;
+    return { code: 'function_held', message, owner: holder };
+  }
+
+  #set(id: string, registrations: Registration[]): void {
+    const before = this.get(id);
+    const now = registrations.at(-1);
+    if (now === undefined) this.#byId.delete(id);
+    else this.#byId.set(id, registrations);
+    if (now !== undefined && isPlain(id)) this.#plain.set(id, now);
+    else this.#plain.delete(id);
+    if (before?.peer !== now?.peer) this.#changed(id);
+  }
+}
+
+function registrationOf(peer: Peer, frame: RegisterFunction): Registration {
+  const { id, description, request_format, response_format, metadata } = frame;
+  return {
+    id,
+    peer,
+    description: description ?? null,
+    request: request_format ?? null,
+    response: response_format ?? null,
+    metadata: metadata ?? null,
+    resultMiddle: resultMiddle(id),
+  };
+}

@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { readConcernDocument } from '#kit/config/concern.ts';
+import { environment } from '#kit/environment.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import { serveService } from '#kit/http/serve-service.ts';
+import { openServiceProcess } from '#kit/service-process.ts';
+import { composeBus } from './compose.ts';
+import { readBusConfig } from './configuration.ts';
+import { listenForTriggers } from './http/listen.ts';
+import { measureEngine } from './metrics.ts';
+
+export interface ServeOptions {
+  readonly home: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: string | undefined;
+  readonly httpPort?: string | undefined;
+}
+
+/** Runs the engine until a signal comes or the process that started it is gone. */
+export async function serve({ home, host, port, httpPort }: ServeOptions): Promise<number> {
+  const folders = resolveFolders({ home }, environment);
+  const config = readBusConfig({ folders, flags: { host, port, httpPort }, environment });
+  const { shipped, user } = readConcernDocument('bus', folders);
+  const own = openServiceProcess('core-bus-engine', { home });
+  const { logger, shutdown } = own;
+  const configFiles = { shipped: shipped.path, user: user.document === undefined ? null : user.path };
+  const bus = composeBus({ ...own, config, configFiles, folder: join(folders.state, 'bus') });
+  shutdown.add('what is stored of triggers', () => bus.close());
+  shutdown.signal.addEventListener('abort', () => bus.disconnect());
+  const triggers = await listenForTriggers(config, bus.surface, logger).catch(async (error) => {
+    await shutdown.close('it cannot listen');
+    throw error;
+  });
+  shutdown.add('the HTTP interface of triggers', () => triggers.close());
+  return serveService(own, {
+    concern: 'bus',
+    binding: { ...config, require_token_for_reads: config.require_token },
+    parts: {
+      routes: [],
+      health: async () => bus.engine.health(),
+      upgrade: bus.upgrade,
+      measure: (registry) => measureEngine(bus.engine, registry),
+    },
+    listening: () => bus.engine.start(),
+  });
+}

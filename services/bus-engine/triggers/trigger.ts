@@ -1,0 +1,47 @@
+import type { Connection } from '../wire/connection.ts';
+
+/** Calls a function when something happens. */
+export interface Trigger {
+  readonly id: string;
+  readonly type: string;
+  readonly functionId: string;
+  readonly config: unknown;
+  readonly metadata: unknown;
+  /** Who registered it; null for one that does not end with a connection. */
+  readonly owner: Connection | null;
+  /** Name of the token that it was registered with. */
+  readonly token: string | null;
+}
+
+/** What can happen. */
+export interface TriggerType {
+  readonly id: string;
+  readonly description: string;
+  /** @throws TriggerRefused */
+  register(trigger: Trigger): void;
+  /** @param why whether it was asked for, or its connection ended */
+  unregister(trigger: Trigger, why: 'asked' | 'left'): void;
+}
+
+/** A trigger that its type does not take. */
+export class TriggerRefused extends Error {
+  override readonly name = 'TriggerRefused';
+}
+
+/** Its members by name. @throws TriggerRefused where the configuration is no object */
+export function configOf({
+  type,
+  config,
+}: Pick<Trigger, 'type' | 'config'>): Readonly<Record<string, unknown>> {
+  if (typeof config === 'object' && config !== null && !Array.isArray(config))
+    return config as Readonly<Record<string, unknown>>;
+  throw new TriggerRefused(`config of ${type} triggers must be an object`);
+}
+
+/** Of `condition_function_id`, which every built-in type takes; null without one. @throws TriggerRefused */
+export function conditionOf(trigger: Pick<Trigger, 'type' | 'config'>): string | null {
+  const { condition_function_id: condition } = configOf(trigger);
+  if (condition === undefined || condition === null) return null;
+  if (typeof condition === 'string' && condition !== '') return condition;
+  throw new TriggerRefused('condition_function_id must be the id of a function');
+}

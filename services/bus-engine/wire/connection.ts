@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type { RawData, WebSocket } from 'ws';
+import {
+  type EngineFrame,
+  type FrameFault,
+  type WorkerFrame,
+  workerFrame,
+} from '#kit/contracts/bus/frames.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Peer, PendingCall } from '../calls/pending-call.ts';
+import { isDeeperThan } from './depth.ts';
+import { Outbox } from './outbox.ts';
+import { callOf, resultIdOf } from './splice.ts';
+import { Throttle } from './throttle.ts';
+import type { Turn } from './turn.ts';
+
+/** What a worker says of itself; none of it is proved. */
+export interface Announced {
+  readonly name: string | null;
+  readonly description: string | null;
+  readonly version: string | null;
+  readonly runtime: string | null;
+  readonly os: string | null;
+  readonly pid: number | null;
+  readonly isolation: unknown;
+}
+
+export interface ConnectionHandlers {
+  /** Whether the frame is done with. */
+  bytes(connection: Connection, frame: Buffer): boolean;
+  frame(connection: Connection, frame: WorkerFrame): void;
+  fault(connection: Connection, fault: FrameFault): void;
+  /** Called once. */
+  closed(connection: Connection): void;
+}
+
+export interface ConnectionParts {
+  readonly ws: WebSocket;
+  readonly socket: Duplex;
+  /** Name and text of the token; null where it came without one. */
+  readonly token: { readonly name: string; readonly text: string } | null;
+  readonly mayCall: boolean;
+  readonly address: string;
+  readonly framesPerSecond: number;
+  /** Who has left more unread than this and still asks is disconnected. */
+  readonly mostUnread: number;
+  readonly turn: Turn;
+  readonly handlers: ConnectionHandlers;
+  readonly logger: Logger;
+}
+
+/** What a frame that breaks a rule costs of a connection's share, in frames. */
+const faultCost = 20;
+
+/** So long, in milliseconds, the other side has to answer a goodbye. */
+const goodbyeMs = 500;
+/** Frames of fewer bytes are never too deep to be handled. */
+const depthBelow = 65_536;
+const deepest = 1_000;
+
+/** One worker on the bus, from its upgrade to its end. */
+export class Connection implements Peer {
+  readonly id = randomUUID();
+  readonly reattachToken = randomUUID();
+  readonly connectedAt = Date.now();
+  readonly address: string;
+  readonly mayCall: boolean;
+  readonly tokenText: string | null;
+  readonly token: string | null;
+  readonly outbox: Outbox<PendingCall>;
+  readonly callerEnd: Uint8Array;
+  readonly callerOnlyEnd: Uint8Array;
+  waitingCalls = 0;
+  runningCalls = 0;
+  announced: Announced | null = null;
+  /** Whether anything came since it was last set to false. */
+  heard = true;
+  readonly #ws: WebSocket;
+  readonly #handlers: ConnectionHandlers;
+  readonly #logger: Logger;
+  readonly #throttle: Throttle;
+  readonly #mostUnread: number;
+  #faults = 0;
+  #gone = false;
+
+  constructor(parts: ConnectionParts) {
+    const { ws, socket, token, handlers } = parts;
+    this.address = parts.address;
+    this.mayCall = parts.mayCall;
+    this.token = token?.name ?? null;
+    this.tokenText = token?.text ?? null;
+    this.outbox = new Outbox(socket, parts.turn);
+    const member = `"_caller_worker_id":"${this.id}"}}`;
+    this.callerEnd = Buffer.from(`,${member}`);
+    this.callerOnlyEnd = Buffer.from(member);
+    this.#mostUnread = parts.mostUnread;
+    this.#ws = ws;
+    this.#handlers = handlers;
+    this.#logger = parts.logger.child({ worker: this.id });
+    this.#throttle = new Throttle(parts.framesPerSecond, parts.turn, {
+      pause: () => ws.pause(),
+      resume: () => ws.resume(),
+    });
+    ws.on('message', (data, isBinary) => this.#read(data, isBinary));
+    ws.on('pong', () => {
+      this.heard = true;
+    });
+    ws.on('ping', () => {
+      this.heard = true;
+    });
+    ws.on('error', (error) => this.#logger.warn(`connection broke: ${error.message}`));
+    ws.on('close', () => this.#end());
+  }
+
+  get name(): string | null {
+    return this.announced?.name ?? null;
+  }
+
+  send(frame: EngineFrame): void {
+    this.outbox.pushText(JSON.stringify(frame));
+  }
+
+  ping(): void {
+    this.#ws.ping();
+  }
+
+  /** Says why, and ends after what was sent before: nothing that comes from now on counts. @param code of RFC 6455 */
+  close(code: number, reason: string): void {
+    this.outbox.flush();
+    this.#ws.close(code, reason.slice(0, 120));
+    const late = setTimeout(() => this.#ws.terminate(), goodbyeMs);
+    this.#ws.once('close', () => clearTimeout(late));
+    this.#end();
+  }
+
+  /** At once, without a word. */
+  terminate(): void {
+    this.#ws.terminate();
+    this.#end();
+  }
+
+  overflow(): void {
+    this.#logger.warn('connection ended: it does not read what is sent to it', {
+      waiting: this.outbox.waiting,
+    });
+    this.terminate();
+  }
+
+  #read(data: RawData, isBinary: boolean): void {
+    if (this.#gone) return;
+    this.heard = true;
+    this.#throttle.spend(1);
+    if (this.outbox.waiting > this.#mostUnread) return void this.overflow();
+    const bytes = data as Buffer;
+    if (bytes.length > depthBelow && isDeeperThan(deepest, bytes)) return void this.#fault(tooDeep(bytes));
+    if (!isBinary && this.#handlers.bytes(this, bytes)) return;
+    if (bytes.length > 0) this.#parse(bytes);
+  }
+
+  #parse(bytes: Buffer): void {
+    const frame = frameIn(bytes);
+    try {
+      if (frame.type === 'fault') this.#fault(frame);
+      else this.#handlers.frame(this, frame);
+    } catch (error) {
+      // A RangeError is a value nested so deeply that it cannot be written again.
+      if (error instanceof RangeError && frame.type !== 'fault')
+        this.#fault({ type: 'fault', reason: 'its value is nested too deeply', frame: { ...frame } });
+      else this.#logger.error(`a frame could not be handled: ${messageOf(error)}`, { error });
+    }
+  }
+
+  #fault(fault: FrameFault): void {
+    this.#throttle.spend(faultCost);
+    this.#faults++;
+    // A flood of them must not become a flood of lines.
+    if (Number.isInteger(Math.log10(this.#faults)))
+      this.#logger.warn(`frame not understood: ${fault.reason}`, { faults: this.#faults });
+    this.#handlers.fault(this, fault);
+  }
+
+  #end(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#throttle.stop();
+    this.#handlers.closed(this);
+  }
+}
+
+/** Whose call or answer it is stands in its first bytes, if the official SDK wrote it. */
+function tooDeep(bytes: Buffer): FrameFault {
+  const reason = `a frame of more than ${depthBelow} bytes must be nested at most ${deepest} levels deep`;
+  const call = callOf(bytes);
+  const resultId = resultIdOf(bytes);
+  const { invocationId: invocation_id = resultId, functionId: function_id = '' } = call ?? {};
+  if (invocation_id === null) return { type: 'fault', reason, frame: null };
+  const type = call === null ? 'invocationresult' : 'invokefunction';
+  return { type: 'fault', reason, frame: { type, invocation_id, function_id } };
+}
+
+function frameIn(bytes: Buffer): WorkerFrame | FrameFault {
+  const { stackTraceLimit } = Error;
+  // Half of what broken JSON costs is the stack of an error that nobody sees.
+  Error.stackTraceLimit = 0;
+  try {
+    return workerFrame(JSON.parse(bytes.toString()));
+  } catch {
+    return { type: 'fault', reason: 'a frame must be JSON', frame: null };
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}

@@ -1,0 +1,87 @@
+import type { Flushable, Turn } from './turn.ts';
+
+/** Milliseconds in which a share of a second's frames may be read. */
+const windowMs = 10;
+/** More than so many shares are forgiven. */
+const mostDebt = 100;
+/** After so many frames in one turn of the event loop the others have theirs: the system would go on with a socket that is full. */
+const perTurn = 200;
+
+/**
+ * How much one connection may be read: what it sends beyond its share waits in its socket, so that a flood slows down who makes it
+ * and not the others. Nothing is dropped.
+ */
+export class Throttle implements Flushable {
+  readonly #share: number;
+  readonly #turn: Turn;
+  readonly #pause: () => void;
+  readonly #resume: () => void;
+  #left: number;
+  #since = performance.now();
+  #inTurn = 0;
+  #paused = false;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    perSecond: number,
+    turn: Turn,
+    reader: { readonly pause: () => void; readonly resume: () => void },
+  ) {
+    this.#share = Math.max(1, Math.floor((perSecond * windowMs) / 1000));
+    this.#left = this.#share;
+    this.#turn = turn;
+    this.#pause = reader.pause;
+    this.#resume = reader.resume;
+  }
+
+  /** @param cost what breaks the rules costs more to handle than what is passed on */
+  spend(cost: number): void {
+    if (this.#inTurn === 0) this.#turn.add(this);
+    this.#inTurn += cost;
+    if (this.#inTurn >= perTurn) this.#hold();
+    this.#left = Math.max(this.#left - cost, -mostDebt * this.#share);
+    if (this.#left > 0 || this.#timer !== null) return;
+    this.#refill();
+    if (this.#left <= 0) this.#wait();
+  }
+
+  /** The others had their turn. */
+  flush(): void {
+    this.#inTurn = 0;
+    if (this.#timer === null) this.#letGo();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #refill(): void {
+    const windows = Math.floor((performance.now() - this.#since) / windowMs);
+    if (windows === 0) return;
+    this.#since += windows * windowMs;
+    this.#left = Math.min(this.#left + windows * this.#share, this.#share);
+  }
+
+  #wait(): void {
+    this.#hold();
+    const ms = (Math.floor(-this.#left / this.#share) + 1) * windowMs;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#refill();
+      if (this.#left <= 0) this.#wait();
+      else if (this.#inTurn < perTurn) this.#letGo();
+    }, ms);
+  }
+
+  #hold(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#pause();
+  }
+
+  #letGo(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#resume();
+  }
+}

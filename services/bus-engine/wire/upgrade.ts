@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { Forbidden, NotFound, Unavailable } from '#kit/errors.ts';
+import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Redactor } from '#kit/redaction.ts';
+import { joinChannel } from '../channels/channel-socket.ts';
+import type { BusConfig } from '../configuration.ts';
+import type { Engine } from '../engine.ts';
+import type { BusAccess } from './bus-access.ts';
+
+export interface UpgradeParts {
+  readonly engine: Engine;
+  readonly access: BusAccess;
+  readonly config: BusConfig;
+  readonly redactor: Redactor;
+  readonly logger: Logger;
+}
+
+/** Whoever can reach the port can send telemetry: little room for it. */
+const mostTelemetry = 32;
+/** Of one frame of telemetry or of a channel; the official SDK cuts streams into pieces of 64 KiB. */
+const sideBytes = 4 * 1024 * 1024;
+
+export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** Websockets of the engine: workers at `/`, channels, and telemetry, which is taken and thrown away. */
+export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade; close(): void } {
+  const { engine, access, config, redactor, logger } = parts;
+  const channelSockets = new Set<WebSocket>();
+  const telemetrySockets = new Set<WebSocket>();
+  const usual = { noServer: true, clientTracking: false, perMessageDeflate: false };
+  const server = new WebSocketServer({ ...usual, maxPayload: config.limits.frame_bytes });
+  const sideServer = new WebSocketServer({ ...usual, maxPayload: sideBytes });
+
+  function route(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    access.checkOrigin(request);
+    const { pathname, searchParams } = addressOf(request);
+    if (pathname === '/') return void acceptWorker(request, socket, head);
+    if (pathname === '/otel') return void acceptTelemetry(request, socket, head);
+    const channel = /^\/ws\/channels\/([^/]+)$/.exec(pathname);
+    if (channel !== null) return void acceptChannel(request, socket, head, channel[1]!, searchParams);
+    throw new NotFound('path_not_found', `there is no websocket at ${pathname}: workers connect to /`);
+  }
+
+  function acceptWorker(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const presented = access.authenticate(request);
+    checkRoom(engine.workers.size, config.limits.connections);
+    const scopes = presented?.identity.scopes ?? ['plan'];
+    if (!scopes.includes('read') && !scopes.includes('plan')) {
+      const { name } = presented!.identity;
+      throw new Forbidden(
+        'scope_missing',
+        `token ${name} has the scopes ${scopes.join(', ')}; the bus needs plan`,
+      );
+    }
+    const address = (request.socket as Socket).remoteAddress ?? '';
+    server.handleUpgrade(request, socket, head, (ws) => {
+      engine.accept({ ws, socket, presented, address });
+    });
+  }
+
+  /** The key in the address is what proves that an end may be taken: the official SDK sends no token here. */
+  function acceptChannel(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    id: string,
+    query: URLSearchParams,
+  ): void {
+    const direction = query.get('dir') === 'write' ? 'write' : 'read';
+    const channel = engine.channels.find(id, query.get('key') ?? '', query.get('dir') ?? '');
+    if (channel === null)
+      throw new NotFound('channel_not_found', 'there is no such channel, or the key is wrong');
+    checkRoom(channelSockets.size, config.limits.connections);
+    sideServer.handleUpgrade(request, socket, head, (ws) => {
+      keep(ws, channelSockets);
+      if (!joinChannel(ws, channel, direction)) ws.close(1008, 'this end of the channel is taken');
+    });
+  }
+
+  /** The official SDK sends no token here either; what it sends is thrown away. */
+  function acceptTelemetry(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    checkRoom(telemetrySockets.size, mostTelemetry);
+    sideServer.handleUpgrade(request, socket, head, (ws) => {
+      keep(ws, telemetrySockets);
+      ws.on('message', () => {});
+      ws.on('error', () => {});
+    });
+  }
+
+  function refuse(request: IncomingMessage, socket: Duplex, error: unknown): void {
+    const id = randomUUID();
+    const [path = '/'] = (request.url ?? '/').split('?', 1);
+    const problem = problemOf(error, { path, id }, redactor);
+    if (problem.status === 500) logger.error('upgrade failed', { request_id: id, error });
+    else logger.warn(`upgrade refused: ${problem.code}: ${problem.detail}`, { request_id: id });
+    const body = JSON.stringify(problem);
+    const headers = {
+      ...problemHeaders(error),
+      Connection: 'close',
+      'Content-Type': problemType,
+      'Content-Length': Buffer.byteLength(body),
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`);
+  }
+
+  return {
+    upgrade(request, socket, head) {
+      socket.on('error', () => {});
+      try {
+        route(request, socket, head);
+      } catch (error) {
+        refuse(request, socket, error);
+      }
+    },
+    close() {
+      for (const ws of [...channelSockets, ...telemetrySockets]) ws.terminate();
+    },
+  };
+}
+
+function addressOf({ url = '/' }: IncomingMessage): URL {
+  return new URL(
+    url.startsWith('/') && URL.canParse(`ws://engine${url}`) ? `ws://engine${url}` : 'ws://engine/malformed',
+  );
+}
+
+/** @throws Unavailable (`too_many_connections`) */
+function checkRoom(open: number, most: number): void {
+  if (open < most) return;
+  throw new Unavailable('too_many_connections', `${most} connections of this kind are open, the limit`, {
+    retryAfter: 5,
+  });
+}
+
+function keep(ws: WebSocket, sockets: Set<WebSocket>): void {
+  sockets.add(ws);
+  ws.on('close', () => sockets.delete(ws));
+}

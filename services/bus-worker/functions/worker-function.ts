@@ -1,0 +1,48 @@
+import type * as t from 'io-ts';
+import type { BusCall, BusFunction } from '#kit/bus/bus.ts';
+import type { FunctionFailure } from '#kit/contracts/bus/functions.ts';
+import { decode } from '#kit/decode.ts';
+import { CoreError, Interrupted } from '#kit/errors.ts';
+import { jsonSchema } from '#kit/http/json-schema.ts';
+
+export interface WorkerFunction<Q, R> {
+  readonly id: string;
+  readonly description: string;
+  readonly request: t.Type<Q, unknown, unknown>;
+  readonly response: t.Type<R, unknown, unknown>;
+  /** What it throws on purpose becomes a failure; unknown members of the request are dropped before. */
+  work(request: Q, call: BusCall): Promise<R>;
+}
+
+/** A function of the bus whose errors are values: over the bus an exception would lose its code. */
+export function workerFunction<Q, R>({
+  id,
+  description,
+  request,
+  response,
+  work,
+}: WorkerFunction<Q, R>): BusFunction {
+  return {
+    id,
+    description,
+    request: jsonSchema(request as t.Mixed),
+    response: jsonSchema(response as t.Mixed),
+    async handle(data, call) {
+      try {
+        return await work(decode(request, data ?? {}, `the request of ${id}`, 'invalid_request'), call);
+      } catch (error) {
+        if (!(error instanceof CoreError) || error instanceof Interrupted) throw error;
+        return failureOf(error);
+      }
+    },
+  };
+}
+
+export function failureOf({ code, message, status, retryable, errors, hint }: CoreError): FunctionFailure {
+  const shownErrors = errors.length === 0 ? undefined : [...errors];
+  return {
+    ok: false,
+    error: { code, message, status, retryable, errors: shownErrors, hint },
+    run_id: undefined,
+  };
+}

@@ -1,0 +1,22 @@
+import { ownVersion } from '#kit/own-version.ts';
+import { surviveLostOutput } from '#kit/standard-output.ts';
+
+/** Runs one command line of core-bus-worker. */
+export async function main(start: {
+  readonly args: readonly string[];
+  readonly program: string;
+  readonly version: string;
+}): Promise<number> {
+  const { runWorkerProgram } = await import('./cli/program.ts');
+  return runWorkerProgram(start);
+}
+
+if (import.meta.main) {
+  surviveLostOutput();
+  process.exitCode = await main({
+    args: process.argv.slice(2),
+    program: 'core-bus-worker',
+    version: ownVersion(),
+  });
+  process.exit();
+}

@@ -1,0 +1,204 @@
+import { WebSocket } from 'ws';
+import { type EngineFrame, engineFrame, type WorkerRegistered } from '../contracts/bus/frames.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { type BusTiming, busLimits, waitBefore } from './timing.ts';
+
+export interface ConnectionOptions {
+  /** Asked anew before each attempt: the bus may have moved, and the token been replaced. */
+  readonly url: () => string;
+  readonly token: () => string | null;
+  /** PEM of a certificate to trust beside the system's. */
+  readonly ca: string | null;
+  readonly timing: BusTiming;
+  readonly logger: Logger;
+  /** The bus greeted: frames can be sent. */
+  readonly opened: () => void;
+  readonly received: (frame: EngineFrame) => void;
+  readonly lost: (reason: string) => void;
+}
+
+/** Where everything starts at once, the bus may be the last. */
+const quietFailures = 4;
+
+/** One connection to the bus after the other, for as long as it is not closed. */
+export class BusConnection {
+  readonly #options: ConnectionOptions;
+  #socket: WebSocket | null = null;
+  #greeted = false;
+  #identity: WorkerRegistered | null = null;
+  #failures = 0;
+  #lastReason: string | null = null;
+  #toldReason: string | null = null;
+  #waiting: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#connect();
+  }
+
+  get open(): boolean {
+    return this.#greeted;
+  }
+
+  /** Why there is no connection. */
+  get problem(): string {
+    return this.#lastReason ?? 'no connection was opened yet';
+  }
+
+  /** Whether the socket takes more. */
+  get hasRoom(): boolean {
+    return (this.#socket?.bufferedAmount ?? 0) < busLimits.unsentBytes;
+  }
+
+  send(text: string): void {
+    if (this.#greeted) this.#socket?.send(text);
+  }
+
+  async close(): Promise<void> {
+    this.#ended = true;
+    clearTimeout(this.#waiting);
+    const socket = this.#socket;
+    if (socket === null || socket.readyState === WebSocket.CLOSED) return;
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    if (socket.readyState === WebSocket.OPEN) socket.close(1000);
+    else socket.terminate();
+    const late = setTimeout(() => socket.terminate(), 1_000);
+    await closed;
+    clearTimeout(late);
+  }
+
+  #connect(): void {
+    let socket: WebSocket;
+    let url = 'the bus';
+    try {
+      url = this.#options.url();
+      socket = this.#openSocket(url);
+    } catch (error) {
+      this.#again(`${url}: ${messageOf(error)}`);
+      return;
+    }
+    this.#socket = socket;
+    let reason: string | null = null;
+    let since = 0;
+    const alive = this.#keepAlive(socket, (why) => {
+      reason ??= why;
+      socket.terminate();
+    });
+    socket.on('unexpected-response', (request, response) => {
+      reason ??= `${url} refused the connection with status ${response.statusCode}`;
+      request.destroy();
+      response.resume();
+      socket.terminate();
+    });
+    socket.on('error', (error) => {
+      reason ??= `${url}: ${error.message || String(error)}`;
+    });
+    socket.on('message', (data, isBinary) => {
+      alive.heard();
+      const frame = isBinary ? null : this.#frameIn(String(data));
+      if (frame === null) return;
+      if (frame.type === 'error') reason ??= `${url}: ${frame.error.code}: ${frame.error.message}`;
+      if (frame.type === 'workerregistered') {
+        since = performance.now();
+        this.#greet(frame);
+      } else if (this.#greeted) this.#options.received(frame);
+    });
+    socket.on('close', (code, words) => {
+      alive.end();
+      const said = words.length > 0 ? `: ${words.toString('utf8')}` : '';
+      const why = reason ?? `${url} closed the connection (${code}${said})`;
+      if (since > 0 && performance.now() - since >= this.#options.timing.steadyMs) this.#failures = 0;
+      const wasGreeted = this.#greeted;
+      this.#greeted = false;
+      this.#socket = null;
+      if (wasGreeted) {
+        if (!this.#ended) this.#options.logger.warn('the connection to the bus was lost', { reason: why });
+        this.#options.lost(why);
+      }
+      this.#again(why);
+    });
+  }
+
+  #openSocket(url: string): WebSocket {
+    const token = this.#options.token();
+    const { ca, timing } = this.#options;
+    return new WebSocket(url, {
+      perMessageDeflate: false,
+      handshakeTimeout: timing.openingMs,
+      maxPayload: 2 * busLimits.frameBytes,
+      ...(token === null ? {} : { headers: { authorization: `Bearer ${token}` } }),
+      ...(ca === null ? {} : { ca }),
+    });
+  }
+
+  /** Says who this was before, so that the bus forgets that connection first, then lets the owner speak. */
+  #greet(frame: WorkerRegistered): void {
+    if (this.#greeted) return;
+    const before = this.#identity;
+    this.#identity = frame;
+    this.#greeted = true;
+    this.#lastReason = null;
+    this.#toldReason = null;
+    if (before !== null) {
+      const { worker_id: previous_worker_id, reattach_token } = before;
+      this.send(JSON.stringify({ type: 'reattach', previous_worker_id, reattach_token }));
+    }
+    this.#options.opened();
+  }
+
+  #keepAlive(
+    socket: WebSocket,
+    dead: (why: string) => void,
+  ): { readonly heard: () => void; readonly end: () => void } {
+    const { pingMs, openingMs } = this.#options.timing;
+    let silent = 0;
+    const heard = () => {
+      silent = 0;
+    };
+    socket.on('pong', heard);
+    socket.on('ping', heard);
+    const opening = setTimeout(() => {
+      if (!this.#greeted) dead(`the bus did not greet within ${openingMs} ms`);
+    }, openingMs);
+    const pinging = setInterval(() => {
+      silent++;
+      if (silent > 3) return dead(`nothing came from the bus for ${3 * pingMs} ms`);
+      if (socket.readyState === WebSocket.OPEN) socket.ping();
+    }, pingMs);
+    return {
+      heard,
+      end() {
+        clearTimeout(opening);
+        clearInterval(pinging);
+      },
+    };
+  }
+
+  /** null for what is no frame; newer buses say more than this client knows. */
+  #frameIn(text: string): EngineFrame | null {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      value = text;
+    }
+    const frame = engineFrame(value);
+    if (frame.type !== 'fault') return frame;
+    this.#options.logger.debug('a frame of the bus is ignored', { reason: frame.reason });
+    return null;
+  }
+
+  #again(reason: string): void {
+    const { logger, timing } = this.#options;
+    if (this.#ended) return;
+    this.#lastReason = reason;
+    if (this.#failures >= quietFailures && reason !== this.#toldReason) {
+      logger.warn('the bus is not connected; trying again', { reason });
+      this.#toldReason = reason;
+    }
+    this.#waiting = setTimeout(() => this.#connect(), waitBefore(this.#failures, timing));
+    this.#failures++;
+  }
+}

@@ -1,0 +1,28 @@
+import * as t from 'io-ts';
+import { nullable, Timestamp } from '../decode.ts';
+import { RunStatus } from './run.ts';
+
+export const issueStates = ['open', 'closed', 'all'] as const;
+
+/** `GET /v1/issues`: issues of one repository as its forge has them, newest first. */
+export const IssueList = t.strict({
+  forge: t.string,
+  owner: t.string,
+  repo: t.string,
+  issues: t.array(
+    t.strict({
+      number: t.number,
+      title: t.string,
+      state: t.string,
+      author: t.string,
+      labels: t.array(t.string),
+      created_at: Timestamp,
+      /** By the forge's clock. */
+      updated_at: Timestamp,
+      html_url: nullable(t.string),
+      /** The newest run of this issue; `at` is when it was made, by this machine's clock. */
+      planned: nullable(t.strict({ run_id: t.string, at: Timestamp, status: RunStatus })),
+    }),
+  ),
+});
+export type IssueList = t.TypeOf<typeof IssueList>;

@@ -1,0 +1,31 @@
+import * as t from 'io-ts';
+import { AbsolutePath } from '#kit/config/address-codecs.ts';
+import { readConcern } from '#kit/config/concern.ts';
+import { NonEmptyString, nullable, oneOf } from '#kit/decode.ts';
+import type { Folders } from '#kit/folders.ts';
+import { platformServices } from './platform-services.ts';
+
+export const managerKinds = ['auto', 'embedded', 'compose'] as const;
+
+/** What `config/status.json` holds. */
+export const StatusConfig = t.strict({
+  /** Who runs the services; `auto` looks for the embedded stack of this state folder, then for a compose project. */
+  manager: oneOf(managerKinds),
+  /** Of the compose project. */
+  compose: t.strict({
+    /** null: as `docker compose` finds it from the folder in which the command runs. */
+    file: nullable(AbsolutePath),
+    /** null: the name that the file or its folder gives. */
+    project: nullable(NonEmptyString),
+  }),
+  /** Whether stores in memory, telemetry, and facts that cannot be read are problems; `auto`: with compose. */
+  production_like: oneOf(['auto', 'yes', 'no']),
+  /** Services that may be away. */
+  optional: t.array(oneOf(platformServices)),
+});
+export type StatusConfig = t.TypeOf<typeof StatusConfig>;
+
+/** @throws InvalidInput (`config_invalid`) */
+export function readStatusConfig(folders: Pick<Folders, 'config'>): StatusConfig {
+  return readConcern(StatusConfig, 'status', folders);
+}

@@ -1,0 +1,69 @@
+import { Health } from '#kit/contracts/health.ts';
+import type { EndpointReport } from '#kit/contracts/status.ts';
+import { decodeJson } from '#kit/decode.ts';
+import { type HttpAnswer, type HttpQuestion, httpAnswer } from './http-answer.ts';
+import type { PlatformService } from './platform-services.ts';
+
+/** A service to ask for its health, and where. */
+export interface Endpoint {
+  readonly service: PlatformService;
+  readonly url: string;
+  /** Whether it answers `/healthz`; the engine has what its triggers define, and any answer of it will do. */
+  readonly health: boolean;
+}
+
+type Judged = Pick<EndpointReport, 'ok' | 'detail' | 'fix' | 'status' | 'health'>;
+
+/** How one service answers; never throws. */
+export async function askEndpoint(
+  { service, url, health }: Endpoint,
+  question: HttpQuestion,
+): Promise<Omit<EndpointReport, 'required'>> {
+  const started = performance.now();
+  const asked = health ? `${url}/healthz` : url;
+  const answer = await httpAnswer(asked, question);
+  const took_ms = Math.round(performance.now() - started);
+  return { url: asked, took_ms, ...judge(service, answer, health) };
+}
+
+function judge(service: PlatformService, answer: HttpAnswer, wantsHealth: boolean): Judged {
+  if (answer.status === null) {
+    const fix = answer.why === 'nobody' ? 'Start it: ./core up' : 'Look at its log, and start it again.';
+    return { ok: false, status: null, health: null, detail: answer.message, fix };
+  }
+  const { status } = answer;
+  if (!wantsHealth) return { ok: true, status, health: null, detail: `answers (${status})`, fix: null };
+  const health = healthIn(answer.text);
+  if (health === null) {
+    const detail = `what answers there is no service of Core (${status})`;
+    return { ok: false, status, health, detail, fix: 'End that program, or give the service another port.' };
+  }
+  if (health.service !== service) {
+    const detail = `${health.service} answers there, not ${service}`;
+    return { ok: false, status, health, detail, fix: 'Correct the addresses: ./core config show' };
+  }
+  const ok = health.status !== 'failing' && status < 500;
+  return {
+    ok,
+    status,
+    health,
+    detail: told(health),
+    fix: ok ? null : 'Its checks say why; its log says more.',
+  };
+}
+
+function healthIn(text: string): Health | null {
+  try {
+    return decodeJson(Health, text, 'health');
+  } catch {
+    return null;
+  }
+}
+
+/** With what is not well, where something is not. */
+function told({ status, checks }: Health): string {
+  const why = Object.entries(checks)
+    .filter(([, check]) => check.status !== 'ok')
+    .map(([name, { detail }]) => `${name}: ${detail}`);
+  return [status, ...why].join('; ');
+}

@@ -1,0 +1,87 @@
+import * as t from 'io-ts';
+import { BusError } from '#kit/bus/bus.ts';
+import { connectBus } from '#kit/bus/websocket-bus.ts';
+import { functionIds } from '#kit/contracts/bus/functions.ts';
+import { matches } from '#kit/decode.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { EngineEvidence, WorkerAnswer } from './engine-evidence.ts';
+import { configurationIds } from './engine-evidence.ts';
+
+const Functions = t.strict({ functions: t.array(t.strict({ function_id: t.string })) });
+const Configuration = t.strict({ value: t.unknown });
+
+/** Asks the engine over the bus, everything at once; never throws. */
+export async function readEngine(options: {
+  readonly url: string;
+  readonly token: string | null;
+  /** Milliseconds for all of it. */
+  readonly timeoutMs: number;
+}): Promise<Omit<EngineEvidence, 'log'>> {
+  const { url, token, timeoutMs } = options;
+  const started = performance.now();
+  const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
+  const bus = connectBus({ url, token, name: 'core-status', logger: silent });
+  const ask = (id: string, data: unknown): Promise<unknown> => bus.call(id, data, { timeoutMs: left() });
+  try {
+    await bus.whenConnected(left());
+    const [health, functions, worker, ...values] = await Promise.all([
+      ask('engine::health::check', {}).catch(() => null),
+      ask('engine::functions::list', { prefix: 'core.' }).catch(() => null),
+      askWorker(() => ask(functionIds.health, {})),
+      ...configurationIds.map((id) => ask('configuration::get', { id }).catch(() => null)),
+    ]);
+    return {
+      unreachable: null,
+      health,
+      functions: matches(Functions, functions)
+        ? (functions as t.TypeOf<typeof Functions>).functions.map(({ function_id }) => function_id)
+        : null,
+      configuration: Object.fromEntries(configurationIds.map((id, index) => [id, valueIn(values[index])])),
+      worker,
+    };
+  } catch (error) {
+    const unreachable = messageOf(error);
+    const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0 };
+    return { unreachable, health: null, functions: null, configuration: {}, worker };
+  } finally {
+    await bus.close();
+  }
+}
+
+async function askWorker(ask: () => Promise<unknown>): Promise<WorkerAnswer> {
+  const started = performance.now();
+  const took_ms = () => Math.round(performance.now() - started);
+  try {
+    const answer = (await ask()) as { readonly ok?: boolean; readonly error?: { readonly message?: string } };
+    if (answer?.ok === true) return { ok: true, detail: 'answers calls', took_ms: took_ms() };
+    const why = answer?.error?.message ?? 'without a reason';
+    return {
+      ok: true,
+      detail: `answers calls; core-agentd behind it is not well: ${why}`,
+      took_ms: took_ms(),
+    };
+  } catch (error) {
+    const code = error instanceof BusError ? error.code : 'internal';
+    const detail =
+      code === 'function_not_found'
+        ? `${functionIds.health} is not registered: the worker is not connected`
+        : code === 'TIMEOUT'
+          ? `${functionIds.health} is registered but does not answer in time`
+          : `${functionIds.health}: ${messageOf(error)}`;
+    return { ok: false, detail, took_ms: took_ms() };
+  }
+}
+
+/** Value of a configuration; the engine wraps it. */
+function valueIn(answer: unknown): unknown {
+  return matches(Configuration, answer) ? (answer as { value: unknown }).value : null;
+}
+
+const silent: Logger = {
+  error() {},
+  warn() {},
+  info() {},
+  debug() {},
+  child: () => silent,
+};

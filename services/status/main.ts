@@ -1,0 +1,22 @@
+import { ownVersion } from '#kit/own-version.ts';
+import { surviveLostOutput } from '#kit/standard-output.ts';
+
+/** Runs one command line; `./core status` and `core-status` are two names for it. */
+export async function main(start: {
+  readonly args: readonly string[];
+  readonly program: string;
+  readonly version: string;
+}): Promise<number> {
+  const { runStatusProgram } = await import('./cli/program.ts');
+  return runStatusProgram(start);
+}
+
+if (import.meta.main) {
+  surviveLostOutput();
+  process.exitCode = await main({
+    args: process.argv.slice(2),
+    program: 'core-status',
+    version: ownVersion(),
+  });
+  process.exit();
+}

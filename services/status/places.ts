@@ -1,0 +1,63 @@
+import * as t from 'io-ts';
+import { busAddress } from '#kit/config/bus-url.ts';
+import { agentdUrl, bridgeUrl } from '#kit/config/client-urls.ts';
+import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { gatewayUrl } from '#kit/config/running-models.ts';
+import { readSettings } from '#kit/config/settings.ts';
+import { decode, integerBetween } from '#kit/decode.ts';
+import type { Environment } from '#kit/environment.ts';
+import type { Folders } from '#kit/folders.ts';
+import { readStackNote } from './adapters/embedded-stack.ts';
+import type { Endpoint } from './endpoints.ts';
+
+/** Where everything is that is asked. */
+export interface Places {
+  readonly agentd: string;
+  readonly bridge: string;
+  readonly endpoints: readonly Endpoint[];
+  readonly bus: { readonly url: string; readonly wants_token: boolean };
+  /** Services that this installation does without, with the reason. */
+  readonly unused: ReadonlyMap<string, string>;
+}
+
+const EngineHttp = t.strict({ http_port: integerBetween(0, 65_535) });
+
+/** @throws InvalidInput (`config_invalid`) */
+export function findPlaces(folders: Folders, environment: Environment): Places {
+  const sources = { folders, environment };
+  const agentd = agentdUrl(sources);
+  const bridge = bridgeUrl(sources);
+  const { url: context } = readSettings(sources).context;
+  const bus = busAddress(sources);
+  const engineUrl = readStackNote(folders)?.services['core-bus-engine']?.url;
+  return {
+    agentd,
+    bridge,
+    bus,
+    endpoints: [
+      { service: 'core-bus-engine', url: engineUrl ?? engineHttpUrl(bus.url, sources), health: false },
+      ...(context === null ? [] : [{ service: 'core-context' as const, url: context, health: true }]),
+      { service: 'core-model-gateway', url: gatewayUrl(sources), health: true },
+      { service: 'core-agentd', url: agentd, health: true },
+      { service: 'core-bridge', url: bridge, health: true },
+    ],
+    unused: new Map(
+      context === null ? [['core-context', 'context.url is null: planning does without it']] : [],
+    ),
+  };
+}
+
+/** On the host of the websocket, with the same kind of encryption. */
+function engineHttpUrl(
+  busUrl: string,
+  { folders, environment }: { readonly folders: Folders; readonly environment: Environment },
+): string {
+  const { document, path } = mergedDocument(readConcernDocument('bus', folders));
+  const given = environment.CORE_BUS_HTTP_PORT;
+  const { http_port } = given
+    ? decode(EngineHttp, { http_port: Number(given) }, 'CORE_BUS_HTTP_PORT', 'config_invalid')
+    : decode(EngineHttp, document, path, 'config_invalid');
+  const url = new URL(busUrl.replace(/^ws/, 'http'));
+  url.port = String(http_port);
+  return url.origin;
+}

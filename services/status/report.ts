@@ -1,0 +1,197 @@
+import type {
+  EndpointReport,
+  EngineReport,
+  SmokeReport,
+  StatusReport,
+  UnitReport,
+} from '#kit/contracts/status.ts';
+import type { Managed } from './choose-manager.ts';
+import type { WorkerAnswer } from './engine/engine-evidence.ts';
+import { platformServices } from './platform-services.ts';
+import type { StoredRuns } from './runs.ts';
+import type { Unit } from './service-manager.ts';
+
+/** Everything that was found out. */
+export interface Findings {
+  readonly version: string;
+  readonly took_ms: number;
+  readonly managed: Managed;
+  readonly production_like: boolean;
+  /** Services that may be away, by the configuration. */
+  readonly optional: readonly string[];
+  /** Services that this installation does without, with the reason. */
+  readonly unused: ReadonlyMap<string, string>;
+  readonly endpoints: Readonly<Record<string, Omit<EndpointReport, 'required'>>>;
+  readonly engine: EngineReport;
+  readonly worker: WorkerAnswer;
+  /** Why the bus could not be reached. */
+  readonly unreachable: string | null;
+  readonly runs: StoredRuns;
+  /** null unless it was asked for. */
+  readonly smoke: SmokeReport | null;
+}
+
+type Remark = StatusReport['problems'][number];
+
+/** The report: what is required and not well is a problem, what works with a limit a warning. */
+export function makeReport(found: Findings): StatusReport {
+  const services = serviceReports(found);
+  const http = endpointReports(found);
+  const facts = engineRemarks(found);
+  const problems: Remark[] = [
+    ...(found.managed.problem === null ? [] : [{ part: 'manager', ...found.managed.problem }]),
+    ...remarks('services', services, ({ ok, required }) => required && !ok),
+    ...remarks('http', http, ({ ok, required }) => required && !ok),
+    ...(found.production_like ? facts : facts.filter(({ part }) => part === 'iii')),
+    ...storageRemarks(found),
+    ...smokeRemarks(found.smoke),
+  ];
+  const warnings: Remark[] = [
+    ...remarks('services', services, ({ ok, required }) => !required && !ok),
+    ...remarks('http', http, ({ ok, required }) => !required && !ok),
+    ...degraded(http),
+    ...(found.production_like ? [] : facts.filter(({ part }) => part !== 'iii')),
+  ];
+  return {
+    ok: problems.length === 0,
+    version: found.version,
+    at: new Date().toISOString(),
+    took_ms: found.took_ms,
+    manager: {
+      kind: found.managed.manager.kind,
+      production_like: found.production_like,
+      detail: found.managed.manager.detail,
+    },
+    services,
+    http,
+    iii: found.engine,
+    storage: { runs_count: found.runs.count, detail: found.runs.detail },
+    latest_runs: [...found.runs.latest],
+    problems,
+    warnings,
+    smoke: found.smoke,
+  };
+}
+
+function serviceReports({ managed, unused, optional }: Findings): Record<string, UnitReport> {
+  const absent: Unit = {
+    state: managed.problem === null ? 'missing' : 'unknown',
+    pid: null,
+    restarts: null,
+    since: null,
+    detail: managed.problem === null ? `${managed.manager.detail} has no such service` : 'not told',
+    fix: null,
+  };
+  const names = new Set<string>([...platformServices, ...managed.units.keys()]);
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const unit = managed.units.get(name) ?? absent;
+      const why = unused.get(name);
+      const required =
+        why === undefined &&
+        unit.state !== 'left_out' &&
+        unit.state !== 'unknown' &&
+        !optional.includes(name);
+      const detail = why !== undefined && unit.state !== 'running' ? why : unit.detail;
+      return [name, { ...unit, detail, ok: isWell(unit), required }];
+    }),
+  );
+}
+
+function isWell({ state }: Unit): boolean {
+  return state === 'running' || state === 'left_out';
+}
+
+function endpointReports(found: Findings): Record<string, EndpointReport> {
+  const { endpoints, worker, engine, managed, optional } = found;
+  const leftOut = (name: string) => managed.units.get(name)?.state === 'left_out' || optional.includes(name);
+  const asked = Object.entries(endpoints).map(([name, endpoint]) => [
+    name,
+    { ...endpoint, required: !leftOut(name) },
+  ]);
+  const { ok, detail, took_ms } = worker;
+  const fix = ok
+    ? null
+    : found.unreachable === null
+      ? 'Look at the log of core-bus-worker, and start it again: ./core up'
+      : 'Start the engine: ./core up';
+  const bus: EndpointReport = {
+    ...{ ok, detail, took_ms, fix, status: null, health: null },
+    url: engine.url,
+    required: !leftOut('core-bus-worker'),
+  };
+  return { ...Object.fromEntries(asked), 'core-bus-worker': bus };
+}
+
+function remarks<T extends { readonly detail: string; readonly fix: string | null }>(
+  part: string,
+  reports: Readonly<Record<string, T>>,
+  which: (report: T) => boolean,
+): Remark[] {
+  return Object.entries(reports)
+    .filter(([, report]) => which(report))
+    .map(([name, { detail, fix }]) => ({ part: `${part}.${name}`, detail, fix }));
+}
+
+function degraded(http: Readonly<Record<string, EndpointReport>>): Remark[] {
+  return remarks('http', http, ({ ok, health }) => ok && health !== null && health.status !== 'ok').map(
+    (remark) => ({ ...remark, fix: null }),
+  );
+}
+
+function engineRemarks({ engine, unreachable, managed }: Findings): Remark[] {
+  if (unreachable !== null) {
+    if (managed.units.get('core-bus-engine')?.state === 'left_out' && engine.engine === null) return [];
+    const detail = `the bus is not reached at ${engine.url}: ${unreachable}`;
+    return [{ part: 'iii', detail, fix: 'Start the engine: ./core up' }];
+  }
+  const { registered, missing } = engine.functions;
+  const all: readonly (Remark | false)[] = [
+    missing.length > 0 &&
+      registered.length > 0 && {
+        part: 'iii',
+        detail: `functions that are not registered: ${missing.join(', ')}`,
+        fix: 'Look at the log of core-bus-worker: another worker may hold them.',
+      },
+    engine.telemetry_disabled === false && {
+      part: 'iii.telemetry_disabled',
+      detail: 'the engine sends telemetry',
+      fix: 'Set III_TELEMETRY_ENABLED=false for the engine.',
+    },
+    engine.in_memory_warning_present === true && {
+      part: 'iii.in_memory_warning_present',
+      detail: 'the engine keeps data in memory, which is lost when it ends',
+      fix: 'Give state, stream, queue and cron a store_method of file_based in its configuration file.',
+    },
+    engine.config_file_active === false && {
+      part: 'iii.config_file_active',
+      detail: 'the engine does not run with its configuration file',
+      fix: 'Mount the file where --config names it, read-only, and start the engine again.',
+    },
+    ...Object.entries(engine.unknown).map(([name, why]) => ({
+      part: `iii.${name}`,
+      detail: `not known: ${why}`,
+      fix: null,
+    })),
+  ];
+  return all.filter((remark) => remark !== false);
+}
+
+function storageRemarks({ runs, endpoints }: Findings): Remark[] {
+  // Without core-agentd that it does not tell its runs is no news.
+  if (runs.count !== null || endpoints['core-agentd']?.ok !== true) return [];
+  return [
+    {
+      part: 'storage',
+      detail: runs.detail,
+      fix: 'Its log says more; ./core doctor looks at folders and tokens.',
+    },
+  ];
+}
+
+function smokeRemarks(smoke: SmokeReport | null): Remark[] {
+  if (smoke === null || smoke.ok) return [];
+  const failed = smoke.steps.find(({ ok }) => !ok);
+  const detail = failed === undefined ? 'it did not end well' : `${failed.step}: ${failed.detail}`;
+  return [{ part: 'smoke', detail, fix: null }];
+}

@@ -1,0 +1,73 @@
+import type { SmokeReport, StatusReport } from '#kit/contracts/status.ts';
+import { environment } from '#kit/environment.ts';
+import { CoreError, messageOf } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import { ownVersion } from '#kit/own-version.ts';
+import { checkPlatform } from './check.ts';
+import { readStatusConfig } from './configuration.ts';
+import { findPlaces } from './places.ts';
+import { makeReport } from './report.ts';
+
+export interface StatusOptions {
+  readonly home: string | undefined;
+  readonly smoke: boolean;
+}
+
+/** Milliseconds for all questions together, so that with start and end of the process it takes less than two seconds. */
+const withinMs = 1_500;
+
+/** The report; what is configured wrongly is a problem in it. */
+export async function status({ home, smoke }: StatusOptions): Promise<StatusReport> {
+  const folders = resolveFolders({ home }, environment);
+  try {
+    const config = readStatusConfig(folders);
+    const places = findPlaces(folders, environment);
+    const check = () => checkPlatform({ folders, environment, config, places, timeoutMs: withinMs });
+    const found = await check();
+    const report = makeReport({ ...found, smoke: null });
+    if (!smoke) return report;
+    if (!report.ok) return { ...report, smoke: notTried(report) };
+    const { runSmoke } = await import('./smoke/smoke.ts');
+    const tried = await runSmoke({ folders, environment, places });
+    // As it is with the run that was just made.
+    return makeReport({ ...(await check()), smoke: tried });
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    return brokenReport(error);
+  }
+}
+
+/** What is not well already would only be found again, later and with fewer words. */
+function notTried({ problems }: StatusReport): SmokeReport {
+  const detail = `not tried: ${problems.map(({ part }) => part).join(', ')} must be well first`;
+  const steps = [{ step: 'preparation', ok: false, detail, took_ms: 0 }];
+  return { ok: false, run_id: null, event_id: null, steps, repositories: [], changed: [] };
+}
+
+/** Where even the questions cannot be asked. */
+function brokenReport(error: CoreError): StatusReport {
+  const problem = { part: 'settings', detail: messageOf(error), fix: error.hint ?? null };
+  return {
+    ok: false,
+    version: ownVersion(),
+    at: new Date().toISOString(),
+    took_ms: 0,
+    manager: { kind: 'unknown', production_like: false, detail: 'not asked' },
+    services: {},
+    http: {},
+    iii: {
+      url: '',
+      engine: null,
+      telemetry_disabled: null,
+      in_memory_warning_present: null,
+      config_file_active: null,
+      functions: { registered: [], missing: [] },
+      unknown: {},
+    },
+    storage: { runs_count: null, detail: 'not asked' },
+    latest_runs: [],
+    problems: [problem],
+    warnings: [],
+    smoke: null,
+  };
+}

@@ -1,0 +1,434 @@
+import { expect } from 'chai';
+import { TriggerAction } from 'iii-sdk';
+import { type BusUnderTest, closeClients, type Frame, rawPeer, sdkWorker, until } from './bus-scene.ts';
+
+/**
+ * What every engine of the protocol does. Ids of functions and paths are new for each test: an engine elsewhere keeps what earlier
+ * tests left.
+ */
+export function busContract(engine: () => BusUnderTest): void {
+  let nth = 0;
+  const fresh = (name: string): string => `contract.${process.pid}.${Date.now()}.${nth++}.${name}`;
+
+  afterEach(closeClients);
+
+  /** Resolves when somebody answers to the id. */
+  async function registered(id: string): Promise<void> {
+    const peer = await rawPeer(engine());
+    await until(
+      async () => (await peer.call('engine::functions::info', { function_id: id })).error === undefined,
+    );
+    peer.ws.terminate();
+  }
+
+  describe('calls with the official SDK at both ends', () => {
+    it('gives the function its data and the caller the result', async () => {
+      const id = fresh('echo');
+      sdkWorker(engine(), 'provider').registerFunction(id, async (data: Frame) => ({
+        got: data.words,
+        n: 7,
+      }));
+      await registered(id);
+      const answer = await sdkWorker(engine(), 'caller').trigger({
+        function_id: id,
+        payload: { words: ['a', 'ü', '𝄞', '"\\'] },
+      });
+      expect(answer).to.deep.equal({ got: ['a', 'ü', '𝄞', '"\\'], n: 7 });
+    });
+
+    it('passes lists and single values through as they are', async () => {
+      const id = fresh('same');
+      sdkWorker(engine(), 'provider').registerFunction(id, async (data: Frame) => [data]);
+      await registered(id);
+      const caller = sdkWorker(engine(), 'caller');
+      for (const payload of [[1, [2]], 'text', 3.5, true])
+        expect(await caller.trigger({ function_id: id, payload })).to.deep.equal([payload]);
+    });
+
+    it('tells what a handler threw as invocation_failed, and what nobody provides as function_not_found', async () => {
+      const id = fresh('broken');
+      sdkWorker(engine(), 'provider').registerFunction(id, async () => {
+        throw new TypeError('bad query');
+      });
+      await registered(id);
+      const caller = sdkWorker(engine(), 'caller');
+      const failed = await caller.trigger({ function_id: id, payload: {} }).catch((error) => error);
+      expect(failed).to.include({ code: 'invocation_failed', message: 'invocation_failed: bad query' });
+      const missing = await caller
+        .trigger({ function_id: fresh('nope'), payload: {} })
+        .catch((error) => error);
+      expect(missing.code).to.equal('function_not_found');
+    });
+
+    it('does void calls, and hands metadata on', async () => {
+      const id = fresh('void');
+      const seen: Frame[] = [];
+      sdkWorker(engine(), 'provider').registerFunction(id, async (data: Frame, metadata) => {
+        seen.push([data.v, metadata]);
+      });
+      await registered(id);
+      const metadata = { trace: 'x' };
+      const answer = await sdkWorker(engine(), 'caller').trigger({
+        function_id: id,
+        payload: { v: 1 },
+        action: TriggerAction.Void(),
+        metadata,
+      });
+      await until(() => seen.length === 1);
+      expect(answer).to.equal(undefined);
+      expect(seen).to.deep.equal([[1, metadata]]);
+    });
+
+    it('answers many calls at once, each with its own result', async () => {
+      const id = fresh('many');
+      sdkWorker(engine(), 'provider').registerFunction(id, async ({ n }: Frame) => ({ n: n * 2 }));
+      await registered(id);
+      const caller = sdkWorker(engine(), 'caller');
+      const calls = Array.from({ length: 300 }, (_, n) =>
+        caller.trigger({ function_id: id, payload: { n, pad: 'x'.repeat(n * 100) } }),
+      );
+      expect(await Promise.all(calls)).to.deep.equal(calls.map((_, n) => ({ n: n * 2 })));
+    });
+
+    it('registers again after the connection was lost, and takes up what was called meanwhile', async () => {
+      const id = fresh('again');
+      const provider = sdkWorker(engine(), 'provider');
+      provider.registerFunction(id, async () => ({ ok: true }));
+      await registered(id);
+      const caller = sdkWorker(engine(), 'caller');
+      expect(await caller.trigger({ function_id: id, payload: {} })).to.deep.equal({ ok: true });
+      (provider as Frame).ws.terminate();
+      await until(async () => {
+        const answer = (await caller.trigger({ function_id: id, payload: {} }).catch(() => null)) as Frame;
+        return answer?.ok === true;
+      });
+    });
+  });
+
+  describe('frames', () => {
+    it('adds who calls to data that is an object, in place of what the caller claims', async () => {
+      const id = fresh('who');
+      const [provider, caller] = [await rawPeer(engine()), await rawPeer(engine())];
+      provider.send({ type: 'registerfunction', id });
+      await provider.settled();
+      for (const data of [{}, { a: 1 }, { _caller_worker_id: 'somebody', z: [] }]) {
+        const answer = caller.call(id, data);
+        const call = await provider.next({ type: 'invokefunction' });
+        expect(call.data).to.deep.equal({ ...data, _caller_worker_id: caller.workerId });
+        provider.send({
+          type: 'invocationresult',
+          invocation_id: call.invocation_id,
+          function_id: id,
+          result: {},
+        });
+        await answer;
+      }
+    });
+
+    it('keeps the id of a call, and hands trace context on, there and back', async () => {
+      const id = fresh('traced');
+      const [provider, caller] = [await rawPeer(engine()), await rawPeer(engine())];
+      provider.send({ type: 'registerfunction', id });
+      await provider.settled();
+      const trace = {
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+        baggage: 'a=b',
+      };
+      const invocation_id = crypto.randomUUID();
+      caller.send({ type: 'invokefunction', invocation_id, function_id: id, data: {}, ...trace });
+      const call = await provider.next({ type: 'invokefunction' });
+      expect(call).to.include({ invocation_id, ...trace });
+      provider.send({ type: 'invocationresult', invocation_id, function_id: id, result: 1, ...trace });
+      expect(await caller.next({ type: 'invocationresult' })).to.include({
+        invocation_id,
+        result: 1,
+        ...trace,
+      });
+    });
+
+    it('hands on the error that a worker gives', async () => {
+      const id = fresh('failing');
+      const [provider, caller] = [await rawPeer(engine()), await rawPeer(engine())];
+      provider.send({ type: 'registerfunction', id });
+      await provider.settled();
+      const answer = caller.call(id, {});
+      const { invocation_id } = await provider.next({ type: 'invokefunction' });
+      const error = { code: 'out_of_paper', message: 'no paper' };
+      provider.send({ type: 'invocationresult', invocation_id, function_id: id, error });
+      expect((await answer).error).to.include(error);
+    });
+
+    it('ends the calls of a worker that goes, with invocation_stopped', async () => {
+      const id = fresh('leaving');
+      const [provider, caller] = [await rawPeer(engine()), await rawPeer(engine())];
+      provider.send({ type: 'registerfunction', id });
+      await provider.settled();
+      const answer = caller.call(id, {});
+      await provider.next({ type: 'invokefunction' });
+      provider.ws.terminate();
+      expect((await answer).error.code).to.equal('invocation_stopped');
+      await until(async () => (await caller.call(id, {})).error?.code === 'function_not_found');
+    });
+
+    it('overlooks what it does not understand, and stays', async () => {
+      const peer = await rawPeer(engine());
+      for (const text of ['{', '[]', 'null', '{"type":"dance"}', '{"type":"invocationresult"}', ''])
+        peer.send(text);
+      peer.ws.send(Buffer.from('{"type":"ping"}'), { binary: true });
+      await peer.next({ type: 'pong' });
+      await peer.settled();
+    });
+
+    it('declines to compress', async () => {
+      const peer = await rawPeer(engine(), { perMessageDeflate: true });
+      expect(peer.ws.extensions).to.equal('');
+    });
+
+    it('takes a function back at unregisterfunction, from its own worker only', async () => {
+      const id = fresh('taken');
+      const [provider, other] = [await rawPeer(engine()), await rawPeer(engine())];
+      provider.send({ type: 'registerfunction', id });
+      await provider.settled();
+      other.send({ type: 'unregisterfunction', id });
+      await other.settled();
+      const answer = other.call(id, {});
+      const { invocation_id } = await provider.next({ type: 'invokefunction' });
+      provider.send({ type: 'invocationresult', invocation_id, function_id: id, result: 1 });
+      expect((await answer).result).to.equal(1);
+      provider.send({ type: 'unregisterfunction', id });
+      await provider.settled();
+      expect((await other.call(id, {})).error.code).to.equal('function_not_found');
+    });
+
+    it('lets the last registration of an id answer', async () => {
+      const id = fresh('twice');
+      const [first, second, caller] = await Promise.all([1, 2, 3].map(() => rawPeer(engine())));
+      first!.send({ type: 'registerfunction', id });
+      await first!.settled();
+      second!.send({ type: 'registerfunction', id });
+      await second!.settled();
+      void caller!.call(id, { to: 'second' });
+      expect((await second!.next({ type: 'invokefunction' })).data.to).to.equal('second');
+    });
+  });
+
+  describe('reattaching', () => {
+    it('ends the earlier connection of who can prove that it was its own', async () => {
+      const id = fresh('back');
+      const earlier = await rawPeer(engine());
+      earlier.send({ type: 'registerfunction', id });
+      await earlier.settled();
+      const now = await rawPeer(engine());
+      const { workerId: previous_worker_id, reattachToken: reattach_token } = earlier;
+      now.send({ type: 'reattach', previous_worker_id, reattach_token });
+      await earlier.closed;
+      await now.settled();
+      expect((await now.call(id, {})).error.code).to.equal('function_not_found');
+    });
+
+    it('is not taken in by a token that is forged, missing or of another', async () => {
+      const [victim, attacker] = [await rawPeer(engine()), await rawPeer(engine())];
+      const previous_worker_id = victim.workerId;
+      for (const reattach_token of [undefined, '', crypto.randomUUID(), attacker.reattachToken])
+        attacker.send({ type: 'reattach', previous_worker_id, reattach_token });
+      attacker.send({ type: 'reattach', previous_worker_id: 'no such', reattach_token: 'x' });
+      attacker.send({ type: 'reattach' });
+      await attacker.settled();
+      await victim.settled();
+    });
+  });
+
+  describe('lists of its own', () => {
+    it('tell functions with their schemas, and what calls them', async () => {
+      const id = fresh('listed');
+      const worker = sdkWorker(engine(), fresh('worker'));
+      const request_format = { type: 'object', properties: { n: { type: 'number' } } };
+      worker.registerFunction(id, async () => ({}), { description: 'for lists', request_format } as Frame);
+      await registered(id);
+      const peer = await rawPeer(engine());
+      const { functions } = (await peer.call('engine::functions::list', { prefix: id })).result;
+      expect(functions).to.have.length(1);
+      expect(functions[0]).to.include({ function_id: id, description: 'for lists' });
+      const { result } = await peer.call('engine::functions::info', { function_id: id });
+      expect(result.request_schema).to.deep.equal(request_format);
+      expect(result.registered_triggers).to.deep.equal([]);
+      const { error } = await peer.call('engine::functions::info', { function_id: fresh('none') });
+      expect(error.code).to.equal('NOT_FOUND');
+    });
+
+    it('tell who is connected, once a worker has said who it is', async () => {
+      const name = fresh('named');
+      sdkWorker(engine(), name);
+      const peer = await rawPeer(engine());
+      let found: Frame;
+      await until(async () => {
+        const { workers } = (await peer.call('engine::workers::list', {})).result;
+        found = workers.find((worker: Frame) => worker.name === name);
+        expect(workers.some((worker: Frame) => worker.id === peer.workerId)).to.equal(false);
+        return found !== undefined;
+      });
+      expect(found).to.include({ runtime: 'node', version: '0.22.1' });
+    });
+
+    it('tell that it is healthy', async () => {
+      const peer = await rawPeer(engine());
+      const { result } = await peer.call('engine::health::check', {});
+      expect(result.status).to.equal('healthy');
+      expect(result.version).to.be.a('string');
+    });
+  });
+
+  describe('triggers', () => {
+    it('of a type that a worker provides reach that worker, also when it comes later', async () => {
+      const [type, id] = [fresh('timer'), crypto.randomUUID()];
+      const [user, provider] = [await rawPeer(engine()), await rawPeer(engine())];
+      user.send({
+        type: 'registertrigger',
+        id,
+        trigger_type: type,
+        function_id: 'f',
+        config: { every: 5 },
+        message_type: 'registertrigger',
+      });
+      await user.settled();
+      provider.send({ type: 'registertriggertype', id: type, description: 'x' });
+      expect(await provider.next({ type: 'registertrigger' })).to.deep.include({
+        id,
+        trigger_type: type,
+        function_id: 'f',
+        config: { every: 5 },
+      });
+      user.send({ type: 'unregistertrigger', id, trigger_type: type });
+      expect(await provider.next({ type: 'unregistertrigger' })).to.include({ id, trigger_type: type });
+    });
+
+    it('that their provider refuses are told to who registered them', async () => {
+      const [type, id] = [fresh('picky'), crypto.randomUUID()];
+      const [user, provider] = [await rawPeer(engine()), await rawPeer(engine())];
+      provider.send({ type: 'registertriggertype', id: type, description: 'x' });
+      await provider.settled();
+      user.send({ type: 'registertrigger', id, trigger_type: type, function_id: 'f', config: {} });
+      await provider.next({ type: 'registertrigger' });
+      const error = { code: 'trigger_registration_failed', message: 'not this one' };
+      provider.send({
+        type: 'triggerregistrationresult',
+        id,
+        trigger_type: type,
+        function_id: 'f',
+        error,
+      });
+      expect(await user.next({ type: 'triggerregistrationresult' })).to.deep.include({ id, error });
+    });
+
+    it('of http call a function for a request, and answer with what it returns', async () => {
+      const [id, path] = [fresh('web'), `/${fresh('path')}`];
+      const worker = sdkWorker(engine(), 'web');
+      let seen: Frame;
+      worker.registerFunction(id, async (request: Frame) => {
+        seen = request;
+        return { status_code: 201, headers: { 'X-Made': 'yes' }, body: { made: request.body } };
+      });
+      worker.registerTrigger({
+        type: 'http',
+        function_id: id,
+        config: { api_path: `${path}/:item`, http_method: 'POST' },
+        metadata: { via: 'http' },
+      });
+      await registered(id);
+      const { httpUrl, headers } = engine();
+      const ask = () =>
+        fetch(`${httpUrl}${path}/pen%20cil?x=1`, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: '{"n":1}',
+        });
+      let answer = await ask();
+      await until(async () => {
+        if (answer.status === 201) return true;
+        answer = await ask();
+        return false;
+      });
+      expect(answer.headers.get('x-made')).to.equal('yes');
+      expect(await answer.json()).to.deep.equal({ made: { n: 1 } });
+      expect(seen).to.deep.include({
+        query_params: { x: '1' },
+        path_params: { item: 'pen cil' },
+        path: `${path}/:item`,
+        method: 'POST',
+        body: { n: 1 },
+        trigger: { type: 'http', path: `${path}/:item`, method: 'POST' },
+      });
+      expect(seen).not.to.have.property('_caller_worker_id');
+    });
+
+    it('of http answer 404 where nothing is, and 500 where a function fails', async () => {
+      const [id, path] = [fresh('fails'), `/${fresh('path')}`];
+      const worker = sdkWorker(engine(), 'web');
+      worker.registerFunction(id, async () => {
+        throw new Error('no');
+      });
+      worker.registerTrigger({ type: 'http', function_id: id, config: { api_path: path } });
+      await registered(id);
+      const { httpUrl, headers } = engine();
+      let answer: Response | undefined;
+      await until(async () => {
+        answer = await fetch(`${httpUrl}${path}`, { headers });
+        return answer.status === 500;
+      });
+      expect((await answer!.json()) as Frame).to.have.nested.property('error.code', 'invocation_failed');
+      const nothing = await fetch(`${httpUrl}/${fresh('nothing')}`, { headers });
+      expect(nothing.status).to.equal(404);
+      expect(await nothing.json()).to.deep.equal({ error: { code: 'NOT_FOUND', message: 'Not Found' } });
+    });
+
+    it('of http without a path are refused', async () => {
+      const [peer, id] = [await rawPeer(engine()), crypto.randomUUID()];
+      peer.send({ type: 'registertrigger', id, trigger_type: 'http', function_id: 'f', config: {} });
+      expect((await peer.next({ type: 'triggerregistrationresult', id })).error).to.deep.include({
+        code: 'trigger_registration_failed',
+        message: 'api_path is required for http triggers',
+      });
+    });
+
+    it('of http stream bodies both ways', async () => {
+      const [id, path] = [fresh('stream'), `/${fresh('path')}`];
+      const worker = sdkWorker(engine(), 'web');
+      worker.registerFunction(id, async ({ request_body, response }: Frame) => {
+        const body: Buffer = await request_body.readAll();
+        response.sendMessage(JSON.stringify({ type: 'set_status', status_code: 202 }));
+        response.sendMessage(JSON.stringify({ type: 'set_headers', headers: { 'content-type': 'text/x' } }));
+        response.stream.write(body);
+        response.stream.end(Buffer.from('!'));
+      });
+      worker.registerTrigger({
+        type: 'http',
+        function_id: id,
+        config: { api_path: path, http_method: 'POST' },
+      });
+      await registered(id);
+      const { httpUrl, headers } = engine();
+      const body = 'é'.repeat(100_000);
+      let answer: Response | undefined;
+      await until(async () => {
+        answer = await fetch(`${httpUrl}${path}`, { method: 'POST', headers, body });
+        return answer.status === 202;
+      });
+      expect(answer!.headers.get('content-type')).to.equal('text/x');
+      expect(await answer!.text()).to.equal(`${body}!`);
+    });
+
+    it('of cron call a function each second', async () => {
+      const id = fresh('ticking');
+      const worker = sdkWorker(engine(), 'cron');
+      const ticks: Frame[] = [];
+      worker.registerFunction(id, async (tick: Frame) => {
+        ticks.push(tick);
+      });
+      worker.registerTrigger({ type: 'cron', function_id: id, config: { expression: '* * * * * *' } });
+      await until(() => ticks.length >= 2);
+      expect(ticks[0]).to.have.keys('trigger', 'job_id', 'scheduled_time', 'actual_time');
+      expect(ticks[0].trigger).to.equal('cron');
+      expect(ticks[1].scheduled_time > ticks[0].scheduled_time).to.equal(true);
+    });
+  });
+}

@@ -1,0 +1,132 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
+import { openBridgeDatabase } from '../../services/bridge/queue/open-database.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import type { ToParent } from './bridge.messages.ts';
+
+const program = fileURLToPath(new URL('./bridge.processor.ts', import.meta.url));
+
+/** A hundred processes compile the same modules. */
+const compiled = temporaryFolder();
+
+/** What is on the other side of the bridge, and outlives it: one run for each event. */
+class World {
+  readonly runs = new Map<string, string>();
+  readonly accepted = new Set<string>();
+  readonly taken: string[] = [];
+  readonly state = temporaryFolder();
+
+  /**
+   * Runs the bridge until it ends.
+   * @param stop whether it is killed now, asked after each thing that it says and was answered
+   * @returns all that it said
+   */
+  async run(
+    {
+      mode = 'process',
+      ids = [],
+      crashAt = '',
+    }: { mode?: string; ids?: readonly string[]; crashAt?: string },
+    stop: (said: readonly ToParent[]) => boolean,
+  ): Promise<readonly ToParent[]> {
+    const child = fork(program, [this.state, mode, ...ids], {
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      env: { ...process.env, CORE_CRASH_AT: crashAt, NODE_COMPILE_CACHE: compiled },
+    });
+    const said: ToParent[] = [];
+    const ended = once(child, 'exit');
+    child.on('message', (message: ToParent) => {
+      said.push(message);
+      this.#answer(child, message);
+      if (stop(said)) child.kill('SIGKILL');
+    });
+    const [code, signal] = await ended;
+    expect([code, signal]).to.deep.equal([null, 'SIGKILL']);
+    return said;
+  }
+
+  #answer(child: ChildProcess, { accepted, plan, delivered }: ToParent): void {
+    const send = (message: object) => void child.send(message, () => {});
+    if (accepted !== undefined) this.accepted.add(accepted);
+    if (plan !== undefined) {
+      if (!this.runs.has(plan)) this.runs.set(plan, `run_${this.runs.size + 1}`);
+      send({ for: plan, run_id: this.runs.get(plan) });
+    }
+    if (delivered !== undefined) {
+      this.taken.push(delivered);
+      send({ for: delivered, run_id: '' });
+    }
+  }
+
+  /** Every event that was ever answered for is planned, by the one run that it has. */
+  expectNothingLost(): void {
+    const database = openBridgeDatabase(this.state);
+    const queue = new EventQueue(database);
+    for (const id of this.accepted)
+      expect(queue.get(id)).to.deep.include({ state: 'done', run_id: this.runs.get(id), attempts: 0 });
+    const { done, ...others } = queue.counts();
+    expect(others).to.deep.equal({ pending: 0, processing: 0, skipped: 0, dead: 0 });
+    expect(this.runs.size).to.equal(done);
+    database.close();
+  }
+}
+
+const never = () => false;
+const atRest = (said: readonly ToParent[]) => said.at(-1)?.left === 0;
+
+describe('core-bridge that is killed', function () {
+  this.timeout(600_000);
+
+  for (const point of ['event_stored', 'event_claimed', 'event_planned', 'event_ended']) {
+    it(`has every event planned once after a kill at bridge.${point}`, async () => {
+      const world = new World();
+      const ids = ['a', 'b', 'c'];
+      await world.run({ ids, crashAt: `bridge.${point}` }, never);
+      const unanswered = ids.filter((id) => !world.accepted.has(id));
+      await world.run({ ids: unanswered }, (said) => world.accepted.size === 3 && atRest(said));
+      expect([...world.accepted].sort()).to.deep.equal(ids);
+      world.expectNothingLost();
+    });
+  }
+
+  it('loses nothing and plans nothing twice in 100 rounds', async () => {
+    const world = new World();
+    const sent: string[] = [];
+    for (let round = 0; round < 100; round++) {
+      const fresh = [`${round}-a`, `${round}-b`];
+      sent.push(...fresh);
+      const unanswered = sent.filter((id) => !world.accepted.has(id));
+      const patience = 1 + ((round * 7) % 9);
+      await world.run({ ids: unanswered }, (said) => said.length >= patience);
+    }
+    const unanswered = sent.filter((id) => !world.accepted.has(id));
+    await world.run({ ids: unanswered }, (said) => world.accepted.size === sent.length && atRest(said));
+    expect(world.accepted.size).to.equal(200);
+    world.expectNothingLost();
+  });
+
+  it('tells a dashboard again, under the same key, what it may not have been told', async () => {
+    const world = new World();
+    const ids = ['run_1', 'run_2'];
+    await world.run({ mode: 'sync', ids, crashAt: 'bridge.summary_delivered' }, never);
+    expect(world.taken).to.deep.equal(['board/run_1/completed']);
+    await world.run({ mode: 'sync', ids }, atRest);
+    await world.run({ mode: 'sync', ids }, atRest);
+    expect(world.taken).to.deep.equal([
+      'board/run_1/completed',
+      'board/run_1/completed',
+      'board/run_2/completed',
+    ]);
+  });
+
+  it('finds the events of a schedule that it had made, and makes none twice', async () => {
+    const world = new World();
+    const ids = ['1', '2'];
+    await world.run({ mode: 'tick', ids, crashAt: 'bridge.schedule_stored' }, never);
+    const said = await world.run({ mode: 'tick', ids }, ({ length }) => length > 0);
+    expect(said).to.deep.equal([{ left: 2, due: 1, events: 0 }]);
+  });
+});

@@ -1,0 +1,135 @@
+import { Processing } from '../../services/bridge/processing/processing.ts';
+import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
+import { openBridgeDatabase } from '../../services/bridge/queue/open-database.ts';
+import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
+import { toyPlanning } from '../fixtures/bridge/toy-planning.ts';
+import { memoryBus } from '../fixtures/bus/memory-bus.ts';
+import { silentLogger } from '../fixtures/silent-logger.ts';
+import { killedEvent, type ToParent, type ToProcessor } from './bridge.messages.ts';
+
+/**
+ * The bridge without its HTTP interface, to be killed: `<state> <mode> <event ids>`. Plans, and dashboards, are on the other side
+ * of its channel, so that they outlive it.
+ */
+const [state = '', mode = 'process', ...ids] = process.argv.slice(2);
+const database = openBridgeDatabase(state);
+const queue = new EventQueue(database);
+
+function tell(message: ToParent): void {
+  process.send!(message);
+}
+
+const answers = new Map<string, (run_id: string) => void>();
+process.on('message', (message: ToProcessor) => {
+  if ('run_id' in message) answers.get(message.for)?.(message.run_id);
+});
+
+if (mode === 'process') await processAll();
+if (mode === 'sync') await syncOnce();
+if (mode === 'tick') await tickOnce();
+
+async function processAll(): Promise<void> {
+  const bus = memoryBus();
+  const planning = toyPlanning();
+  planning.answer = ({ event_id }) => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    answers.set(event_id, resolve);
+    tell({ plan: event_id });
+    return promise.then((run_id) => ({
+      ...{ ok: true as const, run_id, status: 'awaiting_approval' as const, created: true, actions: 7 },
+    }));
+  };
+  bus.connect('worker').register([planning.offered]);
+  const own = bus.connect('bridge');
+  await own.whenConnected(60_000);
+  const config = {
+    automatic: true,
+    concurrency: 2,
+    attempts: 5,
+    first_retry_seconds: 1,
+    most_retry_seconds: 1,
+  };
+  const processing = new Processing({
+    queue,
+    bus: own,
+    config,
+    callMs: 60_000,
+    logger: silentLogger,
+    ended: ({ event_id }) =>
+      tell({ ended: event_id, left: queue.counts().pending + queue.counts().processing }),
+  });
+  tell({ left: queue.counts().pending });
+  processing.begin();
+  await Promise.all(
+    ids.map(async (id) => {
+      await queue.accept(killedEvent(id));
+      tell({ accepted: id });
+      processing.wake();
+    }),
+  );
+}
+
+async function syncOnce(): Promise<void> {
+  const { DeliveryRows } = await import('../../services/bridge/sync/delivery-rows.ts');
+  const { Sync } = await import('../../services/bridge/sync/sync.ts');
+  const daemon = new ToyDaemon();
+  const at = new Date().toISOString();
+  daemon.runList = ids.map((run_id) => ({
+    ...{ run_id, status: 'completed', forge: 'local', owner: 'demo', repo: 'hello', number: 1, title: 't' },
+    ...{ role: 'Depute', created_at: at, updated_at: at, highest_risk: null, waiting: 0, actions: 0 },
+  }));
+  const board = {
+    name: 'board',
+    async deliver({ key }: { key: string }) {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      answers.set(key, resolve);
+      tell({ delivered: key });
+      await promise;
+    },
+    async close() {},
+  };
+  const sync = new Sync({
+    rows: new DeliveryRows(database.db),
+    dashboards: [board],
+    daemon,
+    queue,
+    config: { seconds: 60, days: 30, attempts: 3, dashboards: [] },
+    logger: silentLogger,
+    observe: () => {},
+  });
+  await sync.sync();
+  tell({ left: 0 });
+}
+
+async function tickOnce(): Promise<void> {
+  const { ScheduleRows } = await import('../../services/bridge/schedules/schedule-rows.ts');
+  const { Schedules } = await import('../../services/bridge/schedules/schedules.ts');
+  const { readRoleMap } = await import('../../services/bridge/targets/role-map.ts');
+  const daemon = new ToyDaemon();
+  const at = '2026-01-01T00:00:00Z';
+  daemon.issueList = ids.map((_, index) => ({
+    ...{ number: index + 1, title: 't', state: 'open', author: 'a', labels: [] },
+    ...{ created_at: at, updated_at: at, html_url: null, planned: null },
+  }));
+  const rows = new ScheduleRows(database.db);
+  rows.begin('always', 0);
+  const schedule = {
+    name: 'always',
+    cron: '* * * * *',
+    zone: 'UTC',
+    enabled: true,
+    forge: null,
+    owner: 'demo',
+  };
+  const schedules = new Schedules({
+    schedules: [{ ...schedule, repo: 'hello', label: null, state: 'open', limit: 10, role: null }],
+    rows,
+    daemon,
+    queue,
+    roles: readRoleMap({ config: state }),
+    logger: silentLogger,
+    made: () => {},
+  });
+  const { due, events } = await schedules.tick();
+  tell({ left: queue.counts().pending, due: due.length, events });
+}
