@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
-import { gatewayUrl } from '#kit/config/running-models.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { serviceToken } from '#kit/tokens.ts';

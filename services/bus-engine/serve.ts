@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -9,15 +10,12 @@ import { readBusConfig } from './configuration.ts';
 import { listenForTriggers } from './http/listen.ts';
 import { measureEngine } from './metrics.ts';
 
-export interface ServeOptions {
-  readonly home: string | undefined;
-  readonly host?: string | undefined;
-  readonly port?: string | undefined;
+export interface BusServeOptions extends ServeOptions {
   readonly httpPort?: string | undefined;
 }
 
 /** Runs the engine until a signal comes or the process that started it is gone. */
-export async function serve({ home, host, port, httpPort }: ServeOptions): Promise<number> {
+export async function serve({ home, host, port, httpPort }: BusServeOptions): Promise<number> {
   const folders = resolveFolders({ home }, environment);
   const config = readBusConfig({ folders, flags: { host, port, httpPort }, environment });
   const { shipped, user } = readConcernDocument('bus', folders);

@@ -1,12 +1,9 @@
+import type { ProgramStart } from '#kit/cli/program.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 
 /** Runs one command line of core-bus-worker. */
-export async function main(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
+export async function main(start: ProgramStart): Promise<number> {
   const { runWorkerProgram } = await import('./cli/program.ts');
   return runWorkerProgram(start);
 }

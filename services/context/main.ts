@@ -1,12 +1,9 @@
+import type { ProgramStart } from '#kit/cli/program.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 
 /** Runs one command line; `./core context` and `core-context` are two names for it. */
-export async function main(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
+export async function main(start: ProgramStart): Promise<number> {
   const { runContextProgram } = await import('./cli/program.ts');
   return runContextProgram(start);
 }

@@ -1,9 +1,9 @@
 import * as t from 'io-ts';
 import { AbsolutePath } from '#kit/config/address-codecs.ts';
 import { readConcern } from '#kit/config/concern.ts';
+import { platformServices } from '#kit/contracts/platform-services.ts';
 import { NonEmptyString, nullable, oneOf } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
-import { platformServices } from './platform-services.ts';
 
 export const managerKinds = ['auto', 'embedded', 'compose'] as const;
 

@@ -1,8 +1,8 @@
 import { Health } from '#kit/contracts/health.ts';
+import type { PlatformService } from '#kit/contracts/platform-services.ts';
 import type { EndpointReport } from '#kit/contracts/status.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { type HttpAnswer, type HttpQuestion, httpAnswer } from './http-answer.ts';
-import type { PlatformService } from './platform-services.ts';
 
 /** A service to ask for its health, and where. */
 export interface Endpoint {

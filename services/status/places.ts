@@ -1,8 +1,7 @@
 import * as t from 'io-ts';
 import { busAddress } from '#kit/config/bus-url.ts';
-import { agentdUrl, bridgeUrl } from '#kit/config/client-urls.ts';
+import { agentdUrl, bridgeUrl, gatewayUrl } from '#kit/config/client-urls.ts';
 import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
-import { gatewayUrl } from '#kit/config/running-models.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { decode, integerBetween } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';

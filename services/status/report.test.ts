@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { functionIds } from '#kit/contracts/bus/functions.ts';
+import { platformServices } from '#kit/contracts/platform-services.ts';
 import type { EngineReport, UnitReport } from '#kit/contracts/status.ts';
 import { StatusReport } from '#kit/contracts/status.ts';
 import { decode } from '#kit/decode.ts';
-import { platformServices } from './platform-services.ts';
 import { type Findings, makeReport } from './report.ts';
 import type { Unit } from './service-manager.ts';
 

@@ -1,3 +1,4 @@
+import { platformServices } from '#kit/contracts/platform-services.ts';
 import type {
   EndpointReport,
   EngineReport,
@@ -7,7 +8,6 @@ import type {
 } from '#kit/contracts/status.ts';
 import type { Managed } from './choose-manager.ts';
 import type { WorkerAnswer } from './engine/engine-evidence.ts';
-import { platformServices } from './platform-services.ts';
 import type { StoredRuns } from './runs.ts';
 import type { Unit } from './service-manager.ts';
 

@@ -2,11 +2,12 @@ import { fileURLToPath } from 'node:url';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
 import { describeSettings, readSettings } from '#kit/config/settings.ts';
+import { type PlatformService, platformServices } from '#kit/contracts/platform-services.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { urlOf } from '#kit/http/url-of.ts';
 import { readEngineHttpPort } from './engine-http-port.ts';
-import { type Choice, type StackService, stackServices, unwanted } from './service-names.ts';
+import { type Choice, unwanted } from './service-names.ts';
 import type { ServiceDefinition } from './supervised-service.ts';
 
 /** One address at which a service answers. */
@@ -20,7 +21,7 @@ export interface ServicePort {
 
 /** A service of the embedded stack, and where it answers. */
 export interface EmbeddedService extends ServiceDefinition {
-  readonly name: StackService;
+  readonly name: PlatformService;
   /** Its HTTP interface; null for the worker, which listens nowhere. */
   readonly http: ServicePort | null;
   /** The engine's websocket. */
@@ -30,7 +31,7 @@ export interface EmbeddedService extends ServiceDefinition {
 export interface EmbeddedStack {
   readonly services: readonly EmbeddedService[];
   /** What is not started, and why. */
-  readonly left: readonly { readonly name: StackService; readonly why: string }[];
+  readonly left: readonly { readonly name: PlatformService; readonly why: string }[];
 }
 
 type Given = string | number | undefined;
@@ -57,8 +58,10 @@ export function embeddedStack(folders: Folders, flags: StackFlags, environment: 
   const left = new Map([...placesElsewhere(folders, flags, environment, places), ...unwanted(flags)]);
   const shared = sharedEnvironment(folders, places, left);
   return {
-    services: stackServices.filter((name) => !left.has(name)).map((name) => definition(name, places, shared)),
-    left: stackServices.flatMap((name) => (left.has(name) ? [{ name, why: left.get(name)! }] : [])),
+    services: platformServices
+      .filter((name) => !left.has(name))
+      .map((name) => definition(name, places, shared)),
+    left: platformServices.flatMap((name) => (left.has(name) ? [{ name, why: left.get(name)! }] : [])),
   };
 }
 
@@ -98,7 +101,7 @@ function* placesElsewhere(
   flags: StackFlags,
   environment: Environment,
   places: Places,
-): Generator<[StackService, string]> {
+): Generator<[PlatformService, string]> {
   const settings = describeSettings({ folders: { config: folders.config }, environment });
   const { value, source, where } = settings.find(({ key }) => key === 'context.url')!;
   const own = urlOf(places.context);
@@ -122,9 +125,9 @@ const nowhere = '/nonexistent';
 function sharedEnvironment(
   folders: Folders,
   places: Places,
-  left: ReadonlyMap<StackService, string>,
+  left: ReadonlyMap<PlatformService, string>,
 ): Record<string, string> {
-  const starts = (service: StackService) => !left.has(service);
+  const starts = (service: PlatformService) => !left.has(service);
   return {
     CORE_STATE_DIR: folders.state,
     CORE_CONFIG_DIR: folders.config,
@@ -151,7 +154,7 @@ function addressVariables(name: string, { host, port }: ServicePort): Record<str
   return { [`CORE_${name}_HOST`]: host, [`CORE_${name}_PORT`]: String(port) };
 }
 
-const http: Readonly<Record<StackService, keyof Places | null>> = {
+const http: Readonly<Record<PlatformService, keyof Places | null>> = {
   'core-bus-engine': 'busHttp',
   'core-context': 'context',
   'core-model-gateway': 'models',
@@ -161,7 +164,7 @@ const http: Readonly<Record<StackService, keyof Places | null>> = {
 };
 
 function definition(
-  name: StackService,
+  name: PlatformService,
   places: Places,
   environment: Record<string, string>,
 ): EmbeddedService {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { connectBus } from '#kit/bus/websocket-bus.ts';
+import { silentLogger } from '#kit/silent-logger.ts';
 import { ensureTokens, serviceToken } from '#kit/tokens.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { memoryBus } from '../fixtures/bus/memory-bus.ts';
 import { startSmallEngine } from '../fixtures/bus/small-engine.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { silentLogger } from '../fixtures/silent-logger.ts';
 import { busContract } from './bus-client.contract.ts';
 
 const timing = { firstWaitMs: 5, mostWaitMs: 50 };

@@ -11,11 +11,11 @@ import type { Bus } from '#kit/bus/bus.ts';
 import { connectBus } from '#kit/bus/websocket-bus.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import type { EventView, ProcessReply } from '#kit/contracts/bridge/events.ts';
+import { silentLogger } from '#kit/silent-logger.ts';
 import { ensureTokens, ownToken, serviceToken } from '#kit/tokens.ts';
 import { toyPlanning } from '../fixtures/bridge/toy-planning.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { silentLogger } from '../fixtures/silent-logger.ts';
 
 const program = fileURLToPath(new URL('../../services/bridge/main.ts', import.meta.url));
 const secret = 's'.repeat(40);

@@ -20,7 +20,8 @@ import type { Said } from './core-process.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('the quickstart in a copy of the project', () => {
+describe('the quickstart in a copy of the project', function () {
+  this.timeout(300_000);
   let copy: string;
   let personHome: string;
   let first: Said;
@@ -36,7 +37,7 @@ describe('the quickstart in a copy of the project', () => {
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     const holder = await take(7817);
     first = await inCopy('./core', 'quickstart', '--yes');
-    holder?.close();
+    await new Promise((resolve) => (holder === null ? resolve(null) : holder.close(resolve)));
   });
   after(() => rmSync(join(copy, '..'), { recursive: true, force: true }));
 
@@ -128,6 +129,7 @@ describe('the quickstart in a copy of the project', () => {
         cwd: copy,
         env: childEnvironment({ HOME: personHome, LANG: 'C.UTF-8' }),
         stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
       });
       const texts = { stdout: '', stderr: '' };
       for (const name of ['stdout', 'stderr'] as const) {
@@ -135,8 +137,13 @@ describe('the quickstart in a copy of the project', () => {
           texts[name] += text;
         });
       }
+      // A tour that hangs is ended with all that it started, so that the test can show how far it came.
+      const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 120_000);
       child.on('error', reject);
-      child.on('close', (code) => resolve({ ...texts, exitCode: code ?? -1 }));
+      child.on('close', (code) => {
+        clearTimeout(late);
+        resolve({ ...texts, exitCode: code ?? -1 });
+      });
     });
   }
 });

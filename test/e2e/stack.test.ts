@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
+import { platformServices } from '#kit/contracts/platform-services.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
 import { StatusReport as StatusCodec } from '#kit/contracts/status.ts';
 import { decode } from '#kit/decode.ts';
-import { platformServices } from '../../services/status/platform-services.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
 

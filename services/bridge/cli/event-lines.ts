@@ -1,6 +1,7 @@
+import type { Paint } from '#kit/cli/tell.ts';
 import type { EventState, EventView, ProcessReply } from '#kit/contracts/bridge/events.ts';
 import { labelOf } from '../targets/target.ts';
-import { moment, type Paint, short } from './output.ts';
+import { moment, short } from './output.ts';
 
 /** One line for each event of a list. */
 export function eventLine(event: EventView, paint: Paint): string {

@@ -1,4 +1,5 @@
 import { openBus } from '#kit/bus/open-bus.ts';
+import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { environment } from '#kit/environment.ts';
@@ -12,12 +13,6 @@ import { connectDaemon } from '../daemon.ts';
 import { readSchedules } from '../schedules/configuration.ts';
 import { readKnownForges } from '../targets/known-forges.ts';
 import { readRoleMap } from '../targets/role-map.ts';
-
-export interface ServeOptions {
-  readonly home: string | undefined;
-  readonly host?: string | undefined;
-  readonly port?: string | undefined;
-}
 
 /** Runs core-bridge until a signal comes, or the process that started it is gone. */
 export async function serve({ home, host, port }: ServeOptions): Promise<number> {

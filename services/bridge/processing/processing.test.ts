@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { BusError } from '#kit/bus/bus.ts';
 import { codeOf } from '#kit/errors.ts';
+import { silentLogger } from '#kit/silent-logger.ts';
 import { failure, toyPlanning } from '../../../test/fixtures/bridge/toy-planning.ts';
 import { memoryBus } from '../../../test/fixtures/bus/memory-bus.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { silentLogger } from '../../../test/fixtures/silent-logger.ts';
 import { EventQueue } from '../queue/event-queue.ts';
 import { openBridgeDatabase } from '../queue/open-database.ts';
 import type { NewEvent } from '../queue/stored-event.ts';

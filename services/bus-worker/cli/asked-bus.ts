@@ -3,19 +3,17 @@ import { openBus } from '#kit/bus/open-bus.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import type { Logger } from '#kit/log.ts';
+import { silentLogger } from '#kit/silent-logger.ts';
 import { ownToken } from '#kit/tokens.ts';
 
 /** Milliseconds for a connection. */
 const patienceMs = 3_000;
 
-const silent: Logger = { error() {}, warn() {}, info() {}, debug() {}, child: () => silent };
-
 /** Does work with the running bus, as the person whose account this is. @throws BusError (`not_connected`) */
 export async function askBus<T>({ home }: CommandContext, work: (bus: Bus) => Promise<T>): Promise<T> {
   const folders = resolveFolders({ home }, environment);
   const token = () => ownToken(folders).text;
-  const bus = openBus({ folders, environment, token, name: 'core command line', logger: silent });
+  const bus = openBus({ folders, environment, token, name: 'core command line', logger: silentLogger });
   try {
     await bus.whenConnected(patienceMs);
     return await work(bus);

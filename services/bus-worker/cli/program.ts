@@ -1,53 +1,49 @@
-import { type ProgramOptions, runProgram } from '#kit/cli/program.ts';
+import type { Command } from 'commander';
+import {
+  type ProgramStart,
+  type RunCommand,
+  runServiceProgram,
+  type ServiceProgram,
+} from '#kit/cli/program.ts';
 
-const description = `The platform's functions on the capability bus.
-functions and call ask the running bus; ./core up starts it.`;
-
-/** Every command of core-bus-worker with its options. */
-export function workerProgram(version: string): Pick<ProgramOptions, 'description' | 'define'> {
-  return {
-    description,
-    define(program, run) {
-      program.version(version, '--version');
-      program
-        .command('serve')
-        .description('register the functions and answer calls, until a signal comes')
-        .action(() =>
-          run(async ({ home }) => {
-            const { serve } = await import('../serve.ts');
-            return serve({ home });
-          }),
-        );
-      program
-        .command('functions')
-        .description(
-          'what the platform offers on the bus, and whether it is there now; --json has the schemas',
-        )
-        .action(() =>
-          run(async (context) => {
-            const { listFunctions } = await import('./functions.ts');
-            return listFunctions(context);
-          }),
-        );
-      program
-        .command('call <function> [request]')
-        .description('call a function with a request in JSON, and print its result')
-        .option('--timeout <seconds>', 'how long to wait', '30')
-        .action((id: string, request: string | undefined, options: { timeout: string }) =>
-          run(async (context) => {
-            const { callFunction } = await import('./call.ts');
-            return callFunction(context, { id, request: request ?? '{}', ...options });
-          }),
-        );
-    },
-  };
-}
+export const workerProgram: ServiceProgram = {
+  description: `The platform's functions on the capability bus.
+functions and call ask the running bus; ./core up starts it.`,
+  groups: [{ define }],
+};
 
 /** Runs one command line of core-bus-worker to its end and gives its exit code. */
-export function runWorkerProgram(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
-  return runProgram({ args: start.args, name: start.program, ...workerProgram(start.version) });
+export function runWorkerProgram(start: ProgramStart): Promise<number> {
+  return runServiceProgram(start, workerProgram);
+}
+
+function define(program: Command, run: RunCommand): void {
+  program
+    .command('serve')
+    .description('register the functions and answer calls, until a signal comes')
+    .action(() =>
+      run(async ({ home }) => {
+        const { serve } = await import('../serve.ts');
+        return serve({ home });
+      }),
+    );
+  program
+    .command('functions')
+    .description('what the platform offers on the bus, and whether it is there now; --json has the schemas')
+    .action(() =>
+      run(async (context) => {
+        const { listFunctions } = await import('./functions.ts');
+        return listFunctions(context);
+      }),
+    );
+  program
+    .command('call <function> [request]')
+    .description('call a function with a request in JSON, and print its result')
+    .option('--timeout <seconds>', 'how long to wait', '30')
+    .action((id: string, request: string | undefined, options: { timeout: string }) =>
+      run(async (context) => {
+        const { callFunction } = await import('./call.ts');
+        return callFunction(context, { id, request: request ?? '{}', ...options });
+      }),
+    );
 }

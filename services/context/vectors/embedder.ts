@@ -91,10 +91,7 @@ export class Embedder {
       this.#wake = Promise.withResolvers();
       try {
         const texts = await readers.ask('memoriesWithoutVector', { model: this.model, limit: batch });
-        if (texts.length > 0) {
-          await this.#embed(texts);
-          this.#state = { answers: true };
-        }
+        if (texts.length > 0) await this.#embed(texts);
         if (this.#failures > 0) logger.info('the embeddings model answers again');
         this.#failures = 0;
         if (texts.length < batch) await this.#rest(restMs, this.#wake.promise);
@@ -124,6 +121,8 @@ export class Embedder {
   }
 
   async #store(texts: readonly TextWithoutVector[], found: readonly (Float32Array | null)[]): Promise<void> {
+    // Before a lookup can see what it answered.
+    this.#state = { answers: true };
     const vectors = texts.map(({ memory }, index) => {
       const vector = found[index];
       return { memory, vector: vector == null ? none : bytesOf(vector) };

@@ -27,6 +27,36 @@ export interface ProgramOptions {
   readonly define: (program: Command, run: RunCommand) => void;
 }
 
+/** How `./core` and a service's own command start its program. */
+export interface ProgramStart {
+  readonly args: readonly string[];
+  /** How people call the program. */
+  readonly program: string;
+  readonly version: string;
+}
+
+/** The program of one service: what it says of itself, and its commands group by group. */
+export interface ServiceProgram {
+  readonly description: string;
+  readonly groups: readonly Pick<ProgramOptions, 'define'>[];
+}
+
+/** Runs one command line of a service to its end and gives its exit code. */
+export function runServiceProgram(
+  { args, program: name, version }: ProgramStart,
+  { description, groups }: ServiceProgram,
+): Promise<number> {
+  return runProgram({
+    args,
+    name,
+    description,
+    define(program, run) {
+      program.version(version, '--version');
+      for (const group of groups) group.define(program, run);
+    },
+  });
+}
+
 /** The commands of a program with their options, before one is run. */
 export function declareProgram(
   { name, description, define }: Omit<ProgramOptions, 'args'>,

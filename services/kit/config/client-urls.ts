@@ -1,12 +1,21 @@
 import type { Environment } from '../environment.ts';
 import type { Folders } from '../folders.ts';
 import { urlOf } from '../http/url-of.ts';
-import { runningService } from './running-service.ts';
-import { addressOverrides, readServiceAddress, serviceUrl } from './service-address.ts';
+import { runningService, type ServiceName } from './running-service.ts';
+import {
+  type AddressedConcern,
+  type AddressSources,
+  addressOverrides,
+  readServiceAddress,
+  serviceUrl,
+} from './service-address.ts';
 import { readSettings, type SettingSources } from './settings.ts';
 
-export interface AgentdAddressSources {
+interface Places {
   readonly folders: Pick<Folders, 'config' | 'state'>;
+}
+
+export interface AgentdAddressSources extends Places {
   readonly environment: SettingSources['environment'] & Partial<Pick<Environment, 'CORE_AGENTD_URL'>>;
 }
 
@@ -19,17 +28,36 @@ export function agentdUrl({ folders, environment }: AgentdAddressSources): strin
   return runningService('core-agentd', folders)?.url ?? configured;
 }
 
-export interface BridgeAddressSources {
-  readonly folders: Pick<Folders, 'config' | 'state'>;
+export interface BridgeAddressSources extends Places {
   readonly environment: Partial<
     Pick<Environment, 'CORE_BRIDGE_URL' | 'CORE_BRIDGE_HOST' | 'CORE_BRIDGE_PORT'>
   >;
 }
 
-/** Where core-bridge answers: as the environment says, else where one of this state folder runs, else as configured. */
-export function bridgeUrl({ folders, environment }: BridgeAddressSources): string {
-  if (environment.CORE_BRIDGE_URL) return environment.CORE_BRIDGE_URL.replace(/\/+$/, '');
-  const configured = serviceUrl(readServiceAddress('bridge', { folders, environment }));
-  if (addressOverrides('bridge', { environment }).length > 0) return configured;
-  return runningService('core-bridge', folders)?.url ?? configured;
+export interface GatewayAddressSources extends Places {
+  readonly environment: Partial<
+    Pick<Environment, 'CORE_MODELS_URL' | 'CORE_MODELS_HOST' | 'CORE_MODELS_PORT'>
+  >;
+}
+
+/** Where core-bridge answers, found in the same way. */
+export function bridgeUrl(sources: BridgeAddressSources): string {
+  return found('core-bridge', 'bridge', sources.environment.CORE_BRIDGE_URL, sources);
+}
+
+/** Where core-model-gateway answers, found in the same way. */
+export function gatewayUrl(sources: GatewayAddressSources): string {
+  return found('core-model-gateway', 'models', sources.environment.CORE_MODELS_URL, sources);
+}
+
+function found(
+  service: ServiceName,
+  concern: AddressedConcern,
+  given: string | undefined,
+  { folders, environment }: Places & AddressSources,
+): string {
+  if (given) return given.replace(/\/+$/, '');
+  const configured = serviceUrl(readServiceAddress(concern, { folders, environment }));
+  if (addressOverrides(concern, { environment }).length > 0) return configured;
+  return runningService(service, folders)?.url ?? configured;
 }

@@ -4,20 +4,14 @@ import * as t from 'io-ts';
 import { decodeJson } from '../decode.ts';
 import { makePrivateFolder, writeFileDurably } from '../durable-file.ts';
 import type { Folders } from '../folders.ts';
-import { isRunning, thisProcess } from '../sqlite-lease-holder.ts';
+import { isRunning, LeaseHolder, thisProcess } from '../sqlite-lease-holder.ts';
 import { Hostname, HttpUrl } from './address-codecs.ts';
 
 const Note = t.strict({
   url: HttpUrl,
   host: Hostname,
   port: t.number,
-  holder: t.strict({
-    boot_id: t.string,
-    pid_namespace: t.string,
-    pid: t.number,
-    process_started: t.string,
-    host: t.string,
-  }),
+  holder: LeaseHolder,
 });
 
 /** The folder of a service below the state folder. */

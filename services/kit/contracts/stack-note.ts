@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, Timestamp } from '../decode.ts';
+import { LeaseHolder } from '../sqlite-lease-holder.ts';
 
 /** What is known of the process of a supervised service; `waiting` starts again by itself, `given_up` does not. */
 export const SupervisedState = oneOf(['running', 'waiting', 'given_up']);
@@ -23,13 +24,7 @@ export type SupervisedNote = t.TypeOf<typeof SupervisedNote>;
 
 /** `<state>/supervisor/stack.json`: what `./core up` says of its children, for `core-status`. */
 export const StackNote = t.strict({
-  holder: t.strict({
-    boot_id: t.string,
-    pid_namespace: t.string,
-    pid: t.number,
-    process_started: t.string,
-    host: t.string,
-  }),
+  holder: LeaseHolder,
   since: Timestamp,
   services: t.record(t.string, SupervisedNote),
   /** Services that it does not start, with the reason. */

@@ -1,6 +1,6 @@
 import type { CommandContext } from '#kit/cli/program.ts';
 import { askService } from '#kit/cli/service-client.ts';
-import { gatewayUrl } from '#kit/config/running-models.ts';
+import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { HttpClient } from '#kit/http/client.ts';

@@ -1,15 +1,10 @@
+import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { composeGateway } from '../compose.ts';
 import { readGatewayConfig } from '../configuration.ts';
-
-export interface ServeOptions {
-  readonly home: string | undefined;
-  readonly host?: string | undefined;
-  readonly port?: string | undefined;
-}
 
 /** Runs core-model-gateway until a signal comes, or the process that started it is gone. */
 export async function serve({ home, host, port }: ServeOptions): Promise<number> {

@@ -41,12 +41,17 @@ function limitMemberAt(hostname: string): LimitMember {
   return /(^|\.)openai\.(azure\.)?com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
 }
 
+/** What OpenAI's newer models say wherever they are: the caller asks again, and from then on it is told as they want it. */
+function refusesOlderLimit(status: number, text: Buffer): boolean {
+  return status === 400 && text.includes('max_tokens') && text.includes('max_completion_tokens');
+}
+
 /** An upstream that speaks OpenAI's interface: bytes go through but for the model's name and the usage of streams. */
 export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
   const { name, dispatcher, timeouts } = parts;
   const { origin, pathname } = new URL(parts.base_url);
   const basePath = pathname.replace(/\/+$/, '');
-  const limitMember = parts.limitMember ?? limitMemberAt(new URL(origin).hostname);
+  let limitMember = parts.limitMember ?? limitMemberAt(new URL(origin).hostname);
 
   async function send(call: ModelCall): Promise<UpstreamAnswer> {
     const { text, mask } = parts.credential();
@@ -101,7 +106,10 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
     const type = mediaTypeOf(headers, mask);
     const isStream = type === 'text/event-stream';
     if (status < 200 || status >= 300) {
-      throw upstreamError(name, status, headers, await beginning(body, mask), mask);
+      const text = await beginning(body, mask);
+      if (parts.limitMember === null && refusesOlderLimit(status, text))
+        limitMember = 'max_completion_tokens';
+      throw upstreamError(name, status, headers, text, mask);
     }
     if (call.stream && !isStream) {
       const text = await beginning(body, mask);

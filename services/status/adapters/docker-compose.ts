@@ -1,9 +1,9 @@
 import { execa } from 'execa';
 import * as t from 'io-ts';
+import { platformServices } from '#kit/contracts/platform-services.ts';
 import { decode, optional, parseJson } from '#kit/decode.ts';
 import { Unavailable } from '#kit/errors.ts';
 import type { StatusConfig } from '../configuration.ts';
-import { platformServices } from '../platform-services.ts';
 import type { ServiceManager, Unit } from '../service-manager.ts';
 
 /** One container, as `docker compose ps --format json` tells it. */

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runningService } from '#kit/config/running-service.ts';
+import { platformServices } from '#kit/contracts/platform-services.ts';
 import { StackNote, type SupervisedNote, stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { decodeJson } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 import { isRunning } from '#kit/sqlite-lease-holder.ts';
-import { platformServices } from '../platform-services.ts';
 import { processState } from '../process-state.ts';
 import type { ServiceManager, Unit } from '../service-manager.ts';
 

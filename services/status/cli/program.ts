@@ -1,39 +1,34 @@
-import { type ProgramOptions, runProgram } from '#kit/cli/program.ts';
+import type { Command } from 'commander';
+import {
+  type ProgramStart,
+  type RunCommand,
+  runServiceProgram,
+  type ServiceProgram,
+} from '#kit/cli/program.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { status } from '../status.ts';
 
-const description = `How the platform is, as JSON: its services, their health, the bus, the stored runs.
-Exit code 1 when anything required is not well; "problems" names each and what to do.`;
-
-/** The options of core-status. */
-export function statusProgram(version: string): Pick<ProgramOptions, 'description' | 'define'> {
-  return {
-    description,
-    define(program, run) {
-      program
-        .version(version, '--version')
-        .option('--pretty', 'indented JSON')
-        .option(
-          '--smoke',
-          'also send an event through bridge, bus and worker to a plan; writes to no repository',
-        )
-        .action((options: { readonly pretty?: boolean; readonly smoke?: boolean }) =>
-          run(async ({ home }) => {
-            const report = await status({ home, smoke: options.smoke === true });
-            process.stdout.write(`${JSON.stringify(report, null, options.pretty === true ? 2 : 0)}\n`);
-            if (report.smoke?.ok === true) process.stdout.write(`SMOKE OK run_id=${report.smoke.run_id}\n`);
-            return report.ok ? exitCodes.done : exitCodes.failed;
-          }),
-        );
-    },
-  };
-}
+export const statusProgram: ServiceProgram = {
+  description: `How the platform is, as JSON: its services, their health, the bus, the stored runs.
+Exit code 1 when anything required is not well; "problems" names each and what to do.`,
+  groups: [{ define }],
+};
 
 /** Runs one command line of core-status to its end and gives its exit code. */
-export function runStatusProgram(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
-  return runProgram({ args: start.args, name: start.program, ...statusProgram(start.version) });
+export function runStatusProgram(start: ProgramStart): Promise<number> {
+  return runServiceProgram(start, statusProgram);
+}
+
+function define(program: Command, run: RunCommand): void {
+  program
+    .option('--pretty', 'indented JSON')
+    .option('--smoke', 'also send an event through bridge, bus and worker to a plan; writes to no repository')
+    .action((options: { readonly pretty?: boolean; readonly smoke?: boolean }) =>
+      run(async ({ home }) => {
+        const report = await status({ home, smoke: options.smoke === true });
+        process.stdout.write(`${JSON.stringify(report, null, options.pretty === true ? 2 : 0)}\n`);
+        if (report.smoke?.ok === true) process.stdout.write(`SMOKE OK run_id=${report.smoke.run_id}\n`);
+        return report.ok ? exitCodes.done : exitCodes.failed;
+      }),
+    );
 }

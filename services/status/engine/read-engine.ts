@@ -4,7 +4,7 @@ import { connectBus } from '#kit/bus/websocket-bus.ts';
 import { functionIds } from '#kit/contracts/bus/functions.ts';
 import { matches } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
-import type { Logger } from '#kit/log.ts';
+import { silentLogger } from '#kit/silent-logger.ts';
 import type { EngineEvidence, WorkerAnswer } from './engine-evidence.ts';
 import { configurationIds } from './engine-evidence.ts';
 
@@ -21,7 +21,7 @@ export async function readEngine(options: {
   const { url, token, timeoutMs } = options;
   const started = performance.now();
   const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
-  const bus = connectBus({ url, token, name: 'core-status', logger: silent });
+  const bus = connectBus({ url, token, name: 'core-status', logger: silentLogger });
   const ask = (id: string, data: unknown): Promise<unknown> => bus.call(id, data, { timeoutMs: left() });
   try {
     await bus.whenConnected(left());
@@ -77,11 +77,3 @@ async function askWorker(ask: () => Promise<unknown>): Promise<WorkerAnswer> {
 function valueIn(answer: unknown): unknown {
   return matches(Configuration, answer) ? (answer as { value: unknown }).value : null;
 }
-
-const silent: Logger = {
-  error() {},
-  warn() {},
-  info() {},
-  debug() {},
-  child: () => silent,
-};

@@ -8,7 +8,7 @@ import { git } from '#kit/git/git.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { knownRepositories, printDifferences, printRepository } from './repository-print.ts';
 
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 
 describe('The print of a repository', () => {
   let repository: string;

@@ -4,12 +4,11 @@ import { bridgeProgram } from '../../../services/bridge/cli/program.ts';
 import { busProgram } from '../../../services/bus-engine/cli/program.ts';
 import { workerProgram } from '../../../services/bus-worker/cli/program.ts';
 import { contextProgram } from '../../../services/context/cli/program.ts';
-import { declareProgram } from '../../../services/kit/cli/program.ts';
+import { declareProgram, type ServiceProgram } from '../../../services/kit/cli/program.ts';
 import { gatewayProgram } from '../../../services/model-gateway/cli/program.ts';
 import { statusProgram } from '../../../services/status/cli/program.ts';
 import { ownCommands } from '../../../services/supervisor/own-commands.ts';
 
-const version = '';
 const run = () => Promise.resolve();
 
 export interface DocumentedProgram {
@@ -40,14 +39,14 @@ export const programs: readonly DocumentedProgram[] = [
     title: 'Runs and the local forge',
     about: '`core-agentd` takes the same commands.',
     service: 'agentd',
-    load: async () => declareAgentd({ name: 'core-agentd', version, run }),
+    load: async () => declareAgentd({ name: 'core-agentd', version: '', run }),
   },
   {
     call: './core context',
     title: 'Graph and memory',
     about: '`core-context` takes the same commands. All but `serve` ask the service that `./core up` starts.',
     service: 'context',
-    load: async () => declareProgram({ name: 'core-context', ...contextProgram(version) }, run),
+    load: async () => declare('core-context', contextProgram),
   },
   {
     call: './core model',
@@ -55,14 +54,14 @@ export const programs: readonly DocumentedProgram[] = [
     about:
       '`core-model-gateway` takes the same commands. `usage` asks the service that `./core up` starts; the others need none.',
     service: 'model-gateway',
-    load: async () => declareProgram({ name: 'core-model-gateway', ...gatewayProgram(version) }, run),
+    load: async () => declare('core-model-gateway', gatewayProgram),
   },
   {
     call: './core bridge',
     title: 'Dashboards and schedules',
     about: '`core-bridge` takes the same commands. All but `serve` ask the service that `./core up` starts.',
     service: 'bridge',
-    load: async () => declareProgram({ name: 'core-bridge', ...bridgeProgram(version) }, run),
+    load: async () => declare('core-bridge', bridgeProgram),
   },
   {
     call: './core bus',
@@ -70,23 +69,30 @@ export const programs: readonly DocumentedProgram[] = [
     about:
       '`core-bus-engine` takes the same commands. All but `serve` ask the engine that `./core up` starts.',
     service: 'bus-engine',
-    load: async () => declareProgram({ name: 'core-bus-engine', ...busProgram(version) }, run),
+    load: async () => declare('core-bus-engine', busProgram),
   },
   {
     call: 'core-bus-worker',
     title: 'Functions on the bus',
     about: '`./core up` starts it; it has no name of its own in `./core`.',
     service: 'bus-worker',
-    load: async () => declareProgram({ name: 'core-bus-worker', ...workerProgram(version) }, run),
+    load: async () => declare('core-bus-worker', workerProgram),
   },
   {
     call: './core status',
     title: 'Status',
     about: '`core-status` is another name for it.',
     service: 'status',
-    load: async () => declareProgram({ name: 'core-status', ...statusProgram(version) }, run),
+    load: async () => declare('core-status', statusProgram),
   },
 ];
+
+function declare(name: string, { description, groups }: ServiceProgram): Command {
+  const define: ServiceProgram['groups'][number]['define'] = (program, runCommand) => {
+    for (const group of groups) group.define(program, runCommand);
+  };
+  return declareProgram({ name, description, define }, run);
+}
 
 export interface DocumentedCommand {
   /** As people type it, for example `./core forge issue new`. */

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { tell } from '#kit/cli/tell.ts';
 import { EventList, EventView, ProcessReply } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { withBridge } from '../client.ts';
 import { eventLine, eventLines, processLines } from '../event-lines.ts';
-import { tell } from '../output.ts';
 
 /** Milliseconds: a planning takes as long as its bounds allow. */
 const planningMs = 3 * 3_600_000;

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { type Paint, tell } from '#kit/cli/tell.ts';
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
 import { ScheduleList, type ScheduleView } from '#kit/contracts/bridge/schedules.ts';
 import { SyncReply } from '#kit/contracts/bridge/sync.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { withBridge } from '../client.ts';
-import { moment, type Paint, short, tell } from '../output.ts';
+import { moment, short } from '../output.ts';
 
 /** Milliseconds: dashboards are told one summary after the other. */
 const syncMs = 120_000;

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { type Paint, tell } from '#kit/cli/tell.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
 import { entityKinds } from '#kit/contracts/context/vocabulary.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { withService } from '../client.ts';
 import { collect, namedValue, wholeNumber } from '../option-values.ts';
-import { counted, type Paint, short, tell } from '../output.ts';
+import { counted, short } from '../output.ts';
 import { tableOf } from '../table.ts';
 
 interface SearchOptions {

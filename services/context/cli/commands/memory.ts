@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
+import { type Paint, tell } from '#kit/cli/tell.ts';
 import {
   ForgetReply,
   ImportReply,
@@ -14,7 +15,7 @@ import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
 import { codeOf, exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import { withService } from '../client.ts';
 import { collect, wholeNumber } from '../option-values.ts';
-import { counted, moment, type Paint, short, tell } from '../output.ts';
+import { counted, moment, short } from '../output.ts';
 
 const layers = memoryLayers.join(', ');
 

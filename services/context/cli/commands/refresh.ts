@@ -3,12 +3,13 @@ import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { type Paint, tell } from '#kit/cli/tell.ts';
 import type { WantedRepository } from '#kit/contracts/context/refresh.ts';
 import { RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { withService } from '../client.ts';
-import { counted, type Paint, short, tell } from '../output.ts';
+import { counted, short } from '../output.ts';
 import { type Lag, readLag, waitForProjection } from '../projection.ts';
 
 interface RefreshOptions {

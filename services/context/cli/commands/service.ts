@@ -1,22 +1,14 @@
 import type { Command } from 'commander';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { defineServe } from '#kit/cli/serve-command.ts';
+import { tell } from '#kit/cli/tell.ts';
 import { CheckReply } from '#kit/contracts/context/status.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { withService } from '../client.ts';
-import { counted, short, tell } from '../output.ts';
+import { counted, short } from '../output.ts';
 
 export function define(program: Command, run: RunCommand): void {
-  program
-    .command('serve')
-    .description('run the service here, until a signal comes')
-    .option('--host <address>', 'where to listen')
-    .option('--port <n>', 'on which port')
-    .action((options: { host?: string; port?: string }) =>
-      run(async ({ home }) => {
-        const { serve } = await import('../../http/serve.ts');
-        return serve({ ...options, home });
-      }),
-    );
+  defineServe(program, run, async (options) => (await import('../../http/serve.ts')).serve(options));
   program
     .command('check')
     .description('check the record, and compare it with its mirror')

@@ -1,4 +1,4 @@
-/** The services of the platform, in the order in which they are reported. */
+/** The services of the platform, in the order in which people are shown them. */
 export const platformServices = [
   'core-bus-engine',
   'core-context',
