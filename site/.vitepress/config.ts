@@ -16,6 +16,8 @@ export default defineConfig({
     theme: { light: 'github-light', dark: 'github-dark' },
     headers: { level: [2, 3] },
     config(md) {
+      // A link is what is written as one; an address in a sentence may be anybody's.
+      md.set({ linkify: false });
       anchorCodes(md);
       // Code is shown as it stands: `{{slot}}` is no template of ours.
       md.renderer.rules.code_inline = (tokens, index, _, __, renderer) => {

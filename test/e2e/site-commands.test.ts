@@ -1,13 +1,14 @@
 import { expect } from 'chai';
 import { allRoutes, openApiOf } from '../../site/generate/endpoints/documents.ts';
-import { requestExample } from '../../site/generate/endpoints/endpoint-section.ts';
 import { services } from '../../site/generate/endpoints/services.ts';
 import { needs } from '../needs.ts';
+import { answerCheck, type OpenApi } from './documented-answers.ts';
 import { blocksOf, commandsOf, handWrittenPages } from './site-blocks.ts';
+import { inOrder, refusals, ServiceCalls } from './site-requests.ts';
 import { openSiteWorld, type SitePort, type SiteWorld } from './site-world.ts';
 
 describe('what the site says to type', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let world: SiteWorld;
   before(async function () {
     needs(this, 'curl');
@@ -38,26 +39,20 @@ describe('what the site says to type', function () {
       expect(await openApiOf(service)).to.deep.equal(running);
     });
 
-    it(`gives requests that ${service.name} understands`, async () => {
-      for (const route of allRoutes(service)) {
-        const { method, path, body, upload } = route;
-        const sent = body === null ? null : JSON.stringify(requestExample(route));
-        const answer = await fetch(`${world.url(port)}${path.replaceAll(/\{\w+\}/g, 'run_ffffffff')}`, {
-          method,
-          headers: {
-            Authorization: `Bearer ${world.token()}`,
-            ...(sent === null ? {} : { 'Content-Type': 'application/json' }),
-            ...(upload === null ? {} : { 'Content-Type': upload.types[0] }),
-          },
-          body: sent,
-        });
-        const text = await answer.text();
-        const said = `${method} ${path}: ${answer.status} ${text.slice(0, 500)}`;
-        if (answer.ok) continue;
-        // What the example names need not be there; that it was looked for shows that the request was understood.
-        expect(answer.status, said).to.be.oneOf([404, 409, 422]);
-        expect(JSON.parse(text).code, said).to.not.be.oneOf(['path_not_found', undefined]);
+    it(`answers as the document of ${service.name} says`, async () => {
+      const check = answerCheck((await openApiOf(service)) as OpenApi);
+      const asked = new ServiceCalls(world, port, await world.planAgain());
+      const problems: string[] = [];
+      for (const route of inOrder(allRoutes(service))) {
+        const name = `${route.method} ${route.path}`;
+        const answer = await asked.ask(route);
+        const said = `${name}: ${answer.text.slice(0, 500)}`;
+        const problem = check(route.method, route.path, answer);
+        if (problem !== null) problems.push(`${said}: ${problem}`);
+        const code = answer.status < 400 ? undefined : JSON.parse(answer.text).code;
+        if (code !== refusals[name]) problems.push(`${said}: ${refusals[name] ?? 'success'} was expected`);
       }
+      expect(problems).to.deep.equal([]);
     });
   }
 });

@@ -6,7 +6,8 @@ import { codecRows } from '../../site/generate/codecs/codec-rows.ts';
 import { codecDocs } from '../../site/generate/codecs/doc-comments.ts';
 import { leafCommands, programs } from '../../site/generate/commands/programs.ts';
 import { allRoutes } from '../../site/generate/endpoints/documents.ts';
-import { curl, requestExample } from '../../site/generate/endpoints/endpoint-section.ts';
+import { curl } from '../../site/generate/endpoints/endpoint-section.ts';
+import { exampleRequest } from '../../site/generate/endpoints/example-request.ts';
 import { services } from '../../site/generate/endpoints/services.ts';
 import { generatedPages } from '../../site/generate/pages.ts';
 import { concerns } from '../../site/generate/settings/concerns.ts';
@@ -76,7 +77,7 @@ describe('the generated reference', () => {
     for (const service of services) {
       for (const route of allRoutes(service)) {
         if (route.body === null) continue;
-        const example = requestExample(route);
+        const example = exampleRequest(route).body;
         expect(() => decode(route.body!, example, `${route.method} ${route.path}`)).to.not.throw();
       }
     }

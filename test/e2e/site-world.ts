@@ -25,12 +25,17 @@ export interface Typed {
   readonly output: string;
 }
 
+interface PlannedAction {
+  readonly action_id: string;
+  readonly digest: string;
+}
+
 /** The place of somebody who follows the site: a home, a project folder with `./core`, a repository, and the services. */
 export interface SiteWorld {
   /** Runs a command as typed, the site's names and ports filled in by those of this place. */
   type(command: string): Promise<Typed>;
-  /** Plans the demo's issue anew; it is what `RUN` means from then on. */
-  planAgain(): Promise<void>;
+  /** Plans the demo's issue anew; it is what `RUN` means from then on. Gives the run's first action. */
+  planAgain(): Promise<PlannedAction & { readonly run_id: string }>;
   /** Where a service answers, by the port that the site names. */
   url(port: SitePort): string;
   /** With every scope. */
@@ -81,7 +86,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   await listening(up);
 
   let run: string | null = null;
-  let action: { readonly action_id: string; readonly digest: string } | null = null;
+  let action: PlannedAction | null = null;
 
   async function type(command: string): Promise<Typed> {
     if (/\b(RUN|ACTION|DIGEST)\b/.test(command)) await lookUp();
@@ -93,9 +98,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     const { runs } = (await json(`/v1/runs?limit=1`)) as { runs: { run_id: string }[] };
     run = runs[0]?.run_id ?? null;
     if (run === null) return;
-    const { actions } = (await json(`/v1/runs/${run}/actions`)) as {
-      actions: { action_id: string; digest: string }[];
-    };
+    const { actions } = (await json(`/v1/runs/${run}/actions`)) as { actions: PlannedAction[] };
     action = actions[0] ?? null;
   }
 
@@ -136,7 +139,12 @@ export async function openSiteWorld(): Promise<SiteWorld> {
 
   return {
     type,
-    planAgain: () => must(`./core plan-issue ${demo} --number 1`),
+    async planAgain() {
+      await must(`./core plan-issue ${demo} --number 1`);
+      await lookUp();
+      if (run === null || action === null) throw new Error('the plan has no action');
+      return { run_id: run, ...action };
+    },
     url: (port) => `http://127.0.0.1:${ports[port]}`,
     token: () => readFileSync(join(home, '.config/core/tokens', `${person}.token`), 'utf8').trim(),
     async close() {

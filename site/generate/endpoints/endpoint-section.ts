@@ -4,8 +4,7 @@ import { codecRows } from '../codecs/codec-rows.ts';
 import type { CodecDocs } from '../codecs/doc-comments.ts';
 import { blocks, code, fenced, prose, table } from '../markdown.ts';
 import { exampleOf } from './example.ts';
-import { requestExamples } from './request-examples.ts';
-import { wellKnown } from './well-known.ts';
+import { exampleRequest } from './example-request.ts';
 
 export type DocsOf = (codec: t.Mixed) => CodecDocs | null;
 
@@ -45,10 +44,10 @@ function parameterRows(
   place: string,
   described: Readonly<Record<string, ParameterDescription>> = {},
 ): string[][] {
-  return Object.entries(described).map(([name, { description, schema }]) => [
+  return Object.entries(described).map(([name, { description, schema, required }]) => [
     code(name),
     place,
-    prose([description, ...schemaWords(schema)].join('; ')),
+    prose([description, ...(required ? ['needed'] : []), ...schemaWords(schema)].join('; ')),
   ]);
 }
 
@@ -70,29 +69,16 @@ function membersTable(title: string, codec: t.Mixed, docsOf: DocsOf): string {
 
 /** The request as a line for a shell, with the values that the page's other examples have. */
 export function curl(route: Route, port: number): string {
-  const { method, path, scope, body, upload } = route;
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => exampleInPath(name, path));
-  const needsToken = scope !== null && scope !== 'read';
+  const { method, path, withToken, type, body } = exampleRequest(route);
+  const address = `http://127.0.0.1:${port}${path}`;
   const lines = [
-    `curl -s ${method === 'GET' ? '' : `-X ${method} `}http://127.0.0.1:${port}${filled}`,
-    needsToken ? `-H "Authorization: Bearer $TOKEN"` : null,
-    body !== null ? "-H 'Content-Type: application/json'" : null,
-    upload !== null ? `-H 'Content-Type: ${upload.types[0]}' --data-binary @memory.jsonl` : null,
-    body === null ? null : `-d '${JSON.stringify(requestExample(route)).replaceAll("'", "'\\''")}'`,
+    `curl -s ${method === 'GET' ? '' : `-X ${method} `}${path.includes('?') ? `'${address}'` : address}`,
+    withToken ? `-H "Authorization: Bearer $TOKEN"` : null,
+    type === null ? null : `-H 'Content-Type: ${type}'`,
+    route.upload === null ? null : '--data-binary @memory.jsonl',
+    body === null ? null : `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
   ].filter((line) => line !== null);
   return lines.join(' \\\n  ');
-}
-
-export function requestExample({ method, path, body }: Route): unknown {
-  const chosen = requestExamples[`${method} ${path}`];
-  return chosen ?? (body === null ? null : exampleOf(body, false));
-}
-
-function exampleInPath(name: string, path: string): string {
-  if (path.startsWith('/v1/keys')) return 'key_0123456789abcdef';
-  if (path.startsWith('/v1/models')) return 'coder';
-  if (path.startsWith('/v1/memory')) return 'memory:01a200ab-2ef0-7697-a2c2-39942581a247';
-  return String(wellKnown[name] ?? name.toUpperCase());
 }
 
 function answerBlock(status: string, { description, content }: AnswerDescription, docsOf: DocsOf): string {
