@@ -2,6 +2,14 @@ import { defineConfig } from 'vitepress';
 import { anchorCodes } from './anchor-codes.ts';
 import { pagesThere, sidebarOf } from './sidebar.ts';
 
+/** Characters of code that stay on one line in the first column of a table. */
+const longCode = 26;
+
+/** A path or a list may go on in the next line after each of its parts. */
+function breakable(html: string): string {
+  return html.length > longCode ? html.replaceAll(/(?<=[\w}])[/,](?=[\w{])/g, '$&<wbr>') : html;
+}
+
 // biome-ignore lint/style/noDefaultExport: VitePress reads the default export
 export default defineConfig({
   title: 'Core',
@@ -22,7 +30,8 @@ export default defineConfig({
       // Code is shown as it stands: `{{slot}}` is no template of ours.
       md.renderer.rules.code_inline = (tokens, index, _, __, renderer) => {
         const token = tokens[index]!;
-        return `<code v-pre${renderer.renderAttrs(token)}>${md.utils.escapeHtml(token.content)}</code>`;
+        if (token.content.length > longCode) token.attrJoin('class', 'long');
+        return `<code v-pre${renderer.renderAttrs(token)}>${breakable(md.utils.escapeHtml(token.content))}</code>`;
       };
     },
   },

@@ -80,18 +80,18 @@ function isOpen(text: string): boolean {
   return quote !== null || text.endsWith('\\');
 }
 
-/** The calls of `./core` in a command, and those between backticks in prose, as words. */
+/** The calls of our programs in a command, and those between backticks in prose, as words. */
 export function coreCalls(text: string): string[][] {
   return text
     .replaceAll('\\\n', ' ')
     .split(/\n|&&|\|\||[|;]/)
     .map((part) => words(part.trim().replace(/^\$ /, '')))
-    .filter(([program]) => program === './core');
+    .filter(([program = '']) => program === './core' || /^core-[a-z-]+$/.test(program));
 }
 
 export function inlineCalls(page: string): string[] {
   const prose = textOf(page).replaceAll(/^```[\s\S]*?^```/gm, '');
-  return [...prose.matchAll(/`(\.\/core [^`]+)`/g)].map(([, call]) => call!);
+  return [...prose.matchAll(/`((?:\.\/core|core-[a-z-]+) [^`]+)`/g)].map(([, call]) => call!);
 }
 
 function words(text: string): string[] {

@@ -113,6 +113,16 @@ describe('the generated reference', () => {
     });
   }
 
+  it('has every benchmark on the page of figures', () => {
+    const source = readFileSync(`${root}test/bench/run.ts`, 'utf8');
+    const [, list = ''] =
+      /benchmarks: Readonly<Record<string, Benchmark>> = \{(.*?)\n\};/s.exec(source) ?? [];
+    const names = [...list.matchAll(/^ {2}'?([\w-]+)'?[:,]/gm)].map(([, name]) => name!);
+    expect(names).to.include.members(['start', 'list-over-http', 'bridge']);
+    const page = readFileSync(`${root}site/figures.md`, 'utf8');
+    expect(names.filter((name) => !page.includes(`| \`${name}\` |`))).to.deep.equal([]);
+  });
+
   /** Keys of the file, down to where the reader names members. */
   function shippedKeys(value: unknown, known: ReadonlySet<string>, prefix = ''): string[] {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return [prefix];

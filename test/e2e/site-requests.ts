@@ -66,7 +66,10 @@ export class ServiceCalls {
   #named(parameter: string, path: string): string {
     if (parameter === 'run_id') return this.#planned.run_id;
     if (parameter === 'action_id') return this.#planned.action_id;
-    return this.#made.get(concern(path)) ?? 'coder';
+    if (path.startsWith('/v1/models')) return 'coder';
+    const made = this.#made.get(concern(path));
+    if (made === undefined) throw new Error(`nothing was made that ${path} could name`);
+    return made;
   }
 
   #real(body: unknown, path: string): unknown {

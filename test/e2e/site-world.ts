@@ -14,6 +14,7 @@ import {
 } from '../../services/supervisor/quickstart/demo-repository.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { blocksOf } from './site-blocks.ts';
 
 const launcher = fileURLToPath(new URL('../../core', import.meta.url));
 
@@ -52,6 +53,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   symlinkSync(launcher, join(folder, 'core'));
   writeFileSync(join(home, 'Downloads/token.txt'), 'no-token-of-anybody\n');
   writeFileSync(join(folder, 'issue.md'), issueBody);
+  writeFileSync(join(folder, 'event.json'), eventOfThePage());
   for (const name of ['thing', 'hello']) await makeDemoRepository(join(folder, 'path/to', name));
   const upstream = await startModelUpstream();
   // Some machines that run these tests have no sandbox; the demo is our own code.
@@ -122,7 +124,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
 
   /** A refusal over HTTP is a failure, as people see it. */
   function shell(command: string): Promise<Typed> {
-    const script = `curl() { command curl --fail-with-body "$@"; }\n${command}`;
+    const script = `PATH="$PWD/bin:$PATH"; curl() { command curl --fail-with-body "$@"; }\n${command}`;
     return ended(spawn('sh', ['-e', '-c', script], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] }));
   }
 
@@ -132,6 +134,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   }
 
   const demo = '--owner demo --repo hello';
+  await must('./core install --dir bin');
   await must(`./core forge init ${demo} --from path/to/hello`);
   await must(
     `./core forge issue new ${demo} --title '${issueTitle}' --body-file issue.md --author mira --association contributor`,
@@ -154,6 +157,13 @@ export async function openSiteWorld(): Promise<SiteWorld> {
       await upstream.close();
     },
   };
+}
+
+/** The event that the page about dashboards shows. */
+function eventOfThePage(): string {
+  const event = blocksOf('bridge.md').find(({ language }) => language === 'json');
+  if (event === undefined) throw new Error('bridge.md shows no event');
+  return event.text;
 }
 
 function modelsConfig(upstream: ModelUpstream): object {

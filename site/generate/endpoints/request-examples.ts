@@ -42,7 +42,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
     max_tokens: 50,
   },
   'POST /v1/ingress/dashboard-issue': {
-    event_id: 'board-evt-1',
+    event_id: 'card-17-created',
     kind: 'issue.created',
     occurred_at: '2026-11-22T08:50:00.000Z',
     issue: {
