@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { saidUntil } from './said-until.ts';
 
 /** A headless Chromium with one page, spoken to in its DevTools protocol. */
 export interface Browser {
@@ -45,7 +46,8 @@ export async function openBrowser(): Promise<Browser> {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   process.once('exit', () => child.kill('SIGKILL'));
-  const connection = await connect(await debuggerOf(child));
+  const [, debuggerAddress] = await saidUntil(child, /DevTools listening on (ws:\S+)/);
+  const connection = await connect(debuggerAddress!);
   const { targetInfos } = await connection.send('Target.getTargets');
   const page = targetInfos.find(({ type }: { type: string }) => type === 'page');
   const { sessionId } = await connection.send('Target.attachToTarget', {
@@ -102,19 +104,6 @@ export async function openBrowser(): Promise<Browser> {
       await ended;
     },
   };
-}
-
-async function debuggerOf(child: ChildProcess): Promise<string> {
-  let said = '';
-  for await (const chunk of child.stderr!) {
-    said += chunk;
-    const [, address] = /DevTools listening on (ws:\S+)/.exec(said) ?? [];
-    if (address !== undefined) {
-      child.stderr!.resume();
-      return address;
-    }
-  }
-  throw new Error(`chromium ended: ${said}`);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the protocol has hundreds of shapes

@@ -41,7 +41,8 @@ describe('what the site says to type', function () {
 
     it(`answers as the document of ${service.name} says`, async () => {
       const check = answerCheck((await openApiOf(service)) as OpenApi);
-      const asked = new ServiceCalls(world, port, await world.planAgain());
+      const planned = service.folder === 'agentd' ? await world.planAgain() : null;
+      const asked = new ServiceCalls(world, port, planned);
       const problems: string[] = [];
       for (const route of inOrder(allRoutes(service))) {
         const name = `${route.method} ${route.path}`;

@@ -29,11 +29,12 @@ export function inOrder(routes: readonly Route[]): Route[] {
 export class ServiceCalls {
   readonly #world: SiteWorld;
   readonly #port: SitePort;
-  readonly #planned: Planned;
+  readonly #planned: Planned | null;
   /** By the first two words of a path: the id of what an earlier request made. */
   readonly #made = new Map<string, string>();
 
-  constructor(world: SiteWorld, port: SitePort, planned: Planned) {
+  /** @param planned for the service that knows runs */
+  constructor(world: SiteWorld, port: SitePort, planned: Planned | null) {
     this.#world = world;
     this.#port = port;
     this.#planned = planned;
@@ -64,8 +65,8 @@ export class ServiceCalls {
   }
 
   #named(parameter: string, path: string): string {
-    if (parameter === 'run_id') return this.#planned.run_id;
-    if (parameter === 'action_id') return this.#planned.action_id;
+    if (parameter === 'run_id') return this.#planned!.run_id;
+    if (parameter === 'action_id') return this.#planned!.action_id;
     if (path.startsWith('/v1/models')) return 'coder';
     const made = this.#made.get(concern(path));
     if (made === undefined) throw new Error(`nothing was made that ${path} could name`);
@@ -73,7 +74,7 @@ export class ServiceCalls {
   }
 
   #real(body: unknown, path: string): unknown {
-    if (path.endsWith('/approval')) return { ...(body as object), digest: this.#planned.digest };
+    if (path.endsWith('/approval')) return { ...(body as object), digest: this.#planned!.digest };
     if (path === '/v1/memory/outcome') return { ...(body as object), id: this.#made.get(concern(path)) };
     return body;
   }

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { StackNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { tokenNameFor } from '#kit/tokens/token.ts';
 import {
@@ -14,12 +14,22 @@ import {
 } from '../../services/supervisor/quickstart/demo-repository.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { saidUntil } from './said-until.ts';
 import { blocksOf } from './site-blocks.ts';
 
 const launcher = fileURLToPath(new URL('../../core', import.meta.url));
 
-const servicePorts = [7817, 8090, 8092, 8093] as const;
-export type SitePort = (typeof servicePorts)[number];
+/** Who listens at the ports that the site names. */
+const servicePorts = {
+  7817: 'core-agentd',
+  8090: 'core-context',
+  8092: 'core-model-gateway',
+  8093: 'core-bridge',
+} as const;
+export type SitePort = keyof typeof servicePorts;
+
+const portFlags = ['', 'context-', 'models-', 'bridge-', 'bus-', 'bus-http-'];
+const anyPort = portFlags.flatMap((name) => [`--${name}port`, '0']);
 
 export interface Typed {
   readonly exitCode: number | null;
@@ -63,29 +73,21 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   writeFileSync(join(home, '.config/core/forges.json'), '{"forges": [{"name": "local", "kind": "local"}]}');
   writeFileSync(join(home, '.config/core/agents.json'), '{"planner": {"default": "patch"}}');
 
-  const ports = {
-    7817: await freePort(),
-    8090: await freePort(),
-    8092: await freePort(),
-    8093: await freePort(),
-  } as const;
   const env = childEnvironment({
     HOME: home,
     XDG_STATE_HOME: '',
     XDG_CONFIG_HOME: '',
     CORE_HOME: '',
     NO_COLOR: '1',
-    CORE_AGENTD_PORT: String(ports[7817]),
-    CORE_CONTEXT_PORT: String(ports[8090]),
-    CORE_MODELS_PORT: String(ports[8092]),
-    CORE_BRIDGE_PORT: String(ports[8093]),
-    CORE_BUS_PORT: String(await freePort()),
-    CORE_BUS_HTTP_PORT: String(await freePort()),
   });
   const person = tokenNameFor(userInfo().username);
-  const up = spawn('./core', ['up'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const up = spawn('./core', ['up', ...anyPort], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   process.once('exit', () => up.kill('SIGKILL'));
-  await listening(up);
+  await saidUntil(up, /^next /m);
+  const note = JSON.parse(
+    readFileSync(join(home, '.local/state/core/supervisor/stack.json'), 'utf8'),
+  ) as StackNote;
+  const url = (port: SitePort) => note.services[servicePorts[port]]!.url!;
 
   let run: string | null = null;
   let action: PlannedAction | null = null;
@@ -105,16 +107,13 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   }
 
   async function json(path: string): Promise<unknown> {
-    return (await fetch(`http://127.0.0.1:${ports[7817]}${path}`)).json();
+    return (await fetch(`${url(7817)}${path}`)).json();
   }
 
   function filledIn(command: string): string {
     const bare = join(home, '.local/state/core/forge/you/thing/repository.git');
     return command
-      .replaceAll(
-        /127\.0\.0\.1:(7817|8090|8092|8093)/g,
-        (_, port: '7817') => `127.0.0.1:${ports[Number(port) as 7817]}`,
-      )
+      .replaceAll(/http:\/\/127\.0\.0\.1:(7817|8090|8092|8093)/g, (_, port) => url(Number(port) as SitePort))
       .replaceAll(/\bRUN\b/g, run ?? 'RUN')
       .replaceAll(/\bACTION\b/g, action?.action_id ?? 'ACTION')
       .replaceAll(/\bDIGEST\b/g, action?.digest ?? 'DIGEST')
@@ -148,7 +147,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
       if (run === null || action === null) throw new Error('the plan has no action');
       return { run_id: run, ...action };
     },
-    url: (port) => `http://127.0.0.1:${ports[port]}`,
+    url,
     token: () => readFileSync(join(home, '.config/core/tokens', `${person}.token`), 'utf8').trim(),
     async close() {
       const gone = once(up, 'close');
@@ -175,22 +174,6 @@ function modelsConfig(upstream: ModelUpstream): object {
   };
 }
 
-/** `core up` says where its services answer, and then what to do next. */
-async function listening(up: ChildProcess): Promise<void> {
-  let said = '';
-  up.stderr!.on('data', (chunk) => {
-    said += chunk;
-  });
-  for await (const chunk of up.stdout!) {
-    said += chunk;
-    if (/^next /m.test(said)) {
-      up.stdout!.resume();
-      return;
-    }
-  }
-  throw new Error(`core up ended: ${said}`);
-}
-
 function ended(child: ChildProcess): Promise<Typed> {
   return new Promise((resolve, reject) => {
     let output = '';
@@ -202,13 +185,4 @@ function ended(child: ChildProcess): Promise<Typed> {
     child.once('error', reject);
     child.once('close', (exitCode) => resolve({ exitCode, output }));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
