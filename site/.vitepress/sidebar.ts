@@ -19,8 +19,8 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
     [
       ['what-it-is', 'What Core is'],
       ['getting-started', 'Getting started'],
-      ['running', 'Run the services'],
       ['concepts', 'Concepts'],
+      ['running', 'Run the services'],
     ],
   ],
   [

@@ -1,20 +1,12 @@
 import type { Command } from 'commander';
-import {
-  type ProgramStart,
-  type RunCommand,
-  runServiceProgram,
-  type ServiceProgram,
-} from '#kit/cli/program.ts';
+import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
 
-export const workerProgram: ServiceProgram = {
-  description: `The platform's functions on the capability bus.
-functions and call ask the running bus; ./core up starts it.`,
-  groups: [{ define }],
-};
+const description = `The platform's functions on the capability bus.
+functions and call ask the running bus; ./core up starts it.`;
 
 /** Runs one command line of core-bus-worker to its end and gives its exit code. */
 export function runWorkerProgram(start: ProgramStart): Promise<number> {
-  return runServiceProgram(start, workerProgram);
+  return runServiceProgram(start, { description, groups: [{ define }] });
 }
 
 function define(program: Command, run: RunCommand): void {

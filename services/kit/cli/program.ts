@@ -33,6 +33,8 @@ export interface ProgramStart {
   /** How people call the program. */
   readonly program: string;
   readonly version: string;
+  /** Is handed the parser, and nothing is run: for whoever documents the commands. */
+  readonly declared?: (program: Command) => void;
 }
 
 /** The program of one service: what it says of itself, and its commands group by group. */
@@ -43,18 +45,20 @@ export interface ServiceProgram {
 
 /** Runs one command line of a service to its end and gives its exit code. */
 export function runServiceProgram(
-  { args, program: name, version }: ProgramStart,
+  { args, program: name, version, declared }: ProgramStart,
   { description, groups }: ServiceProgram,
 ): Promise<number> {
-  return runProgram({
-    args,
+  const options: Omit<ProgramOptions, 'args'> = {
     name,
     description,
     define(program, run) {
       program.version(version, '--version');
       for (const group of groups) group.define(program, run);
     },
-  });
+  };
+  if (declared === undefined) return runProgram({ args, ...options });
+  declared(declareProgram(options, () => Promise.resolve()));
+  return Promise.resolve(exitCodes.done);
 }
 
 /** The commands of a program with their options, before one is run. */

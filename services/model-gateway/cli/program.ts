@@ -1,16 +1,13 @@
-import { type ProgramStart, runServiceProgram, type ServiceProgram } from '#kit/cli/program.ts';
+import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
 import * as check from './commands/check.ts';
 import * as models from './commands/models.ts';
 import * as serve from './commands/serve.ts';
 import * as usage from './commands/usage.ts';
 
-export const gatewayProgram: ServiceProgram = {
-  description: `Models behind one OpenAI-compatible interface, each credential in this one process, with budgets that bind.
-usage asks the running service, ./core up starts it; the others need none.`,
-  groups: [serve, models, check, usage],
-};
+const description = `Models behind one OpenAI-compatible interface, each credential in this one process, with budgets that bind.
+usage asks the running service, ./core up starts it; the others need none.`;
 
 /** Runs one command line of core-model-gateway to its end and gives its exit code. */
 export function runGatewayProgram(start: ProgramStart): Promise<number> {
-  return runServiceProgram(start, gatewayProgram);
+  return runServiceProgram(start, { description, groups: [serve, models, check, usage] });
 }

@@ -1,22 +1,14 @@
 import type { Command } from 'commander';
-import {
-  type ProgramStart,
-  type RunCommand,
-  runServiceProgram,
-  type ServiceProgram,
-} from '#kit/cli/program.ts';
+import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { status } from '../status.ts';
 
-export const statusProgram: ServiceProgram = {
-  description: `How the platform is, as JSON: its services, their health, the bus, the stored runs.
-Exit code 1 when anything required is not well; "problems" names each and what to do.`,
-  groups: [{ define }],
-};
+const description = `How the platform is, as JSON: its services, their health, the bus, the stored runs.
+Exit code 1 when anything required is not well; "problems" names each and what to do.`;
 
 /** Runs one command line of core-status to its end and gives its exit code. */
 export function runStatusProgram(start: ProgramStart): Promise<number> {
-  return runServiceProgram(start, statusProgram);
+  return runServiceProgram(start, { description, groups: [{ define }] });
 }
 
 function define(program: Command, run: RunCommand): void {

@@ -1,15 +1,12 @@
+import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { declareProgram as declareAgentd } from '../../../services/agentd/cli/program.ts';
-import { bridgeProgram } from '../../../services/bridge/cli/program.ts';
-import { busProgram } from '../../../services/bus-engine/cli/program.ts';
-import { workerProgram } from '../../../services/bus-worker/cli/program.ts';
-import { contextProgram } from '../../../services/context/cli/program.ts';
-import { declareProgram, type ServiceProgram } from '../../../services/kit/cli/program.ts';
-import { gatewayProgram } from '../../../services/model-gateway/cli/program.ts';
-import { statusProgram } from '../../../services/status/cli/program.ts';
+import type { ProgramStart } from '../../../services/kit/cli/program.ts';
 import { ownCommands } from '../../../services/supervisor/own-commands.ts';
 
 const run = () => Promise.resolve();
+const services = fileURLToPath(new URL('../../../services/', import.meta.url));
 
 export interface DocumentedProgram {
   /** What people type before a command of it. */
@@ -21,8 +18,7 @@ export interface DocumentedProgram {
   readonly load: () => Promise<Command>;
 }
 
-/** Every program, in the order of the page. A new service adds its own here. */
-export const programs: readonly DocumentedProgram[] = [
+const described: readonly DocumentedProgram[] = [
   {
     call: './core',
     title: 'The stack',
@@ -46,7 +42,7 @@ export const programs: readonly DocumentedProgram[] = [
     title: 'Graph and memory',
     about: '`core-context` takes the same commands. All but `serve` ask the service that `./core up` starts.',
     service: 'context',
-    load: async () => declare('core-context', contextProgram),
+    load: () => declaredBy('context'),
   },
   {
     call: './core model',
@@ -54,14 +50,14 @@ export const programs: readonly DocumentedProgram[] = [
     about:
       '`core-model-gateway` takes the same commands. `usage` asks the service that `./core up` starts; the others need none.',
     service: 'model-gateway',
-    load: async () => declare('core-model-gateway', gatewayProgram),
+    load: () => declaredBy('model-gateway'),
   },
   {
     call: './core bridge',
     title: 'Dashboards and schedules',
     about: '`core-bridge` takes the same commands. All but `serve` ask the service that `./core up` starts.',
     service: 'bridge',
-    load: async () => declare('core-bridge', bridgeProgram),
+    load: () => declaredBy('bridge'),
   },
   {
     call: './core bus',
@@ -69,29 +65,62 @@ export const programs: readonly DocumentedProgram[] = [
     about:
       '`core-bus-engine` takes the same commands. All but `serve` ask the engine that `./core up` starts.',
     service: 'bus-engine',
-    load: async () => declare('core-bus-engine', busProgram),
+    load: () => declaredBy('bus-engine'),
   },
   {
     call: 'core-bus-worker',
     title: 'Functions on the bus',
     about: '`./core up` starts it; it has no name of its own in `./core`.',
     service: 'bus-worker',
-    load: async () => declare('core-bus-worker', workerProgram),
+    load: () => declaredBy('bus-worker'),
   },
   {
     call: './core status',
     title: 'Status',
     about: '`core-status` is another name for it.',
     service: 'status',
-    load: async () => declare('core-status', statusProgram),
+    load: () => declaredBy('status'),
+  },
+  {
+    call: './core tui',
+    title: 'On one screen',
+    about: '`core-terminal` is another name for it. It asks the daemon that `./core up` starts.',
+    service: 'terminal',
+    load: () => declaredBy('terminal'),
   },
 ];
 
-function declare(name: string, { description, groups }: ServiceProgram): Command {
-  const define: ServiceProgram['groups'][number]['define'] = (program, runCommand) => {
-    for (const group of groups) group.define(program, runCommand);
+const withCommands = globSync('*/cli/program.ts', { cwd: services })
+  .map((path) => path.split('/')[0]!)
+  .filter((service) => service !== 'kit')
+  .sort();
+
+/** Every program that is there, in the order of the page; one that nobody describes above stands last, under its own name. */
+export const programs: readonly DocumentedProgram[] = [
+  ...described.filter(({ service }) => service === 'supervisor' || withCommands.includes(service)),
+  ...withCommands
+    .filter((service) => !described.some((known) => known.service === service))
+    .map((service) => ({
+      call: `core-${service}`,
+      title: `core-${service}`,
+      about: '',
+      service,
+      load: () => declaredBy(service),
+    })),
+];
+
+/** The parser of a service that is started by its `main.ts`. */
+async function declaredBy(service: string): Promise<Command> {
+  const { main } = (await import(`${services}${service}/main.ts`)) as {
+    main: (start: ProgramStart) => Promise<number>;
   };
-  return declareProgram({ name, description, define }, run);
+  let found: Command | null = null;
+  const declared = (program: Command) => {
+    found = program;
+  };
+  await main({ args: [], program: `core-${service}`, version: '', declared });
+  if (found === null) throw new Error(`services/${service}/main.ts does not declare its commands`);
+  return found;
 }
 
 export interface DocumentedCommand {
