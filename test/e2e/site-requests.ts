@@ -1,9 +1,7 @@
 import type { Route } from '#kit/http/route.ts';
 import { exampleRequest } from '../../site/generate/endpoints/example-request.ts';
 import type { Answer } from './documented-answers.ts';
-import type { SitePort, SiteWorld } from './site-world.ts';
-
-type Planned = Awaited<ReturnType<SiteWorld['planAgain']>>;
+import type { PlannedRun, SitePort, SiteWorld } from './site-world.ts';
 
 /** Examples that the world of the tests has to refuse, and with which code. */
 export const refusals: Readonly<Record<string, string>> = {
@@ -29,12 +27,12 @@ export function inOrder(routes: readonly Route[]): Route[] {
 export class ServiceCalls {
   readonly #world: SiteWorld;
   readonly #port: SitePort;
-  readonly #planned: Planned | null;
+  readonly #planned: PlannedRun | null;
   /** By the first two words of a path: the id of what an earlier request made. */
   readonly #made = new Map<string, string>();
 
   /** @param planned for the service that knows runs */
-  constructor(world: SiteWorld, port: SitePort, planned: Planned | null) {
+  constructor(world: SiteWorld, port: SitePort, planned: PlannedRun | null) {
     this.#world = world;
     this.#port = port;
     this.#planned = planned;
@@ -67,6 +65,7 @@ export class ServiceCalls {
   #named(parameter: string, path: string): string {
     if (parameter === 'run_id') return this.#planned!.run_id;
     if (parameter === 'action_id') return this.#planned!.action_id;
+    if (parameter === 'digest') return this.#planned!.artifact;
     if (path.startsWith('/v1/models')) return 'coder';
     const made = this.#made.get(concern(path));
     if (made === undefined) throw new Error(`nothing was made that ${path} could name`);

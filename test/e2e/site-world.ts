@@ -39,14 +39,25 @@ export interface Typed {
 interface PlannedAction {
   readonly action_id: string;
   readonly digest: string;
+  /** Their sha256, by what each is. */
+  readonly artifacts: Readonly<Record<string, string>>;
+}
+
+/** With its first action. */
+export interface PlannedRun {
+  readonly run_id: string;
+  readonly action_id: string;
+  readonly digest: string;
+  /** The sha256 of an artifact of one of its actions. */
+  readonly artifact: string;
 }
 
 /** The place of somebody who follows the site: a home, a project folder with `./core`, a repository, and the services. */
 export interface SiteWorld {
   /** Runs a command as typed, the site's names and ports filled in by those of this place. */
   type(command: string): Promise<Typed>;
-  /** Plans the demo's issue anew; it is what `RUN` means from then on. Gives the run's first action. */
-  planAgain(): Promise<PlannedAction & { readonly run_id: string }>;
+  /** Plans the demo's issue anew; it is what `RUN` means from then on. */
+  planAgain(): Promise<PlannedRun>;
   /** Where a service answers, by the port that the site names. */
   url(port: SitePort): string;
   /** With every scope. */
@@ -90,7 +101,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   const url = (port: SitePort) => note.services[servicePorts[port]]!.url!;
 
   let run: string | null = null;
-  let action: PlannedAction | null = null;
+  let actions: readonly PlannedAction[] = [];
 
   async function type(command: string): Promise<Typed> {
     if (/\b(RUN|ACTION|DIGEST)\b/.test(command)) await lookUp();
@@ -102,8 +113,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     const { runs } = (await json(`/v1/runs?limit=1`)) as { runs: { run_id: string }[] };
     run = runs[0]?.run_id ?? null;
     if (run === null) return;
-    const { actions } = (await json(`/v1/runs/${run}/actions`)) as { actions: PlannedAction[] };
-    action = actions[0] ?? null;
+    ({ actions } = (await json(`/v1/runs/${run}/actions`)) as { actions: PlannedAction[] });
   }
 
   async function json(path: string): Promise<unknown> {
@@ -115,8 +125,8 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     return command
       .replaceAll(/http:\/\/127\.0\.0\.1:(7817|8090|8092|8093)/g, (_, port) => url(Number(port) as SitePort))
       .replaceAll(/\bRUN\b/g, run ?? 'RUN')
-      .replaceAll(/\bACTION\b/g, action?.action_id ?? 'ACTION')
-      .replaceAll(/\bDIGEST\b/g, action?.digest ?? 'DIGEST')
+      .replaceAll(/\bACTION\b/g, actions[0]?.action_id ?? 'ACTION')
+      .replaceAll(/\bDIGEST\b/g, actions[0]?.digest ?? 'DIGEST')
       .replaceAll(/\bNAME\.token\b/g, `${person}.token`)
       .replaceAll(/ PATH\b/g, ` ${bare}`);
   }
@@ -144,8 +154,11 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     async planAgain() {
       await must(`./core plan-issue ${demo} --number 1`);
       await lookUp();
-      if (run === null || action === null) throw new Error('the plan has no action');
-      return { run_id: run, ...action };
+      const [action] = actions;
+      const [artifact] = actions.flatMap(({ artifacts }) => Object.values(artifacts));
+      if (run === null || action === undefined || artifact === undefined)
+        throw new Error('the plan has no action with an artifact');
+      return { run_id: run, action_id: action.action_id, digest: action.digest, artifact };
     },
     url,
     token: () => readFileSync(join(home, '.config/core/tokens', `${person}.token`), 'utf8').trim(),

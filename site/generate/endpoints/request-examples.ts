@@ -8,6 +8,7 @@ const soon = new Date(Date.now() + 3_600_000).toISOString().replace(/:\d\d\.\d+/
 /** What needs a token also where reading is open, or where nothing is signed. */
 export const alwaysWithToken: ReadonlySet<string> = new Set([
   'GET /v1/issues',
+  'GET /v1/runs/{run_id}/artifacts/{digest}',
   'GET /v1/status',
   'POST /v1/ingress/dashboard-issue',
   'POST /v1/ingress/github',

@@ -1,8 +1,4 @@
-import { eventRoutes } from '../../../services/agentd/http/event-routes.ts';
-import { issueRoutes } from '../../../services/agentd/http/issue-routes.ts';
-import { readRoutes } from '../../../services/agentd/http/read-routes.ts';
-import { statusRoutes } from '../../../services/agentd/http/status-routes.ts';
-import { writeRoutes } from '../../../services/agentd/http/write-routes.ts';
+import { daemonRoutes } from '../../../services/agentd/http/server.ts';
 import { eventRoutes as bridgeEventRoutes } from '../../../services/bridge/http/event-routes.ts';
 import { ingressRoutes } from '../../../services/bridge/http/ingress-routes.ts';
 import { otherRoutes } from '../../../services/bridge/http/other-routes.ts';
@@ -30,6 +26,8 @@ export interface DocumentedService {
   readonly routes: () => readonly Route[];
 }
 
+const settings = { agentd: { checkouts: {} } } as never;
+const daemon = { agent: absent, settings, status: absent, redactor: absent, version: '' } as never;
 const forgeSource = { forges: [], roles: absent, config: absent, roleLabel: null, secret: null } as const;
 const bridgeSources = [
   new DashboardSource({ forges: [], roles: absent, config: absent, secret: null, now: Date.now }),
@@ -45,13 +43,7 @@ export const services: readonly DocumentedService[] = [
     port: 7817,
     about:
       'Plans, approves, executes, recovers. [HTTP API](../http-api.md) says who may, and how an approval is made.',
-    routes: () => [
-      ...readRoutes(absent, ''),
-      ...issueRoutes(absent, absent),
-      ...eventRoutes(absent, absent, absent),
-      ...statusRoutes(absent, absent),
-      ...writeRoutes({ agent: absent, work: absent, checkouts: {} }),
-    ],
+    routes: () => daemonRoutes(daemon, { ending: absent } as never),
   },
   {
     folder: 'context',
