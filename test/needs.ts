@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { environment } from '#kit/environment.ts';
 import { neo4jJars, neo4jVersion } from './support/neo4j-jars.ts';
 
@@ -38,6 +39,18 @@ const things = {
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
     provide: 'apt-get install util-linux (and allow user namespaces)',
+  },
+  curl: {
+    command: ['curl', '--version'],
+    provide: 'apt-get install curl',
+  },
+  chromium: {
+    command: ['chromium', '--version'],
+    provide: 'apt-get install chromium',
+  },
+  site: {
+    command: ['test', '-x', fileURLToPath(new URL('../site/node_modules/.bin/vitepress', import.meta.url))],
+    provide: 'npm ci --ignore-scripts --prefix site',
   },
 } satisfies Record<string, Need>;
 

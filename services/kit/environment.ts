@@ -4,7 +4,9 @@
 export interface Environment {
   /** Folder that holds `state/` and `config/` together; wins over the XDG defaults. */
   readonly CORE_HOME: string | undefined;
+  /** Folder of the state; wins over `CORE_HOME`. */
   readonly CORE_STATE_DIR: string | undefined;
+  /** Folder of the configuration, tokens and secrets; wins over `CORE_HOME`. */
   readonly CORE_CONFIG_DIR: string | undefined;
   /** `error`, `warn`, `info` or `debug`. */
   readonly CORE_LOG_LEVEL: string | undefined;
