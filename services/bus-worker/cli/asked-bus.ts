@@ -4,15 +4,15 @@ import type { CommandContext } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { silentLogger } from '#kit/silent-logger.ts';
-import { ownToken } from '#kit/tokens.ts';
+import { tokenAtHand } from '#kit/tokens.ts';
 
 /** Milliseconds for a connection. */
 const patienceMs = 3_000;
 
-/** Does work with the running bus, as the person whose account this is. @throws BusError (`not_connected`) */
+/** Does work with the running bus, as the person whose account this is, or as the service in whose container it is asked. @throws BusError (`not_connected`) */
 export async function askBus<T>({ home }: CommandContext, work: (bus: Bus) => Promise<T>): Promise<T> {
   const folders = resolveFolders({ home }, environment);
-  const token = () => ownToken(folders).text;
+  const token = () => tokenAtHand(folders);
   const bus = openBus({ folders, environment, token, name: 'core command line', logger: silentLogger });
   try {
     await bus.whenConnected(patienceMs);
