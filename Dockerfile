@@ -31,7 +31,7 @@ RUN node images/assemble.js /out bus-engine
 FROM sources AS tools-files
 COPY core core
 COPY secrets.example secrets.example
-RUN node images/assemble.js /out agentd status context model-gateway bridge bus-worker bus-engine supervisor terminal \
+RUN node images/assemble.js /out \
     && cp -r core secrets.example /out/ \
     && mkdir -p /out/bin \
     && ln -s ../core /out/bin/core \

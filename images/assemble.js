@@ -1,15 +1,16 @@
-// Copies one image's part of the project: `node assemble.js TARGET SERVICE…` with the services that its programs are made of, their
-// configuration, and of node_modules what they import, without what no program reads when it runs.
+// Copies one image's part of the project: `node assemble.js TARGET [SERVICE…]` with the services that its programs are made of (none
+// named: all), their configuration, and of node_modules what they import, without what no program reads when it runs.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const [target, ...services] = process.argv.slice(2);
+const [target, ...named] = process.argv.slice(2);
+const services = named.length > 0 ? named : readdirSync(join(root, 'services'));
 const dependencies = Object.keys(manifest(root).dependencies);
 const unread = /(\.test\.ts|\.d\.[cm]?ts|\.map|\.md|\.markdown|\.tsbuildinfo|\.flow)$/i;
 
-const folders = ['kit', ...services].map((name) => join('services', name));
+const folders = [...new Set(['kit', ...services])].map((name) => join('services', name));
 for (const folder of folders) copy(folder, (path) => !unread.test(path));
 copy('config', (path) => !/^config\/(bus|compose|seccomp)(\/|$)/.test(path));
 copy('package.json');

@@ -6,5 +6,6 @@ export const ownCommands: Readonly<Record<string, () => Promise<OwnCommand>>> = 
   doctor: () => import('./commands/doctor-command.ts'),
   token: () => import('./commands/token-command.ts'),
   quickstart: () => import('./quickstart/quickstart-command.ts'),
+  secrets: () => import('./commands/secrets-command.ts'),
   install: () => import('./install.ts'),
 };
