@@ -42,7 +42,7 @@ FROM node:24-bookworm-slim AS base
 LABEL org.opencontainers.image.vendor="Core" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="0.1.0"
-RUN for part in . agentd context model-gateway bridge bus bus-worker; do mkdir -m 1777 -p "/state/$part" && chmod 1777 "/state/$part"; done \
+RUN for part in . agentd mirrors context model-gateway bridge bus bus-worker; do mkdir -m 1777 -p "/state/$part" && chmod 1777 "/state/$part"; done \
     && mkdir -p /config
 COPY images/health-check.js /core/images/
 WORKDIR /core
