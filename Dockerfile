@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="core-agentd" \
       org.opencontainers.image.description="Agent runtime of Core: plans issues, executes what was approved"
 COPY --from=agentd-files /out ./
 EXPOSE 7817
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
   CMD ["node", "images/health-check.js", "http://127.0.0.1:7817/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/agentd/main.ts"]
 CMD ["serve"]
@@ -113,7 +113,7 @@ LABEL org.opencontainers.image.title="core-context" \
       org.opencontainers.image.description="Graph and memory of Core"
 COPY --from=context-files /out ./
 EXPOSE 8090
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
   CMD ["node", "images/health-check.js", "http://127.0.0.1:8090/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/context/main.ts"]
 CMD ["serve"]
@@ -123,7 +123,7 @@ LABEL org.opencontainers.image.title="core-model-gateway" \
       org.opencontainers.image.description="Model gateway of Core, the one process with credentials of models"
 COPY --from=model-gateway-files /out ./
 EXPOSE 8092
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
   CMD ["node", "images/health-check.js", "http://127.0.0.1:8092/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--max-semi-space-size=4", "services/model-gateway/main.ts"]
 CMD ["serve"]
@@ -133,7 +133,7 @@ LABEL org.opencontainers.image.title="core-bridge" \
       org.opencontainers.image.description="Events of dashboards and forges, and schedules, for Core"
 COPY --from=bridge-files /out ./
 EXPOSE 8093
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
   CMD ["node", "images/health-check.js", "http://127.0.0.1:8093/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/bridge/main.ts"]
 CMD ["serve"]
@@ -143,7 +143,7 @@ LABEL org.opencontainers.image.title="core-bus-worker" \
       org.opencontainers.image.description="The functions of Core on the capability bus"
 COPY --from=bus-worker-files /out ./
 # It listens nowhere: it is well when its functions are on the bus.
-HEALTHCHECK --interval=15s --timeout=10s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=10s --timeout=10s --start-period=60s --retries=6 \
   CMD ["node", "--disable-warning=ExperimentalWarning", "services/bus-worker/main.ts", "functions"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/bus-worker/main.ts"]
 CMD ["serve"]
@@ -153,7 +153,7 @@ LABEL org.opencontainers.image.title="core-bus-engine" \
       org.opencontainers.image.description="Capability bus engine of Core"
 COPY --from=bus-engine-files /out ./
 EXPOSE 49134 3111
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
   CMD ["node", "images/health-check.js", "http://127.0.0.1:3111/", "any"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/bus-engine/main.ts"]
 CMD ["serve"]

@@ -60,7 +60,8 @@ function folderOwner(project: string): Owner {
 
 function parsed(text: string): Owner {
   const [, uid, gid] = /^(\d{1,9}):(\d{1,9})$/.exec(text) ?? [];
-  if (uid !== undefined && gid !== undefined && Number(uid) > 0) return { uid: Number(uid), gid: Number(gid) };
+  if (uid !== undefined && gid !== undefined && Number(uid) > 0)
+    return { uid: Number(uid), gid: Number(gid) };
   throw new InvalidInput(
     'owner_invalid',
     `--owner is '${text}': must be UID:GID in numbers, and not root, for example 1000:1000`,

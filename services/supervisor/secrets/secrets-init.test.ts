@@ -89,7 +89,8 @@ describe('The secrets of the compose stack', () => {
     };
     expect(refusal('4321:4322')).to.equal(isRoot ? 'none' : 'secrets_owner_refused');
     if (isRoot) expect(statSync(join(project, 'secrets/neo4j-auth')).uid).to.equal(4321);
-    for (const owner of ['0:0', 'me', '1000', '-1:5']) expect(refusal(owner), owner).to.equal('owner_invalid');
+    for (const owner of ['0:0', 'me', '1000', '-1:5'])
+      expect(refusal(owner), owner).to.equal('owner_invalid');
   });
 
   it('are refused where a password is empty', () => {
