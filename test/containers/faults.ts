@@ -26,7 +26,7 @@ diff --git a/${file} b/${file}
 /** What containers and disks do that nobody asked for. */
 export function faultTests(stack: ContainerStack): void {
   it('takes up a run in whose middle every container was restarted and its own was killed', async function () {
-    this.timeout(480_000);
+    this.timeout(900_000);
     await prepareSlowRepository(stack);
     await stack.toolsDone('core-agentd', 'plan-issue', ...slow, '--number', '1');
     const run = await newestRun(stack);
@@ -41,7 +41,7 @@ export function faultTests(stack: ContainerStack): void {
     );
     const isValidating = async () =>
       (await stateOf(stack, run, 'run_validation').catch(() => null)) === 'running' ? true : null;
-    await until(120_000, isValidating);
+    await until(400_000, isValidating);
     for (const name of [...services, 'neo4j']) await stack.compose(['restart', '--timeout', '0', name]);
     await stack.up();
     expect(await stateOf(stack, run, 'run_validation')).to.equal('running');
@@ -63,7 +63,7 @@ export function faultTests(stack: ContainerStack): void {
     await stack.toolsDone('core-agentd', 'verify', run);
     const query =
       'MATCH (run:ReasoningRun {run_id: $run}) WHERE run.status = "completed" RETURN run.run_id AS id';
-    const rows = await until(120_000, async () => {
+    const rows = await until(400_000, async () => {
       const found = (await cypher(stack, query, { run })) as unknown[];
       return found.length > 0 ? found : null;
     });
@@ -71,7 +71,7 @@ export function faultTests(stack: ContainerStack): void {
   });
 
   it('plans on while Neo4j ends under it, says that Cypher is away, and catches up when it is back', async function () {
-    this.timeout(360_000);
+    this.timeout(900_000);
     const planning = stack.toolsDone('core-agentd', 'plan-issue', ...slow, '--number', '1');
     await stack.compose(['kill', 'neo4j']);
     expect(await planning).to.contain('Nothing was written to the repository.');
@@ -82,7 +82,7 @@ export function faultTests(stack: ContainerStack): void {
     expect(away.status, away.text).to.equal(503);
     expect((await fetch(`${await stack.url('core-context', 8090)}/healthz`)).status).to.equal(200);
     await stack.up('neo4j');
-    const [row] = await until(120_000, async () => {
+    const [row] = await until(400_000, async () => {
       const rows = (await cypher(stack, query, { run })) as { actions: number }[];
       return (rows[0]?.actions ?? 0) > 0 ? rows : null;
     });
@@ -90,7 +90,7 @@ export function faultTests(stack: ContainerStack): void {
   });
 
   it('refuses to plan on a full volume and says so, loses nothing, and plans when there is room', async function () {
-    this.timeout(360_000);
+    this.timeout(900_000);
     const before = await runIds(stack);
     await stack.compose(['exec', '-T', 'keeper', 'node', '-e', fill]);
     const refused = await stack.tools('core-agentd', 'plan-issue', ...slow, '--number', '1');
@@ -124,7 +124,7 @@ while (size >= 1) {
 }`;
 
 const releases = `const fs = require('node:fs'), path = require('node:path');
-for (const found of fs.globSync('/state/**/${marker}')) {
+for (const found of fs.globSync('/state/validation/**/${marker}')) {
   try { fs.writeFileSync(path.join(path.dirname(found), 'released'), ''); } catch {}
 }`;
 
@@ -169,7 +169,7 @@ async function prepareSlowRepository(stack: ContainerStack): Promise<void> {
 
 /** The lease of who was killed in another container ends by time alone: until then to resume is refused. */
 function resumed(stack: ContainerStack, run: string): Promise<string> {
-  return until(120_000, async () => {
+  return until(400_000, async () => {
     const { exitCode, stdout, stderr } = await stack.tools('core-agentd', 'resume', run);
     if (exitCode === 0) return stdout;
     throw new Error(stderr + stdout);

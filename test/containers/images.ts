@@ -19,7 +19,7 @@ interface Image {
 /** What is true of the images, whatever runs. */
 export function imageTests(stack: ContainerStack): void {
   it('has an image for each service: small, for no root, that starts, ends and is asked without a shell', async function () {
-    this.timeout(60_000);
+    this.timeout(900_000);
     const names = services.map((name) => `${imageName(name)}:${stack.version}`);
     const found: Image[] = JSON.parse(await dockerDone(['image', 'inspect', base, ...names]));
     const [node, ...images] = found as [Image, ...Image[]];
@@ -37,7 +37,7 @@ export function imageTests(stack: ContainerStack): void {
   });
 
   it('ends on SIGTERM at once and with 0, as each service does', async function () {
-    this.timeout(120_000);
+    this.timeout(900_000);
     const id = (await stack.compose(['ps', '--quiet', 'core-model-gateway'])).trim();
     await dockerDone(['stop', '--time', '60', id]);
     const [ended] = JSON.parse(await dockerDone(['inspect', id]));

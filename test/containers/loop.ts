@@ -18,7 +18,7 @@ export function loopTests(stack: ContainerStack): void {
   let runId: string;
 
   it('plans an issue of a mounted repository, with context from core-context, and writes nothing there', async function () {
-    this.timeout(240_000);
+    this.timeout(900_000);
     await makeDemoRepository(stack.repository);
     writeFileSync(join(stack.repository, '.git/issue.md'), issueBody);
     stack.ownRepository();
@@ -35,7 +35,7 @@ export function loopTests(stack: ContainerStack): void {
   });
 
   it('refuses what nobody approved, and executes what was with jj and in bubblewrap', async function () {
-    this.timeout(240_000);
+    this.timeout(900_000);
     const refused = await stack.tools(
       'core-agentd',
       'execute-approved',
@@ -72,16 +72,16 @@ export function loopTests(stack: ContainerStack): void {
   });
 
   it('has the plan in Neo4j, where Cypher of core-context reads it', async function () {
-    this.timeout(120_000);
+    this.timeout(900_000);
     const query =
       'MATCH (run:ReasoningRun {run_id: $run})-[:PROPOSES]->(action:Action) RETURN count(action) AS actions';
     expect(await cypher(stack, query, { run: runId })).to.deep.equal([{ actions: 7 }]);
   });
 
   it('says of itself that all is well, and plans through bridge, bus and worker', async function () {
-    this.timeout(240_000);
+    this.timeout(900_000);
     // On a busy machine a service may take longer than the command waits.
-    const stdout = await until(200_000, () => stack.toolsDone('core-status', '--smoke'));
+    const stdout = await until(400_000, () => stack.toolsDone('core-status', '--smoke'));
     const [report, marker] = stdout.trim().split('\n');
     expect(marker).to.match(/^SMOKE OK run_id=run_/);
     const { ok, problems, iii, manager } = JSON.parse(report!);
@@ -91,9 +91,9 @@ export function loopTests(stack: ContainerStack): void {
   });
 
   it('tells the same to who asks core-agentd', async function () {
-    this.timeout(120_000);
+    this.timeout(900_000);
     const url = `${await stack.url('core-agentd', 7817)}/v1/status`;
-    const report = await until(100_000, async () => {
+    const report = await until(400_000, async () => {
       const answer = await fetch(url, { headers: { authorization: `Bearer ${stack.token()}` } });
       const told = (await answer.json()) as StatusReport;
       if (told.ok) return told;

@@ -10,13 +10,13 @@ describe('the compose stack, with Neo4j’s server on Debian’s Java for its im
   const stack = new ContainerStack(`test-${process.pid}`);
 
   before(async function () {
-    this.timeout(900_000);
+    this.timeout(1_800_000);
     for (const thing of ['docker', 'neo4j', 'jj'] as const) needs(this, thing);
     await stack.prepare();
     await stack.up();
   });
   after(async function () {
-    this.timeout(300_000);
+    this.timeout(600_000);
     if (stack.folder !== '') await stack.down();
   });
 
