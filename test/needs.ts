@@ -75,7 +75,7 @@ export function needs(context: Mocha.Context, name: NeedName): void {
 function works(command: readonly string[]): boolean {
   const [program, ...args] = command;
   try {
-    execFileSync(program!, args, { stdio: 'ignore', timeout: 10_000 });
+    execFileSync(program!, args, { stdio: 'ignore', timeout: 60_000 });
     return true;
   } catch {
     return false;
