@@ -1,4 +1,4 @@
-import { relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exitCodes } from '#kit/errors.ts';
 import { writeContainerUser } from './container-user.ts';
@@ -28,7 +28,7 @@ export function secretsInit({ dir, owner, json, stdout = process.stdout }: Secre
   }
   stdout.write(
     `${made.length === 0 ? 'nothing was missing' : `made ${made.join(', ')}`} in ${folder}\n` +
-      `they belong to ${user.uid}:${user.gid}, and ${relative(process.cwd(), file) || file} runs the containers as that user\n` +
+      `they belong to ${user.uid}:${user.gid}, and ${file} runs the containers as that user\n` +
       `add yours  ${folder}/forges/github-token for GitHub, ${folder}/models/NAME for a model\n`,
   );
   return exitCodes.done;
