@@ -13,6 +13,8 @@ export interface Folders {
   readonly secrets: string;
   /** Tokens of this installation's own HTTP interfaces. */
   readonly tokens: string;
+  /** What is known of those tokens without knowing them; mostly the same folder. */
+  readonly registry: string;
   /** What decided: a flag, a variable of the environment, or `default`. */
   readonly origin: { readonly state: string; readonly config: string };
 }
@@ -26,7 +28,8 @@ export interface FolderFlags {
 type FolderEnvironment = Pick<
   Environment,
   'CORE_HOME' | 'CORE_STATE_DIR' | 'CORE_CONFIG_DIR' | 'XDG_STATE_HOME' | 'XDG_CONFIG_HOME' | 'HOME'
->;
+> &
+  Partial<Pick<Environment, 'CORE_SECRETS_DIR' | 'CORE_TOKENS_DIR' | 'CORE_REGISTRY_DIR'>>;
 
 /** In a state or configuration folder while a restore works on it: what lies beside it may be half of something. */
 export const unfinishedRestoreName = 'restore.unfinished';
@@ -51,11 +54,17 @@ export function resolveFolders(flags: FolderFlags, environment: FolderEnvironmen
 export function locateFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
   const state = pick(flags, environment, 'state');
   const config = pick(flags, environment, 'config');
+  const elsewhere = (variable: 'CORE_SECRETS_DIR' | 'CORE_TOKENS_DIR' | 'CORE_REGISTRY_DIR') => {
+    const given = config.isFlag ? undefined : environment[variable];
+    return given ? folder(given, variable) : null;
+  };
+  const tokens = elsewhere('CORE_TOKENS_DIR') ?? join(config.path, 'tokens');
   return {
     state: state.path,
     config: config.path,
-    secrets: join(config.path, 'secrets'),
-    tokens: join(config.path, 'tokens'),
+    secrets: elsewhere('CORE_SECRETS_DIR') ?? join(config.path, 'secrets'),
+    tokens,
+    registry: elsewhere('CORE_REGISTRY_DIR') ?? tokens,
     origin: { state: state.origin, config: config.origin },
   };
 }
@@ -63,14 +72,25 @@ export function locateFolders(flags: FolderFlags, environment: FolderEnvironment
 interface Choice {
   readonly path: string;
   readonly origin: string;
+  readonly isFlag: boolean;
 }
 
 function pick(flags: FolderFlags, environment: FolderEnvironment, which: 'state' | 'config'): Choice {
   const isState = which === 'state';
   const own = isState ? flags.stateDir : flags.configDir;
-  if (own !== undefined) return { path: folder(own, `--${which}-dir`), origin: `--${which}-dir` };
-  if (flags.home !== undefined) return { path: join(folder(flags.home, '--home'), which), origin: '--home' };
+  if (own !== undefined)
+    return { path: folder(own, `--${which}-dir`), origin: `--${which}-dir`, isFlag: true };
+  if (flags.home !== undefined)
+    return { path: join(folder(flags.home, '--home'), which), origin: '--home', isFlag: true };
 
+  return { ...pickFromEnvironment(environment, which), isFlag: false };
+}
+
+function pickFromEnvironment(
+  environment: FolderEnvironment,
+  which: 'state' | 'config',
+): Omit<Choice, 'isFlag'> {
+  const isState = which === 'state';
   const variable = isState ? 'CORE_STATE_DIR' : 'CORE_CONFIG_DIR';
   const fromVariable = environment[variable];
   if (fromVariable) return { path: folder(fromVariable, variable), origin: variable };

@@ -63,6 +63,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
       ['forge', 'the local forge: repositories, issues and pull requests in a folder'],
       ['config show', 'every setting and where its value comes from'],
       ['token', 'make, list and revoke tokens of the HTTP API'],
+      ['secrets init', 'make the secret files of the compose stack'],
       ['install', 'put core and the services on your PATH'],
     ],
   ],

@@ -8,5 +8,6 @@ export const ownCommands: Readonly<Record<string, () => Promise<OwnCommand>>> = 
   quickstart: () => import('./quickstart/quickstart-command.ts'),
   backup: () => import('./commands/backup-command.ts'),
   restore: () => import('./commands/restore-command.ts'),
+  secrets: () => import('./commands/secrets-command.ts'),
   install: () => import('./install.ts'),
 };
