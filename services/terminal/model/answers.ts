@@ -3,7 +3,7 @@ import { approvalWord, decide } from './deciding.ts';
 import type { Step } from './messages.ts';
 import { searched } from './pane-input.ts';
 import type { Question, State } from './state.ts';
-import { asked } from './work.ts';
+import { asked, executing } from './work.ts';
 
 /** What an answered question leads to. */
 export function answerQuestion(state: State, question: Question, text: string, panes: Panes): Step<State> {
@@ -38,7 +38,7 @@ export function answerQuestion(state: State, question: Question, text: string, p
       if (!answer.startsWith('/')) {
         return wrong(state, `'${answer}' is not the whole path of a folder, for example /home/you/thing`);
       }
-      return asked(state, 'starting', { kind: 'execute-here', run_id: open.run_id, folder: answer });
+      return executing(state, { kind: 'execute-here', run_id: open.run_id, folder: answer });
   }
 }
 

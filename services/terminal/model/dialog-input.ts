@@ -5,7 +5,7 @@ import { confirmGate } from './deciding.ts';
 import { withList } from './list-input.ts';
 import type { Step } from './messages.ts';
 import type { Dialog, Gate, State } from './state.ts';
-import { asked } from './work.ts';
+import { asked, executing } from './work.ts';
 
 const longestText = 4_000;
 
@@ -54,11 +54,9 @@ function executeKey(state: State, dialog: Dialog & { kind: 'execute' }, key: str
     return only({ ...state, dialog: { ...dialog, at: Math.min(checkouts.length, at + 1) } });
   if (key === 'up' || key === 'k') return only({ ...state, dialog: { ...dialog, at: Math.max(0, at - 1) } });
   if (key !== 'enter') return only(state);
-  if (!changesCode(state))
-    return asked(state, 'starting', { kind: 'execute', run_id: open.run_id, checkout: null });
+  if (!changesCode(state)) return executing(state, { kind: 'execute', run_id: open.run_id, checkout: null });
   const checkout = checkouts[at];
-  if (checkout !== undefined)
-    return asked(state, 'starting', { kind: 'execute', run_id: open.run_id, checkout });
+  if (checkout !== undefined) return executing(state, { kind: 'execute', run_id: open.run_id, checkout });
   const question = { for: 'path' } as const;
   return only({ ...state, dialog: { kind: 'question', question, text: state.here ?? '' } });
 }

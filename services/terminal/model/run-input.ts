@@ -68,7 +68,7 @@ export function selectBy(state: State, open: OpenRun, by: number): State {
 /** Another thing in the pane, from its beginning. */
 export function selectItem(state: State, open: OpenRun, key: string): State {
   if (key === open.selected) return state;
-  return { ...state, open: { ...open, selected: key, pane: { ...open.pane, top: 0 } } };
+  return { ...state, open: { ...open, selected: key, following: false, pane: { ...open.pane, top: 0 } } };
 }
 
 function wheel(state: State, open: OpenRun, input: Input & { kind: 'wheel' }, panes: Panes): Step<State> {
@@ -85,7 +85,7 @@ function wheel(state: State, open: OpenRun, input: Input & { kind: 'wheel' }, pa
 function clicked(state: State, open: OpenRun, row: number, column: number): State {
   const { list } = geometryOf(state);
   if (list === null || column >= list.columns || row < list.top || row >= list.top + list.rows) return state;
-  const item = listedItems(open)[open.listTop + row - list.top];
+  const item = listedItems(open)[listTop(open, list.rows) + row - list.top];
   return item == null ? state : selectItem(state, open, item);
 }
 
@@ -98,6 +98,13 @@ export function listedItems(open: OpenRun): readonly (string | null)[] {
     gate = action.gate;
     return [null, key];
   });
+}
+
+/** The selection is always on the screen, in the middle of lists that are longer. */
+export function listTop(open: OpenRun, rows: number): number {
+  const items = listedItems(open);
+  const at = items.indexOf(open.selected);
+  return Math.max(0, Math.min(at - Math.floor(rows / 2), items.length - rows));
 }
 
 function only(state: State): Step<State> {

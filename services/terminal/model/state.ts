@@ -73,7 +73,8 @@ export interface OpenRun {
   readonly sent: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly progress: (RunProgress & { readonly since: number }) | null;
   readonly selected: ItemKey;
-  readonly listTop: number;
+  /** The selection goes with what is executed, until the person selects something. */
+  readonly following: boolean;
   readonly zoomed: boolean;
   readonly pane: Pane;
   readonly seen: Readonly<Record<string, Seen>>;
@@ -159,7 +160,7 @@ export function openRun(run_id: string): OpenRun {
     sent: {},
     progress: null,
     selected: '',
-    listTop: 0,
+    following: false,
     zoomed: false,
     pane: freshPane,
     seen: {},

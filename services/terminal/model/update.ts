@@ -108,12 +108,41 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const selected = open.selected === '' ? firstItem(detail) : open.selected;
   const busy =
     detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
-  const next: OpenRun = { ...open, detail, selected, progress: busy ? open.progress : null };
+  const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
+  const next: OpenRun = {
+    ...open,
+    detail,
+    selected: running?.action_id ?? selected,
+    pane: running === undefined || running.action_id === selected ? open.pane : { ...open.pane, top: 0 },
+    progress: busy ? open.progress : null,
+  };
   const runs = withRuns(
     state.runs,
     [summaryOf(state, detail)].filter((run) => run !== null),
   );
-  return keptOnScreen({ ...state, open: next, runs });
+  const notice = whatEnded(open.detail, detail) ?? state.notice;
+  return keptOnScreen({ ...state, open: next, runs, notice });
+}
+
+/** Says what work came to when it ends while the page is open. */
+function whatEnded(before: RunDetail | null, now: RunDetail): State['notice'] {
+  if (before === null) return null;
+  if (before.undo?.finished === false && now.undo?.finished === true) {
+    return now.status === 'undone'
+      ? { tone: 'good', text: 'Everything was taken back' }
+      : { tone: 'bad', text: 'Not everything could be taken back; the actions say why' };
+  }
+  if (before.status !== 'executing' || now.status === 'executing') return null;
+  const failed = now.actions.find(({ state }) => state === 'failed' || state === 'unknown');
+  if (failed !== undefined) {
+    return {
+      tone: 'bad',
+      text: `${failed.ordinal} ${failed.kind} ${failed.state}: ${failed.outcome?.message ?? ''}`,
+    };
+  }
+  const waits = now.actions.some((action) => isOpen(action) && action.approval === 'required');
+  const next = waits ? '; A approves the next gate' : '';
+  return { tone: 'good', text: `Executed; the run is ${now.status.replaceAll('_', ' ')}${next}` };
 }
 
 /** What a person most likely came for: what waits, else the beginning. */

@@ -55,6 +55,12 @@ export function browse(state: State, open: OpenRun): Step<State> {
   return { state, effects: [{ kind: 'browse', url }] };
 }
 
+/** The page shows what is executed from now on. */
+export function executing(state: State, effect: Effect & { kind: 'execute' | 'execute-here' }): Step<State> {
+  const open = state.open === null ? null : { ...state.open, following: true, zoomed: false };
+  return asked({ ...state, open }, 'starting', effect);
+}
+
 export function asked(state: State, asking: string, effect: Effect): Step<State> {
   return { state: { ...state, dialog: null, asking }, effects: [effect] };
 }

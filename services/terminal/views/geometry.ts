@@ -33,7 +33,7 @@ export function geometryOf(state: State): Geometry {
   if (open === null) return { ...base, list: whole, pane: null };
   if (open.zoomed) return { ...base, list: null, pane: whole };
   if (columns >= sideBySideFrom) {
-    const left = Math.min(60, Math.max(46, Math.floor(columns * 0.36)));
+    const left = columns >= 180 ? Math.min(76, Math.floor(columns * 0.36)) : 43;
     return {
       ...base,
       list: { ...whole, columns: left },

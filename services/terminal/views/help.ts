@@ -94,7 +94,7 @@ function decisionHints({ open }: State): Keys {
   }
   const waits = open.detail?.actions.some((one) => isOpen(one) && one.approval === 'required');
   if (waits === true) hints.push(['A', 'gate']);
-  if (executable(open).length > 0) hints.push(['x', 'execute']);
+  if (executable(open).length > 0 && open.detail?.status !== 'executing') hints.push(['x', 'execute']);
   if (open.detail?.status === 'interrupted') hints.push(['R', 'resume']);
   if (open.detail?.execution != null && open.detail.status !== 'undone') hints.push(['u', 'undo']);
   return hints;

@@ -59,7 +59,7 @@ export function standing(action: ProposedAction, open: OpenRun, glyphs: Glyphs):
     case 'refused':
     case 'blocked': {
       if (approval === 'rejected') return { text: 'rejected', style: { color: 'red' } };
-      if (state !== 'pending') return { text: state, style: { color: 'yellow' } };
+      if (state !== 'pending' && approval === 'approved') return { text: state, style: { color: 'yellow' } };
       if (approval === 'approved') return { text: 'approved', style: { color: 'green' } };
       const seen = open.seen[action_id]?.digest === digest;
       return { text: seen ? 'seen' : 'waits', style: { color: 'yellow' } };

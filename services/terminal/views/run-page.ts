@@ -1,7 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { Shown } from '../model/messages.ts';
 import { fileOnScreen } from '../model/pane-input.ts';
-import { listedItems } from '../model/run-input.ts';
+import { listedItems, listTop } from '../model/run-input.ts';
 import { actionOf, type OpenRun, type State } from '../model/state.ts';
 import { fitRow, onGround, type Row, rowWidth, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -20,6 +20,9 @@ interface Body {
   readonly rows: readonly Row[];
   readonly shown: Shown | null;
 }
+
+/** Narrower lists show no titles: they would be cut after a word. */
+const titleFrom = 60;
 
 /** A run's page: its list, the pane for what is selected, or both. */
 export function runBody(state: State, open: OpenRun, looks: Looks): Body {
@@ -51,19 +54,12 @@ function listPart(open: OpenRun, area: Area, glyphs: Glyphs): readonly Row[] {
       const next = actionOf(open, items[top + index + 1] ?? '');
       return [span(`  ${next?.gate ?? ''}`, { color: 'gray', bold: true })];
     }
-    const row = fitRow(itemRow(open, key, glyphs), area.columns, glyphs.ellipsis);
+    const row = fitRow(itemRow(open, key, area.columns, glyphs), area.columns, glyphs.ellipsis);
     return key === open.selected ? onGround(row, 'chosen') : row;
   });
 }
 
-/** The selection is always on the screen, in the middle of lists that are longer. */
-function listTop(open: OpenRun, rows: number): number {
-  const items = listedItems(open);
-  const at = items.indexOf(open.selected);
-  return Math.max(0, Math.min(at - Math.floor(rows / 2), items.length - rows));
-}
-
-function itemRow(open: OpenRun, key: string, glyphs: Glyphs): Row {
+function itemRow(open: OpenRun, key: string, columns: number, glyphs: Glyphs): Row {
   const pointer = span(key === open.selected ? glyphs.pointer : ' ', { color: 'cyan' });
   const action = actionOf(open, key);
   if (action === null) return [pointer, span(`   ${key}`)];
@@ -76,7 +72,7 @@ function itemRow(open: OpenRun, key: string, glyphs: Glyphs): Row {
     span(String(risk_score).padStart(3), { color: 'gray' }),
     span('  '),
     { ...where, text: where.text.padEnd(10) },
-    span(title === kind ? '' : visibleLine(title), { color: 'gray' }),
+    span(columns < titleFrom || title === kind ? '' : visibleLine(title), { color: 'gray' }),
   ];
 }
 
