@@ -35,6 +35,10 @@ const things = {
     ],
     provide: '.ci/run fetches it (or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD)',
   },
+  tmux: {
+    command: ['tmux', '-V'],
+    provide: 'apt-get install tmux',
+  },
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
     provide: 'apt-get install util-linux (and allow user namespaces)',

@@ -1,4 +1,4 @@
-import { textWidth } from '#kit/cli/text-width.ts';
+import { span, wrapRow } from '../screen/cell.ts';
 import { lineText } from './line-text.ts';
 import { isTextLine, lineKinds, type Patch, type PatchFile } from './parse-patch.ts';
 
@@ -37,8 +37,7 @@ export function layDiff(patch: Patch, { columns, split, folded }: DiffLayout): D
   const half = Math.floor((columns - 1) / 2);
   const textColumns = Math.max(4, (split ? half : columns) - gutterColumns(split));
   const rows = new GrowingRows();
-  const parts = (line: number, width: number): number =>
-    Math.max(1, Math.ceil(columnsOf(patch, line) / width));
+  const parts = (line: number, width: number): number => partsOf(patch, line, Math.max(1, width));
 
   function whole(line: number, width: number): void {
     const count = parts(line, width);
@@ -124,10 +123,14 @@ function runOf({ kinds }: Patch, from: number, end: number, kind: number): numbe
   return line;
 }
 
-function columnsOf(patch: Patch, line: number): number {
+/** Wide characters that do not fit leave a column empty, so that only wrapping tells how many rows they take. */
+function partsOf(patch: Patch, line: number, width: number): number {
   const raw = patch.lines[line]!;
-  if (/^[\x20-\x7e]*$/.test(raw)) return isTextLine(patch.kinds[line]!) ? raw.length - 1 : raw.length;
-  return textWidth(lineText(patch, line));
+  if (/^[\x20-\x7e]*$/.test(raw)) {
+    const columns = isTextLine(patch.kinds[line]!) ? raw.length - 1 : raw.length;
+    return Math.max(1, Math.ceil(columns / width));
+  }
+  return wrapRow([span(lineText(patch, line))], width).length;
 }
 
 class GrowingRows {

@@ -22,6 +22,9 @@ export interface Span {
 /** One line of the screen. */
 export type Row = readonly Span[];
 
+/** Texts of which every character takes one column. */
+const everyOne = /^[\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2500-\u259f]*$/;
+
 export function span(text: string, style?: Style): Span {
   return style === undefined ? { text } : { text, style };
 }
@@ -67,11 +70,11 @@ export function wrapRow(row: Row, width: number, words = false): readonly Row[] 
     used = rowWidth(tail);
   };
   for (const part of row) {
-    for (const [text, columns] of pieces(part.text, width)) {
+    for (const [text, columns, divisible] of pieces(part.text, width)) {
       let rest = text;
       let wide = columns;
       while (used + wide > width) {
-        const fits = columns === text.length ? Math.max(0, width - used) : 0;
+        const fits = divisible ? Math.max(0, width - used) : 0;
         if (fits > 0) take(part, rest.slice(0, fits), fits);
         rest = rest.slice(fits);
         wide -= fits;
@@ -85,14 +88,16 @@ export function wrapRow(row: Row, width: number, words = false): readonly Row[] 
 }
 
 /** A text in pieces with their widths: as it is where every character takes one column, else character by character. */
-function* pieces(text: string, width: number): Iterable<readonly [string, number]> {
-  const wide = textWidth(text);
-  if (wide === text.length) {
-    yield [text, wide];
+function* pieces(
+  text: string,
+  width: number,
+): Iterable<readonly [text: string, columns: number, divisible: boolean]> {
+  if (everyOne.test(text)) {
+    yield [text, text.length, true];
     return;
   }
   for (const { segment } of new Intl.Segmenter().segment(text)) {
-    yield [segment, Math.min(textWidth(segment), width)];
+    yield [segment, Math.min(textWidth(segment), width), false];
   }
 }
 
@@ -107,7 +112,7 @@ function lastBreak(text: string): number {
   return at > text.length / 3 ? at + 1 : 0;
 }
 
-/** Splits before the first character that reaches beyond `width` columns; always takes at least one. */
+/** Splits before the first character that reaches beyond `width` columns. */
 function splitRow(row: Row, width: number): readonly [Row, Row] {
   let left = width;
   for (const [index, { text }] of row.entries()) {
@@ -117,25 +122,19 @@ function splitRow(row: Row, width: number): readonly [Row, Row] {
       continue;
     }
     const before = row.slice(0, index).reduce((sum, part) => sum + part.text.length, 0);
-    const characters = before + charactersWithin(text, left);
-    return splitCharacters(row, characters === 0 && width > 0 ? firstCharacter(text) : characters);
+    return splitCharacters(row, before + charactersWithin(text, left));
   }
   return [row, []];
 }
 
 function charactersWithin(text: string, width: number): number {
-  if (textWidth(text) === text.length) return width;
+  if (everyOne.test(text)) return width;
   let used = 0;
   for (const { segment, index } of new Intl.Segmenter().segment(text)) {
     used += textWidth(segment);
     if (used > width) return index;
   }
   return text.length;
-}
-
-function firstCharacter(text: string): number {
-  const [first] = new Intl.Segmenter().segment(text);
-  return first?.segment.length ?? text.length;
 }
 
 function splitCharacters(row: Row, characters: number): readonly [Row, Row] {

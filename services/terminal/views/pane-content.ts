@@ -230,5 +230,5 @@ function grounded(kind: number, row: Row): Row {
 }
 
 function pieceOf(spans: readonly Span[], columns: number, part: number): Row {
-  return wrapRow(spans, columns)[part] ?? [];
+  return wrapRow(spans, Math.max(1, columns))[part] ?? [];
 }
