@@ -1,4 +1,5 @@
 import { Unavailable } from '#kit/errors.ts';
+import { Precedence } from './precedence.ts';
 import type { ReadQueries } from './read-queries.ts';
 import { Thread } from './thread.ts';
 
@@ -8,10 +9,13 @@ type OutputOf<Q extends ReadQuery> = ReturnType<ReadQueries[Q]>;
 
 /** How many questions may wait for one thread. */
 const mostWaiting = 100;
+/** What people wait for. */
+const urgent: ReadonlySet<ReadQuery> = new Set(['search', 'lookUpMemories']);
 
 /** Threads that read the record, each with its own connection, so that a long query does not hold up a short one. */
 export class Readers {
   readonly #threads: readonly Thread[];
+  readonly #precedence = new Precedence();
 
   /** @param path of the SQLite file, which exists and is migrated */
   constructor(path: string, count = 2) {
@@ -28,7 +32,13 @@ export class Readers {
         new Unavailable('too_busy', `${waiting} questions wait for the record, the limit`, { retryAfter: 1 }),
       );
     }
-    return idle.call(query, input);
+    const answer = idle.call<OutputOf<Q>>(query, input);
+    return urgent.has(query) ? this.#precedence.first(answer) : answer;
+  }
+
+  /** Resolves when nobody waits for a search or a lookup. @param longest milliseconds after which it resolves all the same */
+  idle(longest: number): Promise<void> {
+    return this.#precedence.idle(longest);
   }
 
   /** Resolves with the reason when one of the threads can read nothing any more. */
