@@ -40,6 +40,10 @@ const things = {
     command: ['sh', '-c', 'docker info && docker compose version && docker buildx version'],
     provide: 'install Docker with compose and buildx, and start it',
   },
+  tmux: {
+    command: ['tmux', '-V'],
+    provide: 'apt-get install tmux',
+  },
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
     provide: 'apt-get install util-linux (and allow user namespaces)',

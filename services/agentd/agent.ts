@@ -1,5 +1,5 @@
 import type { RunTrigger } from '#kit/contracts/run-trigger.ts';
-import type { Gate } from './action.ts';
+import type { ApprovalState, Gate } from './action.ts';
 import type { IssuePage, IssueQuery } from './planning/list-issues.ts';
 import type { RunEvent } from './runs/event.ts';
 import type { Run } from './runs/run.ts';
@@ -98,7 +98,12 @@ export interface DecisionRequest {
   readonly run_id: string;
   readonly decision: 'approve' | 'reject';
   /** Each action with the digest that the person saw. All or none is recorded. */
-  readonly actions: readonly { readonly action_id: string; readonly digest: string }[];
+  readonly actions: readonly {
+    readonly action_id: string;
+    readonly digest: string;
+    /** Refuses when the action's approval is another by now. */
+    readonly seen_approval?: ApprovalState;
+  }[];
   readonly reason: string | null;
   readonly claimed_approver: string | null;
   readonly by: Person;

@@ -17,6 +17,7 @@ const services: ReadonlyMap<string, string> = new Map([
   ['bus', 'bus-engine'],
   ['bridge', 'bridge'],
   ['status', 'status'],
+  ['tui', 'terminal'],
 ]);
 
 surviveLostOutput();

@@ -22,6 +22,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
   [
     'Decide and execute',
     [
+      ['tui', 'read, approve, execute and undo on one screen'],
       ['approve', 'approve actions by number, gate, or all'],
       ['reject', 'reject actions, with a reason'],
       ['execute-approved', 'run the approved actions, exactly as previewed'],

@@ -346,6 +346,50 @@ describe('The daemon over HTTP', () => {
     expect([bad.status, bad.json.code]).to.deep.equal([400, 'invalid_last_event_id']);
   });
 
+  it('tells live which rows of the list are others now', async () => {
+    const stop = new AbortController();
+    const rows: unknown[] = [];
+    let runId: string | null = null;
+    for await (const { event, data } of client.events('/v1/events', { signal: stop.signal })) {
+      if (event === 'listening') runId = await planned();
+      const row = JSON.parse(data);
+      if (event !== 'run' || row.run_id !== runId) continue;
+      rows.push(row);
+      if (row.status === 'awaiting_approval') await post(`/v1/runs/${runId}/cancel`);
+      if (row.status === 'cancelled') break;
+    }
+    stop.abort();
+    const { runs } = (await get('/v1/runs')).json;
+    expect(rows.at(-1)).to.deep.equal(runs.find((run: { run_id: string }) => run.run_id === runId));
+    expect((await get('/v1/events?since=1')).status).to.equal(400);
+  });
+
+  it('gives the artifacts that a run names, to a token only', async () => {
+    const runId = await planned();
+    const { plan, issue } = (await get(`/v1/runs/${runId}`)).json;
+    const path = (digest: string) => `/v1/runs/${runId}/artifacts/${digest}`;
+    const { text } = await ask('GET', path(issue.content), { token });
+    expect(JSON.parse(text).issue.title).to.equal(issue.title);
+    expect((await ask('GET', path(plan.explanation), { token })).status).to.equal(200);
+    expect((await get(path(plan.explanation))).json.code).to.equal('token_required');
+    const unknown = await ask('GET', path('0'.repeat(64)), { token });
+    expect([unknown.status, unknown.json.code]).to.deep.equal([404, 'artifact_not_found']);
+    expect((await ask('GET', path('..%2fevents.jsonl'), { token })).status).to.be.oneOf([400, 404]);
+  });
+
+  it('lets the second of two people see who was first', async () => {
+    const runId = await planned();
+    const [action] = (await get(`/v1/runs/${runId}/actions`)).json.actions;
+    const body = { decision: 'approve', digest: action.digest, seen_approval: 'required' };
+    const path = `/v1/runs/${runId}/actions/${action.action_id}/approval`;
+    expect((await ask('POST', path, { body, token })).status).to.equal(200);
+    const late = await ask('POST', path, { body, token });
+    expect([late.status, late.json.code]).to.deep.equal([409, 'decision_changed']);
+    expect(late.json.detail).to.contain('approved by tester');
+    const changed = { ...body, decision: 'reject', reason: 'no', seen_approval: 'approved' };
+    expect((await ask('POST', path, { body: changed, token })).status).to.equal(200);
+  });
+
   it('lets nobody change anything without the scope for it', async () => {
     const folders = { tokens: join(world.home, 'config/tokens') };
     const reader = createToken(folders, { name: 'reader', scopes: ['read'] }).text;
@@ -376,6 +420,7 @@ describe('The daemon over HTTP', () => {
       version: '0.0.0',
     });
     const { json } = await get('/v1/capabilities');
+    expect(json.checkouts).to.deep.equal(['hello']);
     expect(json).to.include.keys('version', 'action_kinds', 'forges', 'vcs', 'sandbox', 'planners');
     expect((await get('/v1/tools')).json.tools.map(({ name }: { name: string }) => name)).not.to.deep.equal(
       [],

@@ -20,14 +20,14 @@ export async function failedStep(context: CommandContext, run: Run): Promise<Fai
   const outcome = run.actions.find(({ definition }) => definition.kind === 'run_validation')?.outcome;
   const report = outcome?.facts.report;
   if (outcome?.code !== 'validation_failed' || typeof report !== 'string') return null;
-  const [agent, { StoredReport }, { validationCopies }] = await Promise.all([
+  const [agent, { ValidationReport }, { validationCopies }] = await Promise.all([
     context.services.agent(),
-    import('../execution/validation-report.ts'),
+    import('#kit/contracts/stored-texts.ts'),
     import('../runs/views.ts'),
   ]);
   const read = async (digest: string) => Buffer.from(await agent.artifact(run.run_id, digest)).toString();
   try {
-    const { steps } = decodeJson(StoredReport, await read(report), `validation report ${report}`);
+    const { steps } = decodeJson(ValidationReport, await read(report), `validation report ${report}`);
     const failed = steps.find(({ exit_code, ended_by }) => exit_code !== 0 || ended_by !== 'exit');
     if (failed === undefined) return null;
     const { state } = resolveFolders({ home: context.suggestions.home }, environment);

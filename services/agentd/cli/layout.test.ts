@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { age, duration, until } from '#kit/cli/moments.ts';
 import { apart, cut, table } from './layout.ts';
-import { age, duration, until } from './moments.ts';
 
 describe('layout on a terminal', () => {
   const options = { indent: 2, gap: 2, width: Number.POSITIVE_INFINITY, ellipsis: '…' };

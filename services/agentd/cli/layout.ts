@@ -1,4 +1,4 @@
-import { textWidth } from './text-width.ts';
+import { textWidth } from '#kit/cli/text-width.ts';
 
 /** One cell of a table: plain text that has passed the sanitiser, and how it is painted. */
 export interface Cell {

@@ -1,6 +1,6 @@
+import { duration } from '#kit/cli/moments.ts';
 import type { ProgressUpdate } from '../agent.ts';
 import { cut } from './layout.ts';
-import { duration } from './moments.ts';
 import type { Paint, Terminal } from './terminal.ts';
 import { visibleLine } from './terminal-text.ts';
 

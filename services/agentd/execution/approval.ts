@@ -1,5 +1,5 @@
 import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
-import type { ActionDefinition } from '../action.ts';
+import type { ActionDefinition, ApprovalState } from '../action.ts';
 import type { DecisionRequest } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
@@ -29,9 +29,10 @@ export function decideActions(run: Run, request: DecisionRequest, expiresAfterDa
   checkRunTakesDecisions(run);
   const at = nowFor(run);
   const expires_at = new Date(Date.parse(at) + expiresAfterDays * 86_400_000).toISOString();
-  return request.actions.map(({ action_id, digest }) => {
+  return request.actions.map(({ action_id, digest, seen_approval }) => {
     const action = findAction(run, action_id);
     checkNotStarted(action);
+    checkSeen(action, seen_approval);
     checkDigest(action.definition, digest);
     return {
       type: 'approval_recorded',
@@ -108,6 +109,15 @@ function checkNotStarted(action: ActionState): void {
     'action_started',
     `${ordinal} ${kind} is ${action.state}; a decision can be changed only until the action starts`,
   );
+}
+
+function checkSeen({ definition, approval, decision }: ActionState, seen: ApprovalState | undefined): void {
+  if (seen === undefined || seen === approval) return;
+  const { ordinal, kind } = definition;
+  const now = decision === null ? approval : `${approval} by ${decision.approver} at ${decision.at}`;
+  throw new Conflict('decision_changed', `${ordinal} ${kind} is ${now}; it was ${seen} when you saw it`, {
+    hint: 'Read the action again; without seen_approval the decision is changed.',
+  });
 }
 
 function checkDigest(definition: ActionDefinition, digest: string): void {

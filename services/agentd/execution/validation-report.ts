@@ -1,39 +1,15 @@
-import * as t from 'io-ts';
-import { decodeJson, nullable, oneOf, Sha256, Timestamp } from '#kit/decode.ts';
+import { ValidationReport } from '#kit/contracts/stored-texts.ts';
+import { decodeJson } from '#kit/decode.ts';
 import { NotFound, Refused } from '#kit/errors.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { outcomeFact } from './action-executor.ts';
 
-/** The artifact of a validation; logs are artifacts of their own. */
-export const StoredReport = t.strict({
-  passed: t.boolean,
-  tree: t.string,
-  base_commit: t.string,
-  sandbox: oneOf(['bubblewrap', 'unshare', 'none']),
-  started_at: Timestamp,
-  duration_ms: t.number,
-  prepared: oneOf(['none', 'cached', 'made']),
-  steps: t.array(
-    t.strict({
-      phase: oneOf(['prepare', 'run']),
-      name: t.string,
-      run: t.string,
-      exit_code: nullable(t.number),
-      ended_by: oneOf(['exit', 'signal', 'timeout', 'memory', 'cancelled']),
-      duration_ms: t.number,
-      truncated: t.boolean,
-      log: Sha256,
-    }),
-  ),
-});
-export type StoredReport = t.TypeOf<typeof StoredReport>;
-
 /**
  * The safeguard before anything is published: the validation's artifacts exist, it passed, and it is about exactly this tree.
  * @throws Refused (`validation_missing`, `validation_failed`, `validation_of_other_tree`)
  */
-export async function requireValidation(store: RunStore, run: Run, tree: string): Promise<StoredReport> {
+export async function requireValidation(store: RunStore, run: Run, tree: string): Promise<ValidationReport> {
   const digest = outcomeFact(run, 'run_validation', 'report');
   if (typeof digest !== 'string') {
     throw new Refused(
@@ -57,9 +33,9 @@ export async function requireValidation(store: RunStore, run: Run, tree: string)
   return report;
 }
 
-async function readReport(store: RunStore, runId: string, digest: string): Promise<StoredReport> {
+async function readReport(store: RunStore, runId: string, digest: string): Promise<ValidationReport> {
   return decodeJson(
-    StoredReport,
+    ValidationReport,
     Buffer.from(await readLog(store, runId, digest)).toString(),
     `validation report ${digest}`,
   );

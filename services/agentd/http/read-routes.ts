@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { ActionList } from '#kit/contracts/action.ts';
 import { RunDetail, RunList } from '#kit/contracts/run.ts';
+import { UndoPlan } from '#kit/contracts/stored-texts.ts';
 import { type Route, route } from '#kit/http/route.ts';
 import type { Agent } from '../agent.ts';
 import type { RunPage } from '../runs/run-store.ts';
@@ -10,13 +11,16 @@ import { actionsView, runView, summaryView } from './run-view.ts';
 const Tools = t.strict({
   tools: t.array(t.strict({ name: t.string, description: t.string, parameters: t.UnknownRecord })),
 });
-const UndoPlan = t.strict({
-  run_id: t.string,
-  steps: t.array(t.strict({ action_id: t.string, kind: t.string, effect: t.string, message: t.string })),
-});
+
+export interface ReadRouteOptions {
+  readonly agent: Agent;
+  readonly version: string;
+  /** Names of the working copies that an execution can deliver to. */
+  readonly checkouts: readonly string[];
+}
 
 /** Everything that only looks. */
-export function readRoutes(agent: Agent, version: string): Route[] {
+export function readRoutes({ agent, version, checkouts }: ReadRouteOptions): Route[] {
   const pageText = createPageText();
   return [
     route(
@@ -101,7 +105,7 @@ export function readRoutes(agent: Agent, version: string): Route[] {
         scope: 'read',
         answers: { 200: { description: 'Capabilities', content: t.UnknownRecord } },
       },
-      async () => ({ json: { version, ...(await agent.capabilities()) } }),
+      async () => ({ json: { version, checkouts, ...(await agent.capabilities()) } }),
     ),
     route(
       {

@@ -7,10 +7,12 @@ import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Tokens } from '#kit/tokens.ts';
 import type { Agent } from '../agent.ts';
+import { artifactRoutes } from './artifact-routes.ts';
 import { BackgroundWork } from './background-work.ts';
 import { eventRoutes } from './event-routes.ts';
 import { issueRoutes } from './issue-routes.ts';
 import { readRoutes } from './read-routes.ts';
+import { runFeedRoutes } from './run-feed.ts';
 import type { StatusCommand } from './status-command.ts';
 import { statusRoutes } from './status-routes.ts';
 import { writeRoutes } from './write-routes.ts';
@@ -65,9 +67,11 @@ export function daemonRoutes(
   work: BackgroundWork,
 ): Route[] {
   return [
-    ...readRoutes(agent, version),
+    ...readRoutes({ agent, version, checkouts: Object.keys(settings.agentd.checkouts) }),
+    ...artifactRoutes(agent),
     ...issueRoutes(agent, work.ending),
     ...eventRoutes(agent, work, redactor),
+    ...runFeedRoutes(agent),
     ...statusRoutes(agent, status),
     ...writeRoutes({ agent, work, checkouts: settings.agentd.checkouts }),
   ];

@@ -62,7 +62,13 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
         const run = await agent.decide({
           run_id,
           decision: body.decision,
-          actions: [{ action_id: params.action_id!, digest: body.digest }],
+          actions: [
+            {
+              action_id: params.action_id!,
+              digest: body.digest,
+              ...(body.seen_approval == null ? {} : { seen_approval: body.seen_approval }),
+            },
+          ],
           reason: body.reason ?? null,
           claimed_approver: body.approver ?? null,
           by: person(identity),

@@ -1,10 +1,10 @@
+import { until } from '#kit/cli/moments.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { ActionSelection } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
-import { until } from '../moments.ts';
 import { selectActions } from '../selection.ts';
 import { commandLine, shortRunId } from '../suggestion.ts';
 import { visibleLine } from '../terminal-text.ts';

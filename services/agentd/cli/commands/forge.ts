@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { age } from '#kit/cli/moments.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
 import { type Cell, table } from '../layout.ts';
-import { age } from '../moments.ts';
 import type { ForgePullRequest, Ref } from '../services.ts';
 import { commandLine } from '../suggestion.ts';
 import { visibleLine, visibleLines } from '../terminal-text.ts';

@@ -1,5 +1,5 @@
+import { limit } from '#kit/cli/moments.ts';
 import type { ActionDefinition, Risk, ValidationPlan } from '../../action.ts';
-import { limit } from '../moments.ts';
 import type { Paint, Symbols } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';
 

@@ -1,8 +1,8 @@
+import { until } from '#kit/cli/moments.ts';
 import type { Influence } from '../../action.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
-import { until } from '../moments.ts';
 import type { Suggestions } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';

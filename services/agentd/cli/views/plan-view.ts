@@ -1,8 +1,8 @@
+import { until } from '#kit/cli/moments.ts';
 import type { Gate } from '../../action.ts';
 import type { PlanFacts } from '../../runs/event.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { apart, type Cell, table } from '../layout.ts';
-import { until } from '../moments.ts';
 import { type Suggestions, shortRunId } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
 import { visibleLine, visibleLines } from '../terminal-text.ts';

@@ -1,7 +1,7 @@
+import { age, duration } from '#kit/cli/moments.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
-import { age, duration } from '../moments.ts';
 import type { Suggestions } from '../suggestion.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';

@@ -1,6 +1,6 @@
+import { age } from '#kit/cli/moments.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport } from '../../agent.ts';
 import { type Cell, table } from '../layout.ts';
-import { age } from '../moments.ts';
 import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
 import { visibleLine } from '../terminal-text.ts';

@@ -1,9 +1,9 @@
+import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts';
 import type { RunStore } from '../../runs/run-store.ts';
 import type { TreeCopy } from '../../validation/tree-copy.ts';
 import type { Validation, ValidationReport } from '../../validation/validation.ts';
 import type { ActionExecutor, Effect } from '../action-executor.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
-import { StoredReport } from '../validation-report.ts';
 
 /** Runs the approved commands on the approved tree, in the sandbox, and keeps report and logs as artifacts. */
 export function runValidation(

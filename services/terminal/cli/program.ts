@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
+import { agentdUrl } from '#kit/config/client-urls.ts';
+import { environment } from '#kit/environment.ts';
+import { InvalidInput } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import { ownToken } from '#kit/tokens.ts';
+import { asciiGlyphs, glyphsFor } from '../screen/glyphs.ts';
+
+const description = `Runs and their actions on one screen: read, approve, execute, undo. ? lists the keys.
+Asks the running core-agentd; ./core up starts it.`;
+
+interface Options {
+  readonly plain?: boolean;
+  readonly ascii?: boolean;
+}
+
+/** Runs one command line of core-terminal to its end and gives its exit code. */
+export function runTerminalProgram(start: ProgramStart): Promise<number> {
+  return runServiceProgram(start, {
+    description,
+    groups: [
+      {
+        define(program, run) {
+          program
+            .argument('[run]', 'open this run: its identifier or a unique beginning of it')
+            .option(
+              '--plain',
+              'ask line by line, for screen readers and for terminals that cannot move the cursor',
+            )
+            .option('--ascii', 'no signs beyond ASCII')
+            .action((id: string | undefined, options: Options) =>
+              run(async ({ home, color, program: name }) => {
+                const folders = resolveFolders({ home }, environment);
+                const common = {
+                  baseUrl: agentdUrl({ folders, environment }),
+                  token: () => ownToken(folders).text,
+                  glyphs: options.ascii === true ? asciiGlyphs : glyphsFor(environment),
+                  startCommand: startCommand(name),
+                  program: name,
+                  home,
+                  here: workingCopyHere(),
+                  run: id ?? null,
+                };
+                if (options.plain === true || environment.TERM === 'dumb') {
+                  const { runPlain } = await import('../plain/plain.ts');
+                  return runPlain({ ...common, stdin: process.stdin, stdout: process.stdout });
+                }
+                if (!process.stdin.isTTY || !process.stdout.isTTY) {
+                  throw new InvalidInput('no_terminal', 'standard input and output must be a terminal', {
+                    hint: `${name} --plain asks line by line; ./core runs lists runs for a pipe.`,
+                  });
+                }
+                const { runShell } = await import('../shell.ts');
+                const mayPaint = color && (environment.NO_COLOR ?? '') === '';
+                await runShell({ ...common, stdin: process.stdin, stdout: process.stdout, color: mayPaint });
+                return 0;
+              }),
+            );
+        },
+      },
+    ],
+  });
+}
+
+function startCommand(name: string): string {
+  return name.endsWith(' tui') ? `${name.slice(0, -4)} up` : 'core up';
+}
+
+/** The folder that the command was started in, when it is a working copy. */
+function workingCopyHere(): string | null {
+  const folder = process.cwd();
+  return existsSync(join(folder, '.git')) ? folder : null;
+}

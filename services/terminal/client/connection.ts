@@ -1,0 +1,111 @@
+import { setTimeout } from 'node:timers/promises';
+import { CoreError, messageOf, Unavailable } from '#kit/errors.ts';
+import type { Message } from '../model/messages.ts';
+import { Daemon } from './daemon.ts';
+
+/** Milliseconds between tries while the daemon is away. */
+const again = 1_000;
+
+export interface ConnectionOptions {
+  readonly baseUrl: string;
+  /** Read anew for each connection: a token may have been replaced. */
+  readonly token: () => string;
+  readonly dispatch: (message: Message) => void;
+  /** The command that starts the daemon. */
+  readonly startCommand: string;
+}
+
+/** The daemon as long as the interface runs: comes back by itself when it was away. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #ending = new AbortController();
+  #daemon: Daemon | null = null;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** @throws NotFound (`token_missing`) */
+  get daemon(): Daemon {
+    this.#daemon ??= new Daemon({ baseUrl: this.#options.baseUrl, token: this.#options.token() });
+    return this.#daemon;
+  }
+
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#daemon?.close();
+  }
+
+  /** Keeps the list of runs live until the end. */
+  async followList(): Promise<void> {
+    const { dispatch } = this.#options;
+    await this.again(this.signal, async () => {
+      const stop = new AbortController();
+      const signal = AbortSignal.any([this.signal, stop.signal]);
+      let loading: Promise<void> = Promise.resolve();
+      try {
+        for await (const news of this.daemon.listNews(signal)) {
+          if (news.kind === 'listening') {
+            dispatch({ kind: 'link', link: { state: 'live' } });
+            loading = this.#loadList(signal).catch(() => stop.abort());
+          } else {
+            dispatch({ kind: 'changed-run', run: news.run });
+          }
+        }
+      } finally {
+        stop.abort();
+        await loading;
+      }
+      throw new Unavailable('stream_ended', 'the daemon ended the stream');
+    });
+  }
+
+  /** Does it again and again until `signal` is aborted, with a moment between, and says why it does not succeed. */
+  async again(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await work();
+      } catch (error) {
+        if (signal.aborted) return;
+        await this.#renew();
+        this.#options.dispatch({ kind: 'link', link: this.#trouble(error) });
+      }
+      await setTimeout(again, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #loadList(signal: AbortSignal): Promise<void> {
+    const { dispatch } = this.#options;
+    dispatch({ kind: 'checkouts', names: await this.daemon.checkouts(signal) });
+    let cursor: string | null = null;
+    do {
+      const page: Awaited<ReturnType<Daemon['runs']>> = await this.daemon.runs(cursor, signal);
+      cursor = page.next_cursor;
+      dispatch({ kind: 'runs', runs: page.runs, complete: cursor === null, problems: page.problems });
+    } while (cursor !== null);
+  }
+
+  /** The next try opens connections anew, with the token as it is then. */
+  async #renew(): Promise<void> {
+    const old = this.#daemon;
+    this.#daemon = null;
+    await old?.close();
+  }
+
+  #trouble(error: unknown): (Message & { kind: 'link' })['link'] {
+    const { baseUrl, startCommand } = this.#options;
+    if (error instanceof Unavailable) {
+      return {
+        state: 'trouble',
+        message: `core-agentd does not answer at ${baseUrl}`,
+        hint: `Start it in another terminal: ${startCommand}`,
+      };
+    }
+    const hint = error instanceof CoreError && error.hint !== undefined ? error.hint : '';
+    return { state: 'trouble', message: messageOf(error), hint };
+  }
+}

@@ -1,0 +1,139 @@
+import { CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import type { Effect, Message } from '../model/messages.ts';
+import type { Notice } from '../model/state.ts';
+import { openInBrowser } from './browser.ts';
+import type { Connection } from './connection.ts';
+import { executeHere } from './execute-here.ts';
+import { RunFollower } from './run-follower.ts';
+
+export interface WorldOptions {
+  readonly connection: Connection;
+  readonly dispatch: (message: Message) => void;
+  readonly home: string | undefined;
+  readonly quit: () => void;
+  readonly repaint: () => void;
+}
+
+/** Does what the state asks for, and says what came of it. */
+export class World {
+  readonly #options: WorldOptions;
+  #follower: RunFollower | null = null;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+  }
+
+  perform(effect: Effect): void {
+    switch (effect.kind) {
+      case 'quit':
+        this.#options.quit();
+        break;
+      case 'repaint':
+        this.#options.repaint();
+        break;
+      case 'open':
+        this.#open(effect.run_id);
+        break;
+      case 'close':
+        this.close();
+        break;
+      default:
+        void this.#answer(effect);
+    }
+  }
+
+  close(): void {
+    this.#follower?.close();
+    this.#follower = null;
+  }
+
+  #open(runId: string): void {
+    this.close();
+    const { connection, dispatch } = this.#options;
+    this.#follower = new RunFollower(runId, connection, dispatch);
+    void this.#follower.follow();
+  }
+
+  async #answer(effect: Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' }>): Promise<void> {
+    const { dispatch } = this.#options;
+    try {
+      const notice = await this.#ask(effect);
+      if (notice !== null) dispatch({ kind: 'answered', notice });
+    } catch (error) {
+      dispatch({ kind: 'answered', notice: { tone: 'bad', text: whatWentWrong(error) } });
+    } finally {
+      // An answer that did not come says nothing about what was done; the run does.
+      await this.#follower?.refresh().catch(() => {});
+    }
+  }
+
+  async #ask(
+    effect: Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' }>,
+  ): Promise<Notice | null> {
+    const { connection, dispatch, home } = this.#options;
+    const { daemon } = connection;
+    switch (effect.kind) {
+      case 'decide': {
+        for (const action of effect.actions) {
+          await daemon.decide(effect.run_id, effect.decision, action, effect.reason);
+        }
+        const word = effect.decision === 'approve' ? 'Approved' : 'Rejected';
+        const count = effect.actions.length;
+        const next = effect.decision === 'approve' ? '; x executes what is approved' : '';
+        return { tone: 'good', text: `${word}${count === 1 ? '' : ` ${count} actions`}${next}` };
+      }
+      case 'execute':
+        await daemon.execute(effect.run_id, effect.checkout);
+        return { tone: 'plain', text: 'Executing' };
+      case 'execute-here': {
+        const { run_id, folder } = effect;
+        dispatch({ kind: 'answered', notice: { tone: 'plain', text: `Executing, delivering to ${folder}` } });
+        const output = (message: string) =>
+          dispatch({ kind: 'progress', run_id, progress: progressOutput(message) });
+        await executeHere({ runId: run_id, folder, home, signal: connection.signal, output });
+        return null;
+      }
+      case 'resume':
+        await daemon.resume(effect.run_id);
+        return { tone: 'plain', text: 'Resuming' };
+      case 'ask-undo': {
+        const { run_id, steps } = await daemon.undoPlan(effect.run_id);
+        dispatch({ kind: 'undo-plan', run_id, steps });
+        return null;
+      }
+      case 'undo':
+        await daemon.undo(effect.run_id);
+        return { tone: 'plain', text: 'Taking back' };
+      case 'browse':
+        await openInBrowser(effect.url).catch(() => {});
+        return { tone: 'plain', text: `Opening ${effect.url}` };
+      case 'plan': {
+        const { owner, repo, number } = effect;
+        const { run_id } = await daemon.plan({ owner, repo, number });
+        dispatch({ kind: 'planned', run_id });
+        return null;
+      }
+    }
+  }
+}
+
+function progressOutput(message: string) {
+  return {
+    step: 'run_validation',
+    state: 'output' as const,
+    message,
+    action_id: undefined,
+    duration_ms: undefined,
+  };
+}
+
+/** One line: what, and what to do. */
+export function whatWentWrong(error: unknown): string {
+  if (codeOf(error) === 'digest_mismatch') {
+    return 'The action changed while it was on the screen; nothing was approved. Read it again';
+  }
+  if (codeOf(error) === 'decision_changed') return `Somebody was first: ${messageOf(error)}`;
+  if (error instanceof Unavailable) return `The daemon did not answer: ${messageOf(error)}`;
+  const hint = error instanceof CoreError && error.hint !== undefined ? `. ${error.hint}` : '';
+  return `${messageOf(error)}${hint}`;
+}

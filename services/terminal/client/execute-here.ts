@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import * as t from 'io-ts';
+import { decodeJson, optional } from '#kit/decode.ts';
+import { Failed } from '#kit/errors.ts';
+
+const core = fileURLToPath(new URL('../../../core', import.meta.url));
+const Said = t.strict({ error: t.strict({ message: t.string, hint: optional(t.string) }) });
+
+/**
+ * Executes what is approved as the command line does, delivering to a folder of this machine: the daemon itself knows only
+ * the working copies of its configuration.
+ * @throws Failed (`execution_failed`) with what the command said
+ */
+export async function executeHere(options: {
+  readonly runId: string;
+  readonly folder: string;
+  readonly home: string | undefined;
+  readonly signal: AbortSignal;
+  /** Each line that a validation writes. */
+  readonly output: (line: string) => void;
+}): Promise<void> {
+  const { runId, folder, home, signal, output } = options;
+  const args = ['execute-approved', '--run-id', runId, '--repo-dir', folder, '--json', '--verbose'];
+  const child = spawn(core, home === undefined ? args : [...args, '--home', home], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    signal,
+    killSignal: 'SIGINT',
+  });
+  let error = '';
+  const lines = createInterface({ input: child.stderr, crlfDelay: Number.POSITIVE_INFINITY });
+  lines.on('line', (line) => {
+    if (line.startsWith('{"error"')) error = line;
+    else if (line.startsWith('      ')) output(line.slice(6));
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code === 0 || error === '') return;
+  const { message, hint } = decodeJson(Said, error, 'what the command said').error;
+  throw new Failed('execution_failed', message, hint === undefined ? {} : { hint });
+}

@@ -1,0 +1,150 @@
+import type { RunDetail } from '#kit/contracts/run.ts';
+import { CoreError, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
+import { parsePatch } from '../diff/parse-patch.ts';
+import type { Message } from '../model/messages.ts';
+import type { Connection } from './connection.ts';
+import type { Daemon } from './daemon.ts';
+
+/** Everything about one run, as long as its page is open. */
+export class RunFollower {
+  readonly #runId: string;
+  readonly #connection: Connection;
+  readonly #dispatch: (message: Message) => void;
+  readonly #closing = new AbortController();
+  readonly #loaded = new Set<string>();
+  #reading: Promise<void> | null = null;
+  #changed = false;
+
+  constructor(runId: string, connection: Connection, dispatch: (message: Message) => void) {
+    this.#runId = runId;
+    this.#connection = connection;
+    this.#dispatch = dispatch;
+  }
+
+  get runId(): string {
+    return this.#runId;
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async follow(): Promise<void> {
+    const signal = AbortSignal.any([this.#connection.signal, this.#closing.signal]);
+    let seen = 0;
+    await this.#connection.again(signal, async () => {
+      try {
+        await this.refresh();
+        for await (const news of this.#connection.daemon.runNews(this.#runId, seen, signal)) {
+          if (news.kind === 'progress') {
+            this.#say({ kind: 'progress', run_id: this.#runId, progress: news.progress });
+            continue;
+          }
+          const { seq, type, data } = news.event;
+          seen = seq;
+          if (type === 'action_intent') this.#tellSent(data);
+          void this.refresh().catch(() => {});
+        }
+      } catch (error) {
+        if (error instanceof NotFound) {
+          this.#say({ kind: 'answered', notice: { tone: 'bad', text: messageOf(error) } });
+          this.close();
+          return;
+        }
+        throw error;
+      }
+      throw new Unavailable('stream_ended', 'the daemon ended the stream');
+    });
+  }
+
+  /** Reads the run; asked again meanwhile, once more after that. */
+  async refresh(): Promise<void> {
+    if (this.#reading !== null) {
+      this.#changed = true;
+      return this.#reading;
+    }
+    this.#reading = this.#read().finally(() => {
+      this.#reading = null;
+    });
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    do {
+      this.#changed = false;
+      const { daemon } = this.#connection;
+      const detail = await daemon.run(this.#runId, this.#closing.signal);
+      this.#say({ kind: 'run', detail });
+      await this.#readTexts(daemon, detail);
+    } while (this.#changed && !this.#closing.signal.aborted);
+  }
+
+  /** What lies behind digests never changes: each is read once. */
+  async #readTexts(daemon: Daemon, detail: RunDetail): Promise<void> {
+    const { run_id } = detail;
+    const { signal } = this.#closing;
+    const patch = detail.plan?.patch;
+    const applied = detail.actions.find(({ kind }) => kind === 'apply_patch')?.params.patch;
+    await Promise.all([
+      this.#once(patch, async (digest) => {
+        // What an action applies is what is shown for it, or nothing is.
+        if (applied !== undefined && applied !== digest) return;
+        const text = await daemon.patch(run_id, digest, signal);
+        this.#say({ kind: 'patch', run_id, patch: parsePatch(text) });
+      }),
+      this.#once(detail.issue?.content, async (digest) => {
+        this.#say({ kind: 'issue', run_id, issue: await daemon.issue(run_id, digest, signal) });
+      }),
+      this.#once(detail.plan?.explanation, async (digest) => {
+        this.#say({ kind: 'explanation', run_id, text: await daemon.text(run_id, digest, signal) });
+      }),
+      this.#once(
+        detail.actions.find(({ kind }) => kind === 'run_validation')?.outcome?.facts.report,
+        async (digest) => {
+          this.#say({ kind: 'recorded-output', run_id, lines: await this.#output(daemon, digest) });
+        },
+      ),
+    ]);
+  }
+
+  async #once(digest: unknown, read: (digest: string) => Promise<void>): Promise<void> {
+    if (typeof digest !== 'string' || this.#loaded.has(digest)) return;
+    this.#loaded.add(digest);
+    try {
+      await read(digest);
+    } catch (error) {
+      this.#loaded.delete(digest);
+      if (!(error instanceof CoreError) || error instanceof Unavailable) throw error;
+      this.#say({ kind: 'answered', notice: { tone: 'bad', text: messageOf(error) } });
+      this.#loaded.add(digest);
+    }
+  }
+
+  async #output(daemon: Daemon, digest: string): Promise<string[]> {
+    const { steps } = await daemon.report(this.#runId, digest, this.#closing.signal);
+    const lines: string[] = [];
+    for (const { run, log, exit_code, ended_by, duration_ms } of steps) {
+      const end = ended_by === 'exit' ? `exit ${exit_code}` : ended_by;
+      lines.push(`$ ${run}  (${end}, ${(duration_ms / 1000).toFixed(1)} s)`);
+      lines.push(
+        ...(await daemon.text(this.#runId, log, this.#closing.signal)).replace(/\n$/, '').split('\n'),
+        '',
+      );
+    }
+    return lines;
+  }
+
+  #tellSent({ action_id, rendered }: Readonly<Record<string, unknown>>): void {
+    if (typeof action_id !== 'string' || typeof rendered !== 'object' || rendered === null) return;
+    this.#say({
+      kind: 'sent',
+      run_id: this.#runId,
+      action_id,
+      rendered: rendered as Record<string, unknown>,
+    });
+  }
+
+  #say(message: Message): void {
+    if (!this.#closing.signal.aborted) this.#dispatch(message);
+  }
+}

@@ -1,0 +1,59 @@
+import type { Panes } from '../views/panes.ts';
+import { approvalWord, decide } from './deciding.ts';
+import type { Step } from './messages.ts';
+import { searched } from './pane-input.ts';
+import type { Question, State } from './state.ts';
+import { asked, executing } from './work.ts';
+
+/** What an answered question leads to. */
+export function answerQuestion(state: State, question: Question, text: string, panes: Panes): Step<State> {
+  const { open } = state;
+  const closed: State = { ...state, dialog: null };
+  const answer = text.trim();
+  switch (question.for) {
+    case 'filter':
+      return only(closed);
+    case 'plan':
+      return planned(state, answer);
+    case 'search':
+      return only(open === null ? closed : searched(closed, open, text, panes));
+    case 'reason':
+      if (open === null) return only(closed);
+      if (answer === '') return wrong(state, 'A rejection needs a reason: the next planning learns from it');
+      return asked(state, 'rejecting', {
+        kind: 'decide',
+        run_id: open.run_id,
+        decision: 'reject',
+        actions: [question.decision],
+        reason: answer,
+      });
+    case 'word':
+      if (open === null) return only(closed);
+      if (answer.toLowerCase() !== approvalWord) {
+        return wrong(state, `Nothing was approved: type the word '${approvalWord}', or press escape`);
+      }
+      return decide(closed, open, question.decisions);
+    case 'path':
+      if (open === null) return only(closed);
+      if (!answer.startsWith('/')) {
+        return wrong(state, `'${answer}' is not the whole path of a folder, for example /home/you/thing`);
+      }
+      return executing(state, { kind: 'execute-here', run_id: open.run_id, folder: answer });
+  }
+}
+
+function planned(state: State, answer: string): Step<State> {
+  const parts = /^([^\s/#]+)\/([^\s/#]+)#(\d{1,9})$/.exec(answer);
+  if (parts === null) return wrong(state, `'${answer}' is not owner/repo#number, for example koajs/koa#12`);
+  const [, owner, repo, number] = parts as unknown as [string, string, string, string];
+  return asked(state, `planning ${answer}`, { kind: 'plan', owner, repo, number: Number(number) });
+}
+
+/** The question stays open, with what is wrong beside it. */
+function wrong(state: State, text: string): Step<State> {
+  return only({ ...state, notice: { tone: 'bad', text } });
+}
+
+function only(state: State): Step<State> {
+  return { state, effects: [] };
+}

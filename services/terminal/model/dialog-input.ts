@@ -1,0 +1,98 @@
+import type { Input } from '../screen/keys.ts';
+import type { Panes } from '../views/panes.ts';
+import { answerQuestion } from './answers.ts';
+import { confirmGate } from './deciding.ts';
+import { withList } from './list-input.ts';
+import type { Step } from './messages.ts';
+import type { Dialog, Gate, State } from './state.ts';
+import { asked, executing } from './work.ts';
+
+const longestText = 4_000;
+
+/** Keys while a dialog is open; escape closes every one. */
+export function dialogInput(state: State, dialog: Dialog, input: Input, panes: Panes): Step<State> {
+  const closed = { ...state, dialog: null };
+  if (input.kind === 'key' && input.key === 'escape') return only(closed);
+  if (dialog.kind === 'question') return typed(state, dialog, input, panes);
+  if (input.kind === 'paste' || input.kind === 'click') return only(state);
+  const key = input.kind === 'wheel' ? (input.lines > 0 ? 'down' : 'up') : input.key;
+  if (key === 'q') return only(closed);
+  switch (dialog.kind) {
+    case 'gate':
+      return gateKey(state, dialog, key);
+    case 'execute':
+      return executeKey(state, dialog, key);
+    case 'undo':
+      if ((key === 'y' || key === 'enter') && takesBack(dialog) && state.open !== null) {
+        return asked(state, 'taking back', { kind: 'undo', run_id: state.open.run_id });
+      }
+      return key === 'enter' || key === 'n' ? only(closed) : only(scrolledDialog(state, dialog, key));
+    case 'help':
+      return key === '?' || key === 'enter' ? only(closed) : only(scrolledDialog(state, dialog, key));
+  }
+}
+
+export function takesBack({ steps }: Dialog & { kind: 'undo' }): boolean {
+  return steps.some(({ effect }) => effect === 'undo');
+}
+
+function gateKey(state: State, dialog: Dialog & { kind: 'gate' }, key: string): Step<State> {
+  if (state.open === null) return only({ ...state, dialog: null });
+  if (key === 'enter') return confirmGate(state, state.open, dialog.gate);
+  if (key === 'tab') {
+    const gate: Gate = dialog.gate === 'build' ? 'publish' : 'build';
+    return only({ ...state, dialog: { kind: 'gate', gate, top: 0 } });
+  }
+  return only(scrolledDialog(state, dialog, key));
+}
+
+function executeKey(state: State, dialog: Dialog & { kind: 'execute' }, key: string): Step<State> {
+  const { open } = state;
+  if (open === null) return only({ ...state, dialog: null });
+  const { checkouts, at } = dialog;
+  if (key === 'down' || key === 'j' || key === 'tab')
+    return only({ ...state, dialog: { ...dialog, at: Math.min(checkouts.length, at + 1) } });
+  if (key === 'up' || key === 'k') return only({ ...state, dialog: { ...dialog, at: Math.max(0, at - 1) } });
+  if (key !== 'enter') return only(state);
+  if (!changesCode(state)) return executing(state, { kind: 'execute', run_id: open.run_id, checkout: null });
+  const checkout = checkouts[at];
+  if (checkout !== undefined) return executing(state, { kind: 'execute', run_id: open.run_id, checkout });
+  const question = { for: 'path' } as const;
+  return only({ ...state, dialog: { kind: 'question', question, text: state.here ?? '' } });
+}
+
+/** Whether an execution of the open run has to deliver a branch somewhere. */
+export function changesCode({ open }: State): boolean {
+  const target = (open?.detail?.plan as { target?: { branch?: string | null } } | null)?.target;
+  return target?.branch != null;
+}
+
+function scrolledDialog(
+  state: State,
+  dialog: Exclude<Dialog, { kind: 'question' | 'execute' }>,
+  key: string,
+): State {
+  const by = { down: 1, j: 1, up: -1, k: -1, 'page-down': 10, ' ': 10, 'page-up': -10 }[key] ?? 0;
+  return { ...state, dialog: { ...dialog, top: Math.max(0, dialog.top + by) } };
+}
+
+function typed(state: State, dialog: Dialog & { kind: 'question' }, input: Input, panes: Panes): Step<State> {
+  const { text, question } = dialog;
+  const change = (next: string): Step<State> => {
+    const changed: State = { ...state, dialog: { ...dialog, text: next.slice(0, longestText) } };
+    // The list follows what is typed.
+    return only(question.for === 'filter' ? withList(changed, { ...changed.runs, filter: next }) : changed);
+  };
+  if (input.kind === 'paste') return change(text + input.text.replace(/[\r\n\t]+/g, ' '));
+  if (input.kind !== 'key') return only(state);
+  const { key } = input;
+  if (key === 'enter') return answerQuestion(state, question, text, panes);
+  if (key === 'backspace') return change([...text].slice(0, -1).join(''));
+  if (key === 'ctrl-u') return change('');
+  if (key === 'ctrl-w') return change(text.replace(/\S+\s*$/, ''));
+  return [...key].length === 1 ? change(text + key) : only(state);
+}
+
+function only(state: State): Step<State> {
+  return { state, effects: [] };
+}

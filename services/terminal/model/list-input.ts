@@ -1,0 +1,93 @@
+import { runStatuses } from '#kit/contracts/vocabulary.ts';
+import type { Input } from '../screen/keys.ts';
+import { geometryOf } from '../views/geometry.ts';
+import type { Step } from './messages.ts';
+import { opening } from './opening.ts';
+import { arranged, kept, moved } from './runs-list.ts';
+import { type Question, type RunsList, type State, sortings } from './state.ts';
+
+/** Rows of the list: the body without the line of column names. */
+export function listRows(state: State): number {
+  return Math.max(1, geometryOf({ ...state, open: null }).bodyRows - 1);
+}
+
+export function listInput(state: State, input: Input): Step<State> {
+  const height = listRows(state);
+  const move = (by: number): Step<State> => only({ ...state, runs: moved(state.runs, by, height) });
+  if (input.kind === 'wheel') return move(input.lines);
+  if (input.kind === 'click') return clicked(state, input.row);
+  if (input.kind === 'paste') return only(state);
+  const { runs } = state;
+  switch (input.key) {
+    case 'down':
+    case 'j':
+      return move(1);
+    case 'up':
+    case 'k':
+      return move(-1);
+    case 'page-down':
+    case 'ctrl-f':
+    case ' ':
+      return move(height);
+    case 'page-up':
+    case 'ctrl-b':
+      return move(-height);
+    case 'home':
+    case 'g':
+      return move(-runs.rows.length);
+    case 'end':
+    case 'G':
+      return move(runs.rows.length);
+    case 'enter':
+    case 'right':
+    case 'l':
+      return runs.selected === null ? only(state) : opening(state, runs.selected);
+    case '/':
+      return ask(state, { for: 'filter' }, runs.filter);
+    case 'escape':
+      return only(withList(state, { ...runs, filter: '', status: null }));
+    case 's': {
+      const sorting = sortings[(sortings.indexOf(runs.sorting) + 1) % sortings.length]!;
+      const said = { ...state, notice: { tone: 'plain', text: `Sorted by ${sorting}` } } as const;
+      return only(withList(said, { ...runs, sorting }));
+    }
+    case 'f':
+      return only(withList(state, { ...runs, status: nextStatus(runs) }));
+    case 'n':
+      return ask(state, { for: 'plan' }, '');
+    case '?':
+      return only({ ...state, dialog: { kind: 'help', top: 0 } });
+    case 'q':
+      return { state, effects: [{ kind: 'quit' }] };
+    default:
+      return only(state);
+  }
+}
+
+export function withList(state: State, runs: RunsList): State {
+  return { ...state, runs: kept(arranged(runs), listRows(state)) };
+}
+
+/** The next status that some run has; after the last all of them. */
+function nextStatus({ known, status }: RunsList): string | null {
+  const present = new Set([...known.values()].map((run) => run.status));
+  const all = [null, ...runStatuses.filter((one) => present.has(one))];
+  return all[(all.indexOf(status as (typeof all)[number]) + 1) % all.length] ?? null;
+}
+
+/** The first click selects, a second one on the same run opens it. */
+function clicked(state: State, row: number): Step<State> {
+  const { bodyTop } = geometryOf(state);
+  const run = state.runs.rows[state.runs.top + row - bodyTop - 1];
+  if (run === undefined || row <= bodyTop) return only(state);
+  if (run.run_id === state.runs.selected) return opening(state, run.run_id);
+  return only({ ...state, runs: { ...state.runs, selected: run.run_id } });
+}
+
+function ask(state: State, question: Question, text: string): Step<State> {
+  return only({ ...state, dialog: { kind: 'question', question, text } });
+}
+
+function only(state: State): Step<State> {
+  return { state, effects: [] };
+}

@@ -1,0 +1,83 @@
+import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
+import type { IssueThread, RunProgress, UndoPlan } from '#kit/contracts/stored-texts.ts';
+import type { Patch } from '../diff/parse-patch.ts';
+import type { Input } from '../screen/keys.ts';
+import type { Size } from '../screen/writer.ts';
+import type { Decision, Link, Notice } from './state.ts';
+
+/** Which lines of an action's payload a frame has brought to the screen. */
+export interface Shown {
+  readonly action_id: string;
+  readonly digest: string;
+  /** Of each row of the pane on the screen, in lines from the payload's beginning. */
+  readonly spans: readonly (readonly [begin: number, end: number])[];
+  /** Where the payload ends. */
+  readonly payloadEnd: number;
+  readonly split: boolean;
+}
+
+/** Everything that changes the state. */
+export type Message =
+  | { readonly kind: 'input'; readonly input: Input }
+  | { readonly kind: 'resized'; readonly size: Size }
+  | { readonly kind: 'tick'; readonly now: number }
+  | { readonly kind: 'link'; readonly link: Link }
+  | {
+      readonly kind: 'runs';
+      readonly runs: readonly RunSummary[];
+      readonly complete: boolean;
+      readonly problems: readonly string[];
+    }
+  | { readonly kind: 'changed-run'; readonly run: RunSummary }
+  | { readonly kind: 'checkouts'; readonly names: readonly string[] }
+  | { readonly kind: 'run'; readonly detail: RunDetail }
+  | { readonly kind: 'patch'; readonly run_id: string; readonly patch: Patch }
+  | { readonly kind: 'issue'; readonly run_id: string; readonly issue: IssueThread }
+  | { readonly kind: 'explanation'; readonly run_id: string; readonly text: string }
+  | { readonly kind: 'recorded-output'; readonly run_id: string; readonly lines: readonly string[] }
+  | { readonly kind: 'progress'; readonly run_id: string; readonly progress: RunProgress }
+  | {
+      readonly kind: 'sent';
+      readonly run_id: string;
+      readonly action_id: string;
+      readonly rendered: Readonly<Record<string, unknown>>;
+    }
+  | { readonly kind: 'undo-plan'; readonly run_id: string; readonly steps: UndoPlan['steps'] }
+  | { readonly kind: 'planned'; readonly run_id: string }
+  /** What was asked for is done, or was refused. */
+  | { readonly kind: 'answered'; readonly notice: Notice }
+  | { readonly kind: 'drawn'; readonly shown: Shown }
+  /** Something looks better when it is drawn again. */
+  | { readonly kind: 'redraw' };
+
+/** Everything that the state asks of the world. */
+export type Effect =
+  | { readonly kind: 'open'; readonly run_id: string }
+  | { readonly kind: 'close' }
+  | {
+      readonly kind: 'decide';
+      readonly run_id: string;
+      readonly decision: 'approve' | 'reject';
+      readonly actions: readonly Decision[];
+      readonly reason: string | null;
+    }
+  | { readonly kind: 'execute'; readonly run_id: string; readonly checkout: string | null }
+  /** As a child of this program, delivering to a folder. */
+  | { readonly kind: 'execute-here'; readonly run_id: string; readonly folder: string }
+  | { readonly kind: 'resume'; readonly run_id: string }
+  | { readonly kind: 'ask-undo'; readonly run_id: string }
+  | { readonly kind: 'undo'; readonly run_id: string }
+  | { readonly kind: 'browse'; readonly url: string }
+  | {
+      readonly kind: 'plan';
+      readonly owner: string;
+      readonly repo: string;
+      readonly number: number;
+    }
+  | { readonly kind: 'repaint' }
+  | { readonly kind: 'quit' };
+
+export interface Step<S> {
+  readonly state: S;
+  readonly effects: readonly Effect[];
+}

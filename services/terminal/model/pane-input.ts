@@ -1,0 +1,159 @@
+import { type Area, geometryOf } from '../views/geometry.ts';
+import type { PaneContent } from '../views/pane-content.ts';
+import type { Panes } from '../views/panes.ts';
+import type { Step } from './messages.ts';
+import { actionOf, type OpenRun, type Pane, type State } from './state.ts';
+
+interface Shown {
+  readonly area: Area;
+  readonly content: PaneContent;
+}
+
+/** The pane with what is in it; null where the screen is too small to show it beside the list. */
+function shownPane(state: State, open: OpenRun, panes: Panes): Shown | null {
+  const { pane } = geometryOf(state);
+  return pane === null ? null : { area: pane, content: panes(open, pane).content };
+}
+
+/** Keys that move within the pane, or change how it shows the patch. */
+export function paneInput(state: State, open: OpenRun, key: string, panes: Panes): Step<State> {
+  const shown = shownPane(state, open, panes);
+  if (shown === null) return only(state);
+  const { area, content } = shown;
+  const page = Math.max(1, area.rows - 1);
+  const at = open.pane.top;
+  switch (key) {
+    case 'down':
+    case 'j':
+    case 'J':
+      return only(scrolled(state, open, 1, panes));
+    case 'up':
+    case 'k':
+    case 'K':
+      return only(scrolled(state, open, -1, panes));
+    case 'page-down':
+    case 'ctrl-f':
+    case ' ':
+      return only(scrolled(state, open, page, panes));
+    case 'page-up':
+    case 'ctrl-b':
+    case 'b':
+      return only(scrolled(state, open, -page, panes));
+    case 'ctrl-d':
+      return only(scrolled(state, open, Math.ceil(page / 2), panes));
+    case 'ctrl-u':
+      return only(scrolled(state, open, -Math.ceil(page / 2), panes));
+    case 'home':
+    case 'g':
+      return only(movedTo(state, open, 0, shown));
+    case 'end':
+    case 'G':
+      return only(movedTo(state, open, content.count, shown));
+    case ']':
+    case '[':
+      return only(toFile(state, open, key === ']' ? 1 : -1, shown));
+    case '}':
+    case '{':
+      return only(movedTo(state, open, content.nextHunk(at, key === '}' ? 1 : -1), shown));
+    case 'z':
+      return only(foldFile(state, open, panes));
+    case 'Z':
+      return only(foldAll(state, open, panes));
+    case 't':
+      return only(withPane(state, open, { tree: !open.pane.tree }));
+    case 'v':
+      return only(relaid(state, open, { split: content.split ? 'off' : 'on' }, panes));
+    case '/':
+      return only({
+        ...state,
+        dialog: { kind: 'question', question: { for: 'search' }, text: '' },
+      });
+    case 'n':
+    case 'N':
+      return only(found(state, open, key === 'n' ? 1 : -1, shown));
+    default:
+      return only(state);
+  }
+}
+
+export function scrolled(state: State, open: OpenRun, by: number, panes: Panes): State {
+  const shown = shownPane(state, open, panes);
+  return shown === null ? state : movedTo(state, open, open.pane.top + by, shown);
+}
+
+function movedTo(state: State, open: OpenRun, row: number, { area, content }: Shown): State {
+  const top = Math.max(0, Math.min(row, content.count - area.rows));
+  return top === open.pane.top ? state : withPane(state, open, { top });
+}
+
+/** The file whose name is at the top or below it, or the one before. */
+function toFile(state: State, open: OpenRun, step: 1 | -1, shown: Shown): State {
+  const files = open.patch?.files.length ?? 0;
+  if (actionOf(open, open.selected)?.kind !== 'apply_patch' || files === 0) return state;
+  const here = fileOnScreen(open, shown.content);
+  const atName = here >= 0 && shown.content.rowOfFile(here) === open.pane.top;
+  const to = step === 1 ? here + 1 : atName ? here - 1 : here;
+  if (to < 0) return movedTo(state, open, 0, shown);
+  return movedTo(state, open, shown.content.rowOfFile(Math.min(files - 1, to)), shown);
+}
+
+export function fileOnScreen(open: OpenRun, content: PaneContent): number {
+  return content.fileOnRow(Math.min(open.pane.top, content.count - 1));
+}
+
+/** What is at the top stays there when the rows are others. */
+function relaid(state: State, open: OpenRun, change: Partial<Pane>, panes: Panes): State {
+  const shown = shownPane(state, open, panes);
+  if (shown === null) return state;
+  const line = shown.content.count === 0 ? 0 : shown.content.span(open.pane.top)[0];
+  const changed = withPane(state, open, change);
+  const after = shownPane(changed, changed.open!, panes);
+  return after === null
+    ? changed
+    : movedTo(changed, changed.open!, after.content.rowAt(Math.floor(line)), after);
+}
+
+function foldFile(state: State, open: OpenRun, panes: Panes): State {
+  const shown = shownPane(state, open, panes);
+  if (shown === null) return state;
+  const visible = Array.from({ length: shown.area.rows }, (_, row) =>
+    shown.content.fileOnRow(open.pane.top + row),
+  );
+  const file = visible.find((one) => one >= 0);
+  if (file === undefined) return state;
+  const folded = new Set(open.pane.folded);
+  if (!folded.delete(file)) folded.add(file);
+  const changed = withPane(state, open, { folded });
+  const after = shownPane(changed, changed.open!, panes)!;
+  return movedTo(changed, changed.open!, Math.min(open.pane.top, after.content.rowOfFile(file)), after);
+}
+
+function foldAll(state: State, open: OpenRun, panes: Panes): State {
+  const files = open.patch?.files.length ?? 0;
+  const folded = open.pane.folded.size < files ? new Set(Array(files).keys()) : new Set<number>();
+  return relaid(state, open, { folded }, panes);
+}
+
+/** To the next place of the search; files that hold it are unfolded. */
+export function found(state: State, open: OpenRun, step: 1 | -1, { area, content }: Shown): State {
+  const { search } = open.pane;
+  if (search === '') return { ...state, notice: { tone: 'plain', text: 'Search with / first' } };
+  const row = content.find(search, open.pane.top, step);
+  if (row === null) return { ...state, notice: { tone: 'plain', text: `'${search}' is not in here` } };
+  return movedTo(state, open, row, { area, content });
+}
+
+/** A new search, from the top of the screen on. */
+export function searched(state: State, open: OpenRun, text: string, panes: Panes): State {
+  const changed = relaid(state, open, { search: text, folded: new Set() }, panes);
+  const shown = shownPane(changed, changed.open!, panes);
+  return text === '' || shown === null ? changed : found(changed, changed.open!, 1, shown);
+}
+
+function withPane(state: State, open: OpenRun, change: Partial<Pane>): State {
+  return { ...state, open: { ...open, pane: { ...open.pane, ...change } } };
+}
+
+function only(state: State): Step<State> {
+  return { state, effects: [] };
+}

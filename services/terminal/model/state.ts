@@ -1,0 +1,184 @@
+import type { ProposedAction } from '#kit/contracts/action.ts';
+import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
+import type { IssueThread, RunProgress, UndoPlan } from '#kit/contracts/stored-texts.ts';
+import type { Patch } from '../diff/parse-patch.ts';
+import type { Size } from '../screen/writer.ts';
+
+export type Gate = ProposedAction['gate'];
+
+/** Whether the daemon answers. `trouble` says what is wrong and what to do. */
+export type Link =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live' }
+  | { readonly state: 'trouble'; readonly message: string; readonly hint: string };
+
+export interface Notice {
+  readonly tone: 'plain' | 'good' | 'bad';
+  readonly text: string;
+}
+
+export const sortings = ['newest', 'changed', 'risk', 'waiting', 'repository'] as const;
+export type Sorting = (typeof sortings)[number];
+
+export interface RunsList {
+  readonly known: ReadonlyMap<string, RunSummary>;
+  /** Filtered and sorted. */
+  readonly rows: readonly RunSummary[];
+  /** Whether all pages are here. */
+  readonly complete: boolean;
+  readonly problems: readonly string[];
+  readonly selected: string | null;
+  /** Index of the first row on the screen. */
+  readonly top: number;
+  readonly filter: string;
+  readonly status: string | null;
+  readonly sorting: Sorting;
+}
+
+/** How far an action's payload was on the screen. */
+export interface Seen {
+  readonly digest: string;
+  /** In lines of the pane, without a gap from the first. */
+  readonly upTo: number;
+  readonly split: boolean;
+  /** Everything that the approval covers was on the screen. */
+  readonly whole: boolean;
+}
+
+/** What the right side or the whole screen shows: an action by its id, or one of these. */
+export type ItemKey = string;
+export const otherItems = ['issue', 'plan', 'context'] as const;
+
+export interface Pane {
+  /** First row on the screen. */
+  readonly top: number;
+  readonly folded: ReadonlySet<number>;
+  readonly split: 'auto' | 'on' | 'off';
+  readonly tree: boolean;
+  /** Lower-case searches find every case. */
+  readonly search: string;
+}
+
+export interface OpenRun {
+  readonly run_id: string;
+  readonly detail: RunDetail | null;
+  readonly patch: Patch | null;
+  readonly issue: IssueThread | null;
+  readonly explanation: string | null;
+  /** What the validation said, live or from its record. */
+  readonly output: readonly string[];
+  /** Whether the output is that of the record. */
+  readonly recorded: boolean;
+  /** The texts as they were sent, by action. */
+  readonly sent: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly progress: (RunProgress & { readonly since: number }) | null;
+  readonly selected: ItemKey;
+  /** The selection goes with what is executed, until the person selects something. */
+  readonly following: boolean;
+  readonly zoomed: boolean;
+  readonly pane: Pane;
+  readonly seen: Readonly<Record<string, Seen>>;
+  /** The gate whose actions are being shown one after the other. */
+  readonly review: Gate | null;
+}
+
+export interface Decision {
+  readonly action_id: string;
+  readonly digest: string;
+  readonly seen_approval: ProposedAction['approval'];
+}
+
+export type Question =
+  | { readonly for: 'filter' }
+  | { readonly for: 'search' }
+  | { readonly for: 'plan' }
+  | { readonly for: 'path' }
+  | { readonly for: 'reason'; readonly decision: Decision }
+  /** The word that approves critical actions. */
+  | { readonly for: 'word'; readonly decisions: readonly Decision[]; readonly what: string };
+
+export type Dialog =
+  | { readonly kind: 'question'; readonly question: Question; readonly text: string }
+  | { readonly kind: 'gate'; readonly gate: Gate; readonly top: number }
+  | { readonly kind: 'execute'; readonly checkouts: readonly string[]; readonly at: number }
+  | { readonly kind: 'undo'; readonly steps: UndoPlan['steps']; readonly top: number }
+  | { readonly kind: 'help'; readonly top: number };
+
+export interface State {
+  readonly size: Size;
+  /** Milliseconds since 1970, to the second. */
+  readonly now: number;
+  readonly link: Link;
+  /** Names of the daemon's working copies; null until known. */
+  readonly checkouts: readonly string[] | null;
+  /** Where the terminal was opened, when that is a working copy. */
+  readonly here: string | null;
+  readonly runs: RunsList;
+  readonly open: OpenRun | null;
+  readonly dialog: Dialog | null;
+  readonly notice: Notice | null;
+  /** What was asked of the daemon and is not answered yet. */
+  readonly asking: string | null;
+}
+
+export const freshPane: Pane = { top: 0, folded: new Set(), split: 'auto', tree: true, search: '' };
+
+export function initialState(size: Size, now: number, here: string | null): State {
+  return {
+    size,
+    now,
+    link: { state: 'connecting' },
+    checkouts: null,
+    here,
+    runs: {
+      known: new Map(),
+      rows: [],
+      complete: false,
+      problems: [],
+      selected: null,
+      top: 0,
+      filter: '',
+      status: null,
+      sorting: 'newest',
+    },
+    open: null,
+    dialog: null,
+    notice: null,
+    asking: null,
+  };
+}
+
+export function openRun(run_id: string): OpenRun {
+  return {
+    run_id,
+    detail: null,
+    patch: null,
+    issue: null,
+    explanation: null,
+    output: [],
+    recorded: false,
+    sent: {},
+    progress: null,
+    selected: '',
+    following: false,
+    zoomed: false,
+    pane: freshPane,
+    seen: {},
+    review: null,
+  };
+}
+
+export function actionOf(open: OpenRun, key: ItemKey): ProposedAction | null {
+  return open.detail?.actions.find(({ action_id }) => action_id === key) ?? null;
+}
+
+/** What can be selected on a run's page, in order. */
+export function itemsOf({ detail }: OpenRun): readonly ItemKey[] {
+  if (detail === null) return [];
+  return [...otherItems, ...detail.actions.map(({ action_id }) => action_id)];
+}
+
+/** Whether a decision about it can still be made or changed. */
+export function isOpen({ state }: Pick<ProposedAction, 'state'>): boolean {
+  return state === 'pending' || state === 'refused' || state === 'blocked';
+}

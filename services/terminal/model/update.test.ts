@@ -1,0 +1,242 @@
+import { expect } from 'chai';
+import { openedSample, PaperTerminal, sampleDetail } from '../../../test/fixtures/terminal/sample.ts';
+
+const small = { columns: 80, rows: 14 };
+
+function row(index: number) {
+  const { run_id } = sampleDetail();
+  return {
+    run_id: run_id.slice(0, -4) + String(index).padStart(4, '0'),
+    status: index % 3 === 0 ? ('completed' as const) : ('awaiting_approval' as const),
+    forge: 'local',
+    owner: 'demo',
+    repo: index % 2 === 0 ? 'hello' : 'world',
+    number: index,
+    title: `Title ${index}`,
+    role: 'Depute',
+    created_at: '2026-11-21T09:00:00.000Z',
+    updated_at: '2026-11-21T09:00:00.000Z',
+    highest_risk: index === 7 ? 'critical' : 'low',
+    waiting: 1,
+    actions: 7,
+  };
+}
+
+function withRuns(count: number, size = { columns: 100, rows: 20 }) {
+  const terminal = new PaperTerminal(size);
+  const runs = Array.from({ length: count }, (_, index) => row(index));
+  return terminal.send({ kind: 'runs', runs, complete: true, problems: [] });
+}
+
+describe('The list of runs', () => {
+  it('shows the newest first, filters while one types, and shows all again', () => {
+    const terminal = withRuns(10);
+    expect(terminal.draw()[2]).to.contain('demo/world#9');
+    terminal.keys('/', 'h', 'e', 'l', 'l', 'o');
+    expect(terminal.screen()).to.contain("5 of 10 runs, with 'hello'").and.not.to.contain('world');
+    terminal.keys('enter', 'escape');
+    expect(terminal.draw()[0]).to.contain('10 runs');
+  });
+
+  it('sorts, keeps what is selected, and goes through the statuses', () => {
+    const terminal = withRuns(10).keys('s', 's');
+    expect(terminal.draw()[2]).to.contain('#7').and.to.contain('CRIT');
+    expect(terminal.state.runs.selected).to.equal(row(9).run_id);
+    terminal.keys('f');
+    expect(terminal.screen()).to.contain('awaiting approval').and.not.to.contain('completed');
+  });
+
+  it('follows changes of ten thousand runs without losing its place', () => {
+    const terminal = withRuns(9_999).keys('G');
+    expect(terminal.screen()).to.contain('demo/hello#0');
+    terminal.send({ kind: 'changed-run', run: { ...row(0), status: 'failed' } });
+    expect(terminal.screen()).to.match(/demo\/hello#0 +failed/);
+    terminal.keys('enter');
+    expect(terminal.taken()).to.deep.equal([{ kind: 'open', run_id: row(0).run_id }]);
+  });
+
+  it('says how to begin where there is none', () => {
+    expect(withRuns(0).screen()).to.contain('./core plan-issue --owner OWNER');
+  });
+});
+
+describe('Approving', () => {
+  it('sends the digest of what was on the screen', () => {
+    const terminal = openedSample().keys('a');
+    const [action] = sampleDetail().actions;
+    expect(terminal.taken()).to.deep.equal([
+      {
+        kind: 'decide',
+        run_id: action!.run_id,
+        decision: 'approve',
+        actions: [{ action_id: action!.action_id, digest: action!.digest, seen_approval: 'required' }],
+        reason: null,
+      },
+    ]);
+  });
+
+  it('shows an action first where only the list has been on the screen', () => {
+    const terminal = openedSample(small).keys('a');
+    expect(terminal.taken()).to.deep.equal([]);
+    expect(terminal.screen())
+      .to.contain('This is what would be approved')
+      .and.to.contain('What would happen');
+    expect(terminal.keys('a').taken()).to.have.length(1);
+  });
+
+  it('never approves an action that changed while it was on the screen', () => {
+    const terminal = openedSample();
+    const changed = sampleDetail(({ actions }) => {
+      actions[0]!.digest = 'e'.repeat(64);
+      actions[0]!.params.branch = 'another';
+    });
+    terminal.send({ kind: 'run', detail: changed });
+    // Before the next frame: the person presses the key for what is still on the screen.
+    terminal.send({ kind: 'input', input: { kind: 'key', key: 'a' } });
+    expect(terminal.taken()).to.deep.equal([]);
+    expect(terminal.screen()).to.contain('It changed while it was on the screen').and.to.contain('another');
+  });
+
+  it('does not show an action as long as its patch is not there', () => {
+    const terminal = new PaperTerminal();
+    const detail = sampleDetail();
+    terminal.send({ kind: 'planned', run_id: detail.run_id }).send({ kind: 'run', detail });
+    terminal.taken();
+    terminal.keys('j', 'a');
+    expect(terminal.screen()).to.contain('The patch is being read');
+    expect(terminal.taken()).to.deep.equal([]);
+  });
+
+  it('takes a critical action only when it was shown to its end, and with the word', () => {
+    const detail = sampleDetail(({ actions }) => {
+      actions[1]!.risk = 'critical';
+    });
+    const lines = Array.from({ length: 90 }, (_, index) => `+line ${index}`);
+    const patch = `diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,90 @@\n${lines.join('\n')}\n`;
+    const terminal = openedSample(undefined, detail, patch).keys('j', 'a');
+    expect(terminal.screen()).to.contain('has to be on the screen to its end');
+    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('has to be on the screen');
+    terminal.keys('g', ' ', ' ', ' ', ' ', 'a');
+    expect(terminal.draw().at(-1)).to.contain("type 'approve' for 2 apply_patch:");
+    expect(terminal.keys('y', 'enter').taken()).to.deep.equal([]);
+    terminal.keys('backspace', ...'approve', 'enter');
+    expect(terminal.taken()[0]).to.include({ kind: 'decide', decision: 'approve' });
+  });
+
+  it('shows of a gate what was not on the screen, one after the other, and then approves all of it', () => {
+    const terminal = openedSample().keys('A');
+    expect(terminal.screen()).to.contain('Approve the gate build').and.to.contain('3 have not been');
+    terminal.keys('enter', 'enter', 'enter', 'enter');
+    expect(terminal.taken()).to.deep.equal([]);
+    expect(terminal.screen()).to.contain('All of it was on your screen');
+    const [effect] = terminal.keys('enter').taken();
+    expect(effect?.kind === 'decide' && effect.actions.map(({ action_id }) => action_id)).to.deep.equal(
+      sampleDetail()
+        .actions.slice(0, 4)
+        .map(({ action_id }) => action_id),
+    );
+  });
+
+  it('shows the validation with the gate that publishes', () => {
+    const terminal = openedSample().keys('A', 'tab');
+    expect(terminal.screen()).to.contain('Validation: it is pending: not run yet');
+  });
+
+  it('says who was first', () => {
+    const terminal = openedSample();
+    const approved = sampleDetail(({ actions }) => {
+      const [action] = actions;
+      action!.approval = 'approved';
+      action!.decision = {
+        decision: 'approve',
+        approver: 'mira',
+        claimed_approver: null,
+        reason: null,
+        digest: action!.digest,
+        at: '2026-11-21T09:59:00.000Z',
+        expires_at: '2026-11-28T09:59:00.000Z',
+      };
+    });
+    terminal.send({ kind: 'run', detail: approved }).keys('a');
+    expect(terminal.taken()).to.deep.equal([]);
+    expect(terminal.screen()).to.contain('1 create_branch is approved already, by mira');
+  });
+
+  it('rejects with a reason, and never without one', () => {
+    const terminal = openedSample().keys('r', 'enter');
+    expect(terminal.screen()).to.contain('A rejection needs a reason');
+    terminal.keys(...'no', 'enter');
+    expect(terminal.taken()[0]).to.include({ decision: 'reject', reason: 'no' });
+  });
+});
+
+describe('Whatever is shown', () => {
+  it('fits every screen from 20×5 to 250×80', () => {
+    for (const size of [
+      { columns: 20, rows: 5 },
+      { columns: 1, rows: 1 },
+      { columns: 80, rows: 24 },
+      { columns: 250, rows: 80 },
+    ]) {
+      const terminal = openedSample(size);
+      for (const key of [
+        'j',
+        'enter',
+        '?',
+        'escape',
+        'A',
+        'escape',
+        'x',
+        'escape',
+        'r',
+        'escape',
+        'v',
+        'Z',
+      ]) {
+        const rows = terminal.keys(key).draw();
+        expect(rows.length, `${size.columns}×${size.rows} ${key}`).to.be.at.most(size.rows);
+      }
+    }
+  });
+
+  it('holds no control character, wherever text by others stands', () => {
+    const evil = '\x1b[2Jevil\x07\u202e\r\n\tend';
+    const detail = sampleDetail((run) => {
+      run.issue = { title: evil, author: evil, association: evil, html_url: evil };
+      run.request = { ...run.request, owner: evil, repo: evil };
+      for (const action of run.actions) {
+        action.title = evil;
+        action.rationale = evil;
+        action.risk_reasons = [evil];
+        action.params[evil] = evil;
+        action.outcome = { code: undefined, message: evil, facts: { url: evil } };
+        action.influences = [{ kind: evil, source: evil, author: evil, trusted: false }];
+      }
+    });
+    const patch = `diff --git a/${'\x1b[31m'} b/x\n--- a/x\n+++ b/${'\x9b'}x\n@@ -1 +1 @@\n-${'\x1b]0;t\x07'}\n+${evil.slice(0, 9)}\n`;
+    const terminal = openedSample({ columns: 200, rows: 60 }, detail, patch);
+    terminal.send({ kind: 'explanation', run_id: detail.run_id, text: evil });
+    const progress = {
+      step: evil,
+      state: 'output' as const,
+      message: evil,
+      action_id: undefined,
+      duration_ms: undefined,
+    };
+    terminal.send({ kind: 'progress', run_id: detail.run_id, progress });
+    terminal.send({ kind: 'answered', notice: { tone: 'bad', text: evil } });
+    const keys = [
+      'g',
+      ...Array(10).fill('shift-tab'),
+      ...Array(9).fill('tab'),
+      'enter',
+      'A',
+      'escape',
+      'x',
+      'escape',
+    ];
+    for (const key of keys) {
+      for (const line of terminal.keys(key as string).draw()) expect(line).not.to.match(/[\p{Cc}\p{Cf}]/u);
+    }
+  });
+});

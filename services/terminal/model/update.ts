@@ -1,0 +1,205 @@
+import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
+import { risks } from '#kit/contracts/vocabulary.ts';
+import { lineKinds, type Patch } from '../diff/parse-patch.ts';
+import { geometryOf } from '../views/geometry.ts';
+import type { Panes } from '../views/panes.ts';
+import { seenAfter } from './decisions.ts';
+import { dialogInput } from './dialog-input.ts';
+import { listInput } from './list-input.ts';
+import type { Message, Shown, Step } from './messages.ts';
+import { opening } from './opening.ts';
+import { runInput } from './run-input.ts';
+import { kept, withRuns } from './runs-list.ts';
+import { isOpen, type OpenRun, type State } from './state.ts';
+
+const mostOutput = 5_000;
+
+/** The whole behaviour of the interface: what a message makes of the state, and what is to be done about it. */
+export function update(state: State, message: Message, panes: Panes): Step<State> {
+  switch (message.kind) {
+    case 'input':
+      return input(state, message, panes);
+    case 'resized':
+      return only(keptOnScreen({ ...state, size: message.size }));
+    case 'tick':
+      return only({ ...state, now: message.now });
+    case 'link':
+      return only({ ...state, link: message.link });
+    case 'runs': {
+      const runs = withRuns(
+        { ...state.runs, complete: message.complete, problems: message.problems },
+        message.runs,
+      );
+      return only(keptOnScreen({ ...state, runs }));
+    }
+    case 'changed-run':
+      return only(keptOnScreen({ ...state, runs: withRuns(state.runs, [message.run]) }));
+    case 'checkouts':
+      return only({ ...state, checkouts: message.names });
+    case 'undo-plan':
+      if (state.open?.run_id !== message.run_id) return only(state);
+      return only({ ...state, asking: null, dialog: { kind: 'undo', steps: message.steps, top: 0 } });
+    case 'planned':
+      return opening({ ...state, asking: null }, message.run_id);
+    case 'answered':
+      return only({ ...state, asking: null, notice: message.notice });
+    case 'redraw':
+      return only({ ...state });
+    default:
+      return only(state.open === null ? state : openChanged(state, state.open, message));
+  }
+}
+
+function input(state: State, message: Message & { kind: 'input' }, panes: Panes): Step<State> {
+  const { input } = message;
+  if (input.kind === 'key' && input.key === 'ctrl-c') return { state, effects: [{ kind: 'quit' }] };
+  if (input.kind === 'key' && input.key === 'ctrl-l') return { state, effects: [{ kind: 'repaint' }] };
+  // A notice stays until the next key; the key does its work as well.
+  const quiet = state.notice === null ? state : { ...state, notice: null };
+  if (quiet.dialog !== null) return dialogInput(quiet, quiet.dialog, input, panes);
+  if (quiet.open !== null) return runInput(quiet, quiet.open, input, panes);
+  return listInput(quiet, input);
+}
+
+type OpenMessage = Extract<
+  Message,
+  { kind: 'run' | 'patch' | 'issue' | 'explanation' | 'recorded-output' | 'progress' | 'sent' | 'drawn' }
+>;
+
+function openChanged(state: State, open: OpenRun, message: OpenMessage): State {
+  if (message.kind === 'drawn') {
+    const seen = withSeen(open, message.shown);
+    return seen === open ? state : { ...state, open: seen };
+  }
+  const about = message.kind === 'run' ? message.detail.run_id : message.run_id;
+  if (about !== open.run_id) return state;
+  if (message.kind === 'run') return withDetail(state, open, message.detail);
+  return { ...state, open: withPart(open, message, state.now) };
+}
+
+function withPart(
+  open: OpenRun,
+  message: Exclude<OpenMessage, { kind: 'run' | 'drawn' }>,
+  now: number,
+): OpenRun {
+  switch (message.kind) {
+    case 'patch':
+      return { ...open, patch: message.patch };
+    case 'issue':
+      return { ...open, issue: message.issue };
+    case 'explanation':
+      return { ...open, explanation: message.text };
+    case 'recorded-output':
+      return { ...open, output: message.lines.slice(-mostOutput), recorded: true };
+    case 'sent':
+      return { ...open, sent: { ...open.sent, [message.action_id]: message.rendered } };
+    case 'progress': {
+      const { progress } = message;
+      if (progress.state === 'output') {
+        const output = [...(open.recorded ? [] : open.output), ...progress.message.split('\n')];
+        return { ...open, output: output.slice(-mostOutput), recorded: false };
+      }
+      return { ...open, progress: progress.state === 'started' ? { ...progress, since: now } : null };
+    }
+  }
+}
+
+function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
+  const selected = open.selected === '' ? firstItem(detail) : open.selected;
+  const busy =
+    detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
+  const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
+  const next: OpenRun = {
+    ...open,
+    detail,
+    selected: running?.action_id ?? selected,
+    pane: running === undefined || running.action_id === selected ? open.pane : { ...open.pane, top: 0 },
+    progress: busy ? open.progress : null,
+  };
+  const runs = withRuns(
+    state.runs,
+    [summaryOf(state, detail)].filter((run) => run !== null),
+  );
+  const notice = whatEnded(open.detail, detail) ?? state.notice;
+  return keptOnScreen({ ...state, open: next, runs, notice });
+}
+
+/** Says what work came to when it ends while the page is open. */
+function whatEnded(before: RunDetail | null, now: RunDetail): State['notice'] {
+  if (before === null) return null;
+  if (before.undo?.finished === false && now.undo?.finished === true) {
+    return now.status === 'undone'
+      ? { tone: 'good', text: 'Everything was taken back' }
+      : { tone: 'bad', text: 'Not everything could be taken back; the actions say why' };
+  }
+  if (before.status !== 'executing' || now.status === 'executing') return null;
+  const failed = now.actions.find(({ state }) => state === 'failed' || state === 'unknown');
+  if (failed !== undefined) {
+    return {
+      tone: 'bad',
+      text: `${failed.ordinal} ${failed.kind} ${failed.state}: ${failed.outcome?.message ?? ''}`,
+    };
+  }
+  const waits = now.actions.some((action) => isOpen(action) && action.approval === 'required');
+  const next = waits ? '; A approves the next gate' : '';
+  return { tone: 'good', text: `Executed; the run is ${now.status.replaceAll('_', ' ')}${next}` };
+}
+
+/** What a person most likely came for: what waits, else the beginning. */
+function firstItem({ actions }: RunDetail): string {
+  const waiting = actions.find((action) => isOpen(action) && action.approval === 'required');
+  return (waiting ?? actions[0])?.action_id ?? 'plan';
+}
+
+/** The run's row in the list as its page has it now. */
+function summaryOf({ runs }: State, { run_id, status, updated_at, actions }: RunDetail): RunSummary | null {
+  const row = runs.known.get(run_id);
+  if (row === undefined) return null;
+  const levels: readonly string[] = risks;
+  const highest = actions.reduce((high, { risk }) => Math.max(high, levels.indexOf(risk)), -1);
+  return {
+    ...row,
+    status,
+    updated_at,
+    actions: actions.length,
+    highest_risk: levels[highest] ?? null,
+    waiting: actions.filter((action) => isOpen(action) && action.approval === 'required').length,
+  };
+}
+
+function withSeen(open: OpenRun, shown: Shown): OpenRun {
+  const { action_id } = shown;
+  const before = open.seen[action_id];
+  const textLines = shown.payloadEnd - (open.patch?.lines.length ?? 0);
+  const blockBegin = (line: number) => textLines + beginningOfBlock(open.patch, line - textLines);
+  const seen = seenAfter(before, shown, blockBegin);
+  if (
+    before?.digest === seen.digest &&
+    before.upTo === seen.upTo &&
+    before.whole === seen.whole &&
+    before.split === seen.split
+  ) {
+    return open;
+  }
+  return { ...open, seen: { ...open.seen, [action_id]: seen } };
+}
+
+/** Where the lines that change together with this one begin. */
+function beginningOfBlock(patch: Patch | null, line: number): number {
+  if (patch === null) return line;
+  let first = Math.floor(line);
+  const changes = (at: number) =>
+    patch.kinds[at] === lineKinds.added || patch.kinds[at] === lineKinds.removed;
+  if (!changes(first)) return line;
+  while (first > 0 && changes(first - 1)) first--;
+  return first;
+}
+
+function keptOnScreen(state: State): State {
+  const { bodyRows } = geometryOf({ ...state, open: null });
+  return { ...state, runs: kept(state.runs, Math.max(1, bodyRows - 1)) };
+}
+
+function only(state: State): Step<State> {
+  return { state, effects: [] };
+}

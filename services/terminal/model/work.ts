@@ -1,0 +1,74 @@
+import { issueFacts, planFacts } from '../views/about-run.ts';
+import { approvalWord } from './deciding.ts';
+import type { Effect, Step } from './messages.ts';
+import { actionOf, isOpen, type OpenRun, type State } from './state.ts';
+
+/** What can be done with a run as a whole. */
+
+export { approvalWord };
+
+/** What an execution would run now. */
+export function executable({ detail }: OpenRun) {
+  return (detail?.actions ?? []).filter((action) => isOpen(action) && action.approval === 'approved');
+}
+
+export function execute(state: State, open: OpenRun): Step<State> {
+  const { detail } = open;
+  if (detail === null) return only(state);
+  if (detail.status === 'executing') return say(state, 'The run is being executed already');
+  if (executable(open).length === 0) {
+    return say(state, 'Nothing that is approved waits to be executed; approve with a or A');
+  }
+  if (planFacts(open).target?.branch == null) {
+    return only({ ...state, dialog: { kind: 'execute', checkouts: [], at: 0 } });
+  }
+  const known = state.checkouts ?? [];
+  const { repo } = detail.request as { repo?: string };
+  const at = Math.max(0, known.indexOf(repo ?? ''));
+  return only({ ...state, dialog: { kind: 'execute', checkouts: known, at } });
+}
+
+export function undo(state: State, open: OpenRun): Step<State> {
+  if (open.detail === null) return only(state);
+  if (open.detail.execution === null) return say(state, 'Nothing was executed; there is nothing to undo');
+  return {
+    state: { ...state, asking: 'asking what an undo would take back' },
+    effects: [{ kind: 'ask-undo', run_id: open.run_id }],
+  };
+}
+
+export function resume(state: State, open: OpenRun): Step<State> {
+  return asked(state, 'resuming', { kind: 'resume', run_id: open.run_id });
+}
+
+/** The pull request where there is one and it is what is looked at, else the issue. */
+export function browse(state: State, open: OpenRun): Step<State> {
+  const actions = open.detail?.actions ?? [];
+  const pull = actions.find(({ kind }) => kind === 'open_pull_request')?.outcome?.facts.url;
+  const own = actionOf(open, open.selected)?.outcome?.facts.url;
+  const url = [
+    open.selected === 'issue' ? issueFacts(open).html_url : own,
+    pull,
+    issueFacts(open).html_url,
+  ].find((one) => typeof one === 'string' && /^https?:\/\//.test(one));
+  if (typeof url !== 'string') return say(state, 'This forge has no web page for it');
+  return { state, effects: [{ kind: 'browse', url }] };
+}
+
+/** The page shows what is executed from now on. */
+export function executing(state: State, effect: Effect & { kind: 'execute' | 'execute-here' }): Step<State> {
+  const open = state.open === null ? null : { ...state.open, following: true, zoomed: false };
+  return asked({ ...state, open }, 'starting', effect);
+}
+
+export function asked(state: State, asking: string, effect: Effect): Step<State> {
+  return { state: { ...state, dialog: null, asking }, effects: [effect] };
+}
+
+function say(state: State, text: string): Step<State> {
+  return only({ ...state, notice: { tone: 'plain', text } });
+}
+
+function only(state: State): Step<State> {
+  return { state, effects: [] };
+}

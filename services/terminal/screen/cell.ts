@@ -1,0 +1,155 @@
+import { textWidth } from '#kit/cli/text-width.ts';
+
+export type Color = 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'gray';
+
+/** How a piece of text looks; without colours what is left of it still tells the same. */
+export interface Style {
+  readonly color?: Color;
+  readonly bold?: true;
+  readonly dim?: true;
+  readonly inverse?: true;
+  readonly underline?: true;
+  /** Of a whole line: what a patch adds or takes away. */
+  readonly ground?: 'added' | 'removed' | 'chosen';
+}
+
+/** Text for one line, sanitised, in one style. */
+export interface Span {
+  readonly text: string;
+  readonly style?: Style;
+}
+
+/** One line of the screen. */
+export type Row = readonly Span[];
+
+/** Texts of which every character takes one column. */
+const everyOne = /^[\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2500-\u259f]*$/;
+
+export function span(text: string, style?: Style): Span {
+  return style === undefined ? { text } : { text, style };
+}
+
+export function rowText(row: Row): string {
+  return row.map(({ text }) => text).join('');
+}
+
+export function rowWidth(row: Row): number {
+  return row.reduce((sum, { text }) => sum + textWidth(text), 0);
+}
+
+/** The beginning of a row that fits, with an ellipsis where something is cut off. */
+export function cutRow(row: Row, width: number, ellipsis: string): Row {
+  if (rowWidth(row) <= width) return row;
+  const [head] = splitRow(row, Math.max(0, width - textWidth(ellipsis)));
+  const last = head.at(-1);
+  return width < textWidth(ellipsis) ? head : [...head, span(ellipsis, last?.style)];
+}
+
+/** Exactly `width` columns: cut, or filled with spaces. */
+export function fitRow(row: Row, width: number, ellipsis: string): Row {
+  const cut = cutRow(row, width, ellipsis);
+  const space = width - rowWidth(cut);
+  return space > 0 ? [...cut, span(' '.repeat(space))] : cut;
+}
+
+/** The row in lines of at most `width` columns, nothing lost. Breaks at spaces where `words`, else anywhere. */
+export function wrapRow(row: Row, width: number, words = false): readonly Row[] {
+  if (rowWidth(row) <= width) return [row];
+  const lines: Row[] = [];
+  let line: Span[] = [];
+  let used = 0;
+  const take = ({ style }: Span, text: string, columns: number): void => {
+    line.push(style === undefined ? { text } : { text, style });
+    used += columns;
+  };
+  const endLine = (): void => {
+    const kept = words ? lastBreak(rowText(line)) : 0;
+    const [head, tail] = kept > 0 ? splitCharacters(line, kept) : [line, []];
+    lines.push(head);
+    line = [...tail];
+    used = rowWidth(tail);
+  };
+  for (const part of row) {
+    for (const [text, columns, divisible] of pieces(part.text, width)) {
+      let rest = text;
+      let wide = columns;
+      while (used + wide > width) {
+        const fits = divisible ? Math.max(0, width - used) : 0;
+        if (fits > 0) take(part, rest.slice(0, fits), fits);
+        rest = rest.slice(fits);
+        wide -= fits;
+        if (used === 0) break;
+        endLine();
+      }
+      take(part, rest, wide);
+    }
+  }
+  return [...lines, line];
+}
+
+/** A text in pieces with their widths: as it is where every character takes one column, else character by character. */
+function* pieces(
+  text: string,
+  width: number,
+): Iterable<readonly [text: string, columns: number, divisible: boolean]> {
+  if (everyOne.test(text)) {
+    yield [text, text.length, true];
+    return;
+  }
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    yield [segment, Math.min(textWidth(segment), width), false];
+  }
+}
+
+/** All with the same ground under them. */
+export function onGround(row: Row, ground: NonNullable<Style['ground']>): Row {
+  return row.map(({ text, style }) => ({ text, style: { ...style, ground } }));
+}
+
+/** How many characters of a text that is too long stay on the line; 0 where no space is near. */
+function lastBreak(text: string): number {
+  const at = text.lastIndexOf(' ');
+  return at > text.length / 3 ? at + 1 : 0;
+}
+
+/** Splits before the first character that reaches beyond `width` columns. */
+function splitRow(row: Row, width: number): readonly [Row, Row] {
+  let left = width;
+  for (const [index, { text }] of row.entries()) {
+    const wide = textWidth(text);
+    if (wide <= left) {
+      left -= wide;
+      continue;
+    }
+    const before = row.slice(0, index).reduce((sum, part) => sum + part.text.length, 0);
+    return splitCharacters(row, before + charactersWithin(text, left));
+  }
+  return [row, []];
+}
+
+function charactersWithin(text: string, width: number): number {
+  if (everyOne.test(text)) return width;
+  let used = 0;
+  for (const { segment, index } of new Intl.Segmenter().segment(text)) {
+    used += textWidth(segment);
+    if (used > width) return index;
+  }
+  return text.length;
+}
+
+function splitCharacters(row: Row, characters: number): readonly [Row, Row] {
+  const head: Span[] = [];
+  const tail: Span[] = [];
+  let left = characters;
+  for (const part of row) {
+    const { text } = part;
+    if (left >= text.length) head.push(part);
+    else if (left <= 0) tail.push(part);
+    else {
+      head.push({ ...part, text: text.slice(0, left) });
+      tail.push({ ...part, text: text.slice(left) });
+    }
+    left -= text.length;
+  }
+  return [head, tail];
+}

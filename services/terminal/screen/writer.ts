@@ -1,0 +1,67 @@
+import { fitRow, type Row } from './cell.ts';
+import type { Paint } from './paint.ts';
+
+export interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+export interface Cursor {
+  /** From 0. */
+  readonly row: number;
+  readonly column: number;
+}
+
+export interface ScreenWriter {
+  /** Shows the rows, top left first; sends only lines that are others than before. */
+  draw(rows: readonly Row[], size: Size, cursor?: Cursor | null): void;
+  /** Everything is sent again next time: the screen may hold something else. */
+  forget(): void;
+}
+
+/** Terminals that know it show the frame at once; others ignore it. */
+const beginFrame = '\x1b[?2026h';
+const endFrame = '\x1b[?2026l';
+const hideCursor = '\x1b[?25l';
+const showCursor = '\x1b[?25h';
+
+export function createScreenWriter(options: {
+  readonly write: (text: string) => void;
+  readonly paint: Paint;
+  readonly ellipsis: string;
+}): ScreenWriter {
+  const { write, paint, ellipsis } = options;
+  let shown: string[] = [];
+  let before: Size = { columns: 0, rows: 0 };
+  let place = '';
+
+  return {
+    draw(rows, size, cursor = null) {
+      const resized = size.columns !== before.columns || size.rows !== before.rows;
+      if (resized) shown = [];
+      before = size;
+      let out = '';
+      for (let index = 0; index < size.rows; index++) {
+        // The last column of the last line stays empty: writing there scrolls some terminals.
+        const width = index === size.rows - 1 ? size.columns - 1 : size.columns;
+        const line = paint(fitRow(rows[index] ?? [], width, ellipsis));
+        if (shown[index] === line) continue;
+        shown[index] = line;
+        out += `\x1b[${index + 1};1H${line}`;
+      }
+      const newPlace = cursor === null ? hideCursor : cursorTo(cursor);
+      if (out === '' && newPlace === place) return;
+      place = newPlace;
+      write(`${beginFrame}${hideCursor}${resized ? '\x1b[2J' : ''}${out}${newPlace}${endFrame}`);
+    },
+    forget() {
+      shown = [];
+      place = '';
+      before = { columns: 0, rows: 0 };
+    },
+  };
+}
+
+function cursorTo({ row, column }: Cursor): string {
+  return `\x1b[${row + 1};${column + 1}H${showCursor}`;
+}

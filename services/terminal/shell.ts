@@ -1,0 +1,106 @@
+import type { ReadStream, WriteStream } from 'node:tty';
+import { Connection } from './client/connection.ts';
+import { World } from './client/effects.ts';
+import { createHighlighter } from './diff/highlight.ts';
+import type { Message } from './model/messages.ts';
+import { initialState, type State } from './model/state.ts';
+import { update } from './model/update.ts';
+import { type Device, openDevice } from './screen/device.ts';
+import type { Glyphs } from './screen/glyphs.ts';
+import { createPaint } from './screen/paint.ts';
+import { createScreenWriter } from './screen/writer.ts';
+import { frameOf } from './views/frame.ts';
+import { createPanes } from './views/panes.ts';
+
+export interface ShellOptions {
+  readonly stdin: ReadStream;
+  readonly stdout: WriteStream;
+  readonly glyphs: Glyphs;
+  readonly color: boolean;
+  readonly baseUrl: string;
+  readonly token: () => string;
+  /** How people call the program. */
+  readonly program: string;
+  readonly startCommand: string;
+  readonly home: string | undefined;
+  /** Offered as the place to deliver to. */
+  readonly here: string | null;
+  /** Opened at once. */
+  readonly run: string | null;
+}
+
+/** News comes in bursts; a frame, in milliseconds, is enough for each. Keys are answered at once. */
+const frameMs = 33;
+
+/** Runs the interface on a terminal until the person quits or the terminal is gone. */
+export async function runShell(options: ShellOptions): Promise<void> {
+  const { glyphs, program } = options;
+  const highlighter = createHighlighter(() => dispatch({ kind: 'redraw' }));
+  const panes = createPanes(glyphs, highlighter);
+  const looks = { glyphs, panes, program };
+  let ended = false;
+  let end = () => {};
+  const done = new Promise<void>((resolve) => {
+    end = () => {
+      ended = true;
+      resolve();
+    };
+  });
+  let timer: NodeJS.Timeout | undefined;
+
+  const device: Device = openDevice(options.stdin, options.stdout, {
+    input: (input) => dispatch({ kind: 'input', input }),
+    resized: () => dispatch({ kind: 'resized', size: device.size() }),
+    lost: () => end(),
+  });
+  const writer = createScreenWriter({
+    write: device.write,
+    paint: createPaint({ color: options.color }),
+    ellipsis: glyphs.ellipsis,
+  });
+  const connection = new Connection({ ...options, dispatch: (message) => dispatch(message) });
+  const world = new World({
+    connection,
+    dispatch: (message) => dispatch(message),
+    home: options.home,
+    quit: () => end(),
+    repaint: () => writer.forget(),
+  });
+  let state: State = initialState(device.size(), Date.now(), options.here);
+
+  function dispatch(message: Message): void {
+    if (ended) return;
+    const step = update(state, message, panes);
+    state = step.state;
+    for (const effect of step.effects) world.perform(effect);
+    // Each key's frame is drawn: what was on the screen is what may be approved.
+    if (message.kind === 'input' || message.kind === 'resized') draw();
+    else timer ??= setTimeout(draw, frameMs);
+  }
+
+  function draw(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (ended) return;
+    const frame = frameOf(state, looks);
+    writer.draw(frame.rows, state.size, frame.cursor);
+    if (frame.shown === null) return;
+    const before = state;
+    state = update(state, { kind: 'drawn', shown: frame.shown }, panes).state;
+    if (state !== before) timer ??= setTimeout(draw, frameMs);
+  }
+
+  const clock = setInterval(() => dispatch({ kind: 'tick', now: Date.now() }), 1_000);
+  try {
+    draw();
+    void connection.followList();
+    if (options.run !== null) dispatch({ kind: 'planned', run_id: options.run });
+    await done;
+  } finally {
+    clearInterval(clock);
+    clearTimeout(timer);
+    device.close();
+    world.close();
+    await connection.close();
+  }
+}

@@ -1,0 +1,199 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { ProposedAction } from '#kit/contracts/action.ts';
+import { approvalWord } from '../model/deciding.ts';
+import { gateActions, readiness } from '../model/decisions.ts';
+import { changesCode, takesBack } from '../model/dialog-input.ts';
+import type { Dialog, OpenRun, Question, State } from '../model/state.ts';
+import { executable } from '../model/work.ts';
+import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
+import type { Glyphs } from '../screen/glyphs.ts';
+import { geometryOf } from './geometry.ts';
+import { type Keys, listKeys, runKeys } from './help.ts';
+import { riskStyle } from './marks.ts';
+
+type Looks = { readonly glyphs: Glyphs };
+
+/** A dialog that takes the body of the screen. */
+export function dialogRows(
+  state: State,
+  dialog: Exclude<Dialog, { kind: 'question' }>,
+  looks: Looks,
+): readonly Row[] {
+  const { columns, bodyRows } = geometryOf(state);
+  const rows = contentOf(state, dialog, looks).flatMap((row) => wrapRow(row, Math.max(1, columns - 1), true));
+  const top = dialog.kind === 'execute' ? 0 : Math.min(dialog.top, Math.max(0, rows.length - bodyRows));
+  return rows.slice(top, top + bodyRows);
+}
+
+function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, looks: Looks): Row[] {
+  switch (dialog.kind) {
+    case 'help':
+      return helpRows(state);
+    case 'gate':
+      return state.open === null ? [] : gateRows(state.open, dialog, looks);
+    case 'execute':
+      return executeRows(state, dialog, looks);
+    case 'undo':
+      return undoRows(dialog, looks);
+  }
+}
+
+function helpRows({ open }: State): Row[] {
+  const keys: Keys = open === null ? listKeys : runKeys;
+  const width = Math.max(...keys.map(([key]) => key.length));
+  return [
+    [span(open === null ? 'The list of runs' : 'A run', { bold: true })],
+    ...keys.map(
+      ([key, what]): Row => [span(`  ${key.padEnd(width)}  `, { color: 'cyan', bold: true }), span(what)],
+    ),
+    [],
+    [span('An action is approved with the digest of what was on the screen.', { color: 'gray' })],
+    [span(`Critical ones are shown to their end and take the word '${approvalWord}'.`, { color: 'gray' })],
+  ];
+}
+
+function gateRows(open: OpenRun, { gate }: Dialog & { kind: 'gate' }, looks: Looks): Row[] {
+  const actions = gateActions(open, gate);
+  const left = actions.filter((action) => readiness(open, action) !== 'ready');
+  const effect = gate === 'build' ? 'local and harmless' : 'what others will see';
+  const rows: Row[] = [
+    [span(`Approve the gate ${gate}`, { bold: true }), span(`: ${effect}`)],
+    [],
+    ...(gate === 'publish' ? validationRows(open) : []),
+  ];
+  if (actions.length === 0) return [...rows, [span('  Nothing of this gate waits for an approval.')]];
+  for (const action of actions) rows.push(...gateAction(open, action, looks));
+  rows.push([]);
+  if (left.length === 0) {
+    rows.push([
+      span('All of it was on your screen. '),
+      span('enter', { color: 'cyan', bold: true }),
+      span(' approves.'),
+    ]);
+  } else {
+    const count = left.length === 1 ? 'One has' : `${left.length} have`;
+    rows.push([
+      span(`${count} not been on your screen${left.length === actions.length ? '' : ' yet'}. `),
+      span('enter', { color: 'cyan', bold: true }),
+      span(' shows the first of them.'),
+    ]);
+  }
+  return rows;
+}
+
+function gateAction(open: OpenRun, action: ProposedAction, { glyphs }: Looks): Row[] {
+  const { ordinal, kind, risk, risk_score, title } = action;
+  const state = { ready: 'seen', not_seen: 'not seen', changed: 'changed', not_whole: 'not to its end' };
+  const ready = readiness(open, action);
+  const row: Row = [
+    span(`  ${String(ordinal).padStart(2)} ${kind.padEnd(17)} `),
+    span(`${risk} ${risk_score}`.padEnd(12), riskStyle(risk)),
+    span(state[ready].padEnd(15), ready === 'ready' ? { color: 'green' } : { color: 'yellow' }),
+    span(title === kind ? '' : visibleLine(title)),
+  ];
+  return [
+    row,
+    ...action.risk_reasons.map(
+      (reason): Row => [span(`       ${glyphs.dot} ${visibleLine(reason)}`, { color: 'gray' })],
+    ),
+  ];
+}
+
+/** Publishing is decided with the validation's result in sight. */
+function validationRows(open: OpenRun): Row[] {
+  const validation = open.detail?.actions.find(({ kind }) => kind === 'run_validation');
+  if (validation === undefined)
+    return [[span('  No validation belongs to this run.', { color: 'yellow' })], []];
+  const { state, outcome } = validation;
+  const text =
+    outcome === null ? `it is ${state}: not run yet` : visibleLine(outcome.message.split('\n')[0]!);
+  const style =
+    state === 'succeeded' ? ({ color: 'green' } as const) : ({ color: 'yellow', bold: true } as const);
+  return [[span('  Validation: '), span(text, style)], []];
+}
+
+function executeRows(
+  state: State,
+  { checkouts, at }: Dialog & { kind: 'execute' },
+  { glyphs }: Looks,
+): Row[] {
+  const { open } = state;
+  if (open === null) return [];
+  const rows: Row[] = [[span('Execute, exactly as approved', { bold: true })], []];
+  for (const { ordinal, kind, title } of executable(open))
+    rows.push([
+      span(`  ${String(ordinal).padStart(2)} ${kind.padEnd(17)} `),
+      span(title === kind ? '' : visibleLine(title)),
+    ]);
+  rows.push([]);
+  if (!changesCode(state)) return [...rows, [span('It only comments: nothing is delivered to a checkout.')]];
+  rows.push([span('Which checkout gets the branch?')]);
+  for (const [index, name] of [...checkouts, 'another folder, by its path'].entries()) {
+    const chosen = index === at;
+    rows.push([
+      span(chosen ? `${glyphs.pointer} ` : '  ', { color: 'cyan' }),
+      span(visibleLine(name), chosen ? { bold: true, inverse: true } : undefined),
+    ]);
+  }
+  return rows;
+}
+
+function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks): Row[] {
+  const rows: Row[] = [[span('Undo would', { bold: true })], []];
+  for (const { effect, kind, message } of dialog.steps) {
+    if (effect === 'nothing') continue;
+    const mark = effect === 'undo' ? glyphs.tick : glyphs.cross;
+    const style = effect === 'undo' ? ({ color: 'green' } as const) : ({ color: 'yellow' } as const);
+    rows.push([span(`  ${mark} `, style), span(kind.padEnd(18)), span(visibleLine(message))]);
+  }
+  if (!takesBack(dialog)) return [[span('There is nothing to take back.')]];
+  rows.push(
+    [],
+    [
+      span('y', { color: 'cyan', bold: true }),
+      span(' takes it back, '),
+      span('escape', { color: 'cyan', bold: true }),
+      span(' leaves it.'),
+    ],
+  );
+  return rows;
+}
+
+/** The line in which a question is answered; long answers scroll to their end. */
+export function questionRow(
+  { question, text }: Dialog & { kind: 'question' },
+  columns: number,
+  glyphs: Glyphs,
+): { readonly row: Row; readonly column: number } {
+  const prompt = promptOf(question);
+  const room = Math.max(4, columns - 2);
+  const asked = cutRow(
+    [span(`${prompt} `, { color: 'cyan', bold: true })],
+    Math.floor(room * 0.7),
+    glyphs.ellipsis,
+  );
+  const left = room - rowWidth(asked);
+  const lines = wrapRow([span(visibleLine(text))], Math.max(1, left - 1));
+  const shown = lines.at(-1) ?? [];
+  return {
+    row: fitRow([...asked, ...shown], columns - 1, glyphs.ellipsis),
+    column: rowWidth(asked) + rowWidth(shown),
+  };
+}
+
+function promptOf(question: Question): string {
+  switch (question.for) {
+    case 'filter':
+      return 'filter:';
+    case 'search':
+      return 'search:';
+    case 'plan':
+      return 'plan owner/repo#number:';
+    case 'path':
+      return 'folder of your checkout:';
+    case 'reason':
+      return 'why is it rejected?';
+    case 'word':
+      return `type '${approvalWord}' for ${visibleLine(question.what)}:`;
+  }
+}

@@ -1,0 +1,53 @@
+import { safeText } from '../diff/line-text.ts';
+import type { Patch } from '../diff/parse-patch.ts';
+import { onGround, type Row, span } from '../screen/cell.ts';
+import type { Glyphs } from '../screen/glyphs.ts';
+
+/** The files of a patch under their folders, around the one that is on the screen. */
+export function treeRows(patch: Patch, current: number, rows: number, glyphs: Glyphs): readonly Row[] {
+  const entries = entriesOf(patch);
+  const at = Math.max(
+    0,
+    entries.findIndex(({ file }) => file === current),
+  );
+  const top = Math.max(0, Math.min(at - Math.floor(rows / 2), entries.length - rows));
+  return entries.slice(top, top + rows).map(({ file, name, depth }) => {
+    const indent = '  '.repeat(depth);
+    if (file === null) return [span(`${indent}${glyphs.unfolded} ${safeText(name)}/`, { color: 'gray' })];
+    const { added, removed } = patch.files[file]!;
+    const row: Row = [
+      span(`${indent}  ${safeText(name)} `),
+      span(`+${added} `, { color: 'green' }),
+      span(`${glyphs.minus}${removed}`, { color: 'red' }),
+    ];
+    return file === current
+      ? onGround([span(glyphs.pointer, { color: 'cyan' }), ...row], 'chosen')
+      : [span(' '), ...row];
+  });
+}
+
+interface Entry {
+  /** Index of the file; null for a folder. */
+  readonly file: number | null;
+  readonly name: string;
+  readonly depth: number;
+}
+
+const deepest = 6;
+
+/** In the order of the patch, so that the tree and the pane go the same way. */
+function entriesOf({ files }: Patch): readonly Entry[] {
+  const entries: Entry[] = [];
+  let open: readonly string[] = [];
+  for (const [file, { path }] of files.entries()) {
+    const parts = path.split('/');
+    const folders = parts.slice(0, -1);
+    const shared = folders.findIndex((folder, index) => open[index] !== folder);
+    const from = shared === -1 ? folders.length : shared;
+    for (let depth = from; depth < folders.length; depth++)
+      entries.push({ file: null, name: folders[depth]!, depth: Math.min(depth, deepest) });
+    open = folders;
+    entries.push({ file, name: parts.at(-1)!, depth: Math.min(folders.length, deepest) });
+  }
+  return entries;
+}

@@ -1,0 +1,108 @@
+import { actionOf, isOpen, type State } from '../model/state.ts';
+import { executable } from '../model/work.ts';
+
+/** Keys and what they do, wherever they are told: in the last line, by ?, and in the documentation. */
+export type Keys = readonly (readonly [key: string, what: string])[];
+
+export const listKeys: Keys = [
+  ['enter', 'open the run'],
+  ['/', 'filter by repository, issue, title or status'],
+  ['f', 'only one status, the next with each press'],
+  ['s', 'sort by newest, changed, risk, waiting, repository'],
+  ['n', 'plan an issue'],
+  ['escape', 'show all again'],
+  ['j k, arrows, wheel', 'move; space and page up or down by a page, g and G to the ends'],
+  ['ctrl-l', 'draw the screen anew'],
+  ['q', 'quit'],
+];
+
+export const runKeys: Keys = [
+  ['a', 'approve the action that is shown'],
+  ['r', 'reject it, with a reason'],
+  ['A', 'approve the gate: shows its list first, then what you have not seen of it'],
+  ['x', 'execute what is approved'],
+  ['u', 'undo: shows first what would be taken back'],
+  ['R', 'resume what a crash or a stop cut off'],
+  ['o', 'open the issue or the pull request in the browser'],
+  ['enter', 'the pane on the whole screen, and back'],
+  ['j k, arrows', 'the next action; on the whole screen: scroll'],
+  ['tab, shift-tab', 'the next action, also on the whole screen'],
+  ['space, b, wheel', 'scroll the pane by a page; J and K by a line, g and G to the ends'],
+  ['] [', 'the next file, the one before'],
+  ['} {', 'the next hunk, the one before'],
+  ['z Z', 'fold the file, fold or unfold all'],
+  ['v', 'both sides beside each other, or one below the other'],
+  ['t', 'the tree of files, where there is room'],
+  ['/ n N', 'search, the next place, the one before'],
+  ['escape, q', 'back'],
+];
+
+/** What matters now, the most important first. */
+export function keyHints(state: State): Keys {
+  const { open, dialog } = state;
+  if (dialog !== null) {
+    switch (dialog.kind) {
+      case 'question':
+        return [];
+      case 'gate':
+        return [
+          ['enter', 'go on'],
+          ['tab', 'other gate'],
+          ['esc', 'close'],
+        ];
+      case 'execute':
+        return [
+          ['enter', 'execute'],
+          ['j k', 'choose'],
+          ['esc', 'close'],
+        ];
+      case 'undo':
+        return [
+          ['y', 'take back'],
+          ['esc', 'close'],
+        ];
+      case 'help':
+        return [['esc', 'close']];
+    }
+  }
+  if (open === null) {
+    return [
+      ['enter', 'open'],
+      ['/', 'filter'],
+      ['s', 'sort'],
+      ['f', 'status'],
+      ['n', 'plan'],
+      ['?', 'help'],
+      ['q', 'quit'],
+    ];
+  }
+  return [...decisionHints(state), ...paneHints(state), ['?', 'help'], ['esc', 'back']];
+}
+
+function decisionHints({ open }: State): Keys {
+  if (open === null) return [];
+  if (open.review !== null)
+    return [
+      ['enter', 'next'],
+      ['space', 'scroll'],
+    ];
+  const action = actionOf(open, open.selected);
+  const hints: [string, string][] = [];
+  if (action !== null && isOpen(action) && open.detail?.undo == null) {
+    if (action.approval !== 'approved') hints.push(['a', 'approve']);
+    if (action.approval !== 'rejected') hints.push(['r', 'reject']);
+  }
+  const waits = open.detail?.actions.some((one) => isOpen(one) && one.approval === 'required');
+  if (waits === true) hints.push(['A', 'gate']);
+  if (executable(open).length > 0 && open.detail?.status !== 'executing') hints.push(['x', 'execute']);
+  if (open.detail?.status === 'interrupted') hints.push(['R', 'resume']);
+  if (open.detail?.execution != null && open.detail.status !== 'undone') hints.push(['u', 'undo']);
+  return hints;
+}
+
+function paneHints({ open }: State): Keys {
+  if (open === null) return [];
+  const zoom: readonly [string, string] = ['enter', open.zoomed ? 'list' : 'whole screen'];
+  if (actionOf(open, open.selected)?.kind !== 'apply_patch') return [zoom, ['/', 'search']];
+  return [zoom, [']', 'file'], ['/', 'search'], ['v', 'sides'], ['z', 'fold']];
+}

@@ -1,0 +1,117 @@
+import { age } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { RunSummary } from '#kit/contracts/run.ts';
+import { listRows } from '../model/list-input.ts';
+import type { State } from '../model/state.ts';
+import { fitRow, onGround, type Row, type Span, type Style, span } from '../screen/cell.ts';
+import type { Glyphs } from '../screen/glyphs.ts';
+import { riskStyle, riskWord, statusStyle, statusWord } from './marks.ts';
+
+interface Column {
+  readonly title: string;
+  readonly width: number;
+  readonly cell: (run: RunSummary) => Span;
+}
+
+/** The list of runs: as many columns as there is room for, the title last. */
+export function listRowsView(
+  state: State,
+  { glyphs, program }: { readonly glyphs: Glyphs; readonly program: string },
+): readonly Row[] {
+  const { runs, size } = state;
+  if (runs.rows.length === 0) return emptyList(state, program);
+  const columns = columnsFor(state, glyphs);
+  const height = listRows(state);
+  const shown = runs.rows.slice(runs.top, runs.top + height);
+  const titleRoom = size.columns - columns.reduce((sum, { width }) => sum + width + 1, 1);
+  const head: Row = [
+    span(' '),
+    ...columns.map(({ title, width }) => span(title.padEnd(width + 1), { color: 'gray' })),
+    span('title', { color: 'gray' }),
+  ];
+  return [
+    head,
+    ...shown.map((run) => {
+      const chosen = run.run_id === runs.selected;
+      const cells = columns.flatMap(({ width, cell }) => fitRow([cell(run)], width + 1, glyphs.ellipsis));
+      const title = fitRow([span(visibleLine(run.title ?? ''))], Math.max(0, titleRoom), glyphs.ellipsis);
+      const row: Row = [span(chosen ? glyphs.pointer : ' ', { color: 'cyan' }), ...cells, ...title];
+      return chosen ? onGround(row, 'chosen') : row;
+    }),
+  ];
+}
+
+function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
+  const wide = size.columns >= 100;
+  const name = (run: RunSummary) => visibleLine(`${run.owner}/${run.repo}#${run.number}`);
+  const gray: Style = { color: 'gray' };
+  const all: readonly (Column & { readonly from: number })[] = [
+    {
+      from: 0,
+      title: 'issue',
+      width: wide ? 28 : size.columns >= 60 ? 20 : Math.max(8, size.columns - 12),
+      cell: (run) => span(name(run)),
+    },
+    {
+      from: 60,
+      title: 'status',
+      width: 19,
+      cell: ({ status }) => span(statusWord(status), statusStyle(status)),
+    },
+    {
+      from: 50,
+      title: 'waits',
+      width: 7,
+      cell: ({ waiting, actions }) =>
+        waiting > 0 ? span(`${waiting} of ${actions}`, { color: 'yellow' }) : span(glyphs.dot, gray),
+    },
+    {
+      from: 40,
+      title: 'risk',
+      width: 4,
+      cell: ({ highest_risk }) => span(riskWord(highest_risk), riskStyle(highest_risk)),
+    },
+    {
+      from: 30,
+      title: 'changed',
+      width: 11,
+      cell: ({ updated_at }) => span(age(updated_at, new Date(now)), gray),
+    },
+  ];
+  return all.filter(({ from }) => size.columns >= from);
+}
+
+function emptyList({ runs, link }: State, program: string): readonly Row[] {
+  if (runs.known.size > 0) {
+    return [
+      [],
+      [
+        span('  No run is like that. '),
+        span('escape', { color: 'cyan', bold: true }),
+        span(' shows all again.'),
+      ],
+    ];
+  }
+  if (link.state !== 'live' || !runs.complete) return [[], [span('  The runs are being read.')]];
+  return [
+    [],
+    [span('  No runs here yet.', { bold: true })],
+    [],
+    [
+      span('  Press '),
+      span('n', { color: 'cyan', bold: true }),
+      span(' and name an issue, for example koajs/koa#12, or in another terminal:'),
+    ],
+    [
+      span(`    ${program.replace(/ tui$/, '')} plan-issue --owner OWNER --repo REPO --number N`, {
+        color: 'cyan',
+      }),
+    ],
+    [],
+    [
+      span(
+        `  Just looking? ${program.replace(/ tui$/, '')} quickstart makes a repository with an issue of its own.`,
+      ),
+    ],
+  ];
+}

@@ -1,0 +1,231 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { ProposedAction } from '#kit/contracts/action.ts';
+import { actionOf, type OpenRun } from '../model/state.ts';
+import { type Row, span } from '../screen/cell.ts';
+import type { Glyphs } from '../screen/glyphs.ts';
+import { ShownFiles, ShownValidation, shapeOf } from './known-params.ts';
+import { riskStyle } from './marks.ts';
+import { emptyLine, field, heading, line, outputLine, quoted, type TextLine } from './text-lines.ts';
+
+/** An action as it is read before it is approved. */
+export interface Payload {
+  /** Everything that the approval covers, but for the patch. */
+  readonly covered: readonly TextLine[];
+  /** Whether the patch belongs to it and follows. */
+  readonly patch: boolean;
+  /** What came of it. */
+  readonly after: readonly TextLine[];
+}
+
+export interface Look {
+  readonly glyphs: Glyphs;
+}
+
+export function payloadOf(open: OpenRun, action: ProposedAction, look: Look): Payload {
+  const covered = [
+    ...head(action, look),
+    ...fields(open, action),
+    emptyLine,
+    heading('What would happen'),
+    ...params(action, look),
+  ];
+  const patch = action.kind === 'apply_patch';
+  if (patch) covered.push(emptyLine, heading('The change, exactly as it would be applied'));
+  return { covered, patch, after: afterwards(open, action, look) };
+}
+
+function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
+  const { ordinal, kind, title, risk, risk_score, risk_reasons, dry_run } = action;
+  const lines = [
+    line(
+      span(`${ordinal} ${kind}`, { bold: true }),
+      span('  '),
+      span(`risk ${risk} ${risk_score}`, riskStyle(risk)),
+    ),
+  ];
+  if (title !== kind) lines.push(line(span(visibleLine(title))));
+  for (const reason of risk_reasons)
+    lines.push(line(span(`  ${glyphs.dot} `), span(visibleLine(reason), riskStyle(risk))));
+  if (dry_run) lines.push(line(span('A rehearsal: every check runs, no effect happens.', { color: 'cyan' })));
+  return lines;
+}
+
+function fields(open: OpenRun, action: ProposedAction): TextLine[] {
+  const { rationale, depends_on, influences, digest, history } = action;
+  const lines = [field('why', rationale), field('approval', approvalText(action))];
+  if (action.decision?.reason) lines.push(field('reason', action.decision.reason));
+  lines.push(field('state', action.state));
+  const needed = depends_on.map((id) => {
+    const other = actionOf(open, id);
+    return other === null ? id : `${other.ordinal} ${other.kind}`;
+  });
+  if (needed.length > 0) lines.push(field('depends on', needed.join(', ')));
+  for (const { kind, source, author, trusted } of influences) {
+    const by = author === null || source.includes(` by ${author}`) ? '' : ` by ${author}`;
+    const style = trusted ? undefined : ({ color: 'yellow' } as const);
+    lines.push(field('influence', `${kind} ${source}${by}${trusted ? '' : ' (untrusted)'}`, style));
+  }
+  if (history != null) {
+    const counts = Object.entries(history.counts).map(([outcome, count]) => `${count} ${outcome}`);
+    if (counts.length > 0) lines.push(field('before', `like actions: ${counts.join(', ')}`));
+  }
+  lines.push(field('digest', `sha256 ${digest}`));
+  return lines;
+}
+
+export function approvalText({ approval, decision }: ProposedAction): string {
+  if (decision === null) return approval === 'required' ? 'waits for you' : approval;
+  const claimed = decision.claimed_approver === null ? '' : ` (as ${decision.claimed_approver})`;
+  const expires = decision.expires_at === null ? '' : `, until ${moment(decision.expires_at)}`;
+  return `${approval} by ${decision.approver}${claimed} at ${moment(decision.at)}${expires}`;
+}
+
+function moment(at: string): string {
+  return `${at.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+function params(action: ProposedAction, look: Look): TextLine[] {
+  const lines: TextLine[] = [];
+  const texts: [string, string][] = [];
+  for (const [name, value] of Object.entries(action.params)) {
+    const plan = name === 'plan' ? shapeOf(ShownValidation, value) : null;
+    const files = name === 'files' ? shapeOf(ShownFiles, value) : null;
+    if (plan !== null) lines.push(...validation(plan));
+    else if (files !== null) lines.push(...fileLines(files, look));
+    else if (typeof value === 'string' && (value.includes('\n') || name === 'body'))
+      texts.push([name, value]);
+    else if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+      lines.push(field(name, value.length === 0 ? 'none' : value.join(', ')));
+    else lines.push(field(name, typeof value === 'string' ? value : JSON.stringify(value)));
+  }
+  for (const [name, text] of texts) {
+    lines.push(emptyLine, heading(`${name}, as it will stand`), ...template(text, look));
+  }
+  return lines;
+}
+
+/** The whole plan is covered by the digest; what is not told in words follows as it is. */
+function validation(plan: NonNullable<ReturnType<typeof shapeOf<ShownPlanOf>>>): TextLine[] {
+  const network = plan.prepare_network ? 'with network' : 'without network';
+  const {
+    found,
+    prepare,
+    prepare_network: _,
+    commands,
+    limits,
+    ...rest
+  } = plan as typeof plan & Record<string, unknown>;
+  const { seconds, memory_mib, ...otherLimits } = limits as typeof limits & Record<string, unknown>;
+  return [
+    field('found in', found),
+    ...prepare.map(({ run }) => field('prepares', `${run}  (${network}, before the patch)`)),
+    ...commands.map(({ run }) => field('runs', run, { bold: true })),
+    field('limits', [`${seconds} s`, `${memory_mib} MiB`, ...pairs(otherLimits)].join(', ')),
+    ...pairs(rest).map((pair) => field('', pair)),
+  ];
+}
+
+type ShownPlanOf = import('io-ts').TypeOf<typeof ShownValidation>;
+
+function pairs(values: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(values).map(
+    ([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+}
+
+function fileLines(
+  files: NonNullable<ReturnType<typeof shapeOf<import('io-ts').TypeOf<typeof ShownFiles>>>>,
+  { glyphs }: Look,
+): TextLine[] {
+  return files.map((file) => {
+    const count: Row =
+      file.added === null
+        ? [span('binary')]
+        : [
+            span(`+${file.added}`, { color: 'green' }),
+            span(' '),
+            span(`${glyphs.minus}${file.removed}`, { color: 'red' }),
+          ];
+    const from = file.old_path === null ? '' : ` (from ${file.old_path})`;
+    const mode =
+      file.old_mode !== null && file.new_mode !== null && file.old_mode !== file.new_mode
+        ? `  mode ${file.old_mode} to ${file.new_mode}`
+        : '';
+    return line(
+      span(`  ${file.status.padEnd(9)} `, { color: 'gray' }),
+      span(visibleLine(`${file.path}${from}`)),
+      span('  '),
+      ...count,
+      span(mode, { color: 'yellow' }),
+    );
+  });
+}
+
+const slotMeanings: Readonly<Record<string, string>> = {
+  run_id: 'the identifier of this run',
+  approved_by: 'who approved, action by action',
+  validation: "the validation's result",
+  audit_head: "the head of this run's record",
+  pull_request: 'the address of the pull request',
+  changed_since: 'files of the patch that changed on the base branch since',
+};
+
+/** A text with its slots standing out, and what will fill each. */
+function template(text: string, { glyphs }: Look): TextLine[] {
+  const bar = `${glyphs.vertical} `;
+  const lines = quoted(text).map(({ row }) =>
+    line(span(bar, { color: 'gray' }), ...row.flatMap(({ text }) => withSlots(text))),
+  );
+  const used = Object.entries(slotMeanings).filter(([name]) => text.includes(`{{${name}}}`));
+  return [
+    ...lines,
+    ...used.map(([name, meaning]) =>
+      line(
+        span('  '),
+        span(`{{${name}}}`, { color: 'cyan' }),
+        span(` is filled with ${meaning}`, { color: 'gray' }),
+      ),
+    ),
+  ];
+}
+
+function withSlots(text: string): Row {
+  return text
+    .split(/(\{\{[a-z_]+\}\})/)
+    .filter((part) => part !== '')
+    .map((part) => (part.startsWith('{{') ? span(part, { color: 'cyan' }) : span(part)));
+}
+
+function afterwards(open: OpenRun, action: ProposedAction, look: Look): TextLine[] {
+  const lines: TextLine[] = [];
+  const sent = open.sent[action.action_id];
+  const texts = Object.entries(sent ?? {}).filter(([, value]) => typeof value === 'string' && value !== '');
+  if (texts.length > 0) {
+    lines.push(emptyLine, heading('As it was sent'));
+    for (const [name, text] of texts) {
+      lines.push(line(span(name, { color: 'gray' })));
+      lines.push(...quoted(text as string, undefined, `${look.glyphs.vertical} `));
+    }
+  }
+  const { outcome } = action;
+  if (outcome !== null) {
+    lines.push(emptyLine, heading('What came of it'));
+    lines.push(
+      ...quoted(
+        outcome.message,
+        action.state === 'succeeded' ? { color: 'green' } : { color: 'yellow' },
+        '  ',
+      ),
+    );
+    const { url } = outcome.facts;
+    if (typeof url === 'string') lines.push(field('  address', url));
+  }
+  if (action.kind === 'run_validation' && open.output.length > 0) {
+    lines.push(
+      emptyLine,
+      heading(open.recorded ? 'What it said' : 'What it says'),
+      ...open.output.map(outputLine),
+    );
+  }
+  return lines;
+}
