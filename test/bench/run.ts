@@ -14,6 +14,7 @@ import { memory } from './memory.ts';
 import { search } from './search.ts';
 import { stack } from './stack.ts';
 import { start } from './start.ts';
+import { terminal } from './terminal.ts';
 
 /** `npm run bench -- [NAME…] [--json]`: ends with 1 when a bar was missed. */
 const benchmarks: Readonly<Record<string, Benchmark>> = {
@@ -29,6 +30,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   gateway,
   bus,
   bridge,
+  terminal,
 };
 
 const { values, positionals } = parseArgs({

@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunList, RunSummary } from '#kit/contracts/run.ts';
-import { CoreError, exitCodes, messageOf, Unavailable } from '#kit/errors.ts';
+import { exitCodes, Unavailable } from '#kit/errors.ts';
 import { Daemon } from '../client/daemon.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { riskWord, statusWord } from '../views/marks.ts';
@@ -77,10 +77,4 @@ function lineOf(run: RunSummary): string {
   const waits = run.waiting > 0 ? `${run.waiting} of ${run.actions} actions wait` : 'nothing waits';
   const title = visibleLine(run.title ?? 'no title yet');
   return `${name}, ${statusWord(run.status)}, ${waits}, risk ${riskWord(run.highest_risk)}, ${age(run.updated_at, new Date())}: ${title}`;
-}
-
-/** Errors of single answers are told, and the next question is asked. */
-export function problemText(error: unknown): string {
-  if (error instanceof Unavailable || !(error instanceof CoreError)) throw error;
-  return visibleLine(`${messageOf(error)}${error.hint === undefined ? '' : `. ${error.hint}`}`);
 }
