@@ -7,8 +7,16 @@ import type { DocumentedService } from './services.ts';
 /** What a service answers, its standard routes last. */
 export function allRoutes({ name, routes }: DocumentedService): Route[] {
   const own = routes();
-  const parts = { service: name, version: ownVersion(), routes: own, health: absent, registry: absent };
-  return [...own, ...standardRoutes(parts)];
+  const { routes: standard } = standardRoutes({
+    service: name,
+    version: ownVersion(),
+    routes: own,
+    health: absent,
+    metrics: absent,
+    logger: absent,
+    redactor: absent,
+  });
+  return [...own, ...standard];
 }
 
 /** The same document as `GET /v1/openapi.json` of the running service. */
