@@ -7,7 +7,7 @@ import type { DocumentedService } from './services.ts';
 /** What a service answers, its standard routes last. */
 export function allRoutes({ name, routes }: DocumentedService): Route[] {
   const own = routes();
-  const parts = {
+  const { routes: standard } = standardRoutes({
     service: name,
     version: ownVersion(),
     routes: own,
@@ -15,8 +15,8 @@ export function allRoutes({ name, routes }: DocumentedService): Route[] {
     metrics: absent,
     logger: absent,
     redactor: absent,
-  };
-  return [...own, ...standardRoutes(parts).routes];
+  });
+  return [...own, ...standard];
 }
 
 /** The same document as `GET /v1/openapi.json` of the running service. */
