@@ -36,6 +36,10 @@ const things = {
     ],
     provide: '.ci/run fetches it (or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD)',
   },
+  docker: {
+    command: ['sh', '-c', 'docker info && docker compose version && docker buildx version'],
+    provide: 'install Docker with compose and buildx, and start it',
+  },
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
     provide: 'apt-get install util-linux (and allow user namespaces)',
@@ -84,7 +88,7 @@ export function needs(context: Mocha.Context, name: NeedName): void {
 function works(command: readonly string[]): boolean {
   const [program, ...args] = command;
   try {
-    execFileSync(program!, args, { stdio: 'ignore', timeout: 10_000 });
+    execFileSync(program!, args, { stdio: 'ignore', timeout: 60_000 });
     return true;
   } catch {
     return false;

@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { AskedGauge, TallyCounter, TallyHistogram } from '#kit/http/tally.ts';
 import type { AcceptedEvent } from './queue/accept-group.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 
@@ -12,51 +13,39 @@ export interface BridgeMetrics {
 
 /** @param counts asked when the measurements are read */
 export function createBridgeMetrics(counts: EventQueue['counts']): BridgeMetrics {
-  const registers: Registry[] = [];
-  const received = new Counter({
+  const received = new TallyCounter({
     name: 'bridge_events_received_total',
     help: 'Events that were taken, by what they were stored as; duplicate where they had been here before',
-    labelNames: ['source', 'stored'],
-    registers,
   });
-  const attempts = new Counter({
+  const attempts = new TallyCounter({
     name: 'bridge_planning_attempts_total',
     help: 'Attempts to have an event planned',
-    labelNames: ['outcome'],
-    registers,
   });
-  const seconds = new Histogram({
+  const seconds = new TallyHistogram({
     name: 'bridge_planning_seconds',
     help: 'Time of an attempt',
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1200],
-    registers,
   });
-  const deliveries = new Counter({
+  const deliveries = new TallyCounter({
     name: 'bridge_deliveries_total',
     help: 'Attempts to tell a dashboard the state of a run',
-    labelNames: ['dashboard', 'outcome'],
-    registers,
   });
-  const events = new Gauge({
+  const events = new AskedGauge({
     name: 'bridge_events',
     help: 'Events in the queue',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      for (const [state, count] of Object.entries(counts())) this.set({ state }, count);
-    },
+    ask: () => Object.entries(counts()).map(([state, count]) => [{ state }, count]),
   });
+  const took = seconds.of({});
   return {
     register(registry) {
-      for (const metric of [received, attempts, seconds, deliveries, events])
-        registry.registerMetric(metric as Counter);
+      for (const metric of [received, attempts, seconds, deliveries, events]) metric.registerIn(registry);
     },
     stored: ({ event, duplicate }) =>
-      received.inc({ source: event.source, stored: duplicate ? 'duplicate' : event.state }),
-    attempted(outcome, took) {
-      attempts.inc({ outcome });
-      seconds.observe(took);
+      received.add({ source: event.source, stored: duplicate ? 'duplicate' : event.state }),
+    attempted(outcome, seconds) {
+      attempts.add({ outcome });
+      took.observe(seconds);
     },
-    delivered: (dashboard, outcome) => deliveries.inc({ dashboard, outcome }),
+    delivered: (dashboard, outcome) => deliveries.add({ dashboard, outcome }),
   };
 }

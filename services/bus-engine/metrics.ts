@@ -1,4 +1,5 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { AskedGauge } from '#kit/http/tally.ts';
 import type { Engine } from './engine.ts';
 
 /** Adds what the engine holds to the measurements of the service. */
@@ -10,14 +11,6 @@ export function measureEngine({ workers, functions, calls, channels }: Engine, r
     bus_answered_calls: ['Calls that were answered since the start', () => calls.answered],
     bus_channels: ['Open channels', () => channels.size],
   };
-  for (const [name, [help, value]] of Object.entries(values)) {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(value());
-      },
-    });
-  }
+  for (const [name, [help, value]] of Object.entries(values))
+    new AskedGauge({ name, help, ask: () => [[{}, value()]] }).registerIn(registry);
 }

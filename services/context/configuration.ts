@@ -3,7 +3,8 @@ import { readConcern } from '#kit/config/concern.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/settings.ts';
 import { RepositoryName } from '#kit/contracts/context/common.ts';
-import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '#kit/decode.ts';
+import { decode, integerBetween, NonEmptyString, nullable, optional, stringThat } from '#kit/decode.ts';
+import type { Environment } from '#kit/environment.ts';
 
 const BoltUrl = stringThat(
   'BoltUrl',
@@ -66,11 +67,26 @@ export const ContextConfig = t.strict({
 });
 export type ContextConfig = t.TypeOf<typeof ContextConfig>;
 
+export interface ContextSources extends AddressSources {
+  readonly environment: AddressSources['environment'] & Partial<Pick<Environment, 'CORE_NEO4J_URL'>>;
+}
+
+/** Of a Neo4j of which only the address is given. */
+const defaultAccount = { user: 'neo4j', password_file: 'neo4j-password', database: 'neo4j' } as const;
+
 /**
  * Flag, environment, user's file, shipped default, in that order.
  * @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule
  */
-export function readContextConfig(sources: AddressSources): ContextConfig {
+export function readContextConfig(sources: ContextSources): ContextConfig {
   const fromFiles = readConcern(ContextConfig, 'context', sources.folders);
-  return { ...fromFiles, ...addressChanges('context', sources) };
+  const neo4j = neo4jAt(sources.environment.CORE_NEO4J_URL, fromFiles.neo4j);
+  return { ...fromFiles, neo4j, ...addressChanges('context', sources) };
+}
+
+function neo4jAt(given: string | undefined, configured: ContextConfig['neo4j']): ContextConfig['neo4j'] {
+  if (!given) return configured;
+  if (given === 'none') return null;
+  const url = decode(BoltUrl, given, 'CORE_NEO4J_URL', 'config_invalid');
+  return { ...(configured ?? defaultAccount), url };
 }

@@ -1,8 +1,6 @@
-import winston from 'winston';
 import { CoreError } from './errors.ts';
 import type { Redactor } from './redaction.ts';
 
-/** This module loads winston; import it where a log is written and `import type` elsewhere. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
 export interface Logger {
@@ -25,48 +23,44 @@ export interface LoggerOptions {
 
 /** Logs to standard error, one line for each entry; every string passes the redactor. */
 export function createLogger(options: LoggerOptions): Logger {
-  const logger = winston.createLogger({
-    level: options.level,
-    format: options.format === 'json' ? jsonLine(options) : textLine(options),
-    transports: [new winston.transports.Stream({ stream: options.stream ?? process.stderr })],
-    exitOnError: false,
-  });
-  return wrap(logger, {});
+  const { level, format, stream = process.stderr } = options;
+  const line = format === 'json' ? jsonLine : textLine;
+  return bind(levels.indexOf(level), {}, (entry) => void stream.write(`${line(entry, options)}\n`));
+}
+
+interface Entry {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly facts: Readonly<Record<string, unknown>>;
 }
 
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
 
-function wrap(logger: winston.Logger, bound: Readonly<Record<string, unknown>>): Logger {
-  const most = levels.indexOf(logger.level as LogLevel);
+/** @param most the last of `levels` that is written */
+function bind(most: number, bound: Readonly<Record<string, unknown>>, write: (entry: Entry) => void): Logger {
   const at =
     (level: LogLevel) =>
     (message: string, facts: Readonly<Record<string, unknown>> = {}) => {
-      // Winston makes the whole line before it looks whether anybody wants it.
-      if (levels.indexOf(level) > most) return;
-      logger.log({ level, message, facts: { ...bound, ...facts } });
+      if (levels.indexOf(level) <= most) write({ level, message, facts: { ...bound, ...facts } });
     };
   return {
     error: at('error'),
     warn: at('warn'),
     info: at('info'),
     debug: at('debug'),
-    child: (facts) => wrap(logger, { ...bound, ...facts }),
+    child: (facts) => bind(most, { ...bound, ...facts }, write),
   };
 }
 
-function jsonLine({ service, redactor }: LoggerOptions): winston.Logform.Format {
-  return winston.format.printf(({ level, message, facts }) => {
-    const entry = { at: new Date().toISOString(), level, service, message, ...plainFacts(facts) };
-    return JSON.stringify(redactor.redactDeep(entry));
-  });
+function jsonLine({ level, message, facts }: Entry, { service, redactor }: LoggerOptions): string {
+  const entry = { at: new Date().toISOString(), level, service, message, ...plainFacts(facts) };
+  return JSON.stringify(redactor.redactDeep(entry));
 }
 
-function textLine({ redactor }: LoggerOptions): winston.Logform.Format {
-  return winston.format.printf(({ level, message, facts }) => {
-    const time = new Date().toISOString().slice(11, 23);
-    const rest = Object.entries(plainFacts(facts)).map(([key, value]) => ` ${key}=${inText(value)}`);
-    return redactor.redact(`${time} ${level.padEnd(5)} ${oneLine(String(message))}${rest.join('')}`);
-  });
+function textLine({ level, message, facts }: Entry, { redactor }: LoggerOptions): string {
+  const time = new Date().toISOString().slice(11, 23);
+  const rest = Object.entries(plainFacts(facts)).map(([key, value]) => ` ${key}=${inText(value)}`);
+  return redactor.redact(`${time} ${level.padEnd(5)} ${oneLine(String(message))}${rest.join('')}`);
 }
 
 function inText(value: unknown): string {
@@ -81,12 +75,9 @@ function oneLine(text: string): string {
   });
 }
 
-function plainFacts(facts: unknown): Record<string, unknown> {
+function plainFacts(facts: Entry['facts']): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(facts as Record<string, unknown>).map(([key, value]) => [
-      key,
-      value instanceof Error ? plainError(value) : value,
-    ]),
+    Object.entries(facts).map(([key, value]) => [key, value instanceof Error ? plainError(value) : value]),
   );
 }
 

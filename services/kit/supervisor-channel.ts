@@ -1,17 +1,28 @@
 import * as t from 'io-ts';
 import { matches } from './decode.ts';
 
-/** What a service says to `./core up`, which started it with a channel. */
-const BusMessage = t.strict({ bus_connected: t.boolean });
+/** What a service says to `./core up`, which started it with a channel: `serving` once, and how it is with the bus. */
+const Word = t.union([t.strict({ serving: t.literal(true) }), t.strict({ bus_connected: t.boolean })]);
+export type Word = t.TypeOf<typeof Word>;
 
-/** Says whether the bus is reached; nobody listens where the service was started in another way. */
+/** Says whether the bus is reached. */
 export function tellSupervisor(bus_connected: boolean): void {
-  if (process.connected !== true) return;
-  // A supervisor that is just going away hears nothing.
-  process.send?.({ bus_connected } satisfies t.TypeOf<typeof BusMessage>, undefined, undefined, () => {});
+  say({ bus_connected });
+}
+
+/** Says that requests are answered from now on, so that nobody has to ask again and again. */
+export function tellServing(): void {
+  say({ serving: true });
 }
 
 /** null for a message that says something else. */
-export function busConnectedIn(message: unknown): boolean | null {
-  return matches(BusMessage, message) ? (message as t.TypeOf<typeof BusMessage>).bus_connected : null;
+export function wordIn(message: unknown): Word | null {
+  return matches(Word, message) ? (message as Word) : null;
+}
+
+/** Nobody listens where the service was started in another way. */
+function say(word: Word): void {
+  if (process.connected !== true) return;
+  // A supervisor that is just going away hears nothing.
+  process.send?.(word, undefined, undefined, () => {});
 }

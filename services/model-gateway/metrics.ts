@@ -1,5 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import { TallyHistogram, tallyCounter } from '#kit/http/tally.ts';
+import type { Registry } from 'prom-client';
+import { AskedGauge, TallyCounter, TallyHistogram } from '#kit/http/tally.ts';
 import type { Settlement } from './ledger/ledger.ts';
 import { dollarsOf } from './ledger/money.ts';
 
@@ -29,34 +29,24 @@ export interface LaneState {
 }
 
 const kinds = ['input', 'output', 'cached', 'cache_writes'] as const;
-const where = ['model', 'upstream'] as const;
 
 /** @param lanes how many calls are under way and wait, asked when the measurements are read */
 export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetrics {
-  const registers: Registry[] = [];
-  const calls = tallyCounter({
+  const calls = new TallyCounter({
     name: 'model_calls_total',
     help: 'Calls that ended',
-    labelNames: [...where, 'outcome'],
-    registers,
   });
-  const tokens = tallyCounter({
+  const tokens = new TallyCounter({
     name: 'model_tokens_total',
     help: 'Tokens used; cached and cache_writes are parts of input',
-    labelNames: [...where, 'kind'],
-    registers,
   });
-  const cost = tallyCounter({
+  const cost = new TallyCounter({
     name: 'model_cost_dollars_total',
     help: 'What calls cost, in US dollars',
-    labelNames: where,
-    registers,
   });
-  const errors = new Counter({
+  const errors = new TallyCounter({
     name: 'model_upstream_errors_total',
     help: 'Attempts that failed, also where a later one succeeded',
-    labelNames: [...where, 'code'],
-    registers,
   });
   const firstToken = new TallyHistogram({
     name: 'model_first_token_seconds',
@@ -68,17 +58,14 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
     help: 'Time from the request to the end of its answer',
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
   });
-  const underWay = new Gauge({
+  const underWay = new AskedGauge({
     name: 'model_calls_under_way',
     help: 'Calls at an upstream now (running) and for a place there (waiting)',
-    labelNames: [...where, 'state'],
-    registers,
-    collect() {
-      for (const { model, upstream, running, waiting } of lanes()) {
-        this.set({ model, upstream, state: 'running' }, running);
-        this.set({ model, upstream, state: 'waiting' }, waiting);
-      }
-    },
+    ask: () =>
+      lanes().flatMap(({ model, upstream, running, waiting }) => [
+        [{ model, upstream, state: 'running' }, running],
+        [{ model, upstream, state: 'waiting' }, waiting],
+      ]),
   });
 
   /** By model and upstream. */
@@ -112,11 +99,8 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
 
   return {
     register(registry) {
-      for (const metric of [calls.counter, tokens.counter, cost.counter, errors, underWay]) {
-        registry.registerMetric(metric as Counter);
-      }
-      firstToken.registerIn(registry);
-      duration.registerIn(registry);
+      for (const metric of [calls, tokens, cost, errors, firstToken, duration, underWay])
+        metric.registerIn(registry);
     },
     ended({ model, upstream, outcome, ms, firstTokenMs, settlement }) {
       const own = tallies(model, upstream);
@@ -127,7 +111,7 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
       own.cost.add(dollarsOf(settlement.cost));
     },
     failed(model, upstream, code) {
-      errors.inc({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });
+      errors.add({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Environment } from '#kit/environment.ts';
 import { CoreError } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
-import { ownToken } from '#kit/tokens.ts';
+import { tokenAtHand } from '#kit/tokens.ts';
 import { chooseManager } from './choose-manager.ts';
 import type { StatusConfig } from './configuration.ts';
 import { askEndpoint } from './endpoints.ts';
@@ -26,7 +26,7 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
   const { folders, config, places, timeoutMs } = options;
   const started = performance.now();
   const signal = AbortSignal.timeout(timeoutMs);
-  const token = tokenOrNone(() => ownToken(folders).text);
+  const token = tokenOrNone(() => tokenAtHand(folders));
   const question = { timeoutMs, signal, token };
   const [managed, engine, runs, ...answers] = await Promise.all([
     chooseManager(config, folders, signal),

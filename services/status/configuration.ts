@@ -5,11 +5,12 @@ import { platformServices } from '#kit/contracts/platform-services.ts';
 import { NonEmptyString, nullable, oneOf } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 
-export const managerKinds = ['auto', 'embedded', 'compose'] as const;
+export const managerKinds = ['auto', 'embedded', 'compose', 'none'] as const;
 
 /** What `config/status.json` holds. */
 export const StatusConfig = t.strict({
-  /** Who runs the services; `auto` looks for the embedded stack of this state folder, then for a compose project. */
+  /** Who runs the services; `auto` looks for the embedded stack of this state folder, then for a compose project; `none`:
+   * nobody who can be asked from here, as in a container, so that what the services answer is all there is. */
   manager: oneOf(managerKinds),
   /** Of the compose project. */
   compose: t.strict({

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { request } from 'node:http';
 import { connect } from 'node:net';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
+import { request } from '#kit/http/node-http.ts';
 import { urlHost } from '#kit/http/url-of.ts';
 
 const connectMs = 1_000;

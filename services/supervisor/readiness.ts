@@ -1,12 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { Health } from '#kit/contracts/health.ts';
+import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
 import { urlOf } from '#kit/http/url-of.ts';
 import type { EmbeddedService, ServicePort } from './embedded-services.ts';
 import { connects, whoAnswers } from './port-holder.ts';
+import type { SupervisedService } from './supervised-service.ts';
 
-/** Milliseconds between two questions, and until nobody asks any more. */
-const askEveryMs = 60;
+/** Milliseconds after which a service that says nothing is asked all the same, and until nobody asks any more. */
+const askEveryMs = 500;
 export const answerWithinMs = 30_000;
 
 /** Where a service answers, and how it is, in a few words. */
@@ -19,14 +21,15 @@ export interface Readiness {
 /** Resolves when the service does what others need of it, and with why not when that does not come. */
 export async function waitUntilReady(
   service: EmbeddedService,
-  { signal, busConnected }: { readonly signal: AbortSignal; readonly busConnected: () => boolean | null },
+  process: Pick<SupervisedService, 'word' | 'note'>,
+  signal: AbortSignal,
 ): Promise<Readiness> {
   const where = whereOf(service);
   const deadline = performance.now() + answerWithinMs;
   while (performance.now() < deadline && !signal.aborted) {
-    const status = await answerOf(service, busConnected);
+    await wordOrTime(process, signal);
+    const status = await answerOf(service, process.note);
     if (status !== null) return { where, status, answers: true };
-    await setTimeout(askEveryMs, undefined, { signal }).catch(() => {});
   }
   const status = signal.aborted
     ? 'ending'
@@ -34,12 +37,19 @@ export async function waitUntilReady(
   return { where, status, answers: false };
 }
 
+async function wordOrTime({ word }: Pick<SupervisedService, 'word'>, signal: AbortSignal): Promise<void> {
+  const heard = new AbortController();
+  const time = setTimeout(askEveryMs, undefined, { signal: AbortSignal.any([signal, heard.signal]) });
+  await Promise.race([word, time.catch(() => {})]);
+  heard.abort();
+}
+
 /** How it answers, in a few words; null while it does not. */
 async function answerOf(
   { http, socket }: EmbeddedService,
-  busConnected: () => boolean | null,
+  { bus_connected }: SupervisedNote,
 ): Promise<string | null> {
-  if (http === null) return busConnected() === true ? 'connected to the bus' : null;
+  if (http === null) return bus_connected === true ? 'connected to the bus' : null;
   // The engine's health is told beside its websocket; the other interface has what triggers define.
   if (socket === null) return healthOf(http);
   const [health, triggers] = await Promise.all([healthOf(socket), connects(http.host, http.port)]);

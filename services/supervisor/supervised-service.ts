@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { busConnectedIn } from '#kit/supervisor-channel.ts';
+import { wordIn } from '#kit/supervisor-channel.ts';
 
 export interface ServiceDefinition {
   readonly name: string;
@@ -45,6 +45,8 @@ export class SupervisedService {
   #timer: NodeJS.Timeout | undefined;
   #note: SupervisedNote;
   #gaveUp: (exitCode: number) => void = () => {};
+  #spoke: () => void = () => {};
+  #word!: Promise<void>;
   /** Resolves with an exit code when it will not be started again. */
   readonly gaveUp: Promise<number>;
 
@@ -64,6 +66,7 @@ export class SupervisedService {
     this.gaveUp = new Promise((resolve) => {
       this.#gaveUp = resolve;
     });
+    this.#awaitWord();
   }
 
   get name(): string {
@@ -72,6 +75,11 @@ export class SupervisedService {
 
   get note(): SupervisedNote {
     return this.#note;
+  }
+
+  /** Resolves when it says next how it is. */
+  get word(): Promise<void> {
+    return this.#word;
   }
 
   /** It did its work once, so that whatever ends it later is worth another start, always. */
@@ -92,8 +100,11 @@ export class SupervisedService {
     this.#relay(child.stdout!);
     this.#relay(child.stderr!);
     child.on('message', (message) => {
-      const bus_connected = busConnectedIn(message);
-      if (bus_connected !== null && this.#child === child) this.#tell({ bus_connected });
+      const word = wordIn(message);
+      if (word === null || this.#child !== child) return;
+      if ('bus_connected' in word) this.#tell(word);
+      this.#spoke();
+      this.#awaitWord();
     });
     child.once('error', (error) => this.#listener.line(error.message));
     child.once('close', (code, signal) => {
@@ -125,6 +136,12 @@ export class SupervisedService {
     } catch {
       this.#child?.kill('SIGKILL');
     }
+  }
+
+  #awaitWord(): void {
+    this.#word = new Promise((resolve) => {
+      this.#spoke = resolve;
+    });
   }
 
   #relay(stream: Readable): void {

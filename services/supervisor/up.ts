@@ -80,8 +80,7 @@ export async function up(options: UpOptions): Promise<number> {
 
   const ready = embedded.map(async (service, index) => {
     const supervised = services[index]!;
-    const busConnected = () => supervised.note.bus_connected;
-    const readiness = await waitUntilReady(service, { signal: shutdown.signal, busConnected });
+    const readiness = await waitUntilReady(service, supervised, shutdown.signal);
     if (readiness.answers) supervised.answered();
     return readiness;
   });

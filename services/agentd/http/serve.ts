@@ -7,6 +7,7 @@ import { ownVersion } from '#kit/own-version.ts';
 import { Redactor } from '#kit/redaction.ts';
 import { readKnownSecrets } from '#kit/secrets.ts';
 import { Shutdown } from '#kit/shutdown.ts';
+import { tellServing } from '#kit/supervisor-channel.ts';
 import { ensureTokens, openTokens } from '#kit/tokens.ts';
 import type { Agent } from '../agent.ts';
 import { createDaemon } from './server.ts';
@@ -42,6 +43,7 @@ export async function serve(options: {
   const url = urlOf({ host, port, tls: tls !== null });
   const announced = announceService('core-agentd', folders, { url, host, port });
   shutdown.add('the note of its address', () => announced.withdraw());
+  tellServing();
   const telling = tellContext(agent, logger);
   shutdown.add('telling the context service', () => telling.end());
   const reason = await endOf(signal);

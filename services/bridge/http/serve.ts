@@ -14,6 +14,9 @@ import { readSchedules } from '../schedules/configuration.ts';
 import { readKnownForges } from '../targets/known-forges.ts';
 import { readRoleMap } from '../targets/role-map.ts';
 
+/** Services that start together find each other within this many milliseconds. */
+const connectsWithinMs = 5_000;
+
 /** Runs core-bridge until a signal comes, or the process that started it is gone. */
 export async function serve({ home, host, port }: ServeOptions): Promise<number> {
   const folders = resolveFolders({ home }, environment);
@@ -49,5 +52,6 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
       health: () => composed.health(),
     },
     listening: () => composed.begin(),
+    ready: bus.whenConnected(connectsWithinMs).catch(() => {}),
   });
 }

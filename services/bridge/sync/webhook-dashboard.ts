@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { signatureHeader, signatureOf, timestampHeader } from '../ingress/signature.ts';
 import type { SecretFile } from '../secret-file.ts';
@@ -21,15 +21,11 @@ const answerLimit = 64 * 1024;
 export class WebhookDashboard implements Dashboard {
   readonly name: string;
   readonly #options: WebhookDashboardOptions;
-  readonly #dispatcher: Agent;
+  #dispatcher: Agent | null = null;
 
   constructor(options: WebhookDashboardOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#dispatcher = new Agent({
-      connect: { timeout: Math.min(5_000, options.timeoutMs) },
-      maxResponseSize: answerLimit,
-    });
   }
 
   async deliver({ key, body }: Message, signal?: AbortSignal): Promise<void> {
@@ -43,7 +39,12 @@ export class WebhookDashboard implements Dashboard {
       ...this.#signature(bytes),
     };
     try {
-      const answer = await request(url, {
+      const undici = await import('undici');
+      this.#dispatcher ??= new undici.Agent({
+        connect: { timeout: Math.min(5_000, timeoutMs) },
+        maxResponseSize: answerLimit,
+      });
+      const answer = await undici.request(url, {
         method: 'POST',
         headers,
         body: bytes,
@@ -60,8 +61,8 @@ export class WebhookDashboard implements Dashboard {
     }
   }
 
-  close(): Promise<void> {
-    return this.#dispatcher.destroy();
+  async close(): Promise<void> {
+    await this.#dispatcher?.destroy();
   }
 
   #signature(body: Buffer): Record<string, string> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { CoreError, messageOf } from '#kit/errors.ts';
+import { validateHeaderName, validateHeaderValue } from '#kit/http/node-http.ts';
 import { problemHeaders } from '#kit/http/problem.ts';
 
 /** What a function returned for a request, as far as it can be used. */

@@ -1,14 +1,9 @@
 import { readFileSync } from 'node:fs';
-import {
-  createServer as createPlainServer,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-} from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { RequestListener, Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { type CoreError, codeOf, Failed, InvalidInput, messageOf } from '../errors.ts';
 import type { Binding } from './access.ts';
+import { createServer } from './node-http.ts';
 import { problemType } from './problem.ts';
 
 /** Node's server with limits on how long a request may take to arrive, over TLS where that is configured. */
@@ -20,9 +15,7 @@ export function listener(binding: Binding, handle: RequestListener, settings: st
     maxHeaderSize: 16_384,
   };
   const server =
-    binding.tls === null
-      ? createPlainServer(limits, handle)
-      : tlsServer(binding.tls, limits, handle, settings);
+    binding.tls === null ? createServer(limits, handle) : tlsServer(binding.tls, limits, handle, settings);
   server.on('clientError', (error, socket) => refuseMalformed(error, socket as Socket));
   return server;
 }
@@ -35,6 +28,8 @@ function tlsServer(
 ): Server {
   const { certificate_file, key_file } = tls;
   const pem = { cert: readTlsFile(certificate_file, settings), key: readTlsFile(key_file, settings) };
+  // Loaded where somebody wants TLS.
+  const { createServer: createTlsServer } = process.getBuiltinModule('node:https');
   return createTlsServer({ ...limits, ...pem, minVersion: 'TLSv1.2' }, handle);
 }
 

@@ -2,6 +2,7 @@ import { announceService } from '../config/running-service.ts';
 import { serviceUrl } from '../config/service-address.ts';
 import { Failed, messageOf } from '../errors.ts';
 import type { ServiceProcess } from '../service-process.ts';
+import { tellServing } from '../supervisor-channel.ts';
 import type { Binding } from './access.ts';
 import { createHttpServer, type HttpServerOptions } from './server.ts';
 
@@ -31,11 +32,14 @@ export async function serveService(
     binding,
     parts,
     listening,
+    ready = Promise.resolve(),
   }: {
     readonly concern: string;
     readonly binding: Binding;
     readonly parts: ServedParts;
     readonly listening?: () => void;
+    /** Resolves when it can be called well, if that is later. */
+    readonly ready?: Promise<unknown>;
   },
 ): Promise<number> {
   const { broken, ...served } = parts;
@@ -64,6 +68,7 @@ export async function serveService(
     throw error;
   }
   listening?.();
+  void ready.then(tellServing);
   if (broken === undefined) return signalled;
 
   const end = await Promise.race([

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
-import Router from '@koa/router';
-import Koa from 'koa';
+import type Router from '@koa/router';
+import type Koa from 'koa';
 import type { Registry } from 'prom-client';
 import type { Health } from '../contracts/health.ts';
 import { codeOf, NotFound, Unavailable } from '../errors.ts';
@@ -40,7 +40,7 @@ export interface HttpServerOptions {
   readonly refuseUnknown?: (error: unknown, id: string) => UnknownAnswer;
   /** Routes for which what stands between is too slow. */
   readonly raw?: readonly RawRoute[];
-  /** Adds measurements of the service's own to `/v1/metrics`. */
+  /** Adds measurements of the service's own to `/v1/metrics`, when they are read first. */
   readonly measure?: (registry: Registry) => void;
   /** Takes over connections that ask for another protocol; without it they are answered like any request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -68,9 +68,13 @@ interface State {
   scope: Scope | null;
 }
 type Context = Koa.ParameterizedContext<State>;
+type App = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 const maxStreams = 200;
 const finishMs = 5_000;
+/** By then, in milliseconds, the services that are started together are all there. */
+const warmAfterMs = 10_000;
+const cannotLoad = 'the HTTP interface cannot be loaded';
 
 /** Connections that are not taken yet; Node's own number resets those of a burst of a thousand. */
 const mostWaiting = 4_096;
@@ -80,16 +84,17 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { service, version, binding, logger, redactor } = options;
   const { bodyLimit = 1024 * 1024, settings = 'agentd' } = options;
   const access = createAccess(binding, options.tokens, settings);
-  const metrics = createHttpMetrics(service);
+  const metrics = createHttpMetrics(service, options.measure);
   const ending = new AbortController();
-  options.measure?.(metrics.registry);
   const rawRoutes = new Map((options.raw ?? []).map((raw) => [`${raw.method} ${raw.path}`, raw]));
   const described = [...options.routes, ...(options.raw ?? []).map(describedRaw)];
-  const routes = [
-    ...options.routes,
-    ...standardRoutes({ ...options, routes: described, registry: metrics.registry }),
-  ];
+  const standard = standardRoutes({ ...options, routes: described, metrics });
+  const routes = [...options.routes, ...standard.routes];
+  rawRoutes.set(`GET ${standard.health.path}`, standard.health);
   let streams = 0;
+  let loading: Promise<App> | null = null;
+  let loaded: App | null = null;
+  let warming: NodeJS.Timeout | undefined;
 
   async function answerAndRecord(ctx: Context, next: Koa.Next): Promise<void> {
     const started = performance.now();
@@ -195,7 +200,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       .finally(end);
   }
 
-  function nothingHere(ctx: Context): void {
+  function nothingHere(ctx: Context, router: Router<State>): void {
     access.checkScope(ctx.state.identity, 'read');
     const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
     for (const { method, path } of rawRoutes.values()) if (path === ctx.path) methods.add(method);
@@ -211,25 +216,52 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     ctx.status = 204;
   }
 
-  const router = new Router<State>();
-  for (const route of routes) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router.register(path, [route.method], (ctx) => answerRoute(route, ctx as never));
+  /** Koa takes longer to load than all else here, and a health check needs nothing of it. */
+  function loadApp(): Promise<App> {
+    loading ??= makeApp().finally(() => {
+      loading = null;
+    });
+    return loading;
   }
 
-  const app = new Koa<State>();
-  app.silent = true;
-  app.on('error', (error: unknown) => {
-    // A client that leaves is no failure of ours.
-    if (!clientLeft.has(codeOf(error))) logger.warn('answer broke off', { error });
-  });
-  app
-    .use(answerAndRecord)
-    .use(guard)
-    .use(router.routes() as never)
-    .use(nothingHere);
+  async function makeApp(): Promise<App> {
+    const [{ default: Koa }, { default: Router }] = await Promise.all([import('koa'), import('@koa/router')]);
+    const router = new Router<State>();
+    for (const route of routes) {
+      const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+      router.register(path, [route.method], (ctx) => answerRoute(route, ctx as never));
+    }
+    const koa = new Koa<State>();
+    koa.silent = true;
+    koa.on('error', (error: unknown) => {
+      // A client that leaves is no failure of ours.
+      if (!clientLeft.has(codeOf(error))) logger.warn('answer broke off', { error });
+    });
+    koa
+      .use(answerAndRecord)
+      .use(guard)
+      .use(router.routes() as never)
+      .use((ctx) => nothingHere(ctx, router));
+    loaded = koa.callback();
+    return loaded;
+  }
 
-  const answerOthers = app.callback();
+  /** So that the first who asks for something does not wait for it. */
+  function warm(): void {
+    loadApp().catch((error) => logger.error(cannotLoad, { error }));
+    metrics.registry().catch((error) => logger.error(cannotLoad, { error }));
+  }
+
+  function answerOthers(request: IncomingMessage, response: ServerResponse): void {
+    if (loaded !== null) return void loaded(request, response);
+    loadApp()
+      .then((answer) => answer(request, response))
+      .catch((error) => {
+        logger.error(cannotLoad, { error });
+        response.writeHead(500).end();
+      });
+  }
+
   const headers = Object.entries(securityHeaders).flat();
   const parts = { access, metrics, logger, redactor, bodyLimit, headers, requestId };
   const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
@@ -239,7 +271,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     if (directly !== undefined) return void answerDirect(directly, request, response, parts);
     const [path] = request.url!.split('?', 1);
     const raw = rawRoutes.get(`${request.method} ${path}`);
-    if (raw === undefined) void answerOthers(request, response);
+    if (raw === undefined) answerOthers(request, response);
     else answerRaw(raw, request, response, parts);
   };
   const server = listener(binding, answer, settings);
@@ -257,9 +289,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         binding.host.includes(':') && !binding.host.startsWith('[') ? `[${binding.host}]` : binding.host;
       const url = `${binding.tls === null ? 'http' : 'https'}://${host}:${port}`;
       logger.info(`${service} ${version} listens on ${url}`);
+      warming = setTimeout(warm, warmAfterMs).unref();
       return { url, port };
     },
     async close() {
+      clearTimeout(warming);
       if (!server.listening) return;
       ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

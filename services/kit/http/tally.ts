@@ -1,46 +1,104 @@
-import {
-  Counter,
-  type CounterConfiguration,
-  type HistogramConfiguration,
-  type Metric,
-  type Registry,
-} from 'prom-client';
+import type { Metric, Registry } from 'prom-client';
 
 type Labels = Readonly<Record<string, string | number>>;
 
-/** Numbers of one set of labels. prom-client looks labels up at each count, which costs more than what is counted. */
-export interface CounterTally {
-  add(amount: number): void;
+interface Measured {
+  readonly name: string;
+  readonly help: string;
 }
 
-/** A counter of prom-client, whose tallies are given to it when it is read. */
-export function tallyCounter(
-  config: Pick<CounterConfiguration<string>, 'name' | 'help' | 'labelNames' | 'registers'>,
-): { readonly counter: Counter; of(labels: Labels): CounterTally } {
-  const tallies: { readonly labels: Labels; pending: number }[] = [];
-  const counter = new Counter({
-    ...config,
-    collect() {
-      for (const tally of tallies) {
-        if (tally.pending > 0) this.inc(tally.labels, tally.pending);
-        tally.pending = 0;
-      }
-    },
-  });
-  return {
-    counter,
-    of(labels) {
-      const tally = {
-        labels,
-        pending: 0,
-        add(amount: number) {
-          this.pending += amount;
-        },
-      };
-      tallies.push(tally);
-      return tally;
-    },
-  };
+interface MeasuredValue {
+  readonly labels: Labels;
+  readonly value: number;
+  readonly metricName?: string;
+}
+
+/**
+ * Numbers that a registry of prom-client reads like its own metrics. They need nothing of prom-client, which is loaded when
+ * measurements are read first, and looks labels up at each count, which costs more than what is counted.
+ */
+abstract class Tally {
+  readonly name: string;
+  readonly help: string;
+  abstract readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly aggregator = 'sum';
+
+  constructor({ name, help }: Measured) {
+    this.name = name;
+    this.help = help;
+  }
+
+  registerIn(registry: Registry): void {
+    registry.registerMetric(this as unknown as Metric);
+  }
+
+  async get(): Promise<object> {
+    const { name, help, type, aggregator } = this;
+    return { name, help, type, aggregator, values: this.values() };
+  }
+
+  protected abstract values(): MeasuredValue[];
+}
+
+/** Numbers of one set of labels. */
+export class CounterTally {
+  readonly labels: Labels;
+  #total = 0;
+
+  constructor(labels: Labels) {
+    this.labels = labels;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  add(amount: number): void {
+    this.#total += amount;
+  }
+}
+
+/** What was never counted is not shown. */
+export class TallyCounter extends Tally {
+  readonly type = 'counter';
+  readonly #tallies: CounterTally[] = [];
+  readonly #byLabels = new Map<string, CounterTally>();
+
+  /** A tally to keep: what is counted often looks no labels up. */
+  of(labels: Labels): CounterTally {
+    const tally = new CounterTally(labels);
+    this.#tallies.push(tally);
+    return tally;
+  }
+
+  /** For what is counted now and then. */
+  add(labels: Labels, amount = 1): void {
+    const key = JSON.stringify(labels);
+    const tally = this.#byLabels.get(key) ?? this.of(labels);
+    this.#byLabels.set(key, tally);
+    tally.add(amount);
+  }
+
+  protected values(): MeasuredValue[] {
+    return this.#tallies
+      .filter(({ total }) => total > 0)
+      .map(({ labels, total }) => ({ labels, value: total }));
+  }
+}
+
+/** Numbers that somebody else holds, asked when the measurements are read. */
+export class AskedGauge extends Tally {
+  readonly type = 'gauge';
+  readonly #ask: () => Iterable<readonly [labels: Labels, value: number]>;
+
+  constructor(measured: Measured & { readonly ask: () => Iterable<readonly [Labels, number]> }) {
+    super(measured);
+    this.#ask = measured.ask;
+  }
+
+  protected values(): MeasuredValue[] {
+    return [...this.#ask()].map(([labels, value]) => ({ labels, value }));
+  }
 }
 
 /** Observations of one set of labels. */
@@ -68,7 +126,7 @@ export class HistogramTally {
   }
 
   /** As Prometheus wants them: each bucket with all that are lower. */
-  values(name: string): { metricName: string; labels: Labels; value: number }[] {
+  values(name: string): MeasuredValue[] {
     let below = 0;
     const bucket = (le: number | string, value: number) => ({
       metricName: `${name}_bucket`,
@@ -88,19 +146,14 @@ export class HistogramTally {
   }
 }
 
-/** A histogram that a registry of prom-client reads like its own. */
-export class TallyHistogram {
+export class TallyHistogram extends Tally {
   readonly type = 'histogram';
-  readonly aggregator = 'sum';
-  readonly name: string;
-  readonly help: string;
   readonly #bounds: readonly number[];
   readonly #tallies: HistogramTally[] = [];
 
-  constructor({ name, help, buckets }: Pick<HistogramConfiguration<string>, 'name' | 'help' | 'buckets'>) {
-    this.name = name;
-    this.help = help;
-    this.#bounds = buckets ?? [];
+  constructor(measured: Measured & { readonly buckets: readonly number[] }) {
+    super(measured);
+    this.#bounds = measured.buckets;
   }
 
   of(labels: Labels): HistogramTally {
@@ -109,12 +162,7 @@ export class TallyHistogram {
     return tally;
   }
 
-  registerIn(registry: Registry): void {
-    registry.registerMetric(this as unknown as Metric);
-  }
-
-  async get(): Promise<object> {
-    const { name, help, type, aggregator } = this;
-    return { name, help, type, aggregator, values: this.#tallies.flatMap((tally) => tally.values(name)) };
+  protected values(): MeasuredValue[] {
+    return this.#tallies.flatMap((tally) => tally.values(this.name));
   }
 }

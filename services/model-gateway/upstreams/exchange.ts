@@ -28,7 +28,10 @@ export interface Exchange {
  * One POST over undici's dispatcher itself, without the streams of its other interfaces, which cost most of the time and memory
  * of a proxy. Redirects are answers like all others. Rejects with what `broke` or `late` give, or the signal's reason.
  */
-export function exchange(dispatcher: Dispatcher, request: ExchangeRequest): Promise<Exchange> {
+export function exchange(
+  dispatcher: Pick<Dispatcher, 'dispatch'>,
+  request: ExchangeRequest,
+): Promise<Exchange> {
   const { origin, path, headers, body, signal, headMs, idleMs, late, broke } = request;
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | null = null;

@@ -1,4 +1,5 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { createRequire } from 'node:module';
+import type { Dispatcher } from 'undici';
 import type { Environment } from '#kit/environment.ts';
 import type { Lane } from '../calls/attempts.ts';
 import type { Model } from '../calls/chosen-model.ts';
@@ -60,9 +61,25 @@ export type Proxies = Pick<Environment, 'HTTP_PROXY' | 'HTTPS_PROXY' | 'NO_PROXY
 
 /**
  * Connections to all upstreams: kept open, none ever shared by two calls at once, redirects not followed; through a proxy where
- * the environment names one, but for upstreams on this machine.
+ * the environment names one, but for upstreams on this machine. What makes them is loaded with the first call.
  */
-export function upstreamConnections(connectMs: number, proxies: Proxies): Dispatcher {
+export function upstreamConnections(connectMs: number, proxies: Proxies): Connections {
+  let opened: Dispatcher | null = null;
+  return {
+    dispatch(options, handler) {
+      opened ??= openConnections(connectMs, proxies);
+      return opened.dispatch(options, handler);
+    },
+    destroy: async () => opened?.destroy(),
+  };
+}
+
+export type Connections = Pick<Dispatcher, 'dispatch'> & { destroy(): Promise<void> };
+
+const require = createRequire(import.meta.url);
+
+function openConnections(connectMs: number, proxies: Proxies): Dispatcher {
+  const { Agent, EnvHttpProxyAgent } = require('undici') as typeof import('undici');
   const options = {
     connect: { timeout: connectMs },
     pipelining: 1,
@@ -78,7 +95,7 @@ export function upstreamConnections(connectMs: number, proxies: Proxies): Dispat
 
 /** What the adapters of each kind need beside the entry itself. */
 export interface AdapterParts {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Connections;
   readonly credential: (name: string | null) => ReadCredential;
   readonly timeouts: GatewayConfig['timeouts'];
   readonly userAgent: string;

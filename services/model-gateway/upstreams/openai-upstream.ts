@@ -22,7 +22,7 @@ export interface OpenAiUpstreamParts {
   readonly name: string;
   readonly base_url: string;
   /** Makes and keeps connections. */
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   /** The model's name there. */
   readonly model: string;
   /** Whether streams are asked for their usage. */

@@ -1,4 +1,4 @@
-import { type Dispatcher, fetch, Headers, type RequestInit, Response } from 'undici';
+import type { Dispatcher, RequestInit, Response } from 'undici';
 import type { Progress } from '../../upstreams/connection-failure.ts';
 import { Redirected, UnexpectedAnswer } from './anthropic-failure.ts';
 import { boundedBody } from './bounded-body.ts';
@@ -12,7 +12,7 @@ export interface RequestProgress {
 }
 
 export interface FetchOptions {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   /** null sends none. */
   readonly credential: string | null;
   /** Is kept up to date. */
@@ -24,6 +24,7 @@ export interface FetchOptions {
 export function anthropicFetch(options: FetchOptions): typeof globalThis.fetch {
   const { credential, progress, via } = options;
   async function send(url: unknown, init: unknown = {}): Promise<unknown> {
+    const { fetch, Headers } = await import('undici');
     const given = init as RequestInit;
     const headers = new Headers(given.headers);
     if (credential !== null) headers.set('x-api-key', credential);
@@ -66,6 +67,7 @@ function watched({ dispatcher, progress }: FetchOptions): Dispatcher {
 async function bounded(response: Response, type: string, progress: RequestProgress): Promise<Response> {
   const { body, status, statusText, headers } = response;
   if (body === null) return response;
+  const { Response } = await import('undici');
   const kind = !response.ok ? 'error' : /\bevent-stream\b/i.test(type) ? 'stream' : 'whole';
   const heard = () => {
     progress.heardAt = performance.now();

@@ -29,7 +29,7 @@ export interface AnthropicUpstreamOptions {
   readonly model: string;
   /** Of an answer, where the request gives no limit; null: as many as the model can. */
   readonly output_tokens: number | null;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly credential: ReadCredential;
   readonly timeouts: { readonly first_token_ms: number; readonly idle_ms: number };
 }
