@@ -70,6 +70,7 @@ describe('the commands that the site names', () => {
     let at = 0;
     while (command.commands.length > 0 && at < args.length) {
       const inner: Command | undefined = command.commands.find((child) => child.name() === args[at]);
+      if (inner === undefined && command.registeredArguments.length > 0) break;
       if (inner === undefined)
         return args[at]!.startsWith('--') ? null : `${call}: there is no command ${args[at]}`;
       command = inner;

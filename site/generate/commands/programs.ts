@@ -134,6 +134,8 @@ export function leafCommands(program: Command, call: string): DocumentedCommand[
   if (program.commands.length === 0) return [{ call, command: program }];
   return program.commands.flatMap((command) => {
     const own = `${call} ${command.name()}`;
-    return command.commands.length > 0 ? leafCommands(command, own) : [{ call: own, command }];
+    if (command.commands.length === 0) return [{ call: own, command }];
+    const itself = command.registeredArguments.length > 0 ? [{ call: own, command }] : [];
+    return [...itself, ...leafCommands(command, own)];
   });
 }

@@ -7,16 +7,9 @@ import type { DocumentedService } from './services.ts';
 /** What a service answers, its standard routes last. */
 export function allRoutes({ name, routes }: DocumentedService): Route[] {
   const own = routes();
-  const { routes: standard } = standardRoutes({
-    service: name,
-    version: ownVersion(),
-    routes: own,
-    health: absent,
-    metrics: absent,
-    logger: absent,
-    redactor: absent,
-  });
-  return [...own, ...standard];
+  const unasked = { health: absent, metrics: absent, logger: absent, redactor: absent };
+  const standard = standardRoutes({ service: name, version: ownVersion(), routes: own, ...unasked });
+  return [...own, ...standard.routes];
 }
 
 /** The same document as `GET /v1/openapi.json` of the running service. */
