@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module';
+import type * as winston from 'winston';
 import { CoreError } from './errors.ts';
 import type { Redactor } from './redaction.ts';
 
@@ -23,10 +25,28 @@ export interface LoggerOptions {
 
 /** Logs to standard error, one line for each entry; every string passes the redactor. */
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, format, stream = process.stderr } = options;
-  const line = format === 'json' ? jsonLine : textLine;
-  return bind(levels.indexOf(level), {}, (entry) => void stream.write(`${line(entry, options)}\n`));
+  let log: winston.Logger | undefined;
+  return bind(levels.indexOf(options.level), {}, (entry) => {
+    log ??= open(options);
+    log.log(entry);
+  });
 }
+
+const require = createRequire(import.meta.url);
+
+/** Winston takes longer to load than many a command runs: it is loaded for the first line. */
+function open({ level, format, redactor, service, stream = process.stderr }: LoggerOptions): winston.Logger {
+  const { createLogger, format: formats, transports } = require('winston') as typeof winston;
+  const line = format === 'json' ? jsonLine : textLine;
+  return createLogger({
+    level,
+    format: formats.printf((entry) => line(entry as unknown as Entry, { service, redactor })),
+    transports: [new transports.Stream({ stream })],
+    exitOnError: false,
+  });
+}
+
+type Told = Pick<LoggerOptions, 'service' | 'redactor'>;
 
 interface Entry {
   readonly level: LogLevel;
@@ -52,12 +72,12 @@ function bind(most: number, bound: Readonly<Record<string, unknown>>, write: (en
   };
 }
 
-function jsonLine({ level, message, facts }: Entry, { service, redactor }: LoggerOptions): string {
+function jsonLine({ level, message, facts }: Entry, { service, redactor }: Told): string {
   const entry = { at: new Date().toISOString(), level, service, message, ...plainFacts(facts) };
   return JSON.stringify(redactor.redactDeep(entry));
 }
 
-function textLine({ level, message, facts }: Entry, { redactor }: LoggerOptions): string {
+function textLine({ level, message, facts }: Entry, { redactor }: Told): string {
   const time = new Date().toISOString().slice(11, 23);
   const rest = Object.entries(plainFacts(facts)).map(([key, value]) => ` ${key}=${inText(value)}`);
   return redactor.redact(`${time} ${level.padEnd(5)} ${oneLine(String(message))}${rest.join('')}`);
