@@ -19,6 +19,7 @@ import { createBridgeMetrics } from './metrics.ts';
 import { Processing } from './processing/processing.ts';
 import { EventQueue } from './queue/event-queue.ts';
 import { openBridgeDatabase } from './queue/open-database.ts';
+import { Pruning } from './queue/pruning.ts';
 import type { Schedule } from './schedules/configuration.ts';
 import { ScheduleRows } from './schedules/schedule-rows.ts';
 import { Schedules } from './schedules/schedules.ts';
@@ -68,7 +69,8 @@ export function composeBridge(parts: BridgeParts): BridgeService {
   const { config, bus, busUrl, daemon, roles, logger, redactor, version } = parts;
   const since = Date.now();
   const database = openBridgeDatabase(parts.folders.state);
-  const queue = new EventQueue(database);
+  const queue = new EventQueue(database, Date.now, config.processing.same_content_seconds * 1000);
+  const pruning = new Pruning({ database, config, logger });
   const metrics = createBridgeMetrics(() => queue.counts());
   const sync = composeSync(parts, { queue, rows: new DeliveryRows(database.db), metrics });
   const processing = new Processing({
@@ -112,9 +114,11 @@ export function composeBridge(parts: BridgeParts): BridgeService {
       bus.register([tickFunction(schedules)], schedules.any ? [everyMinute] : []);
       processing.begin();
       sync.begin();
+      pruning.begin();
     },
     busChanged: () => processing.wake(),
     async close() {
+      await pruning.close();
       await processing.close();
       await schedules.close();
       await sync.close();

@@ -84,6 +84,15 @@ export const BridgeConfig = t.strict({
     attempts: integerBetween(1, 100),
     first_retry_seconds: integerBetween(1, 3_600),
     most_retry_seconds: integerBetween(1, 86_400),
+    /** A forge's event is skipped where the issue says what it said when it was planned so short a time ago. */
+    same_content_seconds: integerBetween(0, 86_400),
+  }),
+  /** For how long it is kept what became of events; longer where dashboards are still told of their runs. */
+  retention: t.strict({
+    /** Of those that were planned or skipped. */
+    days: integerBetween(1, 3_650),
+    /** Of those that are dead. */
+    dead_days: integerBetween(1, 3_650),
   }),
   sync: t.strict({
     /** How often runs are looked at, where there is a dashboard to tell. */

@@ -44,7 +44,7 @@ export function connectDaemon(url: () => string, token: string): Daemon {
       } while (cursor !== null);
     },
     issues({ forge, owner, repo, label, state, limit }, signal) {
-      const query = new URLSearchParams({ owner, repo, state, limit: String(limit) });
+      const query = new URLSearchParams({ owner, repo, state, sort: 'updated', limit: String(limit) });
       if (forge !== null) query.set('forge', forge);
       if (label !== null) query.set('label', label);
       return client().get(`/v1/issues?${query}`, IssueList, signal === undefined ? {} : { signal });

@@ -53,8 +53,8 @@ export async function composeContext({
 }: ContextParts): Promise<ContextService> {
   const record = openRecord(folders.state, (message) => logger.warn(message));
   if (record.recovery !== null) logger.warn(`a damaged record is set aside: ${record.recovery.set_aside}`);
-  const writer = new Writer(record.path);
   const readers = new Readers(record.path);
+  const writer = new Writer(record.path, readers);
   const embedder = await embedderFor(config, folders, { readers, writer, logger });
   const memory = new Memory({
     embedder,

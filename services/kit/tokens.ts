@@ -52,6 +52,8 @@ export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number
   let version: string | null = null;
   let records: readonly TokenRecord[] = [];
   let digests: readonly Buffer[] = [];
+  /** Texts that are tokens of ours, so that each is compared with all of them once. */
+  const known = new Map<string, TokenRecord>();
 
   function current(): readonly TokenRecord[] {
     const newest = registryVersion(folders.tokens);
@@ -60,17 +62,27 @@ export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number
     version = registry?.version ?? null;
     records = registry?.records ?? [];
     digests = records.map((record) => Buffer.from(record.sha256, 'hex'));
+    known.clear();
     return records;
+  }
+
+  function recordOf(text: string): TokenRecord | null {
+    const all = current();
+    const before = known.get(text);
+    if (before !== undefined) return before;
+    const given = hash('sha256', text, 'buffer');
+    let found: TokenRecord | null = null;
+    for (const [at, record] of all.entries()) {
+      if (timingSafeEqual(given, digests[at]!)) found = record;
+    }
+    if (found !== null) known.set(text, found);
+    return found;
   }
 
   return {
     authenticate(text) {
-      const given = hash('sha256', text, 'buffer');
-      let found: TokenRecord | null = null;
-      for (const [at, record] of current().entries()) {
-        if (timingSafeEqual(given, digests[at]!) && inForce(record, clock())) found = record;
-      }
-      return found === null ? null : { name: found.name, scopes: found.scopes };
+      const found = recordOf(text);
+      return found === null || !inForce(found, clock()) ? null : { name: found.name, scopes: found.scopes };
     },
     list: current,
   };

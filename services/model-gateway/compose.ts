@@ -9,6 +9,7 @@ import type { Redactor } from '#kit/redaction.ts';
 import type { Tokens } from '#kit/tokens.ts';
 import { errorAnswer } from './calls/error-answer.ts';
 import { ModelCalls } from './calls/model-calls.ts';
+import { OwnMark } from './calls/own-mark.ts';
 import { watchConfigFile } from './config-file.ts';
 import { type GatewayConfig, upstreamNames } from './configuration.ts';
 import { checkHealth } from './health.ts';
@@ -72,6 +73,7 @@ export function composeGateway(parts: GatewayParts): GatewayService {
     logger,
     retries: config.retries,
     totalMs: config.timeouts.total_ms,
+    mark: new OwnMark(),
   });
 
   return {

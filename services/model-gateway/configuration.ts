@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import * as t from 'io-ts';
-import { readConcern } from '#kit/config/concern.ts';
+import { type ConcernDocument, decodeConcern, readConcernDocument } from '#kit/config/concern.ts';
+import { isObject } from '#kit/config/merge.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { AbsolutePath, Hostname, Tls } from '#kit/config/settings.ts';
 import {
@@ -12,7 +12,8 @@ import {
   optional,
   stringThat,
 } from '#kit/decode.ts';
-import { InvalidInput } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import { checkModels, checkRepeated } from './configuration-rules.ts';
 
 const day = 24 * 3_600_000;
 
@@ -65,10 +66,16 @@ const Dollars = new t.Type<number>(
   t.identity,
 );
 
-/** US dollars for a million tokens. `cached` is for input read from a cache, `cache_writes` for input written to one. */
+/** US dollars for a million tokens. `cached` is for input read from a cache, `cache_writes` for input written to one, `cache_writes_1h` where the call asks to keep it for longer than 5 minutes. */
 export const Price = t.intersection([
   t.strict({ input: Dollars, output: Dollars }),
-  t.exact(t.partial({ cached: nullable(Dollars), cache_writes: nullable(Dollars) })),
+  t.exact(
+    t.partial({
+      cached: nullable(Dollars),
+      cache_writes: nullable(Dollars),
+      cache_writes_1h: nullable(Dollars),
+    }),
+  ),
 ]);
 export type Price = t.TypeOf<typeof Price>;
 
@@ -156,22 +163,31 @@ export type GatewayConfig = t.TypeOf<typeof GatewayConfig>;
  * @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule
  */
 export function readGatewayConfig(sources: AddressSources): GatewayConfig {
-  const config = readConcern(GatewayConfig, 'models', sources.folders);
-  const file = join(sources.folders.config, 'models.json');
-  for (const name of Object.keys(config.models)) {
-    decode(ModelName, name, `${file}: the name of a model in /models`, 'config_invalid');
-    checkKinds(file, name, config.models[name]!);
-  }
+  const { config } = readModelsFile(sources.folders);
   return { ...config, ...addressChanges('models', sources) };
 }
 
-function checkKinds(file: string, name: string, { kind, upstreams }: ModelEntry): void {
-  const at = kind === 'embeddings' ? upstreams.findIndex((one) => one.kind === 'anthropic') : -1;
-  if (at === -1) return;
-  throw new InvalidInput(
-    'config_invalid',
-    `${file}: /models/${name.replaceAll('/', '~1')}/upstreams/${at}/kind is "anthropic": must be "openai" for a model of kind embeddings, as Anthropic has none`,
-  );
+/** The same without flags and environment. @throws InvalidInput (`config_invalid`) */
+export function readModelsFile(folders: Pick<Folders, 'config'>): {
+  readonly files: ConcernDocument;
+  readonly config: GatewayConfig;
+} {
+  const files = readConcernDocument('models', folders);
+  const { path } = files.user;
+  checkRepeated(path);
+  checkNames(path, files.user.document);
+  const config = decodeConcern(GatewayConfig, files);
+  checkModels(path, config);
+  return { files, config };
+}
+
+/** Of a document that is not decoded yet: a name such as __proto__ would be lost then. */
+function checkNames(file: string, document: unknown): void {
+  const models = isObject(document) ? document.models : undefined;
+  if (!isObject(models)) return;
+  for (const name of Object.keys(models)) {
+    decode(ModelName, name, `${file}: the name of a model in /models`, 'config_invalid');
+  }
 }
 
 /**

@@ -89,10 +89,12 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
   }
 
   function tallies(model: string, upstream: string) {
+    const known = found.get(model)?.get(upstream);
+    if (known !== undefined) return known;
+    const made = talliesOf(model, upstream);
     const ofModel = found.get(model) ?? new Map<string, ReturnType<typeof talliesOf>>();
-    const own = ofModel.get(upstream) ?? talliesOf(model, upstream);
-    found.set(model, ofModel.set(upstream, own));
-    return own;
+    found.set(model, ofModel.set(upstream, made));
+    return made;
   }
 
   return {

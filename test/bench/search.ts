@@ -25,7 +25,7 @@ export const search: Benchmark = {
     bare.exec("CREATE VIRTUAL TABLE texts USING fts5(title, path, body, tokenize = 'porter unicode61')");
     build(path, bare);
     const readers = new Readers(path, 2);
-    const writer = new Writer(path);
+    const writer = new Writer(path, readers);
     const queries = Array.from({ length: asked }, (_, nth) => queryOf(nth));
     try {
       const samples = await takeTurns(5, {
@@ -55,12 +55,14 @@ async function whileIngesting(
   writer: Writer,
   queries: readonly string[],
 ): Promise<Comparison> {
-  const ingestion = { goesOn: true };
+  const ingestion = { goesOn: true, files: 0 };
   const ingesting = ingest(writer, ingestion);
   const rounds: number[] = [];
   for (let round = 0; round < 5; round++) {
     const times: number[] = [];
+    const before = ingestion.files;
     for (let nth = 0; nth < 100; nth++) times.push(await ownTime(readers, queries[nth % queries.length]!));
+    if (ingestion.files === before) throw new Error('no file was ingested during 100 searches');
     rounds.push(times.toSorted((a, b) => a - b)[98]!);
   }
   ingestion.goesOn = false;
@@ -74,7 +76,7 @@ async function whileIngesting(
 }
 
 /** Files go in as ingestion sends them, one transaction after another. */
-async function ingest(writer: Writer, state: { goesOn: boolean }): Promise<void> {
+async function ingest(writer: Writer, state: { goesOn: boolean; files: number }): Promise<void> {
   const at = new Date().toISOString();
   const repository = 'local/bench/ingested';
   for (let file = files; state.goesOn; file++) {
@@ -90,6 +92,7 @@ async function ingest(writer: Writer, state: { goesOn: boolean }): Promise<void>
       { step: 'parts' as const, path, parts },
     ];
     await writer.run('storeSteps', { repository, at, steps }, 'normal');
+    state.files++;
     await wait(1);
   }
 }

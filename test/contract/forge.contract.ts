@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import { addBranch, deleteBranch, gitIn } from '../fixtures/forges/bare-repository.ts';
@@ -217,6 +218,19 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         .to.include(closed)
         .and.not.include(open);
       expect(await numbers('all', 100)).to.not.include(pull.number);
+    });
+
+    it('lists issues by their last update, where that is wanted', async () => {
+      const old = await issueBy('mira');
+      const young = await issueBy('mira');
+      const { created_at } = await bench.forge.issue(bench.ref, young);
+      // Forges tell whole seconds.
+      while (Date.now() < Date.parse(created_at) + 1_000) await setTimeout(50);
+      await bench.comment(old, { body: 'Is this still so?', author: 'mira' });
+      const numbers = async (sort: 'created' | 'updated', limit: number): Promise<number[]> =>
+        (await bench.forge.listIssues(bench.ref, { state: 'open', limit, sort })).map(({ number }) => number);
+      expect(await numbers('created', 2)).to.deep.equal([young, old]);
+      expect(await numbers('updated', 1)).to.deep.equal([old]);
     });
 
     it('lists only issues with a label, however it is written', async () => {

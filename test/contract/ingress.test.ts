@@ -237,6 +237,16 @@ function webhooks(bridge: () => RunningBridge): void {
     });
   });
 
+  it('is planned once where a forge tells of a new issue and of each of its labels', async () => {
+    const told = (id: string, action: string, labels: readonly string[] = ['bug', 'core:ops']) =>
+      outcome(githubDelivery(id, forgeBody({ title: 'with labels', labels, action })));
+    expect(await told('l1', 'opened')).to.equal('pending undefined');
+    expect(await told('l2', 'labeled')).to.equal('skipped same_content');
+    expect(await told('l3', 'labeled', ['core:ops', 'bug'])).to.equal('skipped same_content');
+    expect(await told('l4', 'labeled', ['bug', 'core:ops', 'new'])).to.equal('pending undefined');
+    expect(await told('l5', 'reopened', ['bug', 'core:ops', 'new'])).to.equal('pending undefined');
+  });
+
   it('is answered and forgotten where it is no event of an issue that is planned', async () => {
     const ping = githubDelivery('p', Buffer.from('{"zen":"x"}'), undefined, 'ping');
     expect(await outcome(ping)).to.equal('ignored ping');

@@ -76,6 +76,6 @@ describe('core-bus-worker', function () {
       CORE_BUS_PORT: String(await freePort()),
     });
     expect(code).to.equal(5);
-    expect(stderr).to.contain('not_connected').and.to.contain('./core up');
+    expect(stderr).to.contain('bus_unavailable').and.to.contain('./core up');
   });
 });

@@ -3,14 +3,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { execa } from 'execa';
 import { closeClients, type Frame, rawPeer } from '../contract/bus-scene.ts';
+import { type EngineProcess, engineProgram, startEngine } from '../fixtures/bus/engine-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { type EngineProcess, engineProgram, startEngineProcess } from './bus-engine-process.ts';
 
 describe('core-bus-engine, killed and started again', () => {
   const running: EngineProcess[] = [];
 
   async function start(home: string, env: Readonly<Record<string, string>> = {}): Promise<EngineProcess> {
-    const engine = await startEngineProcess(home, env);
+    const engine = await startEngine(home, 0, env);
     running.push(engine);
     return engine;
   }

@@ -100,6 +100,16 @@ describe('requests for planning', function () {
       const [issue] = found.issues;
       expect(issue).to.deep.include({ number: labelled, state: 'open', author: 'mira', labels: ['plan me'] });
       expect(issue!.planned).to.include({ run_id, status: 'awaiting_approval' });
+      expect(issue!.planned!.unchanged).to.equal(true);
+      await world.desk.comment({
+        ...ref,
+        number: labelled,
+        body: 'Is this still so?',
+        author: 'mira',
+        association: 'contributor',
+      });
+      const byUpdate = await client.get(`/v1/issues?${query}&sort=updated&limit=1`, IssueList);
+      expect(byUpdate.issues[0]!.planned).to.include({ run_id, unchanged: false });
       expect(Date.parse(issue!.updated_at)).to.be.at.most(Date.parse(issue!.planned!.at) + 60_000);
       expect((await client.get(`/v1/issues?${query}&state=closed`, IssueList)).issues).to.deep.equal([]);
     });

@@ -15,6 +15,10 @@ const parameters: Readonly<Record<string, ParameterDescription>> = {
   },
   label: { description: 'Only issues with this label, in any case', schema: { type: 'string' } },
   state: { description: 'Only issues of this state', schema: { enum: [...issueStates], default: 'open' } },
+  sort: {
+    description: 'The newest first by which time; where a forge cannot sort, among its newest thousand',
+    schema: { enum: ['created', 'updated'], default: 'created' },
+  },
   limit: { description: 'How many', schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
 };
 
@@ -52,7 +56,15 @@ export function issueRoutes(agent: Agent, signal: AbortSignal): Route[] {
   ];
 }
 
-function parseIssueQuery({ owner, repo, forge, label, state, limit }: RouteRequest['query']): IssueQuery {
+function parseIssueQuery({
+  owner,
+  repo,
+  forge,
+  label,
+  state,
+  sort,
+  limit,
+}: RouteRequest['query']): IssueQuery {
   if (owner === undefined)
     throw invalidParameter('owner', owner, 'the owner of a repository, for example koajs');
   if (repo === undefined) throw invalidParameter('repo', repo, 'the name of a repository, for example koa');
@@ -60,10 +72,16 @@ function parseIssueQuery({ owner, repo, forge, label, state, limit }: RouteReque
     owner,
     repo,
     state: parseState(state),
+    sort: parseSort(sort),
     limit: limit === undefined ? 10 : parseInteger('limit', limit, 1, 100),
     ...(forge === undefined ? {} : { forge }),
     ...(label === undefined ? {} : { label }),
   };
+}
+
+function parseSort(text = 'created'): NonNullable<IssueQuery['sort']> {
+  if (text === 'created' || text === 'updated') return text;
+  throw invalidParameter('sort', text, 'created or updated');
 }
 
 function parseState(text = 'open'): IssueQuery['state'] {

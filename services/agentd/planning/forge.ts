@@ -48,6 +48,8 @@ export interface IssueFilter {
   /** In any case. */
   readonly label?: string;
   readonly limit: number;
+  /** The newest first, by creation or by their last update; default `created`. */
+  readonly sort?: 'created' | 'updated';
 }
 
 export interface Comment {
@@ -112,7 +114,6 @@ export interface Forge {
     options?: { since?: string },
     signal?: AbortSignal,
   ): Promise<Comment[]>;
-  /** Newest first. */
   listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]>;
   protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection>;
   /** Pull requests whose head is `branch`, in every state, by listing (searching lags behind). */

@@ -130,7 +130,13 @@ export class ForgeSource implements IngressSource {
     { body, delivery, by }: { readonly body: Buffer; readonly delivery: string; readonly by: string },
   ): ReadEvent {
     const { dialect, config, roleLabel, roles } = this.#parts;
-    const { issue, repository, sender = null, label = null } = decode(ForgeIssueDelivery, value, 'the body');
+    const {
+      action,
+      issue,
+      repository,
+      sender = null,
+      label = null,
+    } = decode(ForgeIssueDelivery, value, 'the body');
     if (issue.pull_request != null) return ignored('issue_is_pull_request', 'pull requests are not planned');
     if (!/^[A-Za-z0-9._-]{1,100}$/.test(delivery)) {
       throw new InvalidInput(
@@ -160,6 +166,8 @@ export class ForgeSource implements IngressSource {
         },
         actor: sender?.login ?? null,
       },
+      // Who opens an issue again wants it planned again.
+      issue_sha256: action === 'reopened' ? null : sha256(saying(issue)),
       found: this.#target(issue, repository),
       choice: roles.choose(null, labels, roleLabel),
       by,
@@ -194,6 +202,11 @@ export class ForgeSource implements IngressSource {
       message: `the delivery is of ${named}, and its address is that of another issue`,
     };
   }
+}
+
+/** Everything that planning reads of an issue, but for its comments. */
+function saying({ title, body, state, labels }: ForgeIssueDelivery['issue']): string {
+  return JSON.stringify([title, body ?? '', state, (labels ?? []).map(({ name }) => name).sort()]);
 }
 
 function ignored(code: string, message: string): ReadEvent {

@@ -1,4 +1,4 @@
-import type { Bus } from '#kit/bus/bus.ts';
+import { type Bus, BusError } from '#kit/bus/bus.ts';
 import { callWithRetry } from '#kit/bus/call-with-retry.ts';
 import { functionIds, type PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/functions.ts';
 import { decode } from '#kit/decode.ts';
@@ -10,6 +10,8 @@ export type Outcome =
   | { readonly kind: 'done'; readonly run_id: string }
   /** Another attempt can help. */
   | { readonly kind: 'failed'; readonly reason: Reason }
+  /** Nobody was there to try: the bus, or whoever provides the planning. */
+  | { readonly kind: 'unreached'; readonly reason: Reason }
   /** None can. `run_id`: the run that was made and failed. */
   | { readonly kind: 'hopeless'; readonly reason: Reason; readonly run_id: string | null }
   /** This process ends. */
@@ -18,14 +20,21 @@ export type Outcome =
 /** HTTP statuses that say that the request itself cannot be fulfilled, whenever it comes. */
 const final: ReadonlySet<number> = new Set([400, 409, 413, 422]);
 
+/** Codes of calls that reached nobody; whatever else ended one may be the event's own doing. */
+const unreached: ReadonlySet<string> = new Set(['function_not_found', 'not_connected', 'bus_busy']);
+
 /** Asks the bus to plan the issue of an event. The same event again joins the same planning. */
 export async function attemptPlanning(
   bus: Pick<Bus, 'call'>,
   event: StoredEvent,
-  { callMs, signal }: { readonly callMs: number; readonly signal: AbortSignal },
+  {
+    callMs,
+    missingMs,
+    signal,
+  }: { readonly callMs: number; readonly missingMs?: number | undefined; readonly signal: AbortSignal },
 ): Promise<Outcome> {
   try {
-    const options = { withinMs: callMs, signal };
+    const options = { withinMs: callMs, signal, ...(missingMs === undefined ? {} : { missingMs }) };
     const answer = await callWithRetry(bus, functionIds.planIssue, requestOf(event), options);
     const result = decode(
       PlanIssueResult,
@@ -42,7 +51,9 @@ export async function attemptPlanning(
   } catch (error) {
     if (signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
     const hint = error instanceof CoreError && error.hint !== undefined ? `; ${error.hint}` : '';
-    return { kind: 'failed', reason: { code: codeOf(error), message: `${messageOf(error)}${hint}` } };
+    const reason = { code: codeOf(error), message: `${messageOf(error)}${hint}` };
+    const nobody = error instanceof BusError && unreached.has(error.code);
+    return { kind: nobody ? 'unreached' : 'failed', reason };
   }
 }
 

@@ -7,8 +7,8 @@ import { memoryBus } from '../../../test/fixtures/bus/memory-bus.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { EventQueue } from '../queue/event-queue.ts';
 import { openBridgeDatabase } from '../queue/open-database.ts';
-import type { NewEvent } from '../queue/stored-event.ts';
-import { Processing } from './processing.ts';
+import { eventView, type NewEvent } from '../queue/stored-event.ts';
+import { Processing, type ProcessingParts } from './processing.ts';
 import { retrySeconds } from './retry-time.ts';
 
 const config = {
@@ -66,8 +66,9 @@ describe('Processing an event', function () {
     closeDatabase();
   });
 
-  function make(): Processing {
+  function make(more: Pick<ProcessingParts, 'missingMs'> = {}): Processing {
     return new Processing({
+      ...more,
       queue,
       bus: bus.connect('bridge'),
       config,
@@ -119,6 +120,22 @@ describe('Processing an event', function () {
     for (const [index, wait] of waits.entries())
       expect(wait).to.be.within(5_000 * 4 ** index * 0.8, 5_000 * 4 ** index * 1.2 + 1);
     expect(await process()).to.equal(null);
+  });
+
+  it('uses up no attempt while nobody provides the planning, and is planned when somebody does', async () => {
+    await queue.accept(event(1));
+    bus = memoryBus();
+    processing = make({ missingMs: 1 });
+    for (let round = 0; round < 10; round++) {
+      const after = (await process())!;
+      expect(after).to.deep.include({ state: 'pending', attempts: 0, due_at: now + 30_000 });
+      expect(after.reason?.code).to.equal('function_not_found');
+      expect(eventView(after).retry_at).to.equal(new Date(now + 30_000).toISOString());
+      expect(await process()).to.equal(null);
+      now = after.due_at!;
+    }
+    bus.connect('worker').register([planning.offered]);
+    expect(await process()).to.deep.include({ state: 'done', run_id: 'run_1', reason: null });
   });
 
   it('is dead at once where no attempt can help', async () => {

@@ -12,9 +12,11 @@ import { retrySeconds } from './retry-time.ts';
 export interface ProcessingParts {
   readonly queue: EventQueue;
   readonly bus: Pick<Bus, 'call' | 'connected' | 'whenConnected'>;
-  readonly config: BridgeConfig['processing'];
+  readonly config: Omit<BridgeConfig['processing'], 'same_content_seconds'>;
   /** Milliseconds for one attempt, calls that are repeated in it included. */
   readonly callMs: number;
+  /** Milliseconds for which one attempt waits for a function that nobody provides. */
+  readonly missingMs?: number;
   readonly logger: Logger;
   /** Told of every attempt that ended. */
   readonly ended: (event: StoredEvent, outcome: Outcome['kind'], seconds: number) => void;
@@ -30,6 +32,8 @@ const longestPauseMs = 30_000;
 /** Milliseconds that a caller waits for a bus that is just connecting. */
 const connectMs = 2_000;
 const storeAgainMs = 1_000;
+/** An event that reached nobody is tried again after so long: the worker was away, or not started yet. */
+const unreachedSeconds = 30;
 
 /** Has events planned: those that somebody asks for one by one, and by itself where that is switched on. */
 export class Processing {
@@ -140,10 +144,14 @@ export class Processing {
   }
 
   async #process(claim: Claim): Promise<StoredEvent> {
-    const { queue, bus, callMs, ended, logger } = this.#parts;
+    const { queue, bus, callMs, missingMs, ended, logger } = this.#parts;
     const { event } = claim;
     const started = performance.now();
-    const outcome = await attemptPlanning(bus, event, { callMs, signal: this.#ending.signal });
+    const outcome = await attemptPlanning(bus, event, {
+      callMs,
+      missingMs,
+      signal: this.#ending.signal,
+    });
     crashPoint('bridge.event_planned');
     const kept = await this.#store(() => this.#record(claim, outcome));
     crashPoint('bridge.event_ended');
@@ -167,6 +175,10 @@ export class Processing {
         return queue.release(claim);
       case 'hopeless':
         return queue.dead(claim, outcome.reason, outcome.run_id);
+      case 'unreached': {
+        const seconds = Math.min(unreachedSeconds, config.most_retry_seconds);
+        return queue.postponed(claim, outcome.reason, this.#now() + seconds * 1000);
+      }
       case 'failed': {
         const failures = claim.event.attempts + 1;
         if (failures >= config.attempts) return queue.dead(claim, outcome.reason, null);

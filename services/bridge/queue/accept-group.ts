@@ -4,7 +4,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { EventRows } from './event-rows.ts';
 import { storageError } from './storage-error.ts';
-import type { NewEvent, StoredEvent } from './stored-event.ts';
+import type { NewEvent, Reason, StoredEvent } from './stored-event.ts';
 
 export interface AcceptedEvent {
   readonly event: StoredEvent;
@@ -27,11 +27,19 @@ export class AcceptGroup {
   readonly #rows: EventRows;
   readonly #path: string;
   readonly #now: () => number;
+  readonly #sameContentMs: number;
   #waiting: Waiting[] = [];
   /** Why the last commit failed; null after one that did not. */
   problem: unknown = null;
 
-  constructor(parts: { db: DatabaseSync; rows: EventRows; path: string; now: () => number }) {
+  constructor(parts: {
+    db: DatabaseSync;
+    rows: EventRows;
+    path: string;
+    now: () => number;
+    sameContentMs: number;
+  }) {
+    this.#sameContentMs = parts.sameContentMs;
     this.#db = parts.db;
     this.#rows = parts.rows;
     this.#path = parts.path;
@@ -86,8 +94,18 @@ export class AcceptGroup {
     if (known !== null) return isSame(known, event) ? { event: known, duplicate: true } : reused(known);
     const same = this.#rows.byBody(event.source, event.body_sha256);
     if (same !== null) return { event: same, duplicate: true };
-    return { event: this.#rows.insert(event, now), duplicate: false };
+    const covering = this.#rows.coveringOf(event, now - this.#sameContentMs);
+    const stored = covering === null ? event : { ...event, skip: coveredBy(covering) };
+    return { event: this.#rows.insert(stored, now), duplicate: false };
   }
+}
+
+function coveredBy({ event_id, run_id }: StoredEvent): Reason {
+  const run = run_id === null ? 'is planned for both' : `was planned by ${run_id}`;
+  return {
+    code: 'same_content',
+    message: `the issue says what it said in event ${JSON.stringify(event_id)}, which ${run}`,
+  };
 }
 
 /** Told by the bytes, else by what they say. What a schedule found is the same as long as its id is: it names the update. */

@@ -119,6 +119,35 @@ describe('The queue of events', () => {
     expect(fromGitea.duplicate).to.equal(false);
   });
 
+  it('plans an issue once where several deliveries say the same of it', async () => {
+    const delivery = (id: string, says: string | null) =>
+      event(1, { event_id: id, source: 'github', body_sha256: id, issue_sha256: says });
+    const states = async (...told: [id: string, says: string | null][]) => {
+      const accepted = await Promise.all(told.map(([id, says]) => queue.accept(delivery(id, says))));
+      return accepted.map(({ event: one }) => `${one.state} ${one.reason?.code ?? ''}`.trim());
+    };
+    expect(await states(['a', 'x'], ['b', 'x'])).to.deep.equal(['pending', 'skipped same_content']);
+    const claim = queue.claim(1_000)!;
+    expect(await states(['c', 'x'], ['d', null])).to.deep.equal(['skipped same_content', 'pending']);
+    queue.done(claim, 'run_1');
+    expect(await states(['e', 'x'])).to.deep.equal(['skipped same_content']);
+    expect(queue.get('e').reason?.message).to.contain('run_1').and.to.contain('"a"');
+    expect(await states(['f', 'y'])).to.deep.equal(['pending']);
+    expect(await states(['g', 'x'])).to.deep.equal(['pending']);
+  });
+
+  it('plans what says the same again after a while, after a failure, and for another issue', async () => {
+    const delivery = (id: string, number: number) =>
+      event(number, { event_id: id, source: 'github', body_sha256: id, issue_sha256: 'x' });
+    await queue.accept(delivery('a', 1));
+    queue.done(queue.claim(1_000)!, 'run_1');
+    expect((await queue.accept(delivery('b', 2))).event.state).to.equal('pending');
+    now += 600_001;
+    expect((await queue.accept(delivery('c', 1))).event.state).to.equal('pending');
+    queue.dead(queue.claim(1_000, 'c')!, { code: 'x', message: 'y' }, null);
+    expect((await queue.accept(delivery('d', 1))).event.state).to.equal('pending');
+  });
+
   it('keeps what is not planned, with the reason, and never gives it out', async () => {
     const skip = { code: 'target_missing', message: 'no issue' };
     const { event: kept } = await queue.accept({ ...sample, target: null, skip });
@@ -248,11 +277,14 @@ describe('The queue of events', () => {
   });
 
   it('is not touched where a newer Core made it', async () => {
+    const { user_version: present } = database.db.prepare('PRAGMA user_version').get() as {
+      user_version: number;
+    };
     database.db.exec('PRAGMA user_version = 99');
     database.close();
     expect(await failure(() => openBridgeDatabase(state))).to.equal('queue_newer');
     const db = new DatabaseSync(join(state, 'bridge/queue.sqlite'));
-    db.exec('PRAGMA user_version = 1');
+    db.exec(`PRAGMA user_version = ${present}`);
     db.close();
     open();
   });

@@ -36,11 +36,12 @@ export class EventQueue {
   readonly #now: () => number;
   readonly #statements: ReturnType<typeof prepare>;
 
-  constructor({ db, path }: BridgeDatabase, now: () => number = Date.now) {
+  /** @param sameContentMs see `EventRows.coveringOf` */
+  constructor({ db, path }: BridgeDatabase, now: () => number = Date.now, sameContentMs = 600_000) {
     this.#path = path;
     this.#now = now;
     this.#rows = new EventRows(db);
-    this.#group = new AcceptGroup({ db, path, now, rows: this.#rows });
+    this.#group = new AcceptGroup({ db, path, now, rows: this.#rows, sameContentMs });
     this.#statements = prepare(db);
   }
 
@@ -84,6 +85,15 @@ export class EventQueue {
     const { code, message } = reason;
     return this.#write(
       () => failed.run(code, message, retryAt, this.#now(), claim.event.seq, claim.token).changes === 1,
+    );
+  }
+
+  /** Pending again at `retryAt`; no attempt is counted. */
+  postponed(claim: Claim, reason: Reason, retryAt: number): boolean {
+    const { postponed } = this.#statements;
+    const { code, message } = reason;
+    return this.#write(
+      () => postponed.run(code, message, retryAt, this.#now(), claim.event.seq, claim.token).changes === 1,
     );
   }
 
@@ -208,6 +218,9 @@ function prepare(db: DatabaseSync) {
     ),
     failed: db.prepare(
       `UPDATE events SET state = 'pending', attempts = attempts + 1, reason_code = ?, reason = ?, due_at = ?, changed_at = ?, ${free} ${own}`,
+    ),
+    postponed: db.prepare(
+      `UPDATE events SET state = 'pending', reason_code = ?, reason = ?, due_at = ?, changed_at = ?, ${free} ${own}`,
     ),
     dead: db.prepare(
       `UPDATE events SET state = 'dead', attempts = attempts + 1, reason_code = ?, reason = ?, run_id = ?, changed_at = ?, ${free} ${own}`,

@@ -20,6 +20,7 @@ interface Row {
   readonly run_id: string | null;
   readonly reason_code: string | null;
   readonly reason: string | null;
+  readonly issue_sha256: string | null;
 }
 
 interface Facts {
@@ -36,20 +37,25 @@ export class EventRows {
   readonly #byId: StatementSync;
   readonly #byBody: StatementSync;
   readonly #bySeq: StatementSync;
+  readonly #lastOfIssue: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#insert = db.prepare(`
-      INSERT INTO events (event_id, source, body_sha256, facts, target, state, received_at, changed_at, due_at, reason_code, reason)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+      INSERT INTO events (event_id, source, body_sha256, facts, target, state, received_at, changed_at, due_at, reason_code, reason, issue_sha256)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
     this.#byId = db.prepare('SELECT * FROM events WHERE event_id = ?');
     this.#byBody = db.prepare(
       "SELECT * FROM events WHERE source = ? AND body_sha256 = ? AND source IN ('github', 'gitea')",
     );
     this.#bySeq = db.prepare('SELECT * FROM events WHERE seq = ?');
+    this.#lastOfIssue = db.prepare(`
+      SELECT * FROM events INDEXED BY events_by_issue
+      WHERE target = ? AND issue_sha256 IS NOT NULL AND state <> 'skipped' ORDER BY seq DESC LIMIT 1`);
   }
 
   insert(event: NewEvent, now: number): StoredEvent {
     const { event_id, source, body_sha256, content, target, role, skip, notes, by } = event;
+    const { issue_sha256 = null } = event;
     const facts: Facts = { content, target, role, notes, by };
     const state = skip === null ? 'pending' : 'skipped';
     const due_at = skip === null ? now : null;
@@ -65,9 +71,10 @@ export class EventRows {
       due_at,
       skip?.code ?? null,
       skip?.message ?? null,
+      issue_sha256,
     );
     return {
-      ...{ event_id, source, body_sha256, content, target, role, notes, by, state, due_at },
+      ...{ event_id, source, body_sha256, issue_sha256, content, target, role, notes, by, state, due_at },
       seq: Number(lastInsertRowid),
       received_at: now,
       changed_at: now,
@@ -80,6 +87,17 @@ export class EventRows {
 
   byId(eventId: string): StoredEvent | null {
     return found(this.#byId.get(eventId));
+  }
+
+  /**
+   * The event whose planning this one would only repeat: the last of its issue, which said the same, and waits, is planned, or was
+   * planned since. A forge tells of a new issue and of each of its labels within a second.
+   */
+  coveringOf({ target, issue_sha256, skip }: NewEvent, since: number): StoredEvent | null {
+    if (target === null || skip !== null || issue_sha256 == null) return null;
+    const last = found(this.#lastOfIssue.get(targetKey(target)));
+    if (last === null || last.issue_sha256 !== issue_sha256 || last.state === 'dead') return null;
+    return last.state !== 'done' || last.changed_at >= since ? last : null;
   }
 
   bySeq(seq: number): StoredEvent {

@@ -26,6 +26,8 @@ export interface NewEvent {
   /** Of the bytes that came. */
   readonly body_sha256: string;
   readonly content: EventContent;
+  /** Of all that the issue says, for those who tell all of it. */
+  readonly issue_sha256?: string | null;
   readonly target: EventTarget | null;
   readonly role: EventRole | null;
   /** Why it will not be planned; null for one that is pending. */
@@ -73,7 +75,7 @@ export function eventView(event: StoredEvent): EventView {
     role: event.role,
     notes: [...event.notes],
     attempts: event.attempts,
-    retry_at: state === 'pending' && event.attempts > 0 && due_at !== null ? time(due_at) : null,
+    retry_at: state === 'pending' && event.reason !== null && due_at !== null ? time(due_at) : null,
     run_id: event.run_id,
     reason: event.reason,
   };

@@ -53,8 +53,16 @@ const tables = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+/** What is old is found without a look at what is not; events of an issue are looked for where a forge tells all of it. */
+const retentionAndContent = `
+  ALTER TABLE events ADD COLUMN issue_sha256 TEXT;
+  CREATE INDEX events_by_issue ON events (target, seq) WHERE issue_sha256 IS NOT NULL;
+  CREATE INDEX events_ended ON events (changed_at) WHERE state IN ('done', 'skipped', 'dead');
+  CREATE INDEX deliveries_ended ON deliveries (changed_at) WHERE state IN ('delivered', 'dead');
+`;
+
 /** Each entry brings the queue from the version before it to its own; entries are only ever added. */
-const versions: readonly string[] = [tables];
+const versions: readonly string[] = [tables, retentionAndContent];
 
 /** @throws Failed (`queue_newer`) */
 export function migrate(db: DatabaseSync): void {

@@ -7,9 +7,9 @@ import type { Schedule } from './configuration.ts';
 
 export type ListedIssue = IssueList['issues'][number];
 
-/** Whether an issue has changed since it was planned, or was never planned. */
-export function needsPlanning({ planned, updated_at }: ListedIssue): boolean {
-  return planned === null || Date.parse(planned.at) < Date.parse(updated_at);
+/** Whether an issue has changed since it was planned, other than by Core's own comments, or was never planned. */
+export function needsPlanning({ planned }: ListedIssue): boolean {
+  return planned === null || !planned.unchanged;
 }
 
 /** An issue as a schedule found it. Its id names the update, so that the same update is one event however often it is found. */

@@ -140,7 +140,15 @@ describe('A schedule', () => {
         created_at: '2026-05-01T00:00:00Z',
         updated_at: '2026-05-02T00:00:00Z',
         html_url: null,
-        planned: planned === null ? null : { run_id: 'run_1', at: planned, status: 'completed' as const },
+        planned:
+          planned === null
+            ? null
+            : {
+                run_id: 'run_1',
+                at: planned,
+                status: 'completed' as const,
+                unchanged: planned > '2026-05-02',
+              },
       };
     }
 
@@ -167,6 +175,17 @@ describe('A schedule', () => {
       expect(events[0]).to.deep.include({ source: 'schedule', by: 'schedule:morning' });
       expect(events[0]!.target).to.deep.equal({ forge: 'local', owner: 'demo', repo: 'hello', number: 1 });
       expect(made).to.equal(1);
+    });
+
+    it('does not plan again what only Core has commented on', async () => {
+      const planned = { run_id: 'run_1', at: '2026-05-01T00:00:00Z', status: 'completed' as const };
+      daemon.issueList = [
+        { ...issue(1), planned: { ...planned, unchanged: true } },
+        { ...issue(2), planned: { ...planned, unchanged: false } },
+      ];
+      expect(await tickAt('2026-05-04T09:30:00')).to.deep.include({ due: ['morning'], events: 1 });
+      const { events } = queue.list({ limit: 10, state: 'pending' });
+      expect(events.map(({ target }) => target?.number)).to.deep.equal([2]);
     });
 
     it('is done once a time, however often the bus calls, at the same time too', async () => {

@@ -1,17 +1,10 @@
 import type { Command } from 'commander';
 import * as t from 'io-ts';
-import { connectBus } from '#kit/bus/websocket-bus.ts';
+import { askBus } from '#kit/bus/ask-bus.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { busAddress } from '#kit/config/bus-url.ts';
-import { readSettings } from '#kit/config/settings.ts';
 import { decode, nullable, optional } from '#kit/decode.ts';
-import { environment } from '#kit/environment.ts';
-import { exitCodes, Unavailable } from '#kit/errors.ts';
-import { resolveFolders } from '#kit/folders.ts';
-import { createLogger } from '#kit/log.ts';
-import { Redactor } from '#kit/redaction.ts';
-import { ownToken } from '#kit/tokens.ts';
+import { exitCodes } from '#kit/errors.ts';
 
 const FunctionList = t.strict({
   functions: t.array(
@@ -37,6 +30,7 @@ const WorkerList = t.strict({
   ),
 });
 
+/** For an answer. */
 const patienceMs = 3_000;
 
 export function define(program: Command, run: RunCommand): void {
@@ -77,35 +71,8 @@ export function define(program: Command, run: RunCommand): void {
     );
 }
 
-/** @throws Unavailable (`bus_unavailable`), and what the call throws */
-async function ask({ home, program }: CommandContext, functionId: string, data: unknown): Promise<unknown> {
-  const folders = resolveFolders({ home }, environment);
-  const { url, wants_token } = busAddress({ folders, environment });
-  const { log } = readSettings({ folders, environment });
-  const logger = createLogger({
-    service: 'core-bus-engine',
-    ...log,
-    level: 'error',
-    redactor: new Redactor(),
-  });
-  const bus = connectBus({
-    url,
-    token: wants_token ? ownToken(folders).text : null,
-    name: 'core-bus-command',
-    logger,
-  });
-  try {
-    await bus.whenConnected(patienceMs).catch((cause: Error) => {
-      const start = program.endsWith(' bus') ? `${program.slice(0, -4)} up` : `${program} serve`;
-      throw new Unavailable('bus_unavailable', `the bus at ${url} cannot be used: ${cause.message}`, {
-        cause,
-        hint: `Start it: ${start}`,
-      });
-    });
-    return await bus.call(functionId, data, { timeoutMs: patienceMs });
-  } finally {
-    await bus.close();
-  }
+function ask(context: CommandContext, functionId: string, data: unknown): Promise<unknown> {
+  return askBus(context, (bus) => bus.call(functionId, data, { timeoutMs: patienceMs }));
 }
 
 function tell(

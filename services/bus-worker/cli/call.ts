@@ -1,7 +1,7 @@
+import { askBus } from '#kit/bus/ask-bus.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { parseJson } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
-import { askBus } from './asked-bus.ts';
 
 const mostSeconds = 86_400;
 

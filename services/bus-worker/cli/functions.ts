@@ -1,9 +1,9 @@
 import * as t from 'io-ts';
+import { askBus } from '#kit/bus/ask-bus.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { decode } from '#kit/decode.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { describedFunctions } from '../functions/described.ts';
-import { askBus } from './asked-bus.ts';
 
 const Listed = t.strict({ functions: t.array(t.strict({ function_id: t.string, worker_name: t.string })) });
 

@@ -53,7 +53,8 @@ function lower(least: Int32Array, value: number): void {
 }
 
 function unsigned(least: Int32Array): Uint32Array {
-  return Uint32Array.from(least, (turned) => turned ^ sign);
+  for (let n = 0; n < permutations; n++) least[n]! ^= sign;
+  return new Uint32Array(least.buffer);
 }
 
 /** Where the texts of one scope meet that are probably alike: 52-bit numbers, one for each band. */

@@ -1,4 +1,5 @@
 import { Unavailable } from '#kit/errors.ts';
+import { Precedence } from './precedence.ts';
 import type { ReadQueries } from './read-queries.ts';
 import { Thread } from './thread.ts';
 
@@ -11,6 +12,8 @@ const othersAfterMs = 10_000;
 
 /** How many questions may wait for one thread. */
 const mostWaiting = 100;
+/** What people wait for. */
+const urgent: ReadonlySet<ReadQuery> = new Set(['search', 'lookUpMemories']);
 
 /** Threads that read the record, each with its own connection, so that a long query does not hold up a short one. */
 export class Readers {
@@ -24,6 +27,7 @@ export class Readers {
   #answers = false;
   #tellEnd: (error: Error) => void = () => {};
   #tellDamage: (error: Error) => void = () => {};
+  readonly #precedence = new Precedence();
 
   /**
    * One thread starts at once, the others when one has more than it can do, or when all around has started.
@@ -54,9 +58,14 @@ export class Readers {
         new Unavailable('too_busy', `${waiting} questions wait for the record, the limit`, { retryAfter: 1 }),
       );
     }
-    const output = idle.call<OutputOf<Q>>(query, input);
-    if (!this.#answers) void output.catch(() => {}).then(() => (this.#answers = true));
-    return output;
+    const answer = idle.call<OutputOf<Q>>(query, input);
+    if (!this.#answers) void answer.catch(() => {}).then(() => (this.#answers = true));
+    return urgent.has(query) ? this.#precedence.first(answer) : answer;
+  }
+
+  /** Resolves when nobody waits for a search or a lookup. @param longest milliseconds after which it resolves all the same */
+  idle(longest: number): Promise<void> {
+    return this.#precedence.idle(longest);
   }
 
   async close(): Promise<void> {

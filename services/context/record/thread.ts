@@ -15,6 +15,8 @@ export type AnswerMessage =
 /** What lives long here is in SQLite; a heap that may grow does so before it is cleaned. */
 const resourceLimits = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 512 };
 
+/** So many calls are not kept until others come: the thread begins with them. */
+const mostTogether = 8;
 const start = new URL('./thread-start.js', import.meta.url);
 
 interface Waiting {
@@ -66,12 +68,14 @@ export class Thread {
       this.#waiting.set(id, { resolve, reject });
       if (this.#outbox.length === 0) setImmediate(() => this.#send());
       this.#outbox.push({ id, name, input });
+      if (this.#outbox.length === mostTogether) this.#send();
     });
   }
 
-  /** What was asked while the loop went round once goes in one message, which costs as much as one call. */
+  /** What was asked while the loop went round once goes in few messages, each of which costs as much as one call. */
   #send(): void {
     const calls = this.#outbox;
+    if (calls.length === 0) return;
     this.#outbox = [];
     try {
       this.#worker.postMessage(calls);

@@ -9,6 +9,7 @@ const port = parentPort!;
 const db = openForWriting(path);
 const group = new GroupCommit(db, writeCommands);
 const most = 256;
+const leastTogether = 16;
 
 port.on('message', (first: readonly CallMessage[]) => {
   const waiting = [...first];
@@ -17,11 +18,16 @@ port.on('message', (first: readonly CallMessage[]) => {
     const close = waiting.findIndex(({ name }) => name === 'close');
     const calls = close === -1 ? waiting : waiting.slice(0, close);
     if (calls.length === 0) return end(waiting[close]!);
-    const answers = group.commitSome(calls);
+    const answers = group.commitSome(calls.slice(0, share(calls.length)));
     port.postMessage(answers);
     waiting.splice(0, answers.length);
   }
 });
+
+/** Half of many: who asked for those is answered, and asks for more, while the others are committed. */
+function share(waiting: number): number {
+  return Math.max(leastTogether, Math.ceil(waiting / 2));
+}
 
 /** What was asked meanwhile is committed together. */
 function takeWaiting(waiting: CallMessage[]): void {

@@ -10,6 +10,7 @@ import { mixed } from './ranking/mixed.ts';
 import { nameHits } from './ranking/name-hits.ts';
 import { namedIn } from './ranking/named.ts';
 import { addPastChanges } from './ranking/past-changes.ts';
+import { lowerTests } from './ranking/questions.ts';
 import { rows } from './ranking/statements.ts';
 import { matchesOf, matchOfAny, type WeighedTerm, weighedTerms } from './ranking/terms.ts';
 import { type Scope, textHits } from './ranking/text-hits.ts';
@@ -30,6 +31,7 @@ export function search(db: DatabaseSync, request: SearchRequest, weights: Weight
   if (!apart && terms.length > 0) {
     if (weights.history > 0) addPastChanges(db, matchOfAny(terms), scope, groups, weights.history);
     expand(db, scope, groups, weights.edges);
+    lowerTests(groups.values(), request.query);
   }
   putFirst(groups, namedIn(db, request.query, scope), apart);
   const limit = request.limit ?? defaultLimit;

@@ -4,7 +4,7 @@ import { RunStatus } from './run.ts';
 
 export const issueStates = ['open', 'closed', 'all'] as const;
 
-/** `GET /v1/issues`: issues of one repository as its forge has them, newest first. */
+/** `GET /v1/issues`: issues of one repository as its forge has them, newest first by `sort`. */
 export const IssueList = t.strict({
   forge: t.string,
   owner: t.string,
@@ -21,7 +21,15 @@ export const IssueList = t.strict({
       updated_at: Timestamp,
       html_url: nullable(t.string),
       /** The newest run of this issue; `at` is when it was made, by this machine's clock. */
-      planned: nullable(t.strict({ run_id: t.string, at: Timestamp, status: RunStatus })),
+      planned: nullable(
+        t.strict({
+          run_id: t.string,
+          at: Timestamp,
+          status: RunStatus,
+          /** The issue says what that run read; comments of Core itself do not count. */
+          unchanged: t.boolean,
+        }),
+      ),
     }),
   ),
 });

@@ -108,6 +108,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 function checkContentType(header: string | undefined): void {
+  if (header === 'application/json') return;
   const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   if (type !== 'application/json') {
     throw new UnsupportedMediaType(

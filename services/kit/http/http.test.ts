@@ -86,6 +86,10 @@ describe('The HTTP server', () => {
           { method: 'POST', path: '/v1/things', summary: 's', scope: 'plan', body: Body, answers },
           async ({ body, identity }) => ({ json: { number: body.number, by: identity?.name } }),
         ),
+        routeWithBody(
+          { method: 'POST', path: '/v1/search', summary: 's', scope: 'read', body: Body, answers },
+          async () => ({ json: {} }),
+        ),
         route({ method: 'POST', path: '/v1/approve', summary: 's', scope: 'approve', answers }, async () => ({
           json: {},
         })),
@@ -213,6 +217,21 @@ describe('The HTTP server', () => {
       const options = await fetch(`${url}/v1/things/1`, { method: 'OPTIONS' });
       expect([options.status, options.headers.get('allow')]).to.deep.equal([204, 'GET, HEAD']);
       expect((await fetch(`${url}/v1/things/1`, { method: 'HEAD' })).status).to.equal(200);
+    });
+
+    it('are logged at info where they change something or fail, and at debug where they only read', async () => {
+      const headers = { authorization: `Bearer ${planner}`, 'content-type': 'application/json' };
+      const post = (path: string, body: unknown) =>
+        fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+      await post('/v1/search', { number: 1 });
+      await post('/v1/search', { number: 'one' });
+      await post('/v1/things', { number: 1 });
+      const told = log.map((line) => JSON.parse(line)).filter(({ message }) => message.startsWith('POST '));
+      expect(told.map(({ level, message }) => `${level} ${message}`)).to.deep.equal([
+        'debug POST /v1/search 200',
+        'info POST /v1/search 400',
+        'info POST /v1/things 200',
+      ]);
     });
 
     it('refuse query parameters that they do not know', async () => {

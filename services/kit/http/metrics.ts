@@ -19,8 +19,7 @@ export function createHttpMetrics(
     help: 'Time until an answer begins',
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
   });
-  const answered = new Map<string, CounterTally>();
-  const took = new Map<string, HistogramTally>();
+  const byRoute = new Map<string, Map<string, RouteTallies>>();
   let opened: Promise<Registry> | null = null;
 
   async function open(): Promise<Registry> {
@@ -34,20 +33,35 @@ export function createHttpMetrics(
     return registry;
   }
 
+  function talliesOf(method: string, route: string): RouteTallies {
+    const methods = byRoute.get(route) ?? new Map<string, RouteTallies>();
+    const known = methods.get(method);
+    if (known !== undefined) return known;
+    const made = { answered: new Map<number, CounterTally>(), took: duration.of({ method, route }) };
+    byRoute.set(route, methods.set(method, made));
+    return made;
+  }
+
   return {
     registry() {
       opened ??= open();
       return opened;
     },
     observe(method, route, status, seconds) {
-      const way = `${method} ${route}`;
-      const own = `${way} ${status}`;
-      const count = answered.get(own) ?? requests.of({ method, route, status });
-      answered.set(own, count);
+      const { answered, took } = talliesOf(method, route);
+      let count = answered.get(status);
+      if (count === undefined) {
+        count = requests.of({ method, route, status });
+        answered.set(status, count);
+      }
       count.add(1);
-      const times = took.get(way) ?? duration.of({ method, route });
-      took.set(way, times);
-      times.observe(seconds);
+      took.observe(seconds);
     },
   };
+}
+
+interface RouteTallies {
+  /** By status. */
+  readonly answered: Map<number, CounterTally>;
+  readonly took: HistogramTally;
 }

@@ -7,9 +7,9 @@ import type Koa from 'koa';
 import type { Registry } from 'prom-client';
 import type { Health } from '../contracts/health.ts';
 import { codeOf, NotFound, Unavailable } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger, LogLevel } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
-import type { Identity, Tokens } from '../tokens.ts';
+import type { Identity, Scope, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
 import { readJsonBody, readUpload } from './body.ts';
 import { answerDirect, isDirect } from './direct-route.ts';
@@ -19,6 +19,7 @@ import { createHttpMetrics } from './metrics.ts';
 import { MethodNotAllowed, problemHeaders, problemOf, problemType } from './problem.ts';
 import { declaredQuery } from './query.ts';
 import { answerRaw, describedRaw, type RawRoute } from './raw-route.ts';
+import { useOriginForm } from './request-target.ts';
 import type { Reply, Route, RouteRequest, StreamReply } from './route.ts';
 import { standardRoutes } from './standard-routes.ts';
 
@@ -63,6 +64,8 @@ interface State {
   identity: Identity | null;
   /** Pattern of the matched route; `none` where nothing matched. */
   route: string;
+  /** What that route takes. */
+  scope: Scope | null;
 }
 type Context = Koa.ParameterizedContext<State>;
 type App = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -98,6 +101,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     ctx.state.id = requestId(ctx.get('x-request-id'));
     ctx.state.identity = null;
     ctx.state.route = 'none';
+    ctx.state.scope = null;
     ctx.set(securityHeaders);
     ctx.set('X-Request-Id', ctx.state.id);
     try {
@@ -108,9 +112,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const milliseconds = performance.now() - started;
     const by = (ctx.state.identity as Identity | null)?.name;
     metrics.observe(ctx.method, ctx.state.route, ctx.status, milliseconds / 1000);
-    const level =
-      ctx.status >= 500 ? 'warn' : ctx.method === 'GET' || ctx.method === 'HEAD' ? 'debug' : 'info';
-    logger[level](`${ctx.method} ${ctx.path} ${ctx.status}`, {
+    logger[levelOf(ctx)](`${ctx.method} ${ctx.path} ${ctx.status}`, {
       request_id: ctx.state.id,
       ms: Math.round(milliseconds),
       ...(by === undefined ? {} : { by }),
@@ -139,6 +141,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   async function answerRoute(route: Route, ctx: Context & { params: Record<string, string> }): Promise<void> {
     ctx.state.route = route.path;
+    ctx.state.scope = route.scope;
     access.checkScope(ctx.state.identity, route.scope);
     const query = declaredQuery(ctx.query, route);
     const body = await bodyOf(route, ctx.req);
@@ -263,6 +266,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const parts = { access, metrics, logger, redactor, bodyLimit, headers, requestId };
   const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
   const answer: RequestListener = (request, response) => {
+    useOriginForm(request);
     const directly = direct.get(`${request.method} ${request.url}`);
     if (directly !== undefined) return void answerDirect(directly, request, response, parts);
     const [path] = request.url!.split('?', 1);
@@ -299,6 +303,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       clearTimeout(cut);
     },
   };
+}
+
+/** What changes nothing is told only to who looks closely. */
+function levelOf({ method, status, state }: Context): LogLevel {
+  if (status >= 500) return 'warn';
+  if (method === 'GET' || method === 'HEAD') return 'debug';
+  return state.scope === 'read' && status < 400 ? 'debug' : 'info';
 }
 
 function bodyOfAnswer(bytes: string | Uint8Array | AsyncIterable<string>): string | Buffer | Readable {

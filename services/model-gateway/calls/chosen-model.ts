@@ -2,6 +2,7 @@ import { Forbidden, NotFound } from '#kit/errors.ts';
 import type { ModelEntry } from '../configuration.ts';
 import type { Account } from '../ledger/account.ts';
 import type { Lane } from './attempts.ts';
+import { unusualTtl } from './cache-ttl.ts';
 import { type DecodedCall, InvalidCall } from './decode-call.ts';
 import { outputAsked } from './token-estimate.ts';
 
@@ -11,6 +12,8 @@ export interface Model {
   readonly outputLimit: number | null;
   /** Tokens that input and output have room in. */
   readonly contextLimit?: number | null;
+  /** Each upstream that has a price has one for input that is cached for an hour. */
+  readonly hasHourPrice?: boolean;
   readonly lanes: readonly Lane[];
 }
 
@@ -21,7 +24,7 @@ export function chosenModel(call: DecodedCall, account: Account, models: Readonl
   const isOwn = account.models === null || account.models.includes(call.model);
   if (model === undefined || !isOwn || model.kind !== wanted) throw notChosen(call, wanted, account, models);
   checkLimit(call, model);
-  checkOthers(call, account);
+  checkOthers(call, account, model);
   return model;
 }
 
@@ -51,9 +54,10 @@ function checkLimit({ request }: DecodedCall, { outputLimit }: Model): void {
 }
 
 /** Some upstreams take further models from a request, for when the first fails. */
-function checkOthers({ request, bytes }: DecodedCall, { run, models, budget }: Account): void {
+function checkOthers(call: DecodedCall, { run, models, budget }: Account, model: Model): void {
   if (run === null && models === null && budget === null) return;
-  checkDearer(request, bytes);
+  const { request } = call;
+  checkDearer(call, model);
   for (const member of ['models', 'fallbacks']) {
     if (request[member] == null) continue;
     throw new InvalidCall(
@@ -67,38 +71,19 @@ function checkOthers({ request, bytes }: DecodedCall, { run, models, budget }: A
 const plainTiers = new Set(['auto', 'default', 'flex', 'standard_only']);
 
 /** Some ways to answer cost more than the price that is known here. */
-function checkDearer(request: DecodedCall['request'], bytes: Buffer): void {
-  const { service_tier: tier } = request;
+function checkDearer(call: DecodedCall, { hasHourPrice = false }: Model): void {
+  const { service_tier: tier } = call.request;
   if (tier != null && !(typeof tier === 'string' && plainTiers.has(tier))) {
     throw dearer('service_tier', JSON.stringify(tier), [...plainTiers].join(', '));
   }
-  if (!bytes.includes('"ttl"')) return;
-  const ttl = ttlIn(request);
-  if (ttl !== undefined) throw dearer('cache_control.ttl', JSON.stringify(ttl), '5m');
+  const ttl = unusualTtl(call);
+  if (ttl === undefined || (ttl === '1h' && hasHourPrice)) return;
+  throw dearer('cache_control.ttl', JSON.stringify(ttl), hasHourPrice ? '5m or 1h' : '5m');
 }
 
 function dearer(param: string, value: string, choices: string): InvalidCall {
   const said = `${param} is ${value.slice(0, 80)}: must be ${choices} with the key of a run, as the price of another is not known here`;
   return new InvalidCall('invalid_input', said, param);
-}
-
-/** The first time to live of a breakpoint of the prompt cache that is not the usual one. */
-function ttlIn(request: DecodedCall['request']): unknown {
-  const messages = listOf(request.messages);
-  const marked = [
-    request,
-    ...messages,
-    ...messages.flatMap(({ content }) => listOf(content)),
-    ...listOf(request.tools),
-  ];
-  return marked
-    .map((one: { readonly cache_control?: { readonly ttl?: unknown } }) => one.cache_control?.ttl)
-    .find((ttl) => ttl != null && ttl !== '5m');
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: what clients send has every shape
-function listOf(value: unknown): any[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : [];
 }
 
 class UnknownModel extends NotFound {

@@ -13,7 +13,7 @@ export class InvalidCall extends InvalidInput {
   }
 }
 
-export type DecodedCall = Omit<ModelCall, 'signal'> & { readonly model: string };
+export type DecodedCall = Omit<ModelCall, 'signal' | 'via'> & { readonly model: string };
 
 const longestModel = 100;
 

@@ -47,6 +47,22 @@ export function membersOf(json: Buffer, from = 0): Members {
   }
 }
 
+/** Where the elements of the list begin that begins at `from`. @throws NestedTooDeep */
+export function elementsOf(json: Buffer, from: number): number[] {
+  const starts: number[] = [];
+  let at = from + 1;
+  for (;;) {
+    at = skipSpace(json, at);
+    const byte = json[at];
+    if (byte === 0x5d || byte === undefined) return starts;
+    if (byte === 0x2c) at++;
+    else {
+      starts.push(at);
+      at = endOfValue(json, at);
+    }
+  }
+}
+
 function keyOf(json: Buffer, start: number, end: number): string {
   const text = json.toString('utf8', start + 1, end - 1);
   return text.includes('\\') ? JSON.parse(`"${text}"`) : text;
@@ -62,12 +78,19 @@ function skipSpace(json: Buffer, from: number): number {
 export function endOfString(json: Buffer, from: number): number {
   let at = from;
   for (;;) {
-    at = json.indexOf(quote, at + 1);
+    at = nextQuote(json, at + 1);
     if (at === -1) return json.length;
     let slashes = 0;
     while (json[at - 1 - slashes] === backslash) slashes++;
     if (slashes % 2 === 0) return at + 1;
   }
+}
+
+/** Most texts are short: to look at their bytes here costs less than the call of a search. */
+function nextQuote(json: Buffer, from: number): number {
+  const near = Math.min(from + 24, json.length);
+  for (let at = from; at < near; at++) if (json[at] === quote) return at;
+  return near === json.length ? -1 : json.indexOf(quote, near);
 }
 
 function endOfValue(json: Buffer, from: number): number {

@@ -8,8 +8,10 @@ import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/led
 import type { CallMetrics } from '../metrics.ts';
 import { lateFailure } from '../upstreams/connection-failure.ts';
 import { type Answered, answerFrom } from './attempts.ts';
+import { unusualTtl } from './cache-ttl.ts';
 import { chosenModel, type Model } from './chosen-model.ts';
 import { decodeCall } from './decode-call.ts';
+import type { OwnMark } from './own-mark.ts';
 import { relay } from './relay.ts';
 import { estimateTokens } from './token-estimate.ts';
 import type { ModelCall } from './upstream-answer.ts';
@@ -23,6 +25,7 @@ export interface ModelCallParts {
   readonly logger: Logger;
   readonly retries: number;
   readonly totalMs: number;
+  readonly mark: OwnMark;
 }
 
 export interface Caller {
@@ -66,6 +69,7 @@ export class ModelCalls {
     caller: Caller,
   ): Promise<void> {
     const started = performance.now();
+    const via = this.#parts.mark.onward(request.headers.via);
     const decoded = decodeCall(endpoint, await readJsonBytes(request, largestBody));
     const model = chosenModel(decoded, caller.account, this.#parts.models);
     const [first] = model.lanes;
@@ -73,6 +77,7 @@ export class ModelCalls {
     const reservation = await this.#parts.ledger.reserve(caller.account, {
       model: model.name,
       upstream: first!.upstream.name,
+      longCache: unusualTtl(decoded) !== undefined,
       ...estimate,
     });
     const ending = new AbortController();
@@ -87,7 +92,7 @@ export class ModelCalls {
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
       const outputLimit = reservation.bounded ? each : null;
-      await underWay.run({ ...decoded, outputLimit, signal: ending.signal }, response);
+      await underWay.run({ ...decoded, via, outputLimit, signal: ending.signal }, response);
     } finally {
       clearTimeout(timer);
     }
@@ -166,14 +171,16 @@ class CallUnderWay {
     this.#lost.push({ upstream, written });
   }
 
-  #settle(end: CallEnd): void {
+  #settle({ failure, signal, sentBytes, wordBytes, usage, usageIsPartial = false }: CallEnd): void {
     const { parts, model, reservation, started } = this.#facts;
-    const outcome = outcomeOf(end.failure, end.signal);
+    const { upstream } = this;
+    const outcome = outcomeOf(failure, signal);
     const ms = performance.now() - started;
-    const result = { upstream: this.upstream, outcome, ms, firstTokenMs: this.#firstTokenMs };
-    const { failure: _, signal: __, ...counted } = end;
-    const settlement = reservation.settle({ ...result, ...counted, lost: this.#lost });
-    parts.metrics.ended({ ...result, model: model.name, settlement });
+    const firstTokenMs = this.#firstTokenMs;
+    const lost = this.#lost;
+    const counted = { sentBytes, wordBytes, usage, usageIsPartial };
+    const settlement = reservation.settle({ upstream, outcome, ms, firstTokenMs, lost, ...counted });
+    parts.metrics.ended({ model: model.name, upstream, outcome, ms, firstTokenMs, settlement });
   }
 
   #tell(upstream: string, failure: UpstreamFailure, next: string): void {

@@ -13,6 +13,8 @@ export interface ModelCall {
   readonly stream: boolean;
   /** The client itself asked for the usage chunk of a stream. */
   readonly includeUsage: boolean;
+  /** The gateways that it has passed, this one too, for upstreams. */
+  readonly via?: string;
   /** Tokens that one answer may have at most, because a budget binds the call; what the client asked for where it set a limit. */
   readonly outputLimit?: number | null;
   /** Aborted when the client leaves, and when the call takes too long. */

@@ -48,12 +48,12 @@ export class UpstreamFailure extends CoreError {
 }
 
 const again = new Set([408, 409, 429]);
-/** Our credential there, or our name for the model, is wrong; that is no fault of the client. */
-const elsewhere = new Set([401, 402, 403, 404]);
+/** Our credential there, our name for the model or the way there is wrong; that is no fault of the client. */
+const elsewhere = new Set([401, 402, 403, 404, 508]);
 
 export function remedyOf(status: number): Remedy {
-  if (status >= 500 || again.has(status)) return 'retry';
-  return elsewhere.has(status) ? 'next' : 'none';
+  if (elsewhere.has(status)) return 'next';
+  return status >= 500 || again.has(status) ? 'retry' : 'none';
 }
 
 /** A year: more is no wait but a refusal, and numbers without end are no header. */

@@ -1,5 +1,6 @@
 import { wordsIn } from './delta-words.ts';
 import { EventPieces, EventTooLarge } from './event-pieces.ts';
+import { LoneReturns } from './lone-returns.ts';
 import { type Usage, usageOf } from './usage.ts';
 
 /** What an upstream sent is no stream of a chat completion. */
@@ -21,6 +22,7 @@ const closeBrace = 0x7d;
  * but for the usage chunk of a client that did not ask for it. JSON is parsed only where there is usage or an error in it.
  */
 export class StreamReader {
+  readonly #returns = new LoneReturns();
   readonly #pieces: EventPieces;
   readonly #hideUsage: boolean;
   usage: Usage | null = null;
@@ -30,6 +32,8 @@ export class StreamReader {
   finished = false;
   /** The event by which the upstream itself told of an error. */
   failure: Buffer | null = null;
+  /** The piece at hand holds neither usage nor an error, so that its events need not be searched. */
+  #isPlain = false;
   #first = true;
   #events = 0;
   #worded = 0;
@@ -44,7 +48,10 @@ export class StreamReader {
   /** @throws BrokenStream */
   push(piece: Buffer): Buffer {
     try {
-      return this.#pieces.push(piece);
+      const bytes = this.#returns.push(piece);
+      const isWhole = this.#pieces.rest.length === 0;
+      this.#isPlain = isWhole && bytes.indexOf(errorKey) === -1 && bytes.indexOf(usageKey) === -1;
+      return this.#pieces.push(bytes);
     } catch (error) {
       if (error instanceof EventTooLarge) throw new BrokenStream(error.message);
       throw error;
@@ -115,6 +122,7 @@ export class StreamReader {
     }
     this.#count(payload);
     if (hasValue(payload, finishReason, 0x22)) this.finished = true;
+    if (this.#isPlain) return 'give';
     // In a text of the model its quotes would be escaped.
     const mayFail = payload.indexOf(errorKey) !== -1;
     if (!mayFail && !hasValue(payload, usageKey, openBrace)) return 'give';

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { decodeConcern, readConcernDocument } from '#kit/config/concern.ts';
+import { decodeConcern } from '#kit/config/concern.ts';
 import { isObject } from '#kit/config/merge.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, NotFound } from '#kit/errors.ts';
 import { withFileLock } from '#kit/file-lock.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
-import { GatewayConfig, type ModelEntry } from '../configuration.ts';
+import { GatewayConfig, type ModelEntry, readModelsFile } from '../configuration.ts';
+import { checkModels } from '../configuration-rules.ts';
 
 type Models = Readonly<Record<string, ModelEntry>>;
 
@@ -38,8 +39,9 @@ export function withModel(
 export function changeModels(folders: Folders, change: (config: GatewayConfig) => GatewayConfig): string {
   prepareFolder(folders.config, 'config');
   return withFileLock(join(folders.config, '.models.lock'), () => {
-    const files = readConcernDocument('models', folders);
-    const changed = change(decodeConcern(GatewayConfig, files));
+    const { files, config } = readModelsFile(folders);
+    const changed = change(config);
+    checkModels(files.user.path, changed);
     const own = isObject(files.user.document) ? files.user.document : {};
     const document = { ...own, models: changed.models };
     decodeConcern(GatewayConfig, { ...files, user: { ...files.user, document } });

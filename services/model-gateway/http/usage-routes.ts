@@ -1,5 +1,5 @@
 import { Day, UsageGroup, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
-import { InvalidInput } from '#kit/errors.ts';
+import { InvalidInput, Unauthorized } from '#kit/errors.ts';
 import { queryValue } from '#kit/http/query.ts';
 import { type Route, route } from '#kit/http/route.ts';
 import { runOf } from '../ledger/identities.ts';
@@ -24,6 +24,12 @@ export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
         answers: { 200: { description: 'Calls that ended', content: UsageReply } },
       },
       async ({ query, identity }) => {
+        // Who leaves the key of a run away must not see more than with it.
+        if (identity === null) {
+          throw new Unauthorized('token_required', 'what calls cost needs a token of scope read', {
+            hint: 'Send authorization: Bearer TOKEN; ./core token create makes one.',
+          });
+        }
         const by = queryValue(UsageGroup, query.by ?? 'day', 'by');
         const [from, to] = [dayIn(query.from, 'from'), dayIn(query.to, 'to')];
         if (from !== null && to !== null && from > to) {
@@ -33,7 +39,7 @@ export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
           );
         }
         // The key of a run sees what that run used, and nothing of others.
-        const rows = await ledger.usage({ by, from, to, run: identity === null ? null : runOf(identity) });
+        const rows = await ledger.usage({ by, from, to, run: runOf(identity) });
         const reply: UsageReply = { by, from, to, rows: [...rows], total: totalOf(rows) };
         return { json: reply };
       },

@@ -90,12 +90,15 @@ export class CallRows {
   #total(ended: readonly EndedCall[], oldest: number): void {
     const sums = new Map<string, { readonly of: EndedCall; readonly values: number[] }>();
     for (const call of ended) {
-      const key = JSON.stringify([call.open.account.key, call.day, call.open.model, call.upstream]);
-      const sum = sums.get(key) ?? { of: call, values: new Array<number>(10).fill(0) };
-      sums.set(key, sum);
-      countedIn(call).forEach((value, index) => {
-        sum.values[index]! += value;
-      });
+      // None but the last can hold a line break.
+      const key = `${call.open.account.key}\n${call.day}\n${call.open.model}\n${call.upstream}`;
+      let sum = sums.get(key);
+      if (sum === undefined) {
+        sum = { of: call, values: new Array<number>(10).fill(0) };
+        sums.set(key, sum);
+      }
+      const counted = countedIn(call);
+      for (let index = 0; index < counted.length; index++) sum.values[index]! += counted[index]!;
     }
     for (const { of, values } of sums.values()) {
       const { account, model } = of.open;

@@ -11,7 +11,7 @@ interface Opening {
 }
 
 /** Ended calls wait so long, in milliseconds, to be written together. A kill meanwhile leaves them at what was reserved. */
-const endedWaitMs = 10;
+const endedWaitMs = 40;
 const lockedWaitMs = 50;
 const retryMs = 1_000;
 

@@ -13,6 +13,8 @@ export interface LedgerCall {
   /** Estimates, on the high side. */
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** It asks to keep input in a cache for longer than 5 minutes. */
+  readonly longCache?: boolean;
 }
 
 export interface LostAttempt {

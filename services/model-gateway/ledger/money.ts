@@ -11,6 +11,8 @@ export interface TokenPrice {
   readonly cached?: number | null | undefined;
   /** Input written to a cache; as `input` where it is absent or null. */
   readonly cache_writes?: number | null | undefined;
+  /** Input written to a cache for longer than 5 minutes; as `cache_writes` where it is absent or null. */
+  readonly cache_writes_1h?: number | null | undefined;
 }
 
 /** A million dollars: what is more is a wrong number, and would spoil every sum that it is in. */

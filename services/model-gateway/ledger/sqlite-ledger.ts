@@ -145,7 +145,7 @@ export class SqliteLedger implements Ledger {
     this.keys.check(row.account);
     if (lost.length === 0) return;
     const { commits, prices } = this.#parts;
-    const reserved = row.reserved + costOfLost(call, lost, (name) => priceAt(prices, call.model, name));
+    const reserved = row.reserved + costOfLost(call, lost, (name) => priceAt(prices, call, name));
     if (reserved === row.reserved) return;
     hold.raise(reserved);
     try {
@@ -158,7 +158,7 @@ export class SqliteLedger implements Ledger {
   #settle(row: OpenCall, call: LedgerCall, day: string, result: CallResult): Settlement {
     const { prices, open, commits } = this.#parts;
     const { upstream, outcome, sentBytes } = result;
-    const settlement = settlementOf(call, result, (name) => priceAt(prices, call.model, name));
+    const settlement = settlementOf(call, result, (name) => priceAt(prices, call, name));
     open.delete(row.id);
     commits.end({
       open: row,

@@ -38,13 +38,17 @@ export function connectionFailure(upstream: string, error: unknown, progress: Pr
   const begun = progress === 'begun';
   const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';
   const what =
-    words[code] ??
+    (isUnaskedContinue(error) ? 'answered 100 Continue, which was not asked for' : words[code]) ??
     (code.startsWith('HPE_') || (code === 'internal' && progress === 'sent')
       ? 'sent what is no HTTP'
       : `cannot be used (${code === 'internal' ? 'unknown' : code})`);
   return new UpstreamFailure({
     status: late ? 504 : 502,
-    remedy: begun ? 'none' : lasting.test(code) || code.startsWith('HPE_') ? 'next' : 'retry',
+    remedy: begun
+      ? 'none'
+      : lasting.test(code) || code.startsWith('HPE_') || isUnaskedContinue(error)
+        ? 'next'
+        : 'retry',
     charged: progress !== 'unsent',
     error: {
       message: `upstream ${upstream} ${begun && words[code] === undefined ? 'broke its answer off' : what}`,
@@ -54,6 +58,11 @@ export function connectionFailure(upstream: string, error: unknown, progress: Pr
     },
     cause: new Error(messageOf(error)),
   });
+}
+
+/** What undici says when a request under way gets an interim answer of this kind. */
+function isUnaskedContinue(error: unknown): boolean {
+  return codeOf(error) === 'UND_ERR_SOCKET' && messageOf(error) === 'bad response';
 }
 
 /** A limit of ours has passed. */

@@ -47,6 +47,7 @@ export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make
       kind: entry.kind ?? 'chat',
       outputLimit: entry.limits?.output_tokens ?? null,
       contextLimit: entry.limits?.context_tokens ?? null,
+      hasHourPrice: entry.upstreams.every(({ price }) => price == null || price.cache_writes_1h != null),
       lanes,
     });
   }

@@ -70,6 +70,7 @@ export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
       'accept-encoding': 'identity',
       'user-agent': parts.userAgent,
     };
+    if (call.via !== undefined) headers.via = call.via;
     if (text !== null) headers.authorization = `Bearer ${text}`;
     const started = performance.now();
     const firstMs = call.stream ? timeouts.first_token_ms : timeouts.total_ms;

@@ -18,8 +18,17 @@ describe('The queue of pieces', () => {
     expect(said).to.deep.equal([]);
     queue.push(Buffer.alloc(60_000, 'b'));
     expect(said).to.deep.equal(['pause']);
-    expect((await queue.next()).value).to.have.length(120_000);
+    expect((await queue.next()).value).to.have.length(60_000);
     expect(said).to.deep.equal(['pause', 'resume']);
+  });
+
+  it('gives out the first piece alone, and then all that came as one', async () => {
+    const { queue } = scene();
+    for (const piece of ['a', 'b', 'c']) queue.push(Buffer.from(piece));
+    expect(String((await queue.next()).value)).to.equal('a');
+    expect(String((await queue.next()).value)).to.equal('bc');
+    for (const piece of ['d', 'e']) queue.push(Buffer.from(piece));
+    expect(String((await queue.next()).value)).to.equal('de');
   });
 
   it('gives out what came before an error', async () => {

@@ -24,6 +24,7 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
   #pieces: Buffer[] = [];
   #size = 0;
   #paused = false;
+  #begun = false;
   #ended = false;
   #error: Error | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -40,6 +41,7 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     if (this.#ended || piece.length === 0) return;
     const waiting = this.#takeWaiting();
     if (waiting !== null) {
+      this.#begun = true;
       waiting.resolve({ done: false, value: piece });
       return;
     }
@@ -70,7 +72,9 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
   }
 
   next(): Promise<IteratorResult<Buffer>> {
-    if (this.#size > 0) return Promise.resolve({ done: false, value: this.#takeAll() });
+    if (this.#size > 0) {
+      return Promise.resolve({ done: false, value: this.#begun ? this.#takeAll() : this.#takeFirst() });
+    }
     if (this.#error !== null) {
       const error = this.#error;
       this.#error = null;
@@ -99,16 +103,27 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     return this;
   }
 
+  /** A first token must not wait until all that came with it was looked at. */
+  #takeFirst(): Buffer {
+    const piece = this.#pieces.shift()!;
+    this.#begun = true;
+    this.#taken(piece.length);
+    return piece;
+  }
+
   /** What came while the reader was busy is one piece: each costs more than its bytes. */
   #takeAll(): Buffer {
     const pieces = this.#pieces;
     this.#pieces = [];
-    this.#size = 0;
-    if (this.#paused) {
-      this.#paused = false;
-      this.#source.resume();
-    }
+    this.#taken(this.#size);
     return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+
+  #taken(bytes: number): void {
+    this.#size -= bytes;
+    if (!this.#paused || this.#size >= highWaterMark) return;
+    this.#paused = false;
+    this.#source.resume();
   }
 
   /** The timer stays for the next wait: starting it again costs less than making it. */

@@ -1,11 +1,11 @@
 import type { Group } from './groups.ts';
+import { isQuestion } from './questions.ts';
 
 const shown = 10;
 /** Of the first results, what documents and what code have at least, where they match about as well. */
 const leastShare = 0.3;
 /** Of the score of the last result that is shown. */
 const wellEnough = 0.6;
-const longestQuestion = 500;
 
 type Sort = 'document' | 'code' | null;
 
@@ -41,15 +41,6 @@ export function mixed(ranked: readonly Group[], query: string, limit: number): r
     ];
   }
   return ranked;
-}
-
-function isQuestion(query: string): boolean {
-  const text = query.trim();
-  return (
-    text.length <= longestQuestion &&
-    /\s\S+\s/.test(text) &&
-    (text.endsWith('?') || /^(?:how|what|where|which|why|when|who|whose)\b/i.test(text))
-  );
 }
 
 function sortOf({ whole, parts }: Group): Sort {

@@ -60,53 +60,49 @@ export function textHits(
   weights: Weights,
 ): Hit[] {
   const { table, most } = indexes[index];
-  return best(
-    matches.map((match) => hits(db, table, weights[index], match, scope, most)),
-    most,
+  const rank = `bm25(${[table, ...weights[index]].join(', ')})`;
+  const all = { db, table, rank, matches, scope, most };
+  const hits = (scope.wide ? lookedUpLast(all) : null) ?? lookedUpFirst(all);
+  return hits.toSorted((a, b) => b.score - a.score).slice(0, most);
+}
+
+interface Asked {
+  readonly db: DatabaseSync;
+  readonly table: string;
+  readonly rank: string;
+  readonly matches: readonly string[];
+  readonly scope: Scope;
+  readonly most: number;
+}
+
+/** Chooses among the best of all texts. @returns null where too few of them may be found */
+function lookedUpLast({ db, table, rank, matches, scope, most }: Asked): Hit[] | null {
+  const sql = `SELECT rowid AS node, ${rank} AS rank FROM ${table} WHERE ${table} MATCH ? ORDER BY 2 LIMIT ${most}`;
+  const answers = matches.map((match) => rows<{ node: number; rank: number }>(db, sql, match));
+  const ranks = new Map<number, number>();
+  for (const { node, rank } of answers.flat()) ranks.set(node, Math.min(rank, ranks.get(node) ?? 0));
+  const known = nodesInScope(db, [...ranks.keys()], scope);
+  if (answers.some(({ length }) => length === most) && known.size <= most / 2) return null;
+  return [...known.values()].map((row) => ({ row, score: -ranks.get(row.node)! }));
+}
+
+/** Ranks only what may be found. */
+function lookedUpFirst({ db, table, rank, matches, scope, most }: Asked): Hit[] {
+  const statement = prepared(
+    db,
+    `SELECT ${nodeColumns}, ${rank} AS rank FROM ${table} CROSS JOIN nodes AS n ON n.node = ${table}.rowid
+     WHERE ${table} MATCH :match AND ${inScope} ORDER BY rank LIMIT ${most}`,
   );
-}
-
-function best(answers: readonly (readonly Hit[])[], most: number): Hit[] {
   const byNode = new Map<number, Hit>();
-  for (const hit of answers.flat()) {
-    if (hit.score > (byNode.get(hit.row.node)?.score ?? 0)) byNode.set(hit.row.node, hit);
-  }
-  return [...byNode.values()].toSorted((a, b) => b.score - a.score).slice(0, most);
-}
-
-function hits(
-  db: DatabaseSync,
-  table: string,
-  columnWeights: readonly number[],
-  match: string,
-  scope: Scope,
-  most: number,
-): Hit[] {
-  const rank = `bm25(${columnWeights.join(', ')})`;
-  if (scope.wide) {
-    const found = rows<{ node: number; rank: number }>(
-      db,
-      `SELECT rowid AS node, rank FROM ${table} WHERE ${table} MATCH ? AND rank MATCH '${rank}' ORDER BY rank LIMIT ${most}`,
-      match,
-    );
-    const known = nodesInScope(
-      db,
-      found.map(({ node }) => node),
-      scope,
-    );
-    if (found.length < most || known.size > most / 2) {
-      return found.flatMap(({ node, rank }) => {
-        const row = known.get(node);
-        return row === undefined ? [] : [{ row, score: -rank }];
-      });
+  for (const match of matches) {
+    const found = statement.all({ ...parametersOf(scope), match }) as unknown as (NodeRow & {
+      rank: number;
+    })[];
+    for (const { rank, ...row } of found) {
+      if (-rank > (byNode.get(row.node)?.score ?? 0)) byNode.set(row.node, { row, score: -rank });
     }
   }
-  const found = prepared(
-    db,
-    `SELECT ${nodeColumns}, t.rank AS rank FROM ${table} AS t CROSS JOIN nodes AS n ON n.node = t.rowid
-     WHERE ${table} MATCH :match AND t.rank MATCH '${rank}' AND ${inScope} ORDER BY t.rank LIMIT ${most}`,
-  ).all({ ...parametersOf(scope), match }) as unknown as (NodeRow & { rank: number })[];
-  return found.map(({ rank, ...row }) => ({ row, score: -rank }));
+  return [...byNode.values()];
 }
 
 /** Those of the nodes that may be found, by their number. */

@@ -16,6 +16,7 @@ export const ForgeIssueDelivery = t.strict({
   issue: t.strict({
     number: integerBetween(1, 2_147_483_647),
     title: textOfAtMost(2_000),
+    body: optional(nullable(t.string)),
     state: textOfAtMost(200),
     html_url: textOfAtMost(2_000),
     updated_at: Timestamp,

@@ -5,8 +5,11 @@ export const KeyId = stringThat('KeyId', 'the id of a key, for example key_01234
   /^key_[0-9a-f]{16}$/.test(text),
 );
 
-const RunName = stringThat('RunName', 'the name of a run: letters, digits and . _ : -, at most 100', (text) =>
-  /^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$/.test(text),
+/** What calls of tokens cost stands under `token:NAME`, beside runs. */
+const RunName = stringThat(
+  'RunName',
+  'the name of a run: letters, digits and . _ : -, at most 100, that does not begin with token:',
+  (text) => /^(?!token:)[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$/i.test(text),
 );
 
 const Budget = new t.Type<number>(

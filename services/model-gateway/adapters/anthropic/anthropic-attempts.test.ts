@@ -33,7 +33,7 @@ describe('What reached an Anthropic upstream', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  function send(stream: boolean, idle_ms = 5_000): Promise<UpstreamAnswer> {
+  function send(stream: boolean, idle_ms = 60_000): Promise<UpstreamAnswer> {
     const request = { model: 'large', messages: [{ role: 'user', content: 'hello' }], stream };
     const upstream = anthropicUpstream({
       name: 'there',
@@ -42,7 +42,7 @@ describe('What reached an Anthropic upstream', () => {
       output_tokens: null,
       dispatcher,
       credential: () => ({ text: null, mask: new Mask([]) }),
-      timeouts: { first_token_ms: 5_000, idle_ms },
+      timeouts: { first_token_ms: 60_000, idle_ms },
     });
     return upstream.send({
       endpoint: 'chat/completions',

@@ -17,17 +17,19 @@ export interface FetchOptions {
   readonly credential: string | null;
   /** Is kept up to date. */
   readonly progress: RequestProgress;
+  readonly via: string | undefined;
 }
 
 /** The provider's way to the network: our connections, no redirects, and the credential put in at the last moment. */
 export function anthropicFetch(options: FetchOptions): typeof globalThis.fetch {
-  const { credential, progress } = options;
+  const { credential, progress, via } = options;
   async function send(url: unknown, init: unknown = {}): Promise<unknown> {
     const { fetch, Headers } = await import('undici');
     const given = init as RequestInit;
     const headers = new Headers(given.headers);
     if (credential !== null) headers.set('x-api-key', credential);
     headers.set('accept-encoding', 'identity');
+    if (via !== undefined) headers.set('via', via);
     const dispatcher = watched(options);
     const response = await fetch(String(url), { ...given, headers, dispatcher, redirect: 'manual' });
     progress.heardAt = performance.now();

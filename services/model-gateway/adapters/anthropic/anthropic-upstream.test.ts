@@ -40,7 +40,7 @@ describe('an Anthropic upstream', () => {
       output_tokens: null,
       dispatcher,
       credential: () => ({ text: key, mask: new Mask([key]) }),
-      timeouts: { first_token_ms: 5000, idle_ms: 5000 },
+      timeouts: { first_token_ms: 60_000, idle_ms: 60_000 },
       ...change,
     });
   }
@@ -273,7 +273,7 @@ describe('an Anthropic upstream', () => {
 
     const slow = await upstreamWith(
       { text: 'slowly', pace: 70, thinking: 'x' },
-      { timeouts: { first_token_ms: 5000, idle_ms: 30 } },
+      { timeouts: { first_token_ms: 60_000, idle_ms: 30 } },
     );
     const answer = await slow.send(call({ stream: true }));
     expect((await failure(textOf(answer))).message).to.contain('sent nothing more');

@@ -87,7 +87,7 @@ class AnthropicUpstream implements Upstream {
       provider: 'anthropic.messages',
       baseURL: base_url.replace(/\/+$/, ''),
       headers: { 'anthropic-version': '2023-06-01' },
-      fetch: anthropicFetch({ dispatcher, credential: text, progress }),
+      fetch: anthropicFetch({ dispatcher, credential: text, progress, via: call.via }),
       supportedUrls: () => ({ 'image/*': [/^https:/] }),
     });
     return { language, options };

@@ -27,6 +27,7 @@ const codecs: Readonly<Record<string, t.Decoder<unknown, Message>>> = {
 /** @throws UntranslatableRequest naming the member, what it is and what it must be */
 export function decodeChat(request: Readonly<Record<string, unknown>>): DecodedChat {
   checkParameters(request);
+  checkFormat(request.response_format);
   const chat = decoded(ChatRequest, request, '');
   if (chat.messages.length === 0)
     throw new UntranslatableRequest("'messages' must not be empty", 'messages', 'invalid_value');
@@ -49,6 +50,30 @@ function decodeMessage(message: unknown, index: number): Message {
   }
   refuseUnknown(message, at);
   return decoded(codec, message, `/messages/${index}`);
+}
+
+const formats = ['text', 'json_object', 'json_schema'];
+
+/** Told by its type, which says which of the forms was meant. */
+function checkFormat(format: unknown): void {
+  if (format === undefined || format === null) return;
+  if (typeof format !== 'object' || Array.isArray(format))
+    throw new UntranslatableRequest("'response_format' must be an object", 'response_format', 'invalid_type');
+  const { type, json_schema: described } = format as { type?: unknown; json_schema?: unknown };
+  const refuse = (param: string, value: unknown, rule: string): never => {
+    const is = value === undefined ? 'is missing' : `is ${JSON.stringify(value).slice(0, 80)}`;
+    throw new UntranslatableRequest(`'${param}' ${is}: must be ${rule}`, param, 'invalid_value');
+  };
+  if (!formats.includes(type as string)) refuse('response_format.type', type, `one of ${formats.join(', ')}`);
+  if (type !== 'json_schema') return;
+  if (typeof described !== 'object' || described === null || Array.isArray(described))
+    refuse('response_format.json_schema', described, 'an object with name and schema');
+  const { name, description, schema } = described as Record<string, unknown>;
+  if (typeof name !== 'string') refuse('response_format.json_schema.name', name, 'a text');
+  if (description != null && typeof description !== 'string')
+    refuse('response_format.json_schema.description', description, 'a text');
+  if (schema != null && (typeof schema !== 'object' || Array.isArray(schema)))
+    refuse('response_format.json_schema.schema', schema, 'a JSON schema, which is an object');
 }
 
 const parts = new Set(['text', 'image_url', 'file', 'refusal']);

@@ -6,6 +6,7 @@ import { environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
+import { checkModels } from '../../configuration-rules.ts';
 import { shortestHidden } from '../../upstreams/mask.ts';
 import { askOptions, type GivenOptions, requireOptions } from '../ask-model.ts';
 import { secretFrom } from '../key-file.ts';
@@ -68,11 +69,14 @@ async function add({ home, json }: CommandContext, flags: AddFlags & GivenOption
   const existing: Existing =
     flags.replace === true ? 'replace' : flags.fallback === true ? 'fallback' : 'refuse';
   // Before a key is copied it is sure that the entry can be written.
-  withModel(
-    readGatewayConfig({ folders, environment }),
-    options.name,
-    entryFrom({ ...options, credential: null }),
-    existing,
+  checkModels(
+    join(folders.config, 'models.json'),
+    withModel(
+      readGatewayConfig({ folders, environment }),
+      options.name,
+      entryFrom({ ...options, credential: null }),
+      existing,
+    ),
   );
   const secret = options.keyFile === undefined ? null : secretFrom(options.keyFile, folders, options);
   const entry = entryFrom({ ...options, credential: secret?.name ?? null });

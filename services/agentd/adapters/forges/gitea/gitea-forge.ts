@@ -45,6 +45,9 @@ import {
   RepositoryReply,
 } from './gitea-replies.ts';
 
+/** So many issues are read, where they are wanted in an order that the list does not have. */
+const mostSorted = 1_000;
+
 /** Gitea and Forgejo by their REST API v1. */
 export class GiteaForge implements ConfiguredForge {
   readonly kind = 'gitea';
@@ -133,16 +136,9 @@ export class GiteaForge implements ConfiguredForge {
     checkRepositoryRef(ref);
     const what = `issues of ${nameOf(ref)}`;
     const found: Issue[] = [];
-    const query = { state: options.state, type: 'issues', ...labelQuery(options) };
     try {
-      for await (const entry of this.#client.entries(
-        ['repos', ref.owner, ref.repo, 'issues'],
-        what,
-        query,
-        signal,
-      )) {
+      for await (const reply of this.#listed(ref, options, what, signal)) {
         if (found.length >= options.limit) break;
-        const reply = this.#decode(IssueReply, entry, what);
         const issue = issueOf(reply, await this.#associations.author(ref, reply.user, signal));
         if (hasLabel(issue, options)) found.push(issue);
       }
@@ -150,6 +146,24 @@ export class GiteaForge implements ConfiguredForge {
       return this.#explain(error, ref, () => noRepository(this.name, ref, error), signal);
     }
     return found.map((issue) => ({ ...issue, body: shortenedBody(issue.body) }));
+  }
+
+  /** Gitea lists by creation alone: for another order the newest thousand are read. */
+  async *#listed(
+    ref: RepositoryRef,
+    options: IssueFilter,
+    what: string,
+    signal?: AbortSignal,
+  ): AsyncIterable<IssueReply> {
+    const query = { state: options.state, type: 'issues', ...labelQuery(options) };
+    const path = ['repos', ref.owner, ref.repo, 'issues'];
+    const sorted: IssueReply[] = [];
+    for await (const entry of this.#client.entries(path, what, query, signal)) {
+      const reply = this.#decode(IssueReply, entry, what);
+      if (options.sort !== 'updated') yield reply;
+      else if (sorted.push(reply) === mostSorted) break;
+    }
+    yield* sorted.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
   }
 
   async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {

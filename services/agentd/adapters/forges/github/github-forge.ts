@@ -148,7 +148,7 @@ export class GitHubForge implements ConfiguredForge {
         ...path(ref),
         state: options.state,
         ...labelQuery(options),
-        sort: 'created',
+        sort: options.sort ?? 'created',
         direction: 'desc',
         per_page: 100,
         page,

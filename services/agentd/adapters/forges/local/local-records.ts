@@ -18,18 +18,18 @@ export async function readIssue(folder: RepositoryFolder, number: number): Promi
   return { ...record, state: end === null ? 'open' : 'closed', updated_at: updated, html_url: null };
 }
 
-/** Newest first. */
 export async function readIssues(folder: RepositoryFolder, filter: IssueFilter): Promise<Issue[]> {
-  const { state, limit } = filter;
+  const { state, limit, sort = 'created' } = filter;
   const issues: Issue[] = [];
   for (const number of (await recordNumbers(join(folder.path, 'issues'))).reverse()) {
-    if (issues.length >= limit) break;
+    if (sort === 'created' && issues.length >= limit) break;
     const issue = await readIssue(folder, number);
     if (issue === null || (state !== 'all' && issue.state !== state)) continue;
     if (!hasLabel(issue, filter)) continue;
     issues.push({ ...issue, body: shortenedBody(issue.body) });
   }
-  return issues;
+  if (sort === 'updated') issues.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
+  return issues.slice(0, limit);
 }
 
 /** Oldest first. */

@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import { silentLogger } from '#kit/silent-logger.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { type BridgeDatabase, openBridgeDatabase } from './open-database.ts';
+import { Pruning } from './pruning.ts';
+
+const day = 24 * 60 * 60 * 1000;
+const now = 1_000 * day;
+
+describe('Old events', () => {
+  let database: BridgeDatabase;
+  beforeEach(() => {
+    database = openBridgeDatabase(temporaryFolder());
+  });
+  afterEach(() => database.close());
+
+  function insert(id: string, state: string, daysAgo: number): void {
+    const at = now - daysAgo * day;
+    database.db
+      .prepare(
+        `INSERT INTO events (event_id, source, body_sha256, facts, state, received_at, changed_at)
+         VALUES (?, 'dashboard', ?, '{}', ?, ?, ?)`,
+      )
+      .run(id, id, state, at, at);
+  }
+
+  function deliver(run: string, state: string, daysAgo: number): void {
+    database.db
+      .prepare(
+        `INSERT INTO deliveries (dashboard, run_id, status, body, state, due_at, changed_at)
+         VALUES ('board', ?, 'planned', '{}', ?, 0, ?)`,
+      )
+      .run(run, state, now - daysAgo * day);
+  }
+
+  function pruning({ days = 90, dead_days = 365, told = 30, batch = 500 } = {}): Pruning {
+    const sync = { seconds: 60, days: told, attempts: 10, dashboards: [] };
+    const config = { retention: { days, dead_days }, sync };
+    return new Pruning({ database, config, logger: silentLogger, now: () => now, batch });
+  }
+
+  function left(table: string, column: string): unknown[] {
+    const rows = database.db.prepare(`SELECT ${column} AS id FROM ${table} ORDER BY seq`).all();
+    return rows.map((row) => (row as { id: unknown }).id);
+  }
+
+  it('go when they ended long ago, dead ones later', async () => {
+    for (const state of ['done', 'skipped', 'dead', 'pending', 'processing']) {
+      insert(`${state} young`, state, 89);
+      insert(`${state} old`, state, 91);
+      insert(`${state} ancient`, state, 400);
+    }
+    expect(await pruning().prune()).to.equal(5);
+    expect(left('events', 'event_id')).to.deep.equal([
+      'done young',
+      'skipped young',
+      'dead young',
+      'dead old',
+      ...['pending young', 'pending old', 'pending ancient'],
+      ...['processing young', 'processing old', 'processing ancient'],
+    ]);
+  });
+
+  it('go in small groups until none is left', async () => {
+    for (let number = 0; number < 25; number++) insert(`e${number}`, 'done', 100);
+    expect(await pruning({ batch: 10 }).prune()).to.equal(25);
+    expect(left('events', 'event_id')).to.deep.equal([]);
+    expect(await pruning({ batch: 10 }).prune()).to.equal(0);
+  });
+
+  it('stay as long as dashboards are told of their runs', async () => {
+    insert('e1', 'done', 100);
+    deliver('run_1', 'delivered', 100);
+    expect(await pruning({ told: 200 }).prune()).to.equal(0);
+    expect(await pruning({ told: 30 }).prune()).to.equal(2);
+  });
+
+  it('leave deliveries that still wait', async () => {
+    deliver('run_1', 'waiting', 500);
+    deliver('run_2', 'dead', 500);
+    await pruning().prune();
+    expect(left('deliveries', 'run_id')).to.deep.equal(['run_1']);
+  });
+
+  it('stop going when the bridge is closed', async () => {
+    for (let number = 0; number < 30; number++) insert(`e${number}`, 'done', 100);
+    const one = pruning({ batch: 10 });
+    const work = one.prune();
+    await one.close();
+    expect(await work).to.equal(10);
+    expect(left('events', 'event_id')).to.have.length(20);
+  });
+
+  it('are found by an index', () => {
+    const sql = `SELECT seq FROM events INDEXED BY events_ended
+      WHERE state IN ('done', 'skipped', 'dead') AND changed_at < 5 AND (state <> 'dead' OR changed_at < 3) LIMIT 5`;
+    const plan = database.db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[];
+    expect(plan.map(({ detail }) => detail).join()).to.match(
+      /SEARCH events USING .*events_ended \(changed_at/,
+    );
+  });
+});

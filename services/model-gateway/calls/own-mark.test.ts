@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { OwnMark } from './own-mark.ts';
+
+describe('The mark of a gateway', () => {
+  it('goes behind those of gateways before it, and nothing else does', () => {
+    const [first, second] = [new OwnMark(), new OwnMark()];
+    const from = first.onward('1.1 proxy.example.com (secret words)');
+    expect(from).to.match(/^1\.1 core-model-gateway-[0-9a-f]{16}$/);
+    const onward = second.onward(`1.0 a, ${from}, 1.1 b`).split(', ');
+    expect(onward).to.deep.equal([from, second.onward(undefined)]);
+  });
+
+  it('tells a gateway that a call has come back', () => {
+    const [first, second] = [new OwnMark(), new OwnMark()];
+    const back = second.onward(first.onward(undefined));
+    expect(() => first.onward(back))
+      .to.throw('has been here already')
+      .with.include({
+        code: 'call_loop',
+        status: 508,
+      });
+  });
+
+  it('ends a way that is too long', () => {
+    let via: string | undefined;
+    for (let gateway = 0; gateway < 8; gateway++) via = new OwnMark().onward(via);
+    expect(() => new OwnMark().onward(via)).to.throw('has passed 8 gateways');
+  });
+});
