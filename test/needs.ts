@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { environment } from '#kit/environment.ts';
 import { neo4jJars, neo4jVersion } from './support/neo4j-jars.ts';
 
@@ -35,9 +36,25 @@ const things = {
     ],
     provide: '.ci/run fetches it (or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD)',
   },
+  docker: {
+    command: ['sh', '-c', 'docker info && docker compose version && docker buildx version'],
+    provide: 'install Docker with compose and buildx, and start it',
+  },
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
     provide: 'apt-get install util-linux (and allow user namespaces)',
+  },
+  curl: {
+    command: ['curl', '--version'],
+    provide: 'apt-get install curl',
+  },
+  chromium: {
+    command: ['chromium', '--version'],
+    provide: 'apt-get install chromium',
+  },
+  site: {
+    command: ['test', '-x', fileURLToPath(new URL('../site/node_modules/.bin/vitepress', import.meta.url))],
+    provide: 'npm ci --ignore-scripts --prefix site',
   },
 } satisfies Record<string, Need>;
 
@@ -71,7 +88,7 @@ export function needs(context: Mocha.Context, name: NeedName): void {
 function works(command: readonly string[]): boolean {
   const [program, ...args] = command;
   try {
-    execFileSync(program!, args, { stdio: 'ignore', timeout: 10_000 });
+    execFileSync(program!, args, { stdio: 'ignore', timeout: 60_000 });
     return true;
   } catch {
     return false;

@@ -41,7 +41,9 @@ const forgeIngress = t.strict({
 export type ForgeIngressConfig = t.TypeOf<typeof forgeIngress>;
 
 const DashboardConfig = t.strict({
+  /** Stands in deliveries and lists. */
   name: DashboardName,
+  /** Where deliveries go. */
   url: DeliveryUrl,
   /** Signs what is sent; null sends it unsigned. */
   secret: nullable(SecretName),
@@ -52,37 +54,49 @@ export type DashboardConfig = t.TypeOf<typeof DashboardConfig>;
 
 /** What `config/bridge.json` holds. */
 export const BridgeConfig = t.strict({
+  /** The interface it listens on. */
   host: Hostname,
   /** 0 takes any free port. */
   port: integerBetween(0, 65_535),
   /** Names besides the loopback's that may stand in `Host`. */
   allowed_hosts: t.array(Hostname),
+  /** Whether reading needs a token too. */
   require_token_for_reads: t.boolean,
   /** TLS ends at a proxy in front of the service. */
   behind_proxy: t.boolean,
+  /** null: no TLS. */
   tls: nullable(Tls),
-  /** Of one event or delivery. */
+  /** Bytes of one event or delivery. */
   body_bytes: integerBetween(1_024, 32 * 1024 * 1024),
+  /** What comes in. */
   ingress: t.strict({
-    /** How far the time of a signature may be from ours. */
+    /** Seconds that the time of a signature may be from ours. */
     signature_seconds: integerBetween(10, 3_600),
     /** A label of this and a role's key chooses the role; null: labels choose none. */
     role_label: nullable(textOfAtMost(100)),
+    /** Events of dashboards. */
     dashboard: t.strict({
+      /** Name of the secret that signs them; null: only with a token. */
       secret: nullable(SecretName),
       /** Only issues that are in one of these; null: in any. */
       statuses: nullable(t.array(textOfAtMost(200))),
     }),
+    /** Webhooks of GitHub. */
     github: forgeIngress,
+    /** Webhooks of Gitea and Forgejo. */
     gitea: forgeIngress,
   }),
+  /** How events become plans. */
   processing: t.strict({
     /** false: events wait for process-next. */
     automatic: t.boolean,
+    /** Events that are planned at once by itself. */
     concurrency: integerBetween(1, 32),
     /** Failed attempts after which an event is dead. */
     attempts: integerBetween(1, 100),
+    /** Seconds until the second attempt; each further one waits twice as long. */
     first_retry_seconds: integerBetween(1, 3_600),
+    /** The longest wait between two attempts, in seconds. */
     most_retry_seconds: integerBetween(1, 86_400),
     /** A forge's event is skipped where the issue says what it said when it was planned so short a time ago. */
     same_content_seconds: integerBetween(0, 86_400),
@@ -94,6 +108,7 @@ export const BridgeConfig = t.strict({
     /** Of those that are dead. */
     dead_days: integerBetween(1, 3_650),
   }),
+  /** What dashboards are told. */
   sync: t.strict({
     /** How often runs are looked at, where there is a dashboard to tell. */
     seconds: integerBetween(5, 86_400),
@@ -101,6 +116,7 @@ export const BridgeConfig = t.strict({
     days: integerBetween(1, 3_650),
     /** Failed deliveries after which one is given up. */
     attempts: integerBetween(1, 100),
+    /** Who is told. */
     dashboards: t.array(DashboardConfig),
   }),
 });

@@ -17,6 +17,7 @@ const Origin = stringThat(
 
 /** What `config/bus.json` holds. */
 export const BusConfig = t.strict({
+  /** The interface it listens on, for both ports. */
   host: Hostname,
   /** Of the websocket; 0 takes any free port. */
   port: Port,
@@ -30,16 +31,28 @@ export const BusConfig = t.strict({
   require_token: t.boolean,
   /** TLS ends at a proxy in front of the engine. */
   behind_proxy: t.boolean,
+  /** null: no TLS. */
   tls: nullable(Tls),
   /** Which token may register functions whose ids begin so; the longest prefix that fits decides. */
-  owners: t.array(t.strict({ prefix: NonEmptyString, token: NonEmptyString })),
+  owners: t.array(
+    t.strict({
+      /** Beginning of function ids. */
+      prefix: NonEmptyString,
+      /** Name of the token. */
+      token: NonEmptyString,
+    }),
+  ),
   /** Of one connection, except `connections` and the times. */
   limits: t.strict({
+    /** All at once. */
     connections: integerBetween(1, 100_000),
+    /** Bytes of one frame; a larger one closes the connection. */
     frame_bytes: integerBetween(1_024, 256 * 1024 * 1024),
     /** More are read later. */
     frames_per_second: integerBetween(100, 10_000_000),
+    /** That it may have registered. */
     functions: integerBetween(1, 1_000_000),
+    /** That it may have registered. */
     triggers: integerBetween(0, 100_000),
     /** Calls without a result yet. */
     pending_calls: integerBetween(1, 1_000_000),
@@ -52,8 +65,11 @@ export const BusConfig = t.strict({
   }),
   /** Of HTTP triggers; `requests` are answered at a time, others wait. */
   http: t.strict({
+    /** Until a function must have answered. */
     seconds: integerBetween(1, 24 * 3_600),
+    /** Bytes of a request's body. */
     body_bytes: integerBetween(0, 256 * 1024 * 1024),
+    /** At once. */
     requests: integerBetween(1, 100_000),
   }),
   /** Where clients find the bus; null: this engine. */

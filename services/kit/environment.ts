@@ -4,8 +4,14 @@
 export interface Environment {
   /** Folder that holds `state/` and `config/` together; wins over the XDG defaults. */
   readonly CORE_HOME: string | undefined;
+  /** Folder of the state; wins over `CORE_HOME`. */
   readonly CORE_STATE_DIR: string | undefined;
+  /** Folder of the configuration, tokens and secrets; wins over `CORE_HOME`. */
   readonly CORE_CONFIG_DIR: string | undefined;
+  /** Where tokens of forges and models, tokens of this installation, and the registry of the latter lie, in place of the configuration folder. */
+  readonly CORE_SECRETS_DIR: string | undefined;
+  readonly CORE_TOKENS_DIR: string | undefined;
+  readonly CORE_REGISTRY_DIR: string | undefined;
   /** `error`, `warn`, `info` or `debug`. */
   readonly CORE_LOG_LEVEL: string | undefined;
   /** `json` or `text`. */
@@ -17,6 +23,8 @@ export interface Environment {
   readonly CORE_CONTEXT_URL: string | undefined;
   readonly CORE_CONTEXT_PORT: string | undefined;
   readonly CORE_CONTEXT_HOST: string | undefined;
+  /** Where core-context finds Neo4j, in place of `neo4j.url` of its configuration; `none`: nowhere. */
+  readonly CORE_NEO4J_URL: string | undefined;
   readonly CORE_BRIDGE_PORT: string | undefined;
   readonly CORE_BRIDGE_HOST: string | undefined;
   /** Where others find core-bridge, in place of where it is configured to listen. */
@@ -61,6 +69,9 @@ export const environment: Environment = {
   CORE_HOME: process.env.CORE_HOME,
   CORE_STATE_DIR: process.env.CORE_STATE_DIR,
   CORE_CONFIG_DIR: process.env.CORE_CONFIG_DIR,
+  CORE_SECRETS_DIR: process.env.CORE_SECRETS_DIR,
+  CORE_TOKENS_DIR: process.env.CORE_TOKENS_DIR,
+  CORE_REGISTRY_DIR: process.env.CORE_REGISTRY_DIR,
   CORE_LOG_LEVEL: process.env.CORE_LOG_LEVEL,
   CORE_LOG_FORMAT: process.env.CORE_LOG_FORMAT,
   CORE_AGENTD_PORT: process.env.CORE_AGENTD_PORT,
@@ -69,6 +80,7 @@ export const environment: Environment = {
   CORE_CONTEXT_URL: process.env.CORE_CONTEXT_URL,
   CORE_CONTEXT_PORT: process.env.CORE_CONTEXT_PORT,
   CORE_CONTEXT_HOST: process.env.CORE_CONTEXT_HOST,
+  CORE_NEO4J_URL: process.env.CORE_NEO4J_URL,
   CORE_BRIDGE_PORT: process.env.CORE_BRIDGE_PORT,
   CORE_BRIDGE_HOST: process.env.CORE_BRIDGE_HOST,
   CORE_BRIDGE_URL: process.env.CORE_BRIDGE_URL,

@@ -36,6 +36,17 @@ describe('Folders', () => {
     expect(resolveFolders({ home: '/flag', stateDir: '/own' }, environment).state).to.equal('/own');
   });
 
+  it('of secrets, tokens and their registry lie where the environment says, unless a flag does', () => {
+    const environment = { ...bare, CORE_SECRETS_DIR: '/s', CORE_TOKENS_DIR: '/t' };
+    expect(resolveFolders({}, environment)).to.include({ secrets: '/s', tokens: '/t', registry: '/t' });
+    expect(resolveFolders({}, { ...environment, CORE_REGISTRY_DIR: '/r' }).registry).to.equal('/r');
+    expect(resolveFolders({ home: '/flag' }, environment)).to.include({
+      secrets: '/flag/config/secrets',
+      tokens: '/flag/config/tokens',
+      registry: '/flag/config/tokens',
+    });
+  });
+
   it('are refused when they have no name', () => {
     expect(() => resolveFolders({ home: ' ' }, bare)).to.throw(/--home is " ": must be the path of a folder/);
   });

@@ -1,9 +1,9 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { makePrivateFolder } from './durable-file.ts';
 import type { Environment } from './environment.ts';
-import { codeOf, Failed, InvalidInput, messageOf } from './errors.ts';
+import { Conflict, codeOf, Failed, InvalidInput, messageOf } from './errors.ts';
 
 /** Where this installation keeps things. Nothing here exists before somebody writes; see `prepareFolder`. */
 export interface Folders {
@@ -13,6 +13,8 @@ export interface Folders {
   readonly secrets: string;
   /** Tokens of this installation's own HTTP interfaces. */
   readonly tokens: string;
+  /** What is known of those tokens without knowing them; mostly the same folder. */
+  readonly registry: string;
   /** What decided: a flag, a variable of the environment, or `default`. */
   readonly origin: { readonly state: string; readonly config: string };
 }
@@ -26,17 +28,43 @@ export interface FolderFlags {
 type FolderEnvironment = Pick<
   Environment,
   'CORE_HOME' | 'CORE_STATE_DIR' | 'CORE_CONFIG_DIR' | 'XDG_STATE_HOME' | 'XDG_CONFIG_HOME' | 'HOME'
->;
+> &
+  Partial<Pick<Environment, 'CORE_SECRETS_DIR' | 'CORE_TOKENS_DIR' | 'CORE_REGISTRY_DIR'>>;
 
-/** Flags win over the environment, the narrower name over the wider one. */
+/** In a state or configuration folder while a restore works on it: what lies beside it may be half of something. */
+export const unfinishedRestoreName = 'restore.unfinished';
+
+/**
+ * Flags win over the environment, the narrower name over the wider one.
+ * @throws Conflict (`restore_unfinished`) while a restore works there, or since one was cut off
+ */
 export function resolveFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
+  const folders = locateFolders(flags, environment);
+  for (const path of [folders.state, folders.config]) {
+    if (!existsSync(join(path, unfinishedRestoreName))) continue;
+    throw new Conflict('restore_unfinished', `a restore into ${path} has not come to its end`, {
+      facts: { path },
+      hint: 'Wait for it; if it was cut off, run ./core restore again.',
+    });
+  }
+  return folders;
+}
+
+/** Where they are, whatever is in them. */
+export function locateFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
   const state = pick(flags, environment, 'state');
   const config = pick(flags, environment, 'config');
+  const elsewhere = (variable: 'CORE_SECRETS_DIR' | 'CORE_TOKENS_DIR' | 'CORE_REGISTRY_DIR') => {
+    const given = config.isFlag ? undefined : environment[variable];
+    return given ? folder(given, variable) : null;
+  };
+  const tokens = elsewhere('CORE_TOKENS_DIR') ?? join(config.path, 'tokens');
   return {
     state: state.path,
     config: config.path,
-    secrets: join(config.path, 'secrets'),
-    tokens: join(config.path, 'tokens'),
+    secrets: elsewhere('CORE_SECRETS_DIR') ?? join(config.path, 'secrets'),
+    tokens,
+    registry: elsewhere('CORE_REGISTRY_DIR') ?? tokens,
     origin: { state: state.origin, config: config.origin },
   };
 }
@@ -44,14 +72,25 @@ export function resolveFolders(flags: FolderFlags, environment: FolderEnvironmen
 interface Choice {
   readonly path: string;
   readonly origin: string;
+  readonly isFlag: boolean;
 }
 
 function pick(flags: FolderFlags, environment: FolderEnvironment, which: 'state' | 'config'): Choice {
   const isState = which === 'state';
   const own = isState ? flags.stateDir : flags.configDir;
-  if (own !== undefined) return { path: folder(own, `--${which}-dir`), origin: `--${which}-dir` };
-  if (flags.home !== undefined) return { path: join(folder(flags.home, '--home'), which), origin: '--home' };
+  if (own !== undefined)
+    return { path: folder(own, `--${which}-dir`), origin: `--${which}-dir`, isFlag: true };
+  if (flags.home !== undefined)
+    return { path: join(folder(flags.home, '--home'), which), origin: '--home', isFlag: true };
 
+  return { ...pickFromEnvironment(environment, which), isFlag: false };
+}
+
+function pickFromEnvironment(
+  environment: FolderEnvironment,
+  which: 'state' | 'config',
+): Omit<Choice, 'isFlag'> {
+  const isState = which === 'state';
   const variable = isState ? 'CORE_STATE_DIR' : 'CORE_CONFIG_DIR';
   const fromVariable = environment[variable];
   if (fromVariable) return { path: folder(fromVariable, variable), origin: variable };

@@ -4,8 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { temporaryFolder } from '../../test/fixtures/repositories/temporary-folder.ts';
 import { CoreError } from './errors.ts';
-import { createToken, ensureTokens, openTokens, ownToken, revokeToken, serviceToken } from './tokens.ts';
+import {
+  createToken,
+  ensureTokens,
+  openTokens,
+  ownToken,
+  revokeToken,
+  serviceToken,
+  tokenAtHand,
+} from './tokens.ts';
 
 const run = promisify(execFile);
 
@@ -130,6 +139,24 @@ describe('Tokens', () => {
     expect(() => serviceToken(folders, 'agentd'))
       .to.throw(CoreError)
       .with.property('hint', './core token revoke agentd; ./core token create agentd --scopes read,mint');
+  });
+
+  it('can be known to a part that has its own alone, and sees at once when one ends', () => {
+    const whole = {
+      tokens: join(temporaryFolder(), 'tokens'),
+      registry: join(temporaryFolder(), 'registry'),
+    };
+    const text = serviceToken(whole, 'worker');
+    expect(tokenAtHand(whole)).to.equal(ownToken(whole).text);
+    const part = { tokens: temporaryFolder(), registry: whole.registry };
+    writeFileSync(join(part.tokens, 'worker.token'), text, { mode: 0o600 });
+    expect(tokenAtHand(part)).to.equal(text);
+    expect(codeThrown(() => ownToken(part))).to.equal('token_missing');
+    const tokens = openTokens({ tokens: temporaryFolder(), registry: whole.registry });
+    expect(tokens.authenticate(text)?.name).to.equal('worker');
+    revokeToken(whole, 'worker');
+    expect(tokens.authenticate(text)).to.equal(null);
+    expect(readdirSync(whole.tokens)).to.not.include('registry.json');
   });
 
   it('have names that cannot leave their folder', () => {

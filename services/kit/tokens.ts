@@ -38,7 +38,11 @@ export interface Tokens {
   list(): readonly TokenRecord[];
 }
 
-const serviceTokens: readonly { name: string; scopes: readonly Scope[] }[] = [
+/** Texts and registry lie together where nobody says otherwise. */
+type TokenFolders = Pick<Folders, 'tokens'> & Partial<Pick<Folders, 'registry'>>;
+
+type ServiceToken = 'bridge' | 'worker' | 'agentd';
+const serviceTokens: readonly { name: ServiceToken; scopes: readonly Scope[] }[] = [
   { name: 'bridge', scopes: ['read', 'plan'] },
   { name: 'worker', scopes: ['read', 'plan'] },
   { name: 'agentd', scopes: ['read', 'mint'] },
@@ -48,7 +52,7 @@ const serviceTokens: readonly { name: string; scopes: readonly Scope[] }[] = [
 const earlierScopes: readonly Scope[] = ['read', 'plan', 'approve', 'execute', 'admin'];
 
 /** Named, scoped tokens of this installation: plain in `<name>.token` for clients, hashed in `registry.json` for servers. */
-export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number = Date.now): Tokens {
+export function openTokens(folders: TokenFolders, clock: () => number = Date.now): Tokens {
   let version: string | null = null;
   let records: readonly TokenRecord[] = [];
   let digests: readonly Buffer[] = [];
@@ -56,9 +60,9 @@ export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number
   const known = new Map<string, TokenRecord>();
 
   function current(): readonly TokenRecord[] {
-    const newest = registryVersion(folders.tokens);
+    const newest = registryVersion(registryOf(folders));
     if (newest !== null && newest === version) return records;
-    const registry = readRegistry(folders.tokens);
+    const registry = readRegistry(registryOf(folders));
     version = registry?.version ?? null;
     records = registry?.records ?? [];
     digests = records.map((record) => Buffer.from(record.sha256, 'hex'));
@@ -92,7 +96,7 @@ export function openTokens(folders: Pick<Folders, 'tokens'>, clock: () => number
  * Makes the tokens of the first start: one for the person with every scope, one for each service. Those that exist, also
  * revoked ones, are left as they are. Two processes at once make them once.
  */
-export function ensureTokens(folders: Pick<Folders, 'tokens'>): void {
+export function ensureTokens(folders: TokenFolders): void {
   const wanted = [
     { name: personName(), kind: 'person' as const, scopes },
     ...serviceTokens.map((token) => ({ ...token, kind: 'service' as const })),
@@ -103,7 +107,7 @@ export function ensureTokens(folders: Pick<Folders, 'tokens'>): void {
         ? !records.some((record) => record.kind === 'person')
         : !records.some((record) => record.name === name),
     );
-  const present = readRegistry(folders.tokens)?.records ?? [];
+  const present = readRegistry(registryOf(folders))?.records ?? [];
   if (missing(present).length === 0 && !present.some(lacksLaterScopes)) return;
   change(folders, (records) => {
     const made = missing(records).map((token) => makeToken(folders, { ...token, expires: null }).record);
@@ -132,7 +136,7 @@ export interface NewToken {
 
 /** Makes a token; the text is also in its file. A revoked or expired one of that name is replaced. */
 export function createToken(
-  folders: Pick<Folders, 'tokens'>,
+  folders: TokenFolders,
   token: NewToken,
 ): { readonly record: TokenRecord; readonly text: string; readonly path: string } {
   const name = decode(TokenName, token.name, 'token name', 'token_name_invalid');
@@ -164,7 +168,7 @@ export function createToken(
   return { ...made!, path: tokenPath(folders.tokens, name) };
 }
 
-export function revokeToken(folders: Pick<Folders, 'tokens'>, name: string): TokenRecord {
+export function revokeToken(folders: TokenFolders, name: string): TokenRecord {
   let revoked: TokenRecord | undefined;
   change(folders, (records) => {
     const found = records.find((record) => record.name === name);
@@ -180,9 +184,9 @@ export function revokeToken(folders: Pick<Folders, 'tokens'>, name: string): Tok
 }
 
 /** The token that a command line of this person uses, with the name that it signs with. Made at first use. */
-export function ownToken(folders: Pick<Folders, 'tokens'>): Identity & { readonly text: string } {
+export function ownToken(folders: TokenFolders): Identity & { readonly text: string } {
   ensureTokens(folders);
-  const records = readRegistry(folders.tokens)?.records ?? [];
+  const records = readRegistry(registryOf(folders))?.records ?? [];
   const record = records.find(({ kind }) => kind === 'person');
   const text = record === undefined ? null : readTokenFile(tokenPath(folders.tokens, record.name));
   if (record === undefined || text === null || !inForce(record, Date.now())) {
@@ -199,10 +203,23 @@ export function ownToken(folders: Pick<Folders, 'tokens'>): Identity & { readonl
   return { name: record.name, scopes: record.scopes, text };
 }
 
-/** Text of the token of a part of Core. Made at first use. @throws NotFound (`token_missing`) */
-export function serviceToken(folders: Pick<Folders, 'tokens'>, name: 'bridge' | 'worker' | 'agentd'): string {
+/**
+ * Text of the person's token, or, where only a part of Core has its own, as in its container, of that one.
+ * @throws NotFound (`token_missing`)
+ */
+export function tokenAtHand(folders: TokenFolders): string {
   ensureTokens(folders);
-  const record = readRegistry(folders.tokens)?.records.find((token) => token.name === name);
+  const parts = serviceTokens.filter(({ name }) => readTokenFile(tokenPath(folders.tokens, name)) !== null);
+  const [alone] = parts;
+  return parts.length === 1 && alone !== undefined
+    ? serviceToken(folders, alone.name)
+    : ownToken(folders).text;
+}
+
+/** Text of the token of a part of Core. Made at first use. @throws NotFound (`token_missing`) */
+export function serviceToken(folders: TokenFolders, name: ServiceToken): string {
+  ensureTokens(folders);
+  const record = readRegistry(registryOf(folders))?.records.find((token) => token.name === name);
   const path = tokenPath(folders.tokens, name);
   const text = readTokenFile(path);
   if (record !== undefined && text !== null && inForce(record, Date.now())) return text;
@@ -213,18 +230,20 @@ export function serviceToken(folders: Pick<Folders, 'tokens'>, name: 'bridge' | 
 }
 
 function change(
-  folders: Pick<Folders, 'tokens'>,
+  folders: TokenFolders,
   next: (records: readonly TokenRecord[]) => readonly TokenRecord[],
 ): void {
+  const registry = registryOf(folders);
+  prepareFolder(registry, 'config');
   prepareFolder(folders.tokens, 'config');
-  withFileLock(join(folders.tokens, '.lock'), () => {
-    writeRegistry(folders.tokens, next(readRegistry(folders.tokens)?.records ?? []));
+  withFileLock(join(registry, '.lock'), () => {
+    writeRegistry(registry, next(readRegistry(registry)?.records ?? []));
   });
 }
 
 /** The file comes first: a crash before the registry leaves a text that opens nothing and is replaced. */
 function makeToken(
-  folders: Pick<Folders, 'tokens'>,
+  folders: TokenFolders,
   token: Pick<TokenRecord, 'name' | 'kind' | 'expires'> & { readonly scopes: readonly Scope[] },
 ): { record: TokenRecord; text: string } {
   const text = newTokenText(token.name);
@@ -239,6 +258,10 @@ function makeToken(
     revoked: null,
   };
   return { record, text };
+}
+
+function registryOf({ tokens, registry }: TokenFolders): string {
+  return registry ?? tokens;
 }
 
 function personName(): string {

@@ -66,13 +66,16 @@ const Dollars = new t.Type<number>(
   t.identity,
 );
 
-/** US dollars for a million tokens. `cached` is for input read from a cache, `cache_writes` for input written to one, `cache_writes_1h` where the call asks to keep it for longer than 5 minutes. */
+/** US dollars for a million tokens. */
 export const Price = t.intersection([
   t.strict({ input: Dollars, output: Dollars }),
   t.exact(
     t.partial({
+      /** Input read from a cache; without it, as `input`. */
       cached: nullable(Dollars),
+      /** Input written to a cache; without it, as `input`. */
       cache_writes: nullable(Dollars),
+      /** Input written to a cache that keeps it for longer than 5 minutes; without it, as `cache_writes`. */
       cache_writes_1h: nullable(Dollars),
     }),
   ),
@@ -80,12 +83,19 @@ export const Price = t.intersection([
 export type Price = t.TypeOf<typeof Price>;
 
 export const UpstreamEntry = t.intersection([
-  t.strict({ kind: oneOf(['openai', 'anthropic']), base_url: BaseUrl, model: NonEmptyString }),
+  t.strict({
+    /** Which interface it speaks. */
+    kind: oneOf(['openai', 'anthropic']),
+    /** Up to and with `/v1`. */
+    base_url: BaseUrl,
+    /** Its name there. */
+    model: NonEmptyString,
+  }),
   t.exact(
     t.partial({
-      /** Absent or null: the upstream wants none. */
+      /** Absent or null: the upstream wants none. A key lies in a secret file of this name. */
       credential: nullable(SecretName),
-      /** Absent or null: calls cost nothing. */
+      /** US dollars for a million tokens. Absent or null: calls cost nothing. */
       price: nullable(Price),
       /** Calls at once; absent or null is no limit. */
       concurrency: nullable(integerBetween(1, 10_000)),
@@ -105,7 +115,10 @@ const Upstreams = t.refinement(
 );
 
 export const ModelEntry = t.intersection([
-  t.strict({ upstreams: Upstreams }),
+  t.strict({
+    /** In the order in which they are asked. */
+    upstreams: Upstreams,
+  }),
   t.exact(
     t.partial({
       /** Default `chat`. */
@@ -127,17 +140,22 @@ export type ModelEntry = t.TypeOf<typeof ModelEntry>;
 
 /** What `config/models.json` holds. */
 export const GatewayConfig = t.strict({
+  /** Where it listens; beside the loopback interface it needs `tls` or `behind_proxy`. */
   host: Hostname,
   /** 0 takes any free port. */
   port: integerBetween(0, 65_535),
   /** Names besides the loopback's that may stand in `Host`. */
   allowed_hosts: t.array(Hostname),
+  /** Whether reading on the loopback interface needs a token too. */
   require_token_for_reads: t.boolean,
   /** TLS ends at a proxy in front of the service. */
   behind_proxy: t.boolean,
+  /** null: plain HTTP. */
   tls: nullable(Tls),
+  /** By the name that clients say. */
   models: t.record(t.string, ModelEntry),
   timeouts: t.strict({
+    /** Until a connection stands. */
     connect_ms: integerBetween(1, day),
     /** Until the first byte of a stream. */
     first_token_ms: integerBetween(1, day),
@@ -152,6 +170,7 @@ export const GatewayConfig = t.strict({
   queue: t.strict({ waiting: integerBetween(0, 100_000), wait_ms: integerBetween(1, day) }),
   /** US dollars that the whole installation may spend a day (UTC); null is no limit. */
   budgets: t.strict({ day: nullable(Dollars) }),
+  /** Whether upstreams are asked, asked and recorded, or answers come from recordings. */
   mode: oneOf(['live', 'record', 'replay']),
   /** Folder of the recordings; null is one in the state folder. */
   recordings: nullable(AbsolutePath),

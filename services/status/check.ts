@@ -2,7 +2,7 @@ import type { Environment } from '#kit/environment.ts';
 import { CoreError } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
-import { serviceToken } from '#kit/tokens.ts';
+import { tokenAtHand } from '#kit/tokens.ts';
 import { chooseManager } from './choose-manager.ts';
 import type { StatusConfig } from './configuration.ts';
 import { askEndpoint, isService } from './endpoints.ts';
@@ -30,8 +30,7 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
   const started = performance.now();
   const signal = AbortSignal.timeout(timeoutMs);
   const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
-  // That of the bridge reads and plans: what a report asks for takes no more.
-  const token = tokenOrNone(() => serviceToken(folders, 'bridge'));
+  const token = tokenOrNone(() => tokenAtHand(folders));
   const asked = places.endpoints.map((endpoint) => askEndpoint(endpoint, { timeoutMs, signal }));
 
   async function engineOfOurs() {

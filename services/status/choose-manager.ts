@@ -2,6 +2,7 @@ import { Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { dockerCompose } from './adapters/docker-compose.ts';
 import { embeddedStack, readStackNote } from './adapters/embedded-stack.ts';
+import { noManager } from './adapters/no-manager.ts';
 import type { StatusConfig } from './configuration.ts';
 import type { ServiceManager, Unit } from './service-manager.ts';
 
@@ -26,6 +27,7 @@ export async function chooseManager(
   const compose = dockerCompose(config.compose);
   if (config.manager === 'embedded') return ask(embedded, signal);
   if (config.manager === 'compose') return ask(compose, signal);
+  if (config.manager === 'none') return ask(noManager, signal);
   if (readStackNote(folders) !== null) return ask(embedded, signal);
   const found = await ask(compose, signal);
   const ours = [...found.units.keys()].some((name) => name.startsWith('core-'));

@@ -5,14 +5,20 @@ import { platformServices } from '#kit/contracts/platform-services.ts';
 import { NonEmptyString, nullable, oneOf } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 
-export const managerKinds = ['auto', 'embedded', 'compose'] as const;
+export const managerKinds = ['auto', 'embedded', 'compose', 'none'] as const;
 
 /** What `config/status.json` holds. */
 export const StatusConfig = t.strict({
-  /** Who runs the services; `auto` looks for the embedded stack of this state folder, then for a compose project. */
+  /** Who runs the services; `auto` looks for the embedded stack of this state folder, then for a compose project; `none`:
+   * nobody who can be asked from here, as in a container, so that what the services answer is all there is. */
   manager: oneOf(managerKinds),
-  /** null: as `docker compose` finds it from the folder in which the command runs. */
-  compose: t.strict({ file: nullable(AbsolutePath), project: nullable(NonEmptyString) }),
+  /** Of the compose project. */
+  compose: t.strict({
+    /** null: as `docker compose` finds it from the folder in which the command runs. */
+    file: nullable(AbsolutePath),
+    /** null: the name that the file or its folder gives. */
+    project: nullable(NonEmptyString),
+  }),
   /** Whether stores in memory, telemetry, and facts that cannot be read are problems; `auto`: with compose. */
   production_like: oneOf(['auto', 'yes', 'no']),
   /** Services that may be away. */

@@ -4,6 +4,7 @@ import { platformServices } from '#kit/contracts/platform-services.ts';
 import type { EngineReport, UnitReport } from '#kit/contracts/status.ts';
 import { StatusReport } from '#kit/contracts/status.ts';
 import { decode } from '#kit/decode.ts';
+import { noManager } from './adapters/no-manager.ts';
 import { type Findings, makeReport } from './report.ts';
 import type { Unit } from './service-manager.ts';
 
@@ -120,6 +121,21 @@ describe('The status report', () => {
     const functions = { registered: [functionIds.health], missing: [functionIds.planIssue] };
     const some = makeReport(found({ engine: { ...engine, functions } }));
     expect(some.problems[0]?.detail).to.contain(functionIds.planIssue);
+  });
+
+  it('has a warning for a bus that may be away, and none for services of which nobody tells', () => {
+    const worker = { ok: false, detail: 'the bus is not reached', took_ms: 0 };
+    const away = { unreachable: 'ECONNREFUSED', worker, engine: { ...engine, engine: null } };
+    const optional = ['core-bus-engine', 'core-bus-worker'];
+    const managed = {
+      manager: noManager,
+      units: new Map(platformServices.map((name) => [name, { ...running, state: 'unknown' as const }])),
+      problem: null,
+    };
+    const report = makeReport(found({ ...away, optional, managed, production_like: true }));
+    expect(report.ok).to.equal(true);
+    expect(report.warnings.map(({ part }) => part)).to.deep.equal(['http.core-bus-worker', 'iii']);
+    expect(parts(makeReport(found({ ...away, managed })))).to.deep.equal(['http.core-bus-worker', 'iii']);
   });
 
   it('is not ok when the smoke run is not, or core-agentd keeps its runs to itself', () => {

@@ -38,19 +38,22 @@ export function makeReport(found: Findings): StatusReport {
   const services = serviceReports(found);
   const http = endpointReports(found);
   const facts = engineRemarks(found);
+  const untold = found.managed.manager.kind === 'none' ? 'unknown' : null;
+  const mayBeAway = found.optional.includes('core-bus-engine') && found.unreachable !== null;
+  const isProblem = (part: string) => !mayBeAway && (found.production_like || part === 'iii');
   const problems: Remark[] = [
     ...(found.managed.problem === null ? [] : [{ part: 'manager', ...found.managed.problem }]),
     ...remarks('services', services, ({ ok, required }) => required && !ok),
     ...remarks('http', http, ({ ok, required }) => required && !ok),
-    ...(found.production_like ? facts : facts.filter(({ part }) => part === 'iii')),
+    ...facts.filter(({ part }) => isProblem(part)),
     ...storageRemarks(found),
     ...smokeRemarks(found.smoke),
   ];
   const warnings: Remark[] = [
-    ...remarks('services', services, ({ ok, required }) => !required && !ok),
+    ...remarks('services', services, ({ ok, required, state }) => !required && !ok && state !== untold),
     ...remarks('http', http, ({ ok, required }) => !required && !ok),
     ...degraded(http),
-    ...(found.production_like ? [] : facts.filter(({ part }) => part !== 'iii')),
+    ...facts.filter(({ part }) => !isProblem(part)),
   ];
   return {
     ok: problems.length === 0,

@@ -15,7 +15,7 @@ export interface Unit {
 
 /** Who runs the services of the platform. */
 export interface ServiceManager {
-  readonly kind: 'embedded' | 'compose';
+  readonly kind: 'embedded' | 'compose' | 'none';
   /** Who it is, in one line. */
   readonly detail: string;
   /**

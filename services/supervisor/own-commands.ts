@@ -6,5 +6,8 @@ export const ownCommands: Readonly<Record<string, () => Promise<OwnCommand>>> = 
   doctor: () => import('./commands/doctor-command.ts'),
   token: () => import('./commands/token-command.ts'),
   quickstart: () => import('./quickstart/quickstart-command.ts'),
+  backup: () => import('./commands/backup-command.ts'),
+  restore: () => import('./commands/restore-command.ts'),
+  secrets: () => import('./commands/secrets-command.ts'),
   install: () => import('./install.ts'),
 };

@@ -18,7 +18,8 @@ describe('the record of a running core-context', function () {
   });
   afterEach(() => service?.stop());
 
-  it('keeps every acknowledged write through twenty kills', async () => {
+  it('keeps every acknowledged write through twenty kills', async function () {
+    this.timeout(600_000);
     const acknowledged = new Map<string, string>();
     for (let round = 0; round < 20; round++) {
       service = await startContext(home);

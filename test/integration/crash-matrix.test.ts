@@ -54,6 +54,9 @@ const coveredElsewhere = [
   // test/integration/bridge-crash.test.ts
   ...['bridge.event_stored', 'bridge.event_claimed', 'bridge.event_planned', 'bridge.event_ended'],
   ...['bridge.summary_delivered', 'bridge.schedule_stored'],
+  // test/integration/backup-crash.test.ts
+  ...['backup.copied', 'backup.written', 'backup.named', 'restore.unpacked', 'restore.moving'],
+  ...['restore.moved', 'restore.placed', 'restore.retired'],
 ];
 const undoPoints = ['undo.started', ...each('undo.intent'), ...each('undo.effect'), ...each('undo.result')];
 

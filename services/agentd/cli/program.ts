@@ -37,12 +37,21 @@ export type RunCommand = (
 const associations = ['owner', 'member', 'collaborator', 'contributor', 'none'] as const;
 const listStates = ['open', 'closed', 'all'] as const;
 
-/** Every command of core-agentd with its options. The code of a command is loaded when it is chosen. */
-export function createProgram(options: {
+interface ProgramParts {
   readonly name: string;
   readonly version: string;
   readonly run: RunCommand;
-}): Command {
+}
+
+/** The parser of core-agentd. */
+export function createProgram(parts: ProgramParts): Command {
+  const program = declareProgram(parts);
+  requireTogether(program);
+  return program;
+}
+
+/** Every command of core-agentd with its options. The code of a command is loaded when it is chosen. */
+export function declareProgram(options: ProgramParts): Command {
   const program = new Command(options.name)
     .version(options.version)
     .description(
@@ -75,7 +84,6 @@ export function createProgram(options: {
         return 0;
       }),
     );
-  requireTogether(program);
   return program;
 }
 

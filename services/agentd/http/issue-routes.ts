@@ -7,8 +7,8 @@ import type { IssueQuery } from '../planning/list-issues.ts';
 import { invalidParameter, parseInteger } from './list-query.ts';
 
 const parameters: Readonly<Record<string, ParameterDescription>> = {
-  owner: { description: 'Owner of the repository; has to be given', schema: { type: 'string' } },
-  repo: { description: 'Name of the repository; has to be given', schema: { type: 'string' } },
+  owner: { description: 'Owner of the repository', schema: { type: 'string' }, required: true },
+  repo: { description: 'Name of the repository', schema: { type: 'string' }, required: true },
   forge: {
     description: 'Name of a forge; default the one that knows the repository',
     schema: { type: 'string' },

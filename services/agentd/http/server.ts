@@ -59,7 +59,8 @@ export function createDaemon(options: DaemonOptions): Daemon {
   };
 }
 
-function daemonRoutes(
+/** What the daemon answers besides the standard routes. */
+export function daemonRoutes(
   { agent, settings, redactor, version, status }: DaemonOptions,
   work: BackgroundWork,
 ): Route[] {

@@ -39,20 +39,28 @@ export const PlannerName = oneOf(['patch', 'model']);
 export type PlannerName = t.TypeOf<typeof PlannerName>;
 
 export const AgentsConfig = t.strict({
+  /** Who plans; `--role` takes a name or a key. */
   roles: t.array(
     t.strict({
       name: NonEmptyString,
+      /** What task dashboards call it. */
       key: NonEmptyString,
+      /** For people. */
       purpose: NonEmptyString,
+      /** What the model is told of its task. */
       prompt: NonEmptyString,
+      /** Which model plans: the one that serves this tier. */
       tier: NonEmptyString,
+      /** With an empty list it cannot plan. */
       may_propose: t.array(ActionKind),
     }),
   ),
   planner: t.strict({
     /** auto: model where one is configured, else patch. */
     default: oneOf(['auto', 'patch', 'model']),
+    /** Gone: `./core model add` configures models. */
     endpoint: NoEndpoint,
+    /** What ends a planning that does not end by itself. */
     bounds: PlannerBounds,
   }),
 });

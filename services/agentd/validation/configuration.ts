@@ -34,18 +34,27 @@ function haveOwnNames(commands: readonly { readonly name: string }[]): boolean {
 const Limits = {
   /** For all commands of a phase together. */
   seconds: integerBetween(1, 21_600),
+  /** For all processes together. */
   memory_mib: integerBetween(16, 1_048_576),
+  /** At once. */
   processes: integerBetween(4, 65_536),
+  /** What is kept of their output. */
   output_bytes: integerBetween(1024, 268_435_456),
 };
 
 /** How one repository is validated. */
 export const ValidationSettings = t.strict({
+  /** Run once for the content of the lockfiles, at the base commit. */
   prepare: optional(Commands),
+  /** Run on the approved tree, without network. */
   commands: SomeCommands,
+  /** What preparing makes, seen read-only by the commands. */
   prepared_paths: optional(t.array(Path)),
+  /** Whose content decides whether to prepare again. */
   lockfiles: optional(t.array(Path)),
+  /** Whether preparing may use the network; default that of the file. */
   prepare_network: optional(t.boolean),
+  /** In place of those of the file. */
   limits: optional(
     t.strict({
       seconds: optional(Limits.seconds),
@@ -68,7 +77,9 @@ export const ValidationConfig = t.strict({
   ),
   /** For plans that set none; those of a repository's own file can lower them alone. */
   limits: t.strict(Limits),
+  /** auto: bubblewrap, else unshare; whichever works. */
   sandbox: oneOf(['auto', 'bubblewrap', 'unshare', 'none']),
+  /** Whether what is validated may run as you where no sandbox works. */
   allow_unsandboxed: t.boolean,
   /** Whether preparing may use the network where a plan does not say. */
   prepare_network: t.boolean,

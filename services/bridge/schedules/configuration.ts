@@ -34,6 +34,7 @@ const Cron = new t.Type<string>(
 );
 
 const ScheduleEntry = t.strict({
+  /** Stands in events and lists. */
   name: ScheduleName,
   /** Minute, hour, day of month, month, day of week. */
   cron: Cron,
@@ -43,18 +44,25 @@ const ScheduleEntry = t.strict({
   enabled: optional(t.boolean),
   /** Left out: the forge that knows the repository. */
   forge: optional(nullable(ForgeName)),
+  /** Of the repository. */
   owner: OwnerName,
+  /** Its name. */
   repo: RepoName,
+  /** Only issues with it; left out, all. */
   label: optional(nullable(textOfAtMost(200))),
-  /** Default open. */
+  /** Which issues: open, closed or all. Default open. */
   state: optional(oneOf(issueStates)),
-  /** Default 10. */
+  /** How many issues a time looks at. Default 10. */
   limit: optional(integerBetween(1, 100)),
   /** Key or name; left out, the default role. */
   role: optional(nullable(textOfAtMost(100))),
 });
 
-const SchedulesConfig = t.strict({ schedules: t.array(ScheduleEntry) });
+/** What `config/schedules.json` holds. */
+export const SchedulesConfig = t.strict({
+  /** Each plans the issues that a query finds, at its times. */
+  schedules: t.array(ScheduleEntry),
+});
 
 /** Which issues of a repository are planned when. */
 export interface Schedule {

@@ -3,7 +3,7 @@ import { environment } from '../environment.ts';
 import { Unavailable } from '../errors.ts';
 import { resolveFolders } from '../folders.ts';
 import { silentLogger } from '../silent-logger.ts';
-import { ownToken } from '../tokens.ts';
+import { tokenAtHand } from '../tokens.ts';
 import type { Bus } from './bus.ts';
 import { openBus } from './open-bus.ts';
 
@@ -22,7 +22,7 @@ export async function askBus<T>(
   const bus = openBus({
     folders,
     environment,
-    token: () => ownToken(folders).text,
+    token: () => tokenAtHand(folders),
     name: 'core command line',
     logger: silentLogger,
     watch: () => {},

@@ -33,6 +33,8 @@ export interface ProgramStart {
   /** How people call the program. */
   readonly program: string;
   readonly version: string;
+  /** Is handed the parser, and nothing is run: for whoever documents the commands. */
+  readonly declared?: (program: Command) => void;
 }
 
 /** The program of one service: what it says of itself, and its commands group by group. */
@@ -43,31 +45,42 @@ export interface ServiceProgram {
 
 /** Runs one command line of a service to its end and gives its exit code. */
 export function runServiceProgram(
-  { args, program: name, version }: ProgramStart,
+  { args, program: name, version, declared }: ProgramStart,
   { description, groups }: ServiceProgram,
 ): Promise<number> {
-  return runProgram({
-    args,
+  const options: Omit<ProgramOptions, 'args'> = {
     name,
     description,
     define(program, run) {
       program.version(version, '--version');
       for (const group of groups) group.define(program, run);
     },
-  });
+  };
+  if (declared === undefined) return runProgram({ args, ...options });
+  declared(declareProgram(options, () => Promise.resolve()));
+  return Promise.resolve(exitCodes.done);
 }
 
-/** Parses and runs one command line; tells what it throws, and gives the exit code. */
-export async function runProgram({ args, name, description, define }: ProgramOptions): Promise<number> {
-  let exitCode: number = exitCodes.done;
+/** The commands of a program with their options, before one is run. */
+export function declareProgram(
+  { name, description, define }: Omit<ProgramOptions, 'args'>,
+  run: RunCommand,
+): Command {
   const program = new Command(name)
     .option('--home <dir>', 'folder with state/ and config/')
     .option('--json', 'results as JSON')
     .option('--verbose', 'more of what happens, on standard error')
     .option('--no-color', 'no colours (also NO_COLOR)');
   if (description !== undefined) program.description(description);
-  define(program, async (work) => {
-    exitCode = await work(contextOf(program, name));
+  define(program, run);
+  return program;
+}
+
+/** Parses and runs one command line; tells what it throws, and gives the exit code. */
+export async function runProgram({ args, ...declared }: ProgramOptions): Promise<number> {
+  let exitCode: number = exitCodes.done;
+  const program: Command = declareProgram(declared, async (work) => {
+    exitCode = await work(contextOf(program, declared.name));
   });
   let help = '';
   keepQuiet(program, (text) => {

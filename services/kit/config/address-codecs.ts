@@ -18,4 +18,9 @@ export const Hostname = stringThat(
 
 export const AbsolutePath = stringThat('AbsolutePath', 'an absolute path', (text) => isAbsolute(text));
 
-export const Tls = t.strict({ certificate_file: AbsolutePath, key_file: AbsolutePath });
+export const Tls = t.strict({
+  /** PEM, with the chain. */
+  certificate_file: AbsolutePath,
+  /** PEM; readable by nobody else. */
+  key_file: AbsolutePath,
+});

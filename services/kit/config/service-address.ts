@@ -10,13 +10,13 @@ import { describeConcern } from './concern-rows.ts';
 import type { SettingRow } from './setting-row.ts';
 
 /** The variables that give a service its address, by the configuration file that holds it otherwise. */
-const variables = {
+export const addressVariables = {
   context: { host: 'CORE_CONTEXT_HOST', port: 'CORE_CONTEXT_PORT' },
   models: { host: 'CORE_MODELS_HOST', port: 'CORE_MODELS_PORT' },
   bridge: { host: 'CORE_BRIDGE_HOST', port: 'CORE_BRIDGE_PORT' },
   bus: { host: 'CORE_BUS_HOST', port: 'CORE_BUS_PORT' },
 } as const;
-export type AddressedConcern = keyof typeof variables;
+export type AddressedConcern = keyof typeof addressVariables;
 
 const Port = integerBetween(0, 65_535);
 
@@ -35,7 +35,10 @@ export interface AddressSources {
   readonly folders: Pick<Folders, 'config'>;
   readonly flags?: AddressFlags;
   readonly environment: Partial<
-    Pick<Environment, (typeof variables)[AddressedConcern][keyof (typeof variables)[AddressedConcern]]>
+    Pick<
+      Environment,
+      (typeof addressVariables)[AddressedConcern][keyof (typeof addressVariables)[AddressedConcern]]
+    >
   >;
 }
 
@@ -73,7 +76,7 @@ export function addressOverrides(
   concern: AddressedConcern,
   { flags = {}, environment }: Omit<AddressSources, 'folders'>,
 ): SettingRow[] {
-  const { host, port } = variables[concern];
+  const { host, port } = addressVariables[concern];
   return [
     override(`${concern}.host`, Hostname, String, [
       [flags.host, '--host', 'flag'],

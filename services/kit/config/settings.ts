@@ -16,21 +16,32 @@ export type { SettingRow } from './setting-row.ts';
 /** What `config/core.json` holds. */
 export const Settings = t.strict({
   agentd: t.strict({
+    /** Where it listens; beside the loopback interface it needs `tls` or `behind_proxy`. */
     host: Hostname,
     /** 0 takes any free port. */
     port: integerBetween(0, 65_535),
     /** Names besides the loopback's that may stand in `Host`. */
     allowed_hosts: t.array(Hostname),
+    /** Whether reading on the loopback interface needs a token too. */
     require_token_for_reads: t.boolean,
     /** TLS ends at a proxy in front of the daemon. */
     behind_proxy: t.boolean,
+    /** null: plain HTTP. */
     tls: nullable(Tls),
     /** Name to path of a working copy; over HTTP `execute` says the name. */
     checkouts: t.record(NonEmptyString, AbsolutePath),
   }),
-  log: t.strict({ level: oneOf(['error', 'warn', 'info', 'debug']), format: oneOf(['json', 'text']) }),
-  /** null: planning does without the context service. */
-  context: t.strict({ url: nullable(HttpUrl) }),
+  log: t.strict({
+    /** The least that is written. */
+    level: oneOf(['error', 'warn', 'info', 'debug']),
+    /** Text for people, JSON for machines; each a line on standard error. */
+    format: oneOf(['json', 'text']),
+  }),
+  context: t.strict({
+    /** Where core-context answers; null: planning does without it. */
+    url: nullable(HttpUrl),
+  }),
+  /** What changes are built with; auto: jj where it is installed, else git. */
   vcs: oneOf(['auto', 'jj', 'git']),
 });
 export type Settings = t.TypeOf<typeof Settings>;
@@ -67,7 +78,7 @@ interface Binding {
 
 const shape = Settings.type.props;
 /** Settings that a flag or a variable can give. */
-const bindings: readonly Binding[] = [
+export const settingBindings: readonly Binding[] = [
   {
     key: 'agentd.host',
     codec: shape.agentd.type.props.host,
@@ -118,7 +129,7 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
   const fromFiles = decodeConcern(Settings, files);
   const overrides = new Map<string, Override>();
   let merged: unknown = fromFiles;
-  for (const binding of bindings) {
+  for (const binding of settingBindings) {
     const override = overrideOf(binding, sources);
     if (override === null) continue;
     overrides.set(binding.key, override);

@@ -56,14 +56,14 @@ function parametersOf(route: Route): unknown[] {
     required: true,
     schema: { type: 'string' },
   }));
-  return [...inPath, ...optionalOnes('query', route.query), ...optionalOnes('header', route.requestHeaders)];
+  return [...inPath, ...described('query', route.query), ...described('header', route.requestHeaders)];
 }
 
-function optionalOnes(
+function described(
   place: string,
-  described: Readonly<Record<string, ParameterDescription>> = {},
+  parameters: Readonly<Record<string, ParameterDescription>> = {},
 ): unknown[] {
-  return Object.entries(described).map(([name, parameter]) => ({
+  return Object.entries(parameters).map(([name, parameter]) => ({
     name,
     in: place,
     required: false,
@@ -73,7 +73,7 @@ function optionalOnes(
 
 function response({ description, content }: AnswerDescription): Record<string, unknown> {
   if (content === undefined) return { description };
-  const type = typeof content === 'string' ? content : 'application/json';
+  const type = typeof content === 'string' ? content : content === Problem ? problemType : 'application/json';
   const schema: JsonSchema = typeof content === 'string' ? { type: 'string' } : jsonSchema(content);
   return { description, content: { [type]: { schema } } };
 }

@@ -43,6 +43,8 @@ export interface EventSink {
 export interface ParameterDescription {
   readonly description: string;
   readonly schema: Readonly<Record<string, unknown>>;
+  /** Whether a request without it is refused. */
+  readonly required?: boolean;
 }
 
 export interface AnswerDescription {

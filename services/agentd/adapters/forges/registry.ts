@@ -34,12 +34,17 @@ const BaseUrl = stringThat(
   },
 );
 
-const common = { name: ForgeName, account: optional(NonEmptyString) };
+const common = {
+  /** How `--forge` calls it. */
+  name: ForgeName,
+  /** As which Core acts; default the owner of the token, `core` in the local forge. */
+  account: optional(NonEmptyString),
+};
 const remote = {
   ...common,
   /** What people open in a browser; the API's address follows from it. */
   base_url: optional(BaseUrl),
-  /** Relative to the secrets folder. */
+  /** With the token; relative to the secrets folder. */
   token_file: optional(NonEmptyString),
   /** Seconds for one request. Default 30. */
   timeout_s: optional(integerBetween(1, 600)),
@@ -48,6 +53,7 @@ const remote = {
 export const ForgeSettings = t.union([
   t.strict({
     ...common,
+    /** Which adapter serves it: a folder, github.com or Enterprise, Gitea or Forgejo. */
     kind: oneOf(['local']),
     /** Relative to the state folder. Default `forge`. */
     root: optional(NonEmptyString),
@@ -63,7 +69,10 @@ export const ForgeSettings = t.union([
 export type ForgeSettings = t.TypeOf<typeof ForgeSettings>;
 
 /** `config/forges.json` */
-export const ForgesConfig = t.strict({ forges: t.array(ForgeSettings) });
+export const ForgesConfig = t.strict({
+  /** Without `--forge` the one that knows owner and repository is used. */
+  forges: t.array(ForgeSettings),
+});
 export type ForgesConfig = t.TypeOf<typeof ForgesConfig>;
 
 export interface ForgeFolders {

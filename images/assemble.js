@@ -1,0 +1,64 @@
+// Copies one image's part of the project: `node assemble.js TARGET [SERVICE…]` with the services that its programs are made of (none
+// named: all), their configuration, and of node_modules what they import, without what no program reads when it runs.
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const [target, ...named] = process.argv.slice(2);
+const services = named.length > 0 ? named : readdirSync(join(root, 'services'));
+const dependencies = Object.keys(manifest(root).dependencies);
+const unread = /(\.test\.ts|\.d\.[cm]?ts|\.map|\.md|\.markdown|\.tsbuildinfo|\.flow)$/i;
+
+const folders = [...new Set(['kit', ...services])].map((name) => join('services', name));
+for (const folder of folders) copy(folder, (path) => !unread.test(path));
+copy('config', (path) => !/^config\/(bus|compose|seccomp)(\/|$)/.test(path));
+copy('package.json');
+
+const sources = folders.flatMap((folder) => textsIn(join(root, folder)));
+const imported = dependencies.filter((name) => sources.some((text) => isImported(name, text)));
+const packages = new Set();
+for (const name of imported) addPackage(name, root);
+for (const folder of [...packages].sort()) {
+  const own = relative(root, folder);
+  copy(own, (path) => !unread.test(path) && !path.slice(own.length).includes('/node_modules'));
+}
+process.stdout.write(`${services.join(', ')}: ${packages.size} packages for ${imported.join(', ')}\n`);
+
+function copy(path, keep = () => true) {
+  mkdirSync(dirname(join(target, path)), { recursive: true });
+  cpSync(join(root, path), join(target, path), {
+    recursive: true,
+    filter: (source) => keep(relative(root, source)),
+  });
+}
+
+function textsIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.[jt]s$/.test(entry.name) && !unread.test(entry.name))
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'));
+}
+
+function isImported(name, text) {
+  return ["'", '`'].some((quote) => text.includes(quote + name + quote) || text.includes(`${quote}${name}/`));
+}
+
+/** With all that it needs, each found as Node finds it: in the nearest node_modules. */
+function addPackage(name, from) {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const found = join(folder, 'node_modules', name);
+    if (existsSync(found)) {
+      if (packages.has(found)) return;
+      packages.add(found);
+      const { dependencies = {}, peerDependencies = {}, optionalDependencies = {} } = manifest(found);
+      for (const next of Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }))
+        addPackage(next, found);
+      return;
+    }
+    if (folder === root || folder === dirname(folder)) return;
+  }
+}
+
+function manifest(folder) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}

@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { crashPoint } from '#kit/crash-point.ts';
+import type { Folders } from '#kit/folders.ts';
+import { openBackupTarget } from './backup-target.ts';
+import { type Cut, type CutOptions, takeCut } from './cut.ts';
+import { diskError } from './disk-error.ts';
+import { bytesEntry, fileEntry, objectEntries } from './entries.ts';
+import { leftOutOf } from './left-out.ts';
+import {
+  type BackedUpFile,
+  formatVersion,
+  type Head,
+  headName,
+  type Manifest,
+  manifestName,
+} from './manifest.ts';
+import type { Progress } from './progress.ts';
+import { type RunCounts, runEntries } from './run-entries.ts';
+import type { SqliteStore } from './sqlite-store.ts';
+import { type TarEntry, tarOf } from './tar-stream.ts';
+
+export interface BackupOptions extends CutOptions {
+  readonly folders: Folders;
+  /** A new file, or a folder. */
+  readonly target: string;
+  readonly version: string;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+export interface BackupReport {
+  readonly file: string;
+  /** Of the file. */
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly manifest: Manifest;
+}
+
+/** A copy of a database that was pinned at the cut. */
+interface Copy {
+  readonly name: string;
+  readonly path: string;
+}
+
+/**
+ * Writes all state of an installation, as it was at one moment, into one file, which has its name when it is whole.
+ * @throws what `openBackupTarget` and `takeCut` throw, Unavailable (`disk_full`)
+ */
+export async function backup(options: BackupOptions): Promise<BackupReport> {
+  const { folders, version, progress, signal } = options;
+  const target = openBackupTarget(options.target, folders, new Date());
+  let cut: Cut | null = null;
+  try {
+    cut = takeCut(folders, options);
+    const copies = await copyStores(cut.stores, target.staging, signal);
+    crashPoint('backup.copied');
+    const head: Head = {
+      format: 'core-backup',
+      format_version: formatVersion,
+      core_version: version,
+      created_at: cut.at.toISOString(),
+    };
+    const writer = new BackupWriter(cut, copies, { head, options });
+    progress.begin('backing up', writer.expected);
+    const written = await writeArchive(target.part, tarOf(writer.entries(), cut.at), signal);
+    crashPoint('backup.written');
+    const file = target.publish();
+    return { file, ...written, manifest: writer.manifest };
+  } catch (error) {
+    throw diskError(error, target.staging);
+  } finally {
+    progress.end();
+    for (const store of cut?.stores ?? []) store.close();
+    target.discard();
+  }
+}
+
+async function copyStores(
+  stores: readonly SqliteStore[],
+  staging: string,
+  signal: AbortSignal,
+): Promise<Copy[]> {
+  const copies: Copy[] = [];
+  for (const [index, store] of stores.entries()) {
+    signal.throwIfAborted();
+    const path = join(staging, `${index}.sqlite`);
+    await store.copyTo(path);
+    store.close();
+    copies.push({ name: store.name, path });
+  }
+  return copies;
+}
+
+/** The entries of a backup in their order, and what they were. */
+class BackupWriter {
+  readonly #cut: Cut;
+  readonly #copies: readonly Copy[];
+  readonly #head: Head;
+  readonly #options: BackupOptions;
+  readonly #files: BackedUpFile[] = [];
+  readonly #runs: RunCounts = { runs: 0, events: 0 };
+  #manifest: Manifest | null = null;
+
+  constructor(cut: Cut, copies: readonly Copy[], { head, options }: { head: Head; options: BackupOptions }) {
+    this.#cut = cut;
+    this.#copies = copies;
+    this.#head = head;
+    this.#options = options;
+  }
+
+  /** After the last entry. */
+  get manifest(): Manifest {
+    return this.#manifest!;
+  }
+
+  /** Bytes that are known of before, for people to see how far it is. */
+  get expected(): number {
+    const { tree, logs } = this.#cut;
+    const copies = this.#copies.map(({ path }) => statSync(path).size);
+    const sizes = [...copies, ...tree.read.map(({ bytes }) => bytes.length), ...logs.values()];
+    return sizes.reduce((sum, size) => sum + Math.max(0, size), 0);
+  }
+
+  async *entries(): AsyncGenerator<TarEntry> {
+    yield jsonEntry(headName, this.#head);
+    for await (const entry of this.#sources()) yield entry.kind === 'file' ? this.#noted(entry) : entry;
+    this.#manifest = this.#told();
+    yield jsonEntry(manifestName, this.#manifest);
+  }
+
+  async *#sources(): AsyncGenerator<TarEntry> {
+    const { tree, logs } = this.#cut;
+    for (const name of tree.folders) yield { kind: 'folder', name };
+    for (const { name, path } of this.#copies) yield* present(fileEntry(name, path));
+    for (const { name, bytes, executable } of tree.read) yield bytesEntry(name, bytes, executable);
+    for (const { name, path } of tree.later) yield* present(fileEntry(name, path));
+    for (const { name, path } of tree.objects) yield* objectEntries(name, path);
+    const runs = join(this.#options.folders.state, 'runs');
+    for (const [runId, size] of logs) yield* runEntries(runs, runId, size, this.#runs);
+  }
+
+  #noted(entry: Extract<TarEntry, { kind: 'file' }>): TarEntry {
+    const { name, size, content } = entry;
+    const files = this.#files;
+    const { progress, signal } = this.#options;
+    async function* hashed() {
+      const sum = createHash('sha256');
+      for await (const bytes of content) {
+        signal.throwIfAborted();
+        sum.update(bytes);
+        progress.add(bytes.length);
+        yield bytes;
+      }
+      files.push({ path: name, size, sha256: sum.digest('hex') });
+    }
+    return { ...entry, content: hashed() };
+  }
+
+  #told(): Manifest {
+    const { folders, withSecrets } = this.#options;
+    const files = this.#files;
+    return {
+      ...this.#head,
+      folders: { state: folders.state, config: folders.config },
+      with_secrets: withSecrets,
+      counts: {
+        ...this.#runs,
+        stores: this.#copies.length,
+        repositories: this.#cut.tree.objects.length,
+        files: files.length,
+        bytes: files.reduce((sum, { size }) => sum + size, 0),
+      },
+      files,
+      left_out: leftOutOf(folders, this.#options, this.#cut.tree.leftOut),
+    };
+  }
+}
+
+function jsonEntry(name: string, value: object): TarEntry {
+  return bytesEntry(name, Buffer.from(`${JSON.stringify(value)}\n`));
+}
+
+function present(entry: TarEntry | null): TarEntry[] {
+  return entry === null ? [] : [entry];
+}
+
+/** Durable when it returns. */
+async function writeArchive(
+  path: string,
+  content: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<{ bytes: number; sha256: string }> {
+  const sum = createHash('sha256');
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      sum.update(chunk);
+      bytes += chunk.length;
+      done(null, chunk);
+    },
+  });
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
+  await pipeline(content, createGzip(), counted, file, { signal });
+  return { bytes, sha256: sum.digest('hex') };
+}

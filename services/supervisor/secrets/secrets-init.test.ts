@@ -1,0 +1,103 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { CoreError } from '#kit/errors.ts';
+import { openTokens } from '#kit/tokens.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { secretsInit } from './secrets-init.ts';
+
+const example = fileURLToPath(new URL('../../../secrets.example', import.meta.url));
+const isRoot = process.getuid?.() === 0;
+
+function init(dir: string, options: { owner?: string } = {}) {
+  let text = '';
+  const stdout = new Writable({
+    write(chunk, _, done) {
+      text += chunk;
+      done();
+    },
+  });
+  expect(secretsInit({ dir, json: true, stdout, ...options })).to.equal(0);
+  return JSON.parse(text);
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}
+
+describe('The secrets of the compose stack', () => {
+  let project: string;
+  beforeEach(() => {
+    project = temporaryFolder();
+  });
+
+  it('are the files of secrets.example but those that others give, private, each its own', () => {
+    const { made } = init(project);
+    const person = openTokens({ tokens: join(project, 'secrets/registry') })
+      .list()
+      .find(({ kind }) => kind === 'person')!.name;
+    const expected = filesIn(example)
+      .filter((path) => !/^(forges|models)\//.test(path))
+      .map((path) => (path === 'tokens/you.token' ? `tokens/${person}.token` : path));
+    expect(filesIn(join(project, 'secrets'))).to.deep.equal(expected.sort());
+    expect([...made, 'registry/registry.json'].sort()).to.deep.equal(expected);
+    const contents = expected.map((path) => readFileSync(join(project, 'secrets', path), 'utf8').trim());
+    expect(new Set(contents).size).to.equal(contents.length);
+    for (const path of ['', 'tokens', 'registry', 'forges', 'models'])
+      expect(statSync(join(project, 'secrets', path)).mode & 0o777, path).to.equal(0o700);
+    for (const path of expected)
+      expect(statSync(join(project, 'secrets', path)).mode & 0o777, path).to.equal(0o600);
+    const password = readFileSync(join(project, 'secrets/neo4j-password'), 'utf8').trim();
+    expect(readFileSync(join(project, 'secrets/neo4j-auth'), 'utf8')).to.equal(`neo4j/${password}\n`);
+  });
+
+  it('stay as they are when they are there, and what is missing is made', () => {
+    init(project);
+    const contents = () =>
+      filesIn(join(project, 'secrets')).map((path) => readFileSync(join(project, 'secrets', path), 'utf8'));
+    const before = contents();
+    expect(init(project).made).to.deep.equal([]);
+    expect(contents()).to.deep.equal(before);
+    rmSync(join(project, 'secrets/neo4j-auth'));
+    expect(init(project).made).to.deep.equal(['neo4j-auth']);
+    expect(contents()).to.deep.equal(before);
+  });
+
+  it('belong to the user that .env names for the containers, and its other lines stay', () => {
+    writeFileSync(join(project, '.env'), 'COMPOSE_PROJECT_NAME=mine\nCORE_UID=7\n\n');
+    const { owner } = init(project);
+    expect(owner.uid).to.be.above(0);
+    const { uid, gid } = statSync(join(project, 'secrets/tokens/bridge.token'));
+    expect({ uid, gid }).to.deep.equal(owner);
+    const env = readFileSync(join(project, '.env'), 'utf8');
+    expect(env).to.equal(`COMPOSE_PROJECT_NAME=mine\nCORE_UID=${uid}\nCORE_GID=${gid}\n`);
+  });
+
+  it('are given to another by root alone, and never to root', () => {
+    const refusal = (owner: string) => {
+      try {
+        init(project, { owner });
+        return 'none';
+      } catch (error) {
+        return (error as CoreError).code;
+      }
+    };
+    expect(refusal('4321:4322')).to.equal(isRoot ? 'none' : 'secrets_owner_refused');
+    if (isRoot) expect(statSync(join(project, 'secrets/neo4j-auth')).uid).to.equal(4321);
+    for (const owner of ['0:0', 'me', '1000', '-1:5'])
+      expect(refusal(owner), owner).to.equal('owner_invalid');
+  });
+
+  it('are refused where a password is empty', () => {
+    mkdirSync(join(project, 'secrets'));
+    writeFileSync(join(project, 'secrets/neo4j-password'), '\n');
+    expect(() => init(project))
+      .to.throw(CoreError)
+      .with.property('code', 'secret_file_empty');
+  });
+});

@@ -1,0 +1,35 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { exitCodes } from '#kit/errors.ts';
+import { writeContainerUser } from './container-user.ts';
+import { givePrivately, ownerOf } from './owner.ts';
+import { makeSecretFiles } from './secret-files.ts';
+
+export interface SecretsInitOptions {
+  readonly dir?: string | undefined;
+  /** `UID:GID`. */
+  readonly owner?: string | undefined;
+  readonly json?: boolean;
+  readonly stdout?: NodeJS.WritableStream;
+}
+
+const installation = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** `core secrets init`: each step leaves what it finds, so that an interrupted one is taken up by the next. */
+export function secretsInit({ dir, owner, json, stdout = process.stdout }: SecretsInitOptions): number {
+  const project = resolve(dir ?? installation);
+  const user = ownerOf(project, owner);
+  const { folder, made, kept } = makeSecretFiles(project);
+  givePrivately(folder, user);
+  const file = writeContainerUser(project, user);
+  if (json) {
+    stdout.write(`${JSON.stringify({ folder, made, kept, owner: user, env_file: file })}\n`);
+    return exitCodes.done;
+  }
+  stdout.write(
+    `${made.length === 0 ? 'nothing was missing' : `made ${made.join(', ')}`} in ${folder}\n` +
+      `they belong to ${user.uid}:${user.gid}, and ${file} runs the containers as that user\n` +
+      `add yours  ${folder}/forges/github-token for GitHub, ${folder}/models/NAME for a model\n`,
+  );
+  return exitCodes.done;
+}

@@ -1,0 +1,28 @@
+import type { Route } from '../../../services/kit/http/route.ts';
+import { standardRoutes } from '../../../services/kit/http/standard-routes.ts';
+import { ownVersion } from '../../../services/kit/own-version.ts';
+import { absent } from './absent.ts';
+import type { DocumentedService } from './services.ts';
+
+/** What a service answers, its standard routes last. */
+export function allRoutes({ name, routes }: DocumentedService): Route[] {
+  const own = routes();
+  const { routes: standard } = standardRoutes({
+    service: name,
+    version: ownVersion(),
+    routes: own,
+    health: absent,
+    metrics: absent,
+    logger: absent,
+    redactor: absent,
+  });
+  return [...own, ...standard];
+}
+
+/** The same document as `GET /v1/openapi.json` of the running service. */
+export async function openApiOf(service: DocumentedService): Promise<unknown> {
+  const route = allRoutes(service).find(({ path }) => path === '/v1/openapi.json');
+  if (route === undefined) throw new Error(`${service.name} describes no /v1/openapi.json`);
+  const reply = await route.handle(absent);
+  return 'json' in reply ? reply.json : null;
+}

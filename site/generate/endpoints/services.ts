@@ -1,0 +1,92 @@
+import { daemonRoutes } from '../../../services/agentd/http/server.ts';
+import { eventRoutes as bridgeEventRoutes } from '../../../services/bridge/http/event-routes.ts';
+import { ingressRoutes } from '../../../services/bridge/http/ingress-routes.ts';
+import { otherRoutes } from '../../../services/bridge/http/other-routes.ts';
+import { DashboardSource } from '../../../services/bridge/ingress/dashboard-source.ts';
+import { ForgeSource, giteaDialect, githubDialect } from '../../../services/bridge/ingress/forge-source.ts';
+import { executionRoutes } from '../../../services/context/execution/execution-routes.ts';
+import { adminRoutes } from '../../../services/context/http/admin-routes.ts';
+import { cypherRoutes } from '../../../services/context/http/cypher-routes.ts';
+import { graphragRoutes } from '../../../services/context/http/graphrag-routes.ts';
+import { memoryRoutes } from '../../../services/context/http/memory-routes.ts';
+import { describedRaw } from '../../../services/kit/http/raw-route.ts';
+import type { Route } from '../../../services/kit/http/route.ts';
+import { keyRoutes } from '../../../services/model-gateway/http/key-routes.ts';
+import { callRoutes, modelListRoutes } from '../../../services/model-gateway/http/model-routes.ts';
+import { usageRoutes } from '../../../services/model-gateway/http/usage-routes.ts';
+import { absent } from './absent.ts';
+
+export interface DocumentedService {
+  /** Its folder in `services/`. */
+  readonly folder: string;
+  readonly name: string;
+  readonly port: number;
+  readonly about: string;
+  /** As the service composes them, over parts that are never asked; a test compares with the running service. */
+  readonly routes: () => readonly Route[];
+}
+
+const settings = { agentd: { checkouts: {} } } as never;
+const daemon = { agent: absent, settings, status: absent, redactor: absent, version: '' } as never;
+const forgeSource = { forges: [], roles: absent, config: absent, roleLabel: null, secret: null } as const;
+const bridgeSources = [
+  new DashboardSource({ forges: [], roles: absent, config: absent, secret: null, now: Date.now }),
+  new ForgeSource({ ...forgeSource, dialect: githubDialect }),
+  new ForgeSource({ ...forgeSource, dialect: giteaDialect }),
+];
+
+/** Every service with an HTTP interface. A new one adds its routes here. */
+export const services: readonly DocumentedService[] = [
+  {
+    folder: 'agentd',
+    name: 'core-agentd',
+    port: 7817,
+    about:
+      'Plans, approves, executes, recovers. [HTTP API](../http-api.md) says who may, and how an approval is made.',
+    routes: () => daemonRoutes(daemon, { ending: absent } as never),
+  },
+  {
+    folder: 'context',
+    name: 'core-context',
+    port: 8090,
+    about: 'Graph, memory, search and Cypher. [Graph and memory](../context.md) says what the answers mean.',
+    routes: () => [
+      ...adminRoutes({ desk: absent, ingestion: absent, check: absent, nameOf: absent }),
+      ...graphragRoutes(absent),
+      ...memoryRoutes(absent),
+      ...cypherRoutes(absent, 10_000),
+      ...executionRoutes(absent),
+    ],
+  },
+  {
+    folder: 'model-gateway',
+    name: 'core-model-gateway',
+    port: 8092,
+    about:
+      "Models behind OpenAI's interface, and keys of runs. [Models](../models.md) says what happens to a call.",
+    routes: () => [
+      ...modelListRoutes({ models: {} }, 0),
+      ...usageRoutes(absent),
+      ...keyRoutes({ keys: absent, models: [] }),
+      ...callRoutes({ calls: absent, redactor: absent, logger: absent }).map(describedRaw),
+    ],
+  },
+  {
+    folder: 'bridge',
+    name: 'core-bridge',
+    port: 8093,
+    about:
+      'Events of dashboards and forges, and schedules. [Dashboards](../bridge.md) says what becomes of an event.',
+    routes: () => [
+      ...bridgeEventRoutes({ queue: absent, processing: absent }),
+      ...otherRoutes({ roles: absent, sync: absent, schedules: absent }),
+      ...ingressRoutes(bridgeSources, {
+        queue: absent,
+        bodyBytes: 0,
+        redactor: absent,
+        logger: absent,
+        stored: absent,
+      }).map(describedRaw),
+    ],
+  },
+];

@@ -1,0 +1,9 @@
+import { commandsPage } from './commands/commands-page.ts';
+import { endpointPages } from './endpoints/endpoint-pages.ts';
+import type { GeneratedPage } from './generated-page.ts';
+import { settingsPage } from './settings/settings-page.ts';
+
+/** Everything on the site that is made of the source. */
+export async function generatedPages(): Promise<GeneratedPage[]> {
+  return [await commandsPage(), ...(await endpointPages()), settingsPage()];
+}

@@ -1,0 +1,187 @@
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { expect } from 'chai';
+import {
+  type ContainerStack,
+  type Inspected,
+  imageName,
+  running,
+  serviceOf,
+  services,
+} from '../fixtures/containers/container-stack.ts';
+import { docker, dockerDone } from '../fixtures/containers/docker.ts';
+
+/** What no container may be able to do. */
+export function hardeningTests(stack: ContainerStack): void {
+  it('runs no container as root, privileged, with capabilities, with a writable root or without limits', async function () {
+    this.timeout(900_000);
+    const containers = await stack.inspected();
+    expect(containers.map(serviceOf)).to.include.members([...running]);
+    for (const container of containers) {
+      const { HostConfig, Config } = container;
+      const name = serviceOf(container);
+      expect(Config.User, name).to.equal(`${stack.owner.uid}:${stack.owner.gid}`);
+      expect(Config.User, name).to.not.match(/^(0|root)?(:|$)/);
+      expect(HostConfig.ReadonlyRootfs, name).to.equal(true);
+      expect(HostConfig.Privileged, name).to.equal(false);
+      expect(HostConfig.CapDrop, name).to.deep.equal(['ALL']);
+      expect(HostConfig.CapAdd ?? [], name).to.deep.equal([]);
+      expect(HostConfig.SecurityOpt.join(' '), name).to.contain('no-new-privileges');
+      if (name === 'keeper') continue;
+      expect(HostConfig.Memory, name).to.be.above(0);
+      expect(HostConfig.PidsLimit, name).to.be.above(0);
+    }
+  });
+
+  it('finds that so from inside: the user, the root, the capabilities', async function () {
+    this.timeout(900_000);
+    const look = `const fs = require('node:fs');
+      let root = 'writable';
+      try { fs.writeFileSync('/core/written', ''); } catch (error) { root = error.code; }
+      const status = fs.readFileSync('/proc/1/status', 'utf8');
+      const line = (name) => new RegExp('^' + name + ':\\\\s+(\\\\S+)', 'm').exec(status)[1];
+      console.log(JSON.stringify({ uid: process.getuid(), root, first: line('Uid'), bounds: line('CapBnd'), gains: line('NoNewPrivs') }));`;
+    const { uid } = stack.owner;
+    const expected = { uid, root: 'EROFS', first: String(uid), bounds: '0000000000000000', gains: '1' };
+    for (const name of services) {
+      const said = await stack.compose(['exec', '-T', name, 'node', '-e', look]);
+      expect(JSON.parse(said), name).to.deep.equal(expected);
+    }
+  });
+
+  it('publishes on loopback alone, where each service answers, and keeps the engine from who has no business there', async function () {
+    this.timeout(900_000);
+    const containers = await stack.inspected();
+    const ports = containers.flatMap(portsOf);
+    expect(ports).to.have.length(7);
+    for (const { name, host } of ports) expect(host, name).to.equal('127.0.0.1');
+    const [outside] = Object.values(networkInterfaces())
+      .flat()
+      .filter((address) => address?.family === 'IPv4' && !address.internal);
+    for (const { name, port } of ports) {
+      expect(await reaches('127.0.0.1', port), name).to.equal(true);
+      if (outside !== undefined) expect(await reaches(outside.address, port), name).to.equal(false);
+    }
+    for (const [service, port] of [
+      ['core-agentd', 7817],
+      ['core-context', 8090],
+      ['core-model-gateway', 8092],
+      ['core-bridge', 8093],
+    ] as const) {
+      const url = await stack.url(service, port);
+      expect((await fetch(`${url}/healthz`)).status, service).to.equal(200);
+      expect((await fetch(`${url}/v1/metrics`)).status, service).to.equal(401);
+    }
+    const alone = containers.filter(
+      ({ NetworkSettings }) => `${stack.project}_graph` in NetworkSettings.Networks,
+    );
+    expect(alone.map(serviceOf).sort()).to.deep.equal(['core-context', 'neo4j']);
+  });
+
+  it('gives iii a network with worker and bridge alone, and pins its version', async function () {
+    this.timeout(900_000);
+    const text = await dockerDone(
+      ['compose', '--file', 'compose.yaml', '--profile', '*', 'config', '--format', 'json'],
+      {
+        cwd: stack.folder,
+      },
+    );
+    const config = JSON.parse(text);
+    const onBus = Object.entries<{ networks?: Record<string, unknown> }>(config.services)
+      .filter(([, { networks }]) => networks !== undefined && 'bus' in networks)
+      .map(([name]) => name);
+    expect(onBus.sort()).to.deep.equal(['core-bridge', 'core-bus-engine', 'core-bus-worker']);
+    expect(config.services['core-bus-engine'].image).to.equal('iiidev/iii:0.22.1');
+    const published = Object.values<{ ports?: { host_ip: string; published: string }[] }>(
+      config.services,
+    ).flatMap(({ ports = [] }) => ports);
+    for (const { host_ip } of published) expect(host_ip).to.equal('127.0.0.1');
+    expect(published.map((port) => port.published).sort()).to.deep.equal(
+      ['3111', '49134', '7687', '7817', '8080', '8090', '8092', '8093'].sort(),
+    );
+  });
+
+  it('shows no secret in image layers, environments, inspections and logs', async function () {
+    this.timeout(900_000);
+    const secrets = [...stack.secrets(), stack.token()];
+    expect(secrets.length).to.be.above(6);
+    const images = [...services, 'tools'].map((name) => `${imageName(name)}:${stack.version}`);
+    expect(await layersWith(images, secrets)).to.deep.equal([]);
+    const environments = await Promise.all(
+      services.map((name) =>
+        stack.compose(['exec', '-T', name, 'node', '-e', 'console.log(JSON.stringify(process.env))']),
+      ),
+    );
+    const texts = {
+      history: (
+        await Promise.all(images.map((image) => dockerDone(['history', '--no-trunc', image])))
+      ).join(),
+      environments: environments.join(),
+      inspections:
+        JSON.stringify(await stack.inspected()) + (await dockerDone(['image', 'inspect', ...images])),
+      configuration: await stack.compose(['config']),
+      logs: await stack.compose(['logs', '--no-color']),
+    };
+    expect(texts.logs).to.contain('listens on');
+    for (const [name, text] of Object.entries(texts))
+      for (const secret of secrets) expect(text.includes(secret), `${name} shows a secret`).to.equal(false);
+  });
+
+  it('is refused another state of the sandbox: without the shipped profile bubblewrap does not work', async function () {
+    this.timeout(900_000);
+    const bwrap = ['--ro-bind', '/', '/', '--unshare-all', '--proc', '/proc', 'true'];
+    const image = `core-tools:${stack.version}`;
+    const run = (...options: string[]) =>
+      docker(['run', '--rm', '--read-only', '--cap-drop=ALL', ...options, image, 'bwrap', ...bwrap]);
+    const shipped = [`seccomp=${stack.folder}/config/seccomp/sandbox.json`, 'systempaths=unconfined'];
+    const withAll = await run(
+      ...[...shipped, 'apparmor=unconfined'].flatMap((option) => ['--security-opt', option]),
+    );
+    expect(withAll.exitCode, withAll.stderr).to.equal(0);
+    expect((await run()).exitCode).to.not.equal(0);
+    const added = await run('--security-opt', shipped[0]!);
+    expect(added.stderr).to.contain('proc');
+  });
+}
+
+function portsOf(container: Inspected): { name: string; host: string; port: number }[] {
+  return Object.values(container.NetworkSettings.Ports).flatMap((bindings) =>
+    (bindings ?? []).map(({ HostIp, HostPort }) => ({
+      name: serviceOf(container),
+      host: HostIp,
+      port: Number(HostPort),
+    })),
+  );
+}
+
+function reaches(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 10_000 });
+    const end = (answer: boolean) => () => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.on('connect', end(true));
+    socket.on('error', end(false));
+    socket.on('timeout', end(false));
+  });
+}
+
+/** Which of the texts stand anywhere in the layers; by their place in the list. */
+async function layersWith(images: readonly string[], texts: readonly string[]): Promise<number[]> {
+  const child = spawn('docker', ['save', ...images], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const wanted = texts.map((text) => Buffer.from(text));
+  const overlap = Math.max(...wanted.map(({ length }) => length));
+  const found = new Set<number>();
+  let bytes = 0;
+  let tail = Buffer.alloc(0);
+  for await (const chunk of child.stdout) {
+    const text = Buffer.concat([tail, chunk as Buffer]);
+    for (const [index, secret] of wanted.entries()) if (text.includes(secret)) found.add(index);
+    bytes += (chunk as Buffer).length;
+    tail = text.subarray(-overlap);
+  }
+  expect(bytes).to.be.above(100_000_000);
+  return [...found];
+}

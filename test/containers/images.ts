@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { type ContainerStack, imageName, services } from '../fixtures/containers/container-stack.ts';
+import { dockerDone } from '../fixtures/containers/docker.ts';
+
+const base = 'node:24-bookworm-slim';
+const mostBytes = 120_000_000;
+
+interface Image {
+  readonly Size: number;
+  readonly Config: {
+    readonly User: string;
+    readonly Labels: Readonly<Record<string, string>>;
+    readonly StopSignal?: string;
+    readonly Healthcheck?: { readonly Test: readonly string[] };
+    readonly Entrypoint: readonly string[] | null;
+  };
+}
+
+/** What is true of the images, whatever runs. */
+export function imageTests(stack: ContainerStack): void {
+  it('has an image for each service: small, for no root, that starts, ends and is asked without a shell', async function () {
+    this.timeout(900_000);
+    const names = services.map((name) => `${imageName(name)}:${stack.version}`);
+    const found: Image[] = JSON.parse(await dockerDone(['image', 'inspect', base, ...names]));
+    const [node, ...images] = found as [Image, ...Image[]];
+    expect(images).to.have.length(services.length);
+    for (const [index, { Size, Config }] of images.entries()) {
+      const name = services[index]!;
+      expect(Size - node.Size, `${name} above ${base}`).to.be.below(mostBytes);
+      expect(Config.User, name).to.equal('node');
+      expect(Config.StopSignal, name).to.equal('SIGTERM');
+      expect(Config.Entrypoint?.[0], name).to.equal('node');
+      expect(Config.Healthcheck?.Test.slice(0, 2), name).to.deep.equal(['CMD', 'node']);
+      expect(Config.Labels['org.opencontainers.image.title'], name).to.equal(name);
+      expect(Config.Labels['org.opencontainers.image.version'], name).to.match(/^\d+\.\d+\.\d+$/);
+    }
+  });
+
+  it('ends on SIGTERM at once and with 0, as each service does', async function () {
+    this.timeout(900_000);
+    const id = (await stack.compose(['ps', '--quiet', 'core-model-gateway'])).trim();
+    await dockerDone(['stop', '--time', '60', id]);
+    const [ended] = JSON.parse(await dockerDone(['inspect', id]));
+    expect(ended.State.ExitCode).to.equal(0);
+    await stack.up('core-model-gateway');
+  });
+}

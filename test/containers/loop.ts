@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { StatusReport } from '#kit/contracts/status.ts';
+import { git } from '#kit/git/git.ts';
+import {
+  issueBody,
+  issueTitle,
+  makeDemoRepository,
+} from '../../services/supervisor/quickstart/demo-repository.ts';
+import type { ContainerStack } from '../fixtures/containers/container-stack.ts';
+import { cypher, newestRun, until } from './asking.ts';
+
+export const demo = ['--owner', 'demo', '--repo', 'hello'];
+
+/** From an issue to a pull request through the tools container. */
+export function loopTests(stack: ContainerStack): void {
+  let runId: string;
+
+  it('plans an issue of a mounted repository, with context from core-context, and writes nothing there', async function () {
+    this.timeout(900_000);
+    await makeDemoRepository(stack.repository);
+    writeFileSync(join(stack.repository, '.git/issue.md'), issueBody);
+    stack.ownRepository();
+    await stack.toolsDone('core-agentd', 'forge', 'init', ...demo, '--from', '/repository');
+    await stack.toolsDone('git', 'remote', 'add', 'origin', '/state/forge/demo/hello/repository.git');
+    const issue = ['--title', issueTitle, '--body-file', '/repository/.git/issue.md', '--author', 'mira'];
+    await stack.toolsDone('core-agentd', 'forge', 'issue', 'new', ...demo, ...issue);
+    const before = await refs(stack);
+    const said = await stack.toolsDone('core-agentd', 'plan-issue', ...demo, '--number', '1');
+    expect(said).to.contain('files of context').and.to.contain('(bubblewrap, no network');
+    expect(said).to.contain('Nothing was written to the repository.');
+    expect(await refs(stack)).to.equal(before);
+    runId = await newestRun(stack);
+  });
+
+  it('refuses what nobody approved, and executes what was with jj and in bubblewrap', async function () {
+    this.timeout(900_000);
+    const refused = await stack.tools(
+      'core-agentd',
+      'execute-approved',
+      '--repo-dir',
+      '/repository',
+      '--run-id',
+      runId,
+    );
+    expect(refused.exitCode, refused.stderr).to.equal(3);
+    await stack.toolsDone('core-agentd', 'approve', runId, '--all');
+    const said = await stack.toolsDone(
+      'core-agentd',
+      'execute-approved',
+      '--repo-dir',
+      '/repository',
+      '--run-id',
+      runId,
+    );
+    expect(said).to.contain('completed');
+    expect(said).to.match(/create_branch .*\(jj\)/);
+    expect(said).to.match(/run_validation .*\(in bubblewrap\)/);
+    expect(said).to.match(/pull request +#2/);
+    await stack.toolsDone('core-agentd', 'verify', runId);
+  });
+
+  it('leaves every file of the repository to its owner, and what it made in the branch that it names', async () => {
+    const { uid, gid } = stack.owner;
+    for (const path of ['', ...readdirSync(stack.repository, { recursive: true, encoding: 'utf8' })]) {
+      const stats = statSync(join(stack.repository, path));
+      expect([stats.uid, stats.gid], path).to.deep.equal([uid, gid]);
+    }
+    expect(await refs(stack)).to.match(/refs\/heads\/core\/1-greeting/);
+    expect(readFileSync(join(stack.repository, 'src/greet.js'), 'utf8')).to.not.contain('stranger');
+  });
+
+  it('has the plan in Neo4j, where Cypher of core-context reads it', async function () {
+    this.timeout(900_000);
+    const query =
+      'MATCH (run:ReasoningRun {run_id: $run})-[:PROPOSES]->(action:Action) RETURN count(action) AS actions';
+    expect(await cypher(stack, query, { run: runId })).to.deep.equal([{ actions: 7 }]);
+  });
+
+  it('says of itself that all is well, and plans through bridge, bus and worker', async function () {
+    this.timeout(900_000);
+    // On a busy machine a service may take longer than the command waits.
+    const stdout = await until(400_000, () => stack.toolsDone('core-status', '--smoke'));
+    const [report, marker] = stdout.trim().split('\n');
+    expect(marker).to.match(/^SMOKE OK run_id=run_/);
+    const { ok, problems, iii, manager } = JSON.parse(report!);
+    expect({ ok, problems }).to.deep.equal({ ok: true, problems: [] });
+    expect(manager).to.include({ kind: 'none', production_like: true });
+    expect(iii).to.include({ telemetry_disabled: true, in_memory_warning_present: false });
+  });
+
+  it('tells the same to who asks core-agentd', async function () {
+    this.timeout(900_000);
+    const url = `${await stack.url('core-agentd', 7817)}/v1/status`;
+    const report = await until(400_000, async () => {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${stack.token()}` } });
+      const told = (await answer.json()) as StatusReport;
+      if (told.ok) return told;
+      throw new Error(JSON.stringify(told));
+    });
+    expect(report.storage.runs_count).to.be.above(1);
+  });
+}
+
+async function refs({ repository }: ContainerStack): Promise<string> {
+  const { stdout } = await git(['-c', 'safe.directory=*', '-C', repository, 'for-each-ref']);
+  return stdout.toString('utf8');
+}
