@@ -6,12 +6,11 @@ import type {
   WorkerFrame,
 } from '#kit/contracts/bus/frames.ts';
 import { messageOf } from '#kit/errors.ts';
-import type { Logger } from '#kit/log.ts';
 import type { Calls } from './calls/calls.ts';
 import type { Functions } from './registry/functions.ts';
 import type { Rejection } from './registry/owners.ts';
 import type { Workers } from './registry/workers.ts';
-import { type Trigger, TriggerRefused } from './triggers/trigger.ts';
+import { registrationCost, type Trigger, TriggerRefused } from './triggers/trigger.ts';
 import { refusalOf, type Triggers } from './triggers/triggers.ts';
 import type { Connection } from './wire/connection.ts';
 
@@ -20,7 +19,6 @@ export interface DispatchParts {
   readonly functions: Functions;
   readonly triggers: Triggers;
   readonly calls: Calls;
-  readonly logger: Logger;
 }
 
 /** What each frame of a worker does. */
@@ -88,6 +86,13 @@ export class Dispatch {
         error,
       });
     }
+    if (type === 'registerfunction' && isId(id))
+      connection.send({
+        type: 'registrationrejected',
+        code: 'invalid_frame',
+        message: reason,
+        function_id: id,
+      });
     if (type === 'registertrigger' && isId(id)) {
       const what = {
         id,
@@ -112,7 +117,7 @@ export class Dispatch {
     const rejection = this.#rejectionOf(connection, frame);
     if (rejection === null) return;
     const { code, message, owner } = rejection;
-    this.#parts.logger.warn(`function not taken: ${message}`, { worker: connection.id, code });
+    connection.refused(`function not taken: ${message}`, { code });
     connection.send({
       type: 'registrationrejected',
       code,
@@ -132,10 +137,9 @@ export class Dispatch {
   }
 
   #registerTriggerType(connection: Connection, frame: RegisterTriggerType): void {
-    const { triggers, logger } = this.#parts;
-    const refused = this.#readOnly(connection) ?? triggers.registerType(connection, frame);
+    const refused = this.#readOnly(connection) ?? this.#parts.triggers.registerType(connection, frame);
     if (refused === null) return;
-    logger.warn(`trigger type not taken: ${refused}`, { worker: connection.id });
+    connection.refused(`trigger type not taken: ${refused}`);
     connection.send({ type: 'registrationrejected', code: 'trigger_type_refused', message: refused });
   }
 
@@ -152,9 +156,10 @@ export class Dispatch {
     try {
       const refused = this.#readOnly(connection);
       if (refused !== null) throw new TriggerRefused(refused);
+      connection.charge(registrationCost(trigger));
       this.#parts.triggers.register(trigger);
     } catch (error) {
-      this.#parts.logger.warn(`trigger not taken: ${messageOf(error)}`, { worker: connection.id });
+      connection.refused(`trigger not taken: ${messageOf(error)}`);
       const told = error instanceof TriggerRefused ? error.message : 'the trigger cannot be stored';
       connection.send(refusalOf(trigger, 'trigger_registration_failed', told));
     }

@@ -25,7 +25,7 @@ import { cronType } from './triggers/cron-type.ts';
 import { EventType } from './triggers/event-type.ts';
 import { Firing } from './triggers/firing.ts';
 import type { Trigger } from './triggers/trigger.ts';
-import { Triggers } from './triggers/triggers.ts';
+import { checkKept, Triggers } from './triggers/triggers.ts';
 import { Upkeep } from './upkeep.ts';
 import type { Presented } from './wire/bus-access.ts';
 import { Connection } from './wire/connection.ts';
@@ -49,6 +49,8 @@ export interface Accepted {
 
 /** Changes to the list of functions are told together. */
 const tellAfterMs = 200;
+/** So long a function may take to be told of workers and functions; the next is told afterwards. */
+const announcementMs = 30_000;
 
 /** The engine without its sockets: workers, what they provide, and what passes between them. */
 export class Engine {
@@ -94,7 +96,7 @@ export class Engine {
       fire: (tick) => void firing.tick(tick),
       logger,
     });
-    const fire = (trigger: Trigger, data: unknown) => void firing.fire(trigger, data);
+    const fire = (trigger: Trigger, data: unknown) => firing.fire(trigger, data, announcementMs);
     this.#functionsChanged = new EventType(
       'engine::functions-available',
       'Calls a function when functions come or go',
@@ -115,24 +117,36 @@ export class Engine {
       limit: config.limits.triggers,
       logger,
     });
-    this.#upkeep = new Upkeep({ ...this, tokens: parts.tokens, logger });
+    const { buffered_bytes } = config.limits;
+    this.#upkeep = new Upkeep({ ...this, tokens: parts.tokens, bufferedBytes: buffered_bytes, logger });
     this.#builtIns = this.#makeBuiltIns();
-    this.#dispatch = new Dispatch({ ...this, triggers: this.#triggers, logger });
+    this.#dispatch = new Dispatch({ ...this, triggers: this.#triggers });
   }
 
   /** Takes up what is on disk, and begins to tick. */
   start(): void {
-    const { store, logger } = this.#parts;
-    for (const binding of store.all()) {
+    for (const binding of this.#parts.store.all()) {
       try {
+        checkKept(binding);
         if (binding.type === 'cron') this.#cron.restore(binding);
         if (binding.durable) this.#triggers.register({ ...binding, owner: null });
       } catch (error) {
-        logger.warn(`a stored trigger cannot be used: ${messageOf(error)}`, { trigger: binding.id });
+        this.#setAside(binding.id, error);
       }
     }
     this.#cron.start();
     this.#upkeep.start();
+  }
+
+  #setAside(id: string, error: unknown): void {
+    const { store, logger } = this.#parts;
+    logger.warn(`a stored trigger cannot be used, and is set aside: ${messageOf(error)}`, { trigger: id });
+    try {
+      store.setAside(id, messageOf(error));
+      this.#cron.remove(id);
+    } catch (cause) {
+      logger.warn(`it cannot be set aside: ${messageOf(cause)}`, { trigger: id });
+    }
   }
 
   /** Says goodbye to all workers. */
@@ -196,7 +210,7 @@ export class Engine {
         triggers,
         version,
         startedAt: Date.now(),
-        announced: ({ id }) => this.#workersChanged.emit({ event: 'worker_connected', worker_id: id }),
+        announced: ({ id }) => this.#workersChanged.emit(id, { event: 'worker_connected', worker_id: id }),
       }),
       ...triggerLists({ triggers, store }),
       ...engineFacts({ config, configFiles, storePath: store.path, version, channels: this.channels }),
@@ -225,7 +239,7 @@ export class Engine {
     this.#telling = setTimeout(() => {
       this.#telling = null;
       const functions = [...this.functions.all()].map((registration) => ({ function_id: registration.id }));
-      this.#functionsChanged.emit({ event: 'functions_available', functions });
+      this.#functionsChanged.emit('functions', { event: 'functions_available', functions });
     }, tellAfterMs);
   }
 
@@ -235,7 +249,9 @@ export class Engine {
     const back = connection.outbox.takeBack();
     this.functions.removeAllOf(connection);
     this.#triggers.removeAllOf(connection);
+    this.channels.removeAllOf(connection);
     this.calls.gone(connection, back);
-    this.#workersChanged.emit({ event: 'worker_disconnected', worker_id: connection.id });
+    const { id } = connection;
+    this.#workersChanged.emit(id, { event: 'worker_disconnected', worker_id: id });
   }
 }

@@ -11,6 +11,8 @@ export interface UpkeepParts {
   readonly channels: Channels;
   readonly workers: Workers;
   readonly tokens: Tokens;
+  /** What may wait for one connection. */
+  readonly bufferedBytes: number;
   readonly logger: Logger;
 }
 
@@ -19,10 +21,18 @@ const everyMs = 1_000;
 /** Silent for so many looks, a connection is asked whether it is there; for twice as many more, it is not. */
 const silentLooks = 30;
 
+/** Who takes none of what waits for it for so many looks is ended… */
+const stuckLooks = 30;
+/** … and has one more for each so many bytes that are on their way. */
+const bytesPerLook = 65_536;
+/** What may wait for all connections of a token, and for all there are, in times of what may wait for one. */
+const share = { ofToken: 4, ofAll: 16 };
+
 /** Ends what has become too old, connections whose token is not good any more, and those that are only apparently there. */
 export class Upkeep {
   readonly #parts: UpkeepParts;
   readonly #silent = new Map<Connection, number>();
+  readonly #stuck = new Map<Connection, { readonly taken: number; readonly looks: number }>();
   #timer: NodeJS.Timeout | null = null;
 
   constructor(parts: UpkeepParts) {
@@ -39,6 +49,7 @@ export class Upkeep {
 
   forget(connection: Connection): void {
     this.#silent.delete(connection);
+    this.#stuck.delete(connection);
   }
 
   #look(): void {
@@ -48,7 +59,41 @@ export class Upkeep {
     const valid = new Map<string, boolean>();
     for (const connection of [...workers.all()]) {
       if (!this.#isValid(connection, valid)) connection.close(1008, 'the token is revoked or expired');
-      else this.#listen(connection);
+      else {
+        this.#listen(connection);
+        this.#watchReading(connection);
+      }
+    }
+    this.#keepWithinMemory();
+  }
+
+  /** What is taken is noted only when all of a write is: large ones have longer. */
+  #watchReading(connection: Connection): void {
+    const { taken, waiting, leaving } = connection.outbox;
+    const before = this.#stuck.get(connection);
+    const looks = waiting > 0 && before?.taken === taken ? before.looks + 1 : 0;
+    this.#stuck.set(connection, { taken, looks });
+    if (looks >= stuckLooks + leaving / bytesPerLook) connection.overflow();
+  }
+
+  /** Who has left most unread goes first. */
+  #keepWithinMemory(): void {
+    const { workers, bufferedBytes } = this.#parts;
+    const waiting = [...workers.all()].filter(({ outbox }) => outbox.waiting > 0);
+    const ofToken = new Map<string | null, number>();
+    let all = 0;
+    for (const { token, outbox } of waiting) {
+      ofToken.set(token, (ofToken.get(token) ?? 0) + outbox.waiting);
+      all += outbox.waiting;
+    }
+    for (const connection of waiting.toSorted((a, b) => b.outbox.waiting - a.outbox.waiting)) {
+      const { token } = connection;
+      const bytes = connection.outbox.waiting;
+      if (all <= share.ofAll * bufferedBytes && ofToken.get(token)! <= share.ofToken * bufferedBytes)
+        continue;
+      connection.overflow();
+      all -= bytes;
+      ofToken.set(token, ofToken.get(token)! - bytes);
     }
   }
 

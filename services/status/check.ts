@@ -5,7 +5,7 @@ import { ownVersion } from '#kit/own-version.ts';
 import { tokenAtHand } from '#kit/tokens.ts';
 import { chooseManager } from './choose-manager.ts';
 import type { StatusConfig } from './configuration.ts';
-import { askEndpoint } from './endpoints.ts';
+import { askEndpoint, isService } from './endpoints.ts';
 import { engineReport } from './engine/engine-report.ts';
 import { readEngine } from './engine/read-engine.ts';
 import type { Places } from './places.ts';
@@ -21,18 +21,36 @@ export interface CheckOptions {
   readonly timeoutMs: number;
 }
 
-/** Asks everything at the same time; what does not answer in time counts as not well. Never throws for what it asks. */
+/**
+ * Asks everything at the same time; what does not answer in time counts as not well. Only who says that it is the service is shown a
+ * token. Never throws for what it asks.
+ */
 export async function checkPlatform(options: CheckOptions): Promise<Omit<Findings, 'smoke'>> {
   const { folders, config, places, timeoutMs } = options;
   const started = performance.now();
   const signal = AbortSignal.timeout(timeoutMs);
+  const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
   const token = tokenOrNone(() => tokenAtHand(folders));
-  const question = { timeoutMs, signal, token };
+  const asked = places.endpoints.map((endpoint) => askEndpoint(endpoint, { timeoutMs, signal }));
+
+  async function engineOfOurs() {
+    const { url, wants_token } = places.bus;
+    const known =
+      wants_token && (await isService('core-bus-engine', url.replace(/^ws/, 'http'), { timeoutMs, signal }));
+    return readEngine({ url, token: known ? token : null, timeoutMs: left() });
+  }
+
+  async function runsOfOurs() {
+    const { agentd } = places;
+    const known = await isService('core-agentd', agentd, { timeoutMs, signal });
+    return readRuns(agentd, { timeoutMs: left(), signal, token: known ? token : null });
+  }
+
   const [managed, engine, runs, ...answers] = await Promise.all([
     chooseManager(config, folders, signal),
-    readEngine({ url: places.bus.url, token: places.bus.wants_token ? token : null, timeoutMs }),
-    readRuns(places.agentd, question),
-    ...places.endpoints.map((endpoint) => askEndpoint(endpoint, { timeoutMs, signal })),
+    engineOfOurs(),
+    runsOfOurs(),
+    ...asked,
   ]);
   const log = await managed.manager.log('core-bus-engine', signal).catch(() => null);
   return {

@@ -1,3 +1,4 @@
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
@@ -63,6 +64,8 @@ export class DashboardSource implements IngressSource {
     const { event_id, kind, occurred_at, issue, actor = null } = decode(DashboardEvent, value, 'the body');
     const labels = issue.labels ?? [];
     const { statuses } = config.dashboard;
+    const found = targetOf(issue, forges);
+    const isSmoke = found.target?.forge === smokeForge.name;
     const event = planned({
       event_id,
       source: 'dashboard',
@@ -79,10 +82,10 @@ export class DashboardSource implements IngressSource {
         },
         actor: typeof actor === 'string' ? actor : (actor?.name ?? null),
       },
-      found: targetOf(issue, forges),
+      found,
       choice: roles.choose(issue.role ?? null, labels, config.role_label),
       skip:
-        statuses === null || statuses.includes(issue.status)
+        statuses === null || statuses.includes(issue.status) || isSmoke
           ? null
           : {
               code: 'status_not_planned',

@@ -112,6 +112,9 @@ export class ForgeSource implements IngressSource {
         ? ignored('ping', 'the webhook works')
         : ignored('event_not_used', `${JSON.stringify(about.slice(0, 60))} is not used: only issues are`);
     }
+    // The header is not signed: a delivery about a comment has an action and an issue too.
+    if (typeof value === 'object' && value !== null && Object.hasOwn(value, 'comment'))
+      return ignored('event_not_used', 'a comment is not used: only what happens to the issue itself is');
     const { action = '' } = decode(ForgeDelivery, value, 'the body');
     const kind = Object.hasOwn(dialect.kinds, action) ? dialect.kinds[action] : undefined;
     if (kind === undefined || !config.actions.includes(action)) {

@@ -98,6 +98,27 @@ describe('The queue of events', () => {
     expect(await failure(() => queue.accept({ ...sample, source: 'github' }))).to.equal('event_id_reused');
   });
 
+  it('takes what a clock that was set back since had put far off, and what was claimed then', async () => {
+    const truth = now;
+    now += 10 * 24 * 3_600_000;
+    await queue.accept(sample);
+    await queue.accept(event(2));
+    const claim = queue.claim(1_000, 'e2')!;
+    expect(claim.event.event_id).to.equal('e2');
+    now = truth;
+    expect(queue.claim(1_000)?.event.event_id).to.equal('e2');
+    expect(queue.claim(1_000)?.event.event_id).to.equal('e1');
+  });
+
+  it('takes one that is named no sooner than its issue is free', async () => {
+    await queue.accept(sample);
+    await queue.accept({ ...sample, event_id: 'same-issue', body_sha256: 'other' });
+    const claim = queue.claim(1_000)!;
+    expect(queue.claim(1_000, 'same-issue')).to.equal(null);
+    queue.done(claim, 'run_1');
+    expect(queue.claim(1_000, 'same-issue')?.event.event_id).to.equal('same-issue');
+  });
+
   it('refuses one of a group alone', async () => {
     await queue.accept(sample);
     const outcomes = await Promise.allSettled([

@@ -28,6 +28,11 @@ export interface EventQuery {
   readonly cursor?: string;
 }
 
+/** No retry waits longer: what is due later was put off by a clock that was set back since. */
+const mostAheadMs = 36 * 3_600_000;
+/** No lease is longer, in milliseconds, unless one asks for it. */
+const longestLeaseMs = 6 * 3_600_000;
+
 /** The durable queue of events. Every change is on the disk when its method returns or resolves. */
 export class EventQueue {
   readonly #path: string;
@@ -54,7 +59,7 @@ export class EventQueue {
    * Takes an event so that nobody else does, until it is ended or the lease is over: the one that is due longest, and whose issue
    * no other event is processed for.
    * @param eventId this one alone, also before its time
-   * @returns null where none is due
+   * @returns null where none is due, or another event of the issue of this one is processed
    * @throws NotFound (`event_not_found`), Conflict (`event_not_pending`)
    */
   claim(leaseMs: number, eventId?: string): Claim | null {
@@ -62,13 +67,14 @@ export class EventQueue {
     const token = randomUUID();
     const { reclaim, claimNext, claimOne } = this.#statements;
     return this.#write(() => {
-      reclaim.run(now, now, now);
+      reclaim.run(now, now, now, now + Math.max(longestLeaseMs, 2 * leaseMs));
       const row =
         eventId === undefined
-          ? claimNext.get(token, now + leaseMs, now, now)
+          ? (claimNext.get(token, now + leaseMs, now, 0, now) ??
+            claimNext.get(token, now + leaseMs, now, now + mostAheadMs, Number.MAX_SAFE_INTEGER))
           : claimOne.get(token, now + leaseMs, now, eventId);
       if (row !== undefined) return { event: storedEvent(row), token };
-      if (eventId !== undefined) throw this.#notPending(eventId);
+      if (eventId !== undefined && this.get(eventId).state !== 'pending') throw this.#notPending(eventId);
       return null;
     });
   }
@@ -204,15 +210,18 @@ function prepare(db: DatabaseSync) {
     "UPDATE events SET state = 'processing', claim = ?, claimed_until = ?, changed_at = ?, due_at = NULL";
   return {
     reclaim: db.prepare(
-      `UPDATE events SET state = 'pending', due_at = ?, changed_at = ?, ${free} WHERE state = 'processing' AND claimed_until < ?`,
+      `UPDATE events SET state = 'pending', due_at = ?, changed_at = ?, ${free} WHERE state = 'processing' AND (claimed_until < ? OR claimed_until > ?)`,
     ),
     claimNext: db.prepare(`
       ${take} WHERE seq = (
-        SELECT seq FROM events INDEXED BY events_due WHERE state = 'pending' AND due_at <= ?
+        SELECT seq FROM events INDEXED BY events_due WHERE state = 'pending' AND due_at BETWEEN ? AND ?
           AND target NOT IN (SELECT target FROM events WHERE state = 'processing')
         ORDER BY due_at, seq LIMIT 1)
       RETURNING *`),
-    claimOne: db.prepare(`${take} WHERE event_id = ? AND state = 'pending' RETURNING *`),
+    claimOne: db.prepare(`
+      ${take} WHERE event_id = ? AND state = 'pending'
+        AND target NOT IN (SELECT target FROM events WHERE state = 'processing')
+      RETURNING *`),
     done: db.prepare(
       `UPDATE events SET state = 'done', run_id = ?, changed_at = ?, reason_code = NULL, reason = NULL, ${free} ${own}`,
     ),

@@ -23,6 +23,9 @@ export interface DeliveryCounts {
   readonly problem: string | null;
 }
 
+/** No retry waits longer: what is due later was put off by a clock that was set back since. */
+const mostAheadMs = 36 * 3_600_000;
+
 /** The outbox: what dashboards are to be told, once for each run and state. */
 export class DeliveryRows {
   readonly #db: DatabaseSync;
@@ -46,7 +49,7 @@ export class DeliveryRows {
     // What a dashboard learns of one run, it learns in order.
     this.#due = db.prepare(`
       SELECT seq, dashboard, run_id, status, body, attempts FROM deliveries AS own
-      WHERE dashboard = ? AND state = 'waiting' AND due_at <= ? AND seq > ? AND NOT EXISTS (
+      WHERE dashboard = ? AND state = 'waiting' AND (due_at <= ? OR due_at > ?) AND seq > ? AND NOT EXISTS (
         SELECT 1 FROM deliveries AS before WHERE before.dashboard = own.dashboard AND before.run_id = own.run_id
           AND before.state = 'waiting' AND before.seq < own.seq)
       ORDER BY seq LIMIT 1`);
@@ -99,7 +102,7 @@ export class DeliveryRows {
 
   /** The first that is due after `seq`; null where none is. */
   due(dashboard: string, now: number, seq: number): Delivery | null {
-    return (this.#due.get(dashboard, now, seq) as Delivery | undefined) ?? null;
+    return (this.#due.get(dashboard, now, now + mostAheadMs, seq) as Delivery | undefined) ?? null;
   }
 
   delivered({ seq }: Delivery, now: number): void {

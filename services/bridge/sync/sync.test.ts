@@ -99,6 +99,12 @@ describe('What dashboards are told of runs', () => {
     expect(other.taken).to.have.length(3);
   });
 
+  it('leaves out runs of smoke tests', async () => {
+    daemon.runList = [{ ...run('run_2', 'completed'), forge: 'core-smoke' }, run('run_1', 'completed')];
+    expect(await sync.sync()).to.deep.include({ runs: 1, delivered: 2 });
+    expect(board.taken).to.deep.equal(['board/run_1/completed']);
+  });
+
   it('leaves out runs that began long ago', async () => {
     daemon.runList = [run('run_2', 'completed'), run('run_1', 'completed', '2026-01-01T00:00:00Z')];
     expect(await sync.sync()).to.deep.include({ runs: 1, delivered: 2 });

@@ -1,3 +1,4 @@
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { RunStateMessage, SyncReply } from '#kit/contracts/bridge/sync.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { messageOf } from '#kit/errors.ts';
@@ -119,9 +120,10 @@ export class Sync {
     let queued = 0;
     for await (const page of daemon.runs(this.#ending.signal)) {
       const recent = page.filter(({ created_at }) => Date.parse(created_at) >= oldest);
-      runs += recent.length;
-      const byId = new Map(recent.map((run) => [run.run_id, run]));
-      const wanted = recent.flatMap(({ run_id, status }) =>
+      const told = recent.filter(({ forge }) => forge !== smokeForge.name);
+      runs += told.length;
+      const byId = new Map(told.map((run) => [run.run_id, run]));
+      const wanted = told.flatMap(({ run_id, status }) =>
         dashboards.map(({ name }): NewDelivery => ({ dashboard: name, run_id, status })),
       );
       queued += rows.enqueue(wanted, (one) => this.#bodyOf(one, byId.get(one.run_id)!), this.#now());

@@ -51,8 +51,12 @@ export class WebhookDashboard implements Dashboard {
         dispatcher: this.#dispatcher,
         signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
       });
-      const text = await answer.body.text();
-      if (answer.statusCode >= 200 && answer.statusCode < 300) return;
+      if (answer.statusCode >= 200 && answer.statusCode < 300) {
+        // It is taken, however its words end.
+        void answer.body.dump({ limit: answerLimit }).catch(() => {});
+        return;
+      }
+      const text = await answer.body.text().catch(() => '');
       throw refused(answer.statusCode, text, answer.headers);
     } catch (cause) {
       if (cause instanceof DeliveryFailed) throw cause;

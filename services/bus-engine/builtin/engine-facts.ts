@@ -74,8 +74,8 @@ export function engineFacts({
     'engine::channels::create': {
       description: 'Opens a channel from one worker to another',
       reads: false,
-      answer(given) {
-        const opened = channels.open(given.any('buffer_size') ?? undefined);
+      answer(given, caller) {
+        const opened = channels.open(given.any('buffer_size') ?? undefined, caller);
         if (opened === null) throw new BuiltInError('INVALID_ARGUMENTS', 'too many channels are open');
         return { writer: opened.writer, reader: opened.reader };
       },

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { messageOf } from '#kit/errors.ts';
 import type { BindingStore } from '../cron/binding-store.ts';
-import { type Trigger, TriggerRefused } from '../triggers/trigger.ts';
+import { registrationCost, type Trigger, TriggerRefused } from '../triggers/trigger.ts';
 import type { Triggers, TypeListed } from '../triggers/triggers.ts';
+import type { Connection } from '../wire/connection.ts';
 import { type Arguments, BuiltInError, type BuiltIns, present } from './built-in.ts';
 
 export interface TriggerListParts {
   readonly triggers: Triggers;
-  readonly store: BindingStore;
+  readonly store: Pick<BindingStore, 'put' | 'remove'>;
 }
 
 export function triggerLists({ triggers, store }: TriggerListParts): BuiltIns {
@@ -30,7 +31,8 @@ export function triggerLists({ triggers, store }: TriggerListParts): BuiltIns {
     );
   }
 
-  function register(given: Arguments, token: string | null): unknown {
+  function register(given: Arguments, caller: Pick<Connection, 'token' | 'charge'>): unknown {
+    const { token } = caller;
     const trigger: Trigger = {
       id: randomUUID(),
       type: given.text('trigger_type'),
@@ -40,6 +42,7 @@ export function triggerLists({ triggers, store }: TriggerListParts): BuiltIns {
       owner: null,
       token,
     };
+    caller.charge(registrationCost(trigger));
     try {
       triggers.register(trigger);
     } catch (error) {
@@ -47,8 +50,18 @@ export function triggerLists({ triggers, store }: TriggerListParts): BuiltIns {
       throw new BuiltInError('trigger_registration_failed', messageOf(error));
     }
     // A cron binding is stored by its clock, with its next tick.
-    if (trigger.type !== 'cron') store.put({ ...trigger, durable: true, due: null });
+    if (trigger.type !== 'cron') put(trigger);
     return { id: trigger.id };
+  }
+
+  /** Who is told that it failed must not find it registered. */
+  function put(trigger: Trigger): void {
+    try {
+      store.put({ ...trigger, durable: true, due: null });
+    } catch (error) {
+      triggers.unregister(trigger.id, trigger.token);
+      throw error;
+    }
   }
 
   return {
@@ -86,7 +99,7 @@ export function triggerLists({ triggers, store }: TriggerListParts): BuiltIns {
     'engine::register_trigger': {
       description: 'Registers a trigger that does not end with the connection',
       reads: false,
-      answer: (given, caller) => register(given, caller.token),
+      answer: (given, caller) => register(given, caller),
     },
     'engine::unregister_trigger': {
       description: 'Removes a trigger',

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { InvocationResult, InvokeFunction } from '#kit/contracts/bus/frames.ts';
+import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { BusLimits } from '../configuration.ts';
-import type { Functions, Registration } from '../registry/functions.ts';
+import type { Functions } from '../registry/functions.ts';
 import type { TakenBack } from '../wire/outbox.ts';
 import { callOf, callPieces, isWholeResult, resultIdOf } from '../wire/splice.ts';
 import { callFrame, withCaller } from './call-frame.ts';
-import { failure, finish, type Outcome, type Peer, type PendingCall } from './pending-call.ts';
+import { failure, finish, type Outcome, type Peer, type PendingCall, tellerOf } from './pending-call.ts';
 import { Undelivered } from './undelivered.ts';
 
 /** Answers calls of functions that are the engine's own; null for ids that are not. */
@@ -101,12 +102,22 @@ export class Calls {
       startedAt: this.#now,
     };
     const builtIn = this.#options.builtIn(frame.function_id, frame.data, peer);
-    if (builtIn !== null) return void builtIn.then((outcome) => finish(call, outcome, frame));
+    if (builtIn !== null) return void builtIn.then((outcome) => this.#tell(call, outcome, frame));
     const refused = this.#refusedCall(peer, frame);
     if (refused !== null) return void finish(call, refused, frame);
     const registration = this.#functions.get(frame.function_id)!;
     if (waits) peer.waitingCalls++;
     this.#deliver([callFrame(call.id, withCaller(frame, peer.id))], registration.peer, call);
+  }
+
+  /** An answer of the engine's own that cannot be written must not end the engine. */
+  #tell(call: PendingCall, outcome: Outcome, frame: InvokeFunction): void {
+    try {
+      finish(call, outcome, frame);
+    } catch (error) {
+      this.#options.logger.error(`an answer of ${call.functionId} cannot be written`, { error });
+      finish(call, failure('invocation_error', `the answer cannot be written: ${messageOf(error)}`));
+    }
   }
 
   #refusedCall(peer: Peer, frame: InvokeFunction): Outcome | null {
@@ -133,21 +144,28 @@ export class Calls {
       this.#options.logger.debug('a result that nobody waits for', { worker: peer.id });
       return;
     }
+    const { result, error } = frame;
+    const tell = tellerOf(call, error == null ? { ok: true, result } : { ok: false, error }, frame);
     this.#end(call);
     this.#answered++;
-    if (call.caller !== null && !this.#takesMore(call.caller)) return;
-    const { result, error } = frame;
-    finish(call, error == null ? { ok: true, result } : { ok: false, error }, frame);
+    if (call.caller === null || this.#takesMore(call.caller)) tell();
   }
 
   /** A call by the engine itself. */
   call(functionId: string, data: unknown, timeoutMs: number, metadata?: unknown): Promise<Outcome> {
     const registration = this.#functions.get(functionId);
     if (registration === undefined) return Promise.resolve(notFound(functionId));
-    if (this.#isFull(registration.peer)) return Promise.resolve(busy(registration));
+    const refused = this.#calleeRefusal(registration.peer);
+    if (refused !== null) return Promise.resolve(refused);
+    const id = randomUUID();
+    const payload = callFrame(id, {
+      function_id: functionId,
+      data,
+      ...(metadata == null ? {} : { metadata }),
+    });
     return new Promise((resolve) => {
       const call: PendingCall = {
-        id: randomUUID(),
+        id,
         callerInvocation: null,
         functionId,
         caller: null,
@@ -162,8 +180,7 @@ export class Calls {
         this.#end(call);
         resolve(failure('TIMEOUT', `${functionId} did not answer within ${timeoutMs} ms`));
       }, timeoutMs);
-      const frame = { function_id: functionId, data, ...(metadata == null ? {} : { metadata }) };
-      this.#deliver([callFrame(call.id, frame)], registration.peer, call);
+      this.#deliver([payload], registration.peer, call);
     });
   }
 
@@ -226,9 +243,14 @@ export class Calls {
   }
 
   #refusal(caller: Peer, callee: Peer): Outcome | null {
-    const { pending_calls, buffered_bytes } = this.#options.limits;
+    const { pending_calls } = this.#options.limits;
     if (caller.waitingCalls >= pending_calls)
       return failure('bus_busy', `this connection has ${pending_calls} calls without a result, the limit`);
+    return this.#calleeRefusal(callee);
+  }
+
+  #calleeRefusal(callee: Peer): Outcome | null {
+    const { pending_calls, buffered_bytes } = this.#options.limits;
     if (callee.runningCalls >= pending_calls * workerShare)
       return failure(
         'bus_busy',
@@ -252,10 +274,6 @@ export class Calls {
   #freeId(wanted: string | null | undefined): string {
     return wanted == null || this.#pending.has(wanted) ? randomUUID() : wanted;
   }
-}
-
-function busy({ id }: Registration): Outcome {
-  return failure('bus_busy', `the worker of ${id} does not read what waits for it`);
 }
 
 function notFound(functionId: string): Outcome {

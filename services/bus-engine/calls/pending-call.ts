@@ -45,20 +45,26 @@ export interface PendingCall {
 
 type Trace = Pick<InvocationResult, 'traceparent' | 'baggage'>;
 
-/** Who waits is told; a call that nobody waits for just ends. */
+/** Who waits is told; a call that nobody waits for just ends. @throws RangeError for an outcome that cannot be written */
 export function finish(call: PendingCall, outcome: Outcome, trace: Trace = {}): void {
-  if (call.settle !== null) return void call.settle(outcome);
-  if (call.caller === null || call.callerInvocation === null) return;
-  const { traceparent, baggage } = trace;
+  tellerOf(call, outcome, trace)();
+}
+
+/** What tells who waits: the call can still be ended in another way when it cannot be made. @throws RangeError as `finish` */
+export function tellerOf(call: PendingCall, outcome: Outcome, { traceparent, baggage }: Trace): () => void {
+  const { settle, caller, callerInvocation } = call;
+  if (settle !== null) return () => settle(outcome);
+  if (caller === null || callerInvocation === null) return () => {};
   const answer: InvocationResult = {
     type: 'invocationresult',
-    invocation_id: call.callerInvocation,
+    invocation_id: callerInvocation,
     function_id: call.functionId,
     ...(outcome.ok ? { result: outcome.result } : { error: outcome.error }),
     ...(traceparent == null ? {} : { traceparent }),
     ...(baggage == null ? {} : { baggage }),
   };
-  call.caller.outbox.pushText(JSON.stringify(answer));
+  const text = JSON.stringify(answer);
+  return () => caller.outbox.pushText(text);
 }
 
 export function failure(code: string, message: string): Outcome {

@@ -17,7 +17,13 @@ export interface OpenedChannel {
   close(): void;
 }
 
+/** The connection that a channel was made for. */
+export interface ChannelOwner {
+  readonly token: string | null;
+}
+
 interface Kept {
+  readonly owner: ChannelOwner | null;
   readonly channel: Channel;
   readonly writeKey: string;
   readonly readKey: string;
@@ -27,11 +33,15 @@ interface Kept {
 const unusedForMs = 5 * 60_000;
 const mostItems = 1024;
 const usualItems = 64;
-const mostChannels = 10_000;
+/** So many at a time. */
+export const mostChannels = { ofConnection: 1_000, ofToken: 4_000, ofAll: 10_000 };
 
-/** Channels by id, until both ends are done, or one did not come for five minutes. */
+/** Channels by id, until both ends are done, or one did not come for five minutes, or its owner is gone. */
 export class Channels {
   readonly #byId = new Map<string, Kept>();
+  readonly #idsOf = new Map<ChannelOwner, Set<string>>();
+  readonly #ofToken = new Map<string | null, number>();
+  #owned = 0;
   readonly #now: () => number;
 
   /** @param now monotonic milliseconds */
@@ -43,21 +53,19 @@ export class Channels {
     return this.#byId.size;
   }
 
-  /** null where there are too many. */
-  open(items: unknown = usualItems): OpenedChannel | null {
-    if (this.#byId.size >= mostChannels) return null;
+  /** @returns null where there are too many; those without an owner are counted by who opens them */
+  open(items: unknown = usualItems, owner: ChannelOwner | null = null): OpenedChannel | null {
+    if (owner !== null && !this.#hasRoom(owner)) return null;
     const most = Number.isInteger(items) ? Math.min(mostItems, Math.max(1, items as number)) : usualItems;
     const [channel_id, writeKey, readKey] = [randomUUID(), randomUUID(), randomUUID()];
     const channel = new Channel(most);
-    this.#byId.set(channel_id, { channel, writeKey, readKey, since: this.#now() });
+    this.#keep(channel_id, { owner, channel, writeKey, readKey, since: this.#now() });
     return {
       channel,
       writer: { channel_id, access_key: writeKey, direction: 'write' },
       reader: { channel_id, access_key: readKey, direction: 'read' },
       close: () => {
-        this.#byId.delete(channel_id);
-        channel.endWriting();
-        channel.endReading();
+        this.#end(channel_id);
       },
     };
   }
@@ -73,10 +81,47 @@ export class Channels {
     const now = this.#now();
     for (const [id, { channel, since }] of this.#byId) {
       if (!channel.over && (channel.joined || now - since < unusedForMs)) continue;
-      this.#byId.delete(id);
-      channel.endWriting();
-      channel.endReading();
+      this.#end(id);
     }
+  }
+
+  removeAllOf(owner: ChannelOwner): void {
+    for (const id of [...(this.#idsOf.get(owner) ?? [])]) this.#end(id);
+  }
+
+  #hasRoom(owner: ChannelOwner): boolean {
+    const { ofConnection, ofToken, ofAll } = mostChannels;
+    return (
+      (this.#idsOf.get(owner)?.size ?? 0) < ofConnection &&
+      (this.#ofToken.get(owner.token) ?? 0) < ofToken &&
+      this.#owned < ofAll
+    );
+  }
+
+  #keep(id: string, kept: Kept): void {
+    this.#byId.set(id, kept);
+    const { owner } = kept;
+    if (owner === null) return;
+    this.#idsOf.set(owner, (this.#idsOf.get(owner) ?? new Set()).add(id));
+    this.#ofToken.set(owner.token, (this.#ofToken.get(owner.token) ?? 0) + 1);
+    this.#owned++;
+  }
+
+  #end(id: string): void {
+    const kept = this.#byId.get(id);
+    if (kept === undefined) return;
+    const { owner, channel } = kept;
+    this.#byId.delete(id);
+    channel.endWriting();
+    channel.endReading();
+    if (owner === null) return;
+    const own = this.#idsOf.get(owner);
+    own?.delete(id);
+    if (own?.size === 0) this.#idsOf.delete(owner);
+    const left = this.#ofToken.get(owner.token)! - 1;
+    if (left > 0) this.#ofToken.set(owner.token, left);
+    else this.#ofToken.delete(owner.token);
+    this.#owned--;
   }
 }
 

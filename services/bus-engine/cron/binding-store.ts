@@ -27,7 +27,16 @@ const tables = `
     durable INTEGER NOT NULL,
     due INTEGER
   ) STRICT;
+  CREATE TABLE IF NOT EXISTS set_aside (
+    id TEXT PRIMARY KEY,
+    why TEXT NOT NULL,
+    row TEXT NOT NULL
+  ) STRICT;
 `;
+
+/** The columns of a binding, for a person who looks what became of it. */
+const asObject =
+  "json_object('type', type, 'function_id', function_id, 'config', config, 'metadata', metadata, 'token', token)";
 
 interface Row {
   id: string;
@@ -47,6 +56,7 @@ export class BindingStore {
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
   readonly #setDue: StatementSync;
+  readonly #setAside: StatementSync;
 
   /** @throws what SQLite throws */
   constructor(path: string) {
@@ -55,6 +65,9 @@ export class BindingStore {
     this.#db.exec(tables);
     this.#put = this.#db.prepare('INSERT OR REPLACE INTO binding VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
     this.#remove = this.#db.prepare('DELETE FROM binding WHERE id = ?');
+    this.#setAside = this.#db.prepare(
+      `INSERT OR REPLACE INTO set_aside SELECT id, ?, ${asObject} FROM binding WHERE id = ?`,
+    );
     this.#setDue = this.#db.prepare('UPDATE binding SET due = ? WHERE id = ?');
   }
 
@@ -78,19 +91,33 @@ export class BindingStore {
     this.#remove.run(id);
   }
 
+  /** Keeps one that cannot be used out of `all`, where a person can find it. */
+  setAside(id: string, why: string): void {
+    this.#together(() => {
+      this.#setAside.run(why, id);
+      this.#remove.run(id);
+    });
+  }
+
   /** All or none. */
   setDue(changes: Iterable<readonly [id: string, due: number | null]>): void {
+    this.#together(() => {
+      for (const [id, due] of changes) this.#setDue.run(due, id);
+    });
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #together(work: () => void): void {
     this.#db.exec('BEGIN IMMEDIATE');
     try {
-      for (const [id, due] of changes) this.#setDue.run(due, id);
+      work();
       this.#db.exec('COMMIT');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     }
-  }
-
-  close(): void {
-    this.#db.close();
   }
 }

@@ -1,6 +1,8 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
+import { weigh } from '../registry/kept-value.ts';
+import { TriggerRefused } from '../triggers/trigger.ts';
 import type { Binding, BindingStore } from './binding-store.ts';
 import { type Expression, parseExpression } from './expression.ts';
 
@@ -42,6 +44,10 @@ const stepMs = 60_000;
 /** What a worker does not register again within this time after a restart of the engine is over. */
 const forgottenAfterMs = 15 * 60_000;
 
+/** Of all bindings with one token, on the disk and in memory. */
+const mostBytes = 16 * 1024 * 1024;
+const leastBytes = 1_024;
+
 /**
  * Makes the ticks of cron bindings. The next tick of each is on disk, and is moved on when it was made: a tick that fell into a
  * restart, or found nobody with the function, is made once as soon as it can be. Killed between the call and the note, the tick is
@@ -73,6 +79,7 @@ export class CronClock {
     const earlier = this.#sameAs(given);
     const next = expression.next(this.#options.clock.wall());
     const binding = { ...given, due: earlier?.due ?? next };
+    this.#makeRoom(binding);
     this.#options.store.put(binding);
     if (earlier !== undefined && earlier.binding.id !== given.id) this.#drop(earlier.binding.id);
     this.#entries.set(given.id, { binding, expression, due: binding.due, endsAt: null, silent: false });
@@ -142,6 +149,24 @@ export class CronClock {
     return [...this.#entries.values()].find((entry) => entry.endsAt !== null && isSame(entry));
   }
 
+  /** Those that rest end before their time where there would be too many. @throws TriggerRefused */
+  #makeRoom(wanted: Binding): void {
+    const others = [...this.#entries.values()].filter(
+      ({ binding }) => binding.token === wanted.token && binding.id !== wanted.id,
+    );
+    let bytes = others.reduce((sum, { binding }) => sum + bytesOf(binding), bytesOf(wanted));
+    for (const { binding, endsAt } of others.toSorted((a, b) => (a.endsAt ?? 0) - (b.endsAt ?? 0))) {
+      if (bytes <= mostBytes) return;
+      if (endsAt === null) continue;
+      this.#drop(binding.id);
+      bytes -= bytesOf(binding);
+    }
+    if (bytes > mostBytes)
+      throw new TriggerRefused(
+        `the cron triggers of the token ${wanted.token} must have at most ${mostBytes} bytes together, and each counts ${leastBytes} more than it has`,
+      );
+  }
+
   /** A worker that registers for a function has come back: what it does not register again is not to be made any more. */
   #silenceOthers({ functionId, token }: Binding): void {
     for (const entry of this.#entries.values())
@@ -187,4 +212,8 @@ export class CronClock {
       if (!silent && due !== null && due > now && due < next) next = due;
     return next - now;
   }
+}
+
+function bytesOf({ config, metadata }: Binding): number {
+  return leastBytes + weigh({ config, metadata });
 }

@@ -8,6 +8,9 @@ export interface Expression {
   next(after: number): number | null;
 }
 
+/** Lists and ranges of longer ones take long to unfold. */
+const longest = 200;
+
 /**
  * Six fields, seconds first, and perhaps a seventh for the year.
  * @param zone IANA name; the protocol knows none, so that UTC is the default
@@ -18,6 +21,12 @@ export function parseExpression(text: unknown, zone: unknown): Expression {
     throw new TriggerRefused(
       'expression is required for cron triggers: six fields, for example "0 */5 * * * *"',
     );
+  if (text.length > longest)
+    throw new TriggerRefused(
+      `cron expression ${JSON.stringify(text.slice(0, 40))}… has ${text.length} characters: must have at most ${longest}`,
+    );
+  if (typeof zone === 'string' && zone.length > longest)
+    throw new TriggerRefused(`timezone has ${zone.length} characters: must have at most ${longest}`);
   if (zone !== undefined && zone !== null && typeof zone !== 'string')
     throw new TriggerRefused('timezone must be the name of a time zone, for example Europe/Zurich');
   try {

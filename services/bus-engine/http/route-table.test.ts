@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { TriggerRefused } from '../triggers/trigger.ts';
+import type { Connection } from '../wire/connection.ts';
 import { type HttpMethod, RouteTable } from './route-table.ts';
 
 describe('routes of HTTP triggers', () => {
@@ -9,14 +10,17 @@ describe('routes of HTTP triggers', () => {
     table = new RouteTable();
   });
 
-  function add(id: string, pattern: string, method: HttpMethod = 'GET'): void {
+  /** The table only asks whether there is one. */
+  const someone = {} as Connection;
+
+  function add(id: string, pattern: string, method: HttpMethod = 'GET', owner: Connection | null = someone) {
     const trigger = {
       id,
       type: 'http',
       functionId: `f.${id}`,
       config: {},
       metadata: null,
-      owner: null,
+      owner,
       token: null,
     };
     table.add({ trigger, method, pattern, condition: null, isPublic: false });
@@ -59,6 +63,13 @@ describe('routes of HTTP triggers', () => {
     table.remove('b');
     expect(found('/x/1')).to.equal(null);
     expect(found('/x/1', 'POST')).to.equal('c {"id":"1"}');
+  });
+
+  it('do not wait where nobody could end them', () => {
+    add('a', '/x');
+    expect(() => add('b', '/x', 'GET', null)).to.throw(TriggerRefused, 'is defined already');
+    table.remove('a');
+    expect(found('/x')).to.equal(null);
   });
 
   it('can be defined again under the same id', () => {

@@ -1,4 +1,4 @@
-import { type Trigger, TriggerRefused } from '../triggers/trigger.ts';
+import { type Trigger, TriggerRefused, TriggerWaits } from '../triggers/trigger.ts';
 
 export const httpMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
@@ -26,16 +26,20 @@ export interface MatchedRoute {
 export class RouteTable {
   readonly #byShape = new Map<string, HttpRoute[]>();
 
-  /** @throws TriggerRefused where another function has a route of that shape; it waits until that one is gone */
+  /**
+   * @throws TriggerWaits where another function has a route of that shape: it answers when that one is gone; TriggerRefused for one
+   * that would have to wait and belongs to no connection
+   */
   add(route: HttpRoute): void {
     const shape = shapeOf(route);
     const others = (this.#byShape.get(shape) ?? []).filter(({ trigger }) => trigger.id !== route.trigger.id);
     const [first] = others;
+    if (first === undefined) return void this.#byShape.set(shape, [route]);
+    const taken = `${route.method} ${route.pattern} is defined already, as ${first.pattern} for ${first.trigger.functionId}`;
+    // Nobody would know its id.
+    if (route.trigger.owner === null) throw new TriggerRefused(taken);
     this.#byShape.set(shape, [...others, route]);
-    if (first === undefined) return;
-    throw new TriggerRefused(
-      `${route.method} ${route.pattern} is defined already, as ${first.pattern} for ${first.trigger.functionId}: this one answers when that one is gone`,
-    );
+    throw new TriggerWaits(`${taken}: this one answers when that one is gone`);
   }
 
   remove(triggerId: string): void {

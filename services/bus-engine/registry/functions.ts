@@ -1,6 +1,7 @@
 import type { RegisterFunction } from '#kit/contracts/bus/frames.ts';
 import type { Peer } from '../calls/pending-call.ts';
 import { isPlain, resultMiddle } from '../wire/splice.ts';
+import { ValueRefused, weigh } from './kept-value.ts';
 import type { Owners, Rejection } from './owners.ts';
 
 /** A function as one worker provides it. */
@@ -13,7 +14,12 @@ export interface Registration {
   readonly metadata: unknown;
   /** Of `resultMiddle`. */
   readonly resultMiddle: string | null;
+  /** About how many bytes of JSON its description, formats and metadata are. */
+  readonly weight: number;
 }
+
+/** Of all registrations with one token: so much has to be written for each list of them. */
+const mostWeight = 32 * 1024 * 1024;
 
 /**
  * Functions by id. The last registration answers; when its worker goes, the one before it does again. Another token cannot take a
@@ -24,6 +30,8 @@ export class Functions {
   /** Those that answer and whose ids need no escaping. */
   readonly #plain = new Map<string, Registration>();
   readonly #idsOf = new Map<Peer, Set<string>>();
+  /** By token: an id is of one token at a time. */
+  readonly #weights = new Map<string | null, number>();
   readonly #owners: Owners;
   readonly #limit: number;
   readonly #changed: (id: string) => void;
@@ -67,12 +75,19 @@ export class Functions {
     if (refused !== null) return refused;
     const others = (this.#byId.get(id) ?? []).filter((registration) => registration.peer !== peer);
     const own = this.#idsOf.get(peer) ?? new Set();
+    const weight = weightOf(frame);
+    if (typeof weight !== 'number') return weight;
+    const kept = this.#weights.get(peer.token) ?? 0;
+    if (weight > 0 && kept + weight > mostWeight) {
+      const message = `function ${id}: descriptions, formats and metadata of the token ${peer.token} must have at most ${mostWeight} bytes together`;
+      return { code: 'too_much_metadata', message, owner: null };
+    }
     if (!own.has(id) && own.size >= this.#limit) {
       const message = `this connection has registered ${this.#limit} functions, the limit`;
       return { code: 'too_many_functions', message, owner: null };
     }
     this.#idsOf.set(peer, own.add(id));
-    this.#set(id, [...others, registrationOf(peer, frame)]);
+    this.#set(id, [...others, registrationOf(peer, frame, weight)]);
     return null;
   }
 
@@ -100,17 +115,41 @@ export class Functions {
   }
 
   #set(id: string, registrations: Registration[]): void {
-    const before = this.get(id);
+    const earlier = this.#byId.get(id) ?? [];
+    const before = earlier.at(-1);
     const now = registrations.at(-1);
     if (now === undefined) this.#byId.delete(id);
     else this.#byId.set(id, registrations);
     if (now !== undefined && isPlain(id)) this.#plain.set(id, now);
     else this.#plain.delete(id);
+    const { token } = (now ?? before)!.peer;
+    const weight = (this.#weights.get(token) ?? 0) + weightTogether(registrations) - weightTogether(earlier);
+    if (weight > 0) this.#weights.set(token, weight);
+    else this.#weights.delete(token);
     if (before?.peer !== now?.peer) this.#changed(id);
   }
 }
 
-function registrationOf(peer: Peer, frame: RegisterFunction): Registration {
+function weightOf({
+  id,
+  description,
+  request_format,
+  response_format,
+  metadata,
+}: RegisterFunction): number | Rejection {
+  try {
+    return weigh({ description, request_format, response_format, metadata });
+  } catch (error) {
+    if (!(error instanceof ValueRefused)) throw error;
+    return { code: 'too_much_metadata', message: `function ${id}: ${error.message}`, owner: null };
+  }
+}
+
+function weightTogether(registrations: readonly Registration[]): number {
+  return registrations.reduce((sum, { weight }) => sum + weight, 0);
+}
+
+function registrationOf(peer: Peer, frame: RegisterFunction, weight: number): Registration {
   const { id, description, request_format, response_format, metadata } = frame;
   return {
     id,
@@ -120,5 +159,6 @@ function registrationOf(peer: Peer, frame: RegisterFunction): Registration {
     response: response_format ?? null,
     metadata: metadata ?? null,
     resultMiddle: resultMiddle(id),
+    weight,
   };
 }

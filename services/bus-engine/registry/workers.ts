@@ -5,6 +5,7 @@ import type { Connection } from '../wire/connection.ts';
 /** Connections by worker id. */
 export class Workers {
   readonly #byId = new Map<string, Connection>();
+  readonly #ofToken = new Map<string | null, number>();
 
   get size(): number {
     return this.#byId.size;
@@ -12,11 +13,21 @@ export class Workers {
 
   add(connection: Connection): void {
     this.#byId.set(connection.id, connection);
+    this.#ofToken.set(connection.token, this.countOf(connection.token) + 1);
   }
 
   /** Whether it was there. */
   remove(connection: Connection): boolean {
-    return this.#byId.delete(connection.id);
+    if (!this.#byId.delete(connection.id)) return false;
+    const left = this.countOf(connection.token) - 1;
+    if (left > 0) this.#ofToken.set(connection.token, left);
+    else this.#ofToken.delete(connection.token);
+    return true;
+  }
+
+  /** @param token its name; null for connections that came without one */
+  countOf(token: string | null): number {
+    return this.#ofToken.get(token) ?? 0;
   }
 
   all(): Iterable<Connection> {

@@ -1,3 +1,4 @@
+import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { inForce } from '#kit/tokens/token.ts';
 import type { Tokens } from '#kit/tokens.ts';
@@ -14,7 +15,7 @@ export interface FiringParts {
   readonly logger: Logger;
 }
 
-/** Calls the functions of triggers, if their conditions hold. Nobody waits for the result: a failure is logged. */
+/** Calls the functions of triggers, if their conditions hold. Nobody waits for the result: a failure is logged, and none is thrown. */
 export class Firing {
   readonly #parts: FiringParts;
 
@@ -31,9 +32,18 @@ export class Firing {
     });
   }
 
-  async fire(trigger: Fired, data: unknown): Promise<void> {
+  /** @param timeoutMs for each function that is called */
+  async fire(trigger: Fired, data: unknown, timeoutMs = this.#parts.timeoutMs): Promise<void> {
+    try {
+      await this.#call(trigger, data, timeoutMs);
+    } catch (error) {
+      this.#failed(trigger, trigger.functionId, messageOf(error));
+    }
+  }
+
+  async #call(trigger: Fired, data: unknown, timeoutMs: number): Promise<void> {
     const { functionId, metadata, token } = trigger;
-    const { calls, timeoutMs } = this.#parts;
+    const { calls } = this.#parts;
     if (!this.#isInForce(token))
       return this.#failed(
         trigger,

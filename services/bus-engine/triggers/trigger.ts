@@ -25,7 +25,17 @@ export interface TriggerType {
 
 /** A trigger that its type does not take. */
 export class TriggerRefused extends Error {
-  override readonly name = 'TriggerRefused';
+  override readonly name: string = 'TriggerRefused';
+}
+
+/** One that its type keeps all the same, until it can take it. */
+export class TriggerWaits extends TriggerRefused {
+  override readonly name = 'TriggerWaits';
+}
+
+/** In frames: the expression of a cron trigger is searched for a time that may never come, and what is found goes to the disk. */
+export function registrationCost({ type }: Pick<Trigger, 'type'>): number {
+  return type === 'cron' ? 1_000 : 1;
 }
 
 /** Its members by name. @throws TriggerRefused where the configuration is no object */

@@ -4,8 +4,9 @@ import type {
   TriggerRegistrationResult,
 } from '#kit/contracts/bus/frames.ts';
 import type { Logger } from '#kit/log.ts';
+import { ValueRefused, weigh } from '../registry/kept-value.ts';
 import type { Connection } from '../wire/connection.ts';
-import { type Trigger, TriggerRefused, type TriggerType } from './trigger.ts';
+import { type Trigger, TriggerRefused, type TriggerType, TriggerWaits } from './trigger.ts';
 
 interface Provided {
   readonly frame: RegisterTriggerType;
@@ -59,7 +60,7 @@ export class Triggers {
 
   /**
    * A type that nobody provides yet is waited for.
-   * @throws TriggerRefused
+   * @throws TriggerRefused, and TriggerWaits for one that is registered all the same
    */
   register(trigger: Trigger): void {
     const { id, type, owner } = trigger;
@@ -68,14 +69,27 @@ export class Triggers {
       throw new TriggerRefused(`a trigger ${id} is registered with another token`);
     if (earlier === undefined && this.#countOf(owner) >= this.#limit)
       throw new TriggerRefused(`there are ${this.#limit} triggers of this connection, the limit`);
+    checkKept(trigger);
     if (earlier !== undefined) this.#remove(earlier, 'left');
-    this.#builtIn.get(type)?.register(trigger);
+    const waits = this.#registerBuiltIn(trigger);
     this.#byId.set(id, trigger);
     this.#counts.set(owner, this.#countOf(owner) + 1);
+    if (waits !== null) throw waits;
     if (this.#builtIn.has(type)) return;
     const provided = this.#provided.get(type);
     if (provided !== undefined) provided.provider.send(watchFor(trigger));
     else this.#logger.info(`trigger ${id} waits for its type ${type}: no worker provides it`);
+  }
+
+  /** @returns why it has to wait, where it does */
+  #registerBuiltIn(trigger: Trigger): TriggerWaits | null {
+    try {
+      this.#builtIn.get(trigger.type)?.register(trigger);
+      return null;
+    } catch (error) {
+      if (error instanceof TriggerWaits) return error;
+      throw error;
+    }
   }
 
   /** Whether there was one that may be removed with this token. */
@@ -88,11 +102,15 @@ export class Triggers {
 
   /** @returns why it is not taken; null where it is */
   registerType(provider: Connection, frame: RegisterTriggerType): string | null {
-    const { id } = frame;
+    const { id, description, trigger_request_format, call_request_format } = frame;
     if (this.#builtIn.has(id) || id.startsWith('engine::')) return `trigger type ${id} is the engine's own`;
     const earlier = this.#provided.get(id);
     if (earlier !== undefined && earlier.provider.token !== provider.token)
       return `trigger type ${id} is provided by a worker with the token ${earlier.provider.token}`;
+    if (earlier === undefined && this.#typesOf(provider) >= this.#limit)
+      return `there are ${this.#limit} trigger types of this connection, the limit`;
+    const problem = problemOf(() => weigh({ description, trigger_request_format, call_request_format }));
+    if (problem !== null) return `trigger type ${id}: ${problem}`;
     this.#provided.set(id, { frame, provider });
     for (const trigger of this.#byId.values()) if (trigger.type === id) provider.send(watchFor(trigger));
     return null;
@@ -134,6 +152,28 @@ export class Triggers {
 
   #countOf(connection: Connection | null): number {
     return this.#counts.get(connection) ?? 0;
+  }
+
+  #typesOf(connection: Connection): number {
+    let count = 0;
+    for (const { provider } of this.#provided.values()) if (provider === connection) count++;
+    return count;
+  }
+}
+
+/** @throws TriggerRefused for what cannot be kept and written again */
+export function checkKept({ config, metadata }: Pick<Trigger, 'config' | 'metadata'>): void {
+  const problem = problemOf(() => weigh({ config, metadata }));
+  if (problem !== null) throw new TriggerRefused(problem);
+}
+
+function problemOf(check: () => unknown): string | null {
+  try {
+    check();
+    return null;
+  } catch (error) {
+    if (error instanceof ValueRefused) return error.message;
+    throw error;
   }
 }
 

@@ -10,9 +10,8 @@ import {
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Peer, PendingCall } from '../calls/pending-call.ts';
-import { isDeeperThan } from './depth.ts';
+import { shapeOf, stringMembers } from './json-scan.ts';
 import { Outbox } from './outbox.ts';
-import { callOf, resultIdOf } from './splice.ts';
 import { Throttle } from './throttle.ts';
 import type { Turn } from './turn.ts';
 
@@ -56,9 +55,11 @@ const faultCost = 20;
 
 /** So long, in milliseconds, the other side has to answer a goodbye. */
 const goodbyeMs = 500;
-/** Frames of fewer bytes are never too deep to be handled. */
-const depthBelow = 65_536;
-const deepest = 1_000;
+/** What is nested deeper exhausts the stack of those that write it again; more values take too long to build. */
+const most = { depth: 1_000, values: 1_000_000 };
+/** Parsing so many bytes, or making so many values, costs about as much as passing on a small frame. */
+const bytesPerFrame = 16_384;
+const valuesPerFrame = 64;
 
 /** One worker on the bus, from its upgrade to its end. */
 export class Connection implements Peer {
@@ -83,6 +84,7 @@ export class Connection implements Peer {
   readonly #throttle: Throttle;
   readonly #mostUnread: number;
   #faults = 0;
+  #refusals = 0;
   #gone = false;
 
   constructor(parts: ConnectionParts) {
@@ -154,9 +156,24 @@ export class Connection implements Peer {
     this.#throttle.spend(1);
     if (this.outbox.waiting > this.#mostUnread) return void this.overflow();
     const bytes = data as Buffer;
-    if (bytes.length > depthBelow && isDeeperThan(deepest, bytes)) return void this.#fault(tooDeep(bytes));
+    // Smaller ones have room neither for that many levels nor for much work.
+    if (bytes.length > most.depth && !this.#isUsable(bytes)) return;
     if (!isBinary && this.#handlers.bytes(this, bytes)) return;
     if (bytes.length > 0) this.#parse(bytes);
+  }
+
+  /** Charges for what is large, and refuses what is misshapen before anybody builds it. */
+  #isUsable(bytes: Buffer): boolean {
+    const { depth, values } = shapeOf(bytes, most);
+    this.#throttle.spend(Math.floor(bytes.length / bytesPerFrame + values / valuesPerFrame));
+    const reason =
+      depth > most.depth
+        ? `a frame must be nested at most ${most.depth} levels deep`
+        : values > most.values
+          ? `a frame must have at most ${most.values} values`
+          : null;
+    if (reason !== null) this.#fault({ type: 'fault', reason, frame: stringMembers(bytes) });
+    return reason === null;
   }
 
   #parse(bytes: Buffer): void {
@@ -175,10 +192,21 @@ export class Connection implements Peer {
   #fault(fault: FrameFault): void {
     this.#throttle.spend(faultCost);
     this.#faults++;
-    // A flood of them must not become a flood of lines.
-    if (Number.isInteger(Math.log10(this.#faults)))
+    if (isTold(this.#faults))
       this.#logger.warn(`frame not understood: ${fault.reason}`, { faults: this.#faults });
     this.#handlers.fault(this, fault);
+  }
+
+  /** Something that it asked for was more work than passing on a frame. @param frames that it costs of its share */
+  charge(frames: number): void {
+    this.#throttle.spend(frames);
+  }
+
+  /** What it wanted to register is not taken. */
+  refused(why: string, facts: Readonly<Record<string, unknown>> = {}): void {
+    this.#throttle.spend(faultCost);
+    this.#refusals++;
+    if (isTold(this.#refusals)) this.#logger.warn(why, { ...facts, refusals: this.#refusals });
   }
 
   #end(): void {
@@ -189,15 +217,9 @@ export class Connection implements Peer {
   }
 }
 
-/** Whose call or answer it is stands in its first bytes, if the official SDK wrote it. */
-function tooDeep(bytes: Buffer): FrameFault {
-  const reason = `a frame of more than ${depthBelow} bytes must be nested at most ${deepest} levels deep`;
-  const call = callOf(bytes);
-  const resultId = resultIdOf(bytes);
-  const { invocationId: invocation_id = resultId, functionId: function_id = '' } = call ?? {};
-  if (invocation_id === null) return { type: 'fault', reason, frame: null };
-  const type = call === null ? 'invocationresult' : 'invokefunction';
-  return { type: 'fault', reason, frame: { type, invocation_id, function_id } };
+/** A flood of them must not become a flood of lines: the first, the tenth, the hundredth… */
+function isTold(nth: number): boolean {
+  return Number.isInteger(Math.log10(nth));
 }
 
 function frameIn(bytes: Buffer): WorkerFrame | FrameFault {

@@ -34,6 +34,7 @@ export class Outbox<Mark> implements Flushable {
   #asked = false;
   #blocked = false;
   #closed = false;
+  #pushedBytes = 0;
 
   constructor(socket: Duplex, turn: Turn) {
     this.#socket = socket;
@@ -49,6 +50,16 @@ export class Outbox<Mark> implements Flushable {
     return this.#queuedBytes + this.#socket.writableLength;
   }
 
+  /** Bytes that the other side has taken, counted when all of one write are. */
+  get taken(): number {
+    return this.#pushedBytes - this.waiting;
+  }
+
+  /** Bytes of the write that it is taking now. */
+  get leaving(): number {
+    return this.#socket.writableLength;
+  }
+
   /** @param mark what `takeBack` gives, with the payload, when the frame never left */
   push(pieces: readonly Uint8Array[], mark: Mark | null = null): void {
     if (this.#closed) return;
@@ -57,6 +68,7 @@ export class Outbox<Mark> implements Flushable {
     const entry = { pieces, bytes, borrowed: true, mark };
     this.#entries.push(this.#blocked ? owned(entry) : entry);
     this.#queuedBytes += bytes;
+    this.#pushedBytes += bytes;
     if (this.#blocked || this.#asked) return;
     this.#asked = true;
     this.#turn.add(this);

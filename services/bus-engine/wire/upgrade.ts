@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { Forbidden, NotFound, Unavailable } from '#kit/errors.ts';
+import { Forbidden, NotFound } from '#kit/errors.ts';
 import { STATUS_CODES } from '#kit/http/node-http.ts';
 import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
 import type { Logger } from '#kit/log.ts';
@@ -12,6 +12,7 @@ import { joinChannel } from '../channels/channel-socket.ts';
 import type { BusConfig } from '../configuration.ts';
 import type { Engine } from '../engine.ts';
 import type { BusAccess } from './bus-access.ts';
+import { checkRoom, WorkerRoom } from './worker-room.ts';
 
 export interface UpgradeParts {
   readonly engine: Engine;
@@ -31,6 +32,7 @@ export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) =
 /** Websockets of the engine: workers at `/`, channels, and telemetry, which is taken and thrown away. */
 export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade; close(): void } {
   const { engine, access, config, redactor, logger } = parts;
+  const room = new WorkerRoom(engine.workers, config);
   const channelSockets = new Set<WebSocket>();
   const telemetrySockets = new Set<WebSocket>();
   const usual = { noServer: true, clientTracking: false, perMessageDeflate: false };
@@ -49,7 +51,7 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
 
   function acceptWorker(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const presented = access.authenticate(request);
-    checkRoom(engine.workers.size, config.limits.connections);
+    room.check(presented?.identity.name ?? null);
     const scopes = presented?.identity.scopes ?? ['plan'];
     if (!scopes.includes('read') && !scopes.includes('plan')) {
       const { name } = presented!.identity;
@@ -129,14 +131,6 @@ function addressOf({ url = '/' }: IncomingMessage): URL {
   return new URL(
     url.startsWith('/') && URL.canParse(`ws://engine${url}`) ? `ws://engine${url}` : 'ws://engine/malformed',
   );
-}
-
-/** @throws Unavailable (`too_many_connections`) */
-function checkRoom(open: number, most: number): void {
-  if (open < most) return;
-  throw new Unavailable('too_many_connections', `${most} connections of this kind are open, the limit`, {
-    retryAfter: 5,
-  });
 }
 
 function keep(ws: WebSocket, sockets: Set<WebSocket>): void {

@@ -6,7 +6,7 @@ import { EventView, IngressReply, ProcessReply } from '#kit/contracts/bridge/eve
 import { RunDetail } from '#kit/contracts/run.ts';
 import type { SmokeReport } from '#kit/contracts/status.ts';
 import type { Environment } from '#kit/environment.ts';
-import { Failed, messageOf, TimedOut } from '#kit/errors.ts';
+import { codeOf, Failed, messageOf, TimedOut } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { ownToken } from '#kit/tokens.ts';
@@ -137,16 +137,31 @@ async function process(
   event_id: string,
   signal: AbortSignal,
 ): Promise<readonly [string, string]> {
-  const answered = await bridge.post('/v1/events/process-next', { event_id }, ProcessReply, { signal });
-  let event = answered.event ?? (await eventOf(bridge, event_id, signal));
-  while (event.state === 'processing') {
+  let event = (await takeUp(bridge, event_id, signal)) ?? (await eventOf(bridge, event_id, signal));
+  while (event.state === 'processing' || (event.state === 'pending' && event.attempts === 0)) {
     await pause(signal);
-    event = await eventOf(bridge, event_id, signal);
+    const again = event.state === 'pending' ? await takeUp(bridge, event_id, signal) : null;
+    event = again ?? (await eventOf(bridge, event_id, signal));
   }
   if (event.state === 'done' && event.run_id !== null)
     return [event.run_id, `the event is done, its run is ${event.run_id}`];
   const why = event.reason === null ? '' : `: ${event.reason.message} [${event.reason.code}]`;
   throw new Failed('smoke_event_failed', `the event is ${event.state}${why}`);
+}
+
+/** @returns null where the bridge is at it already, or at another event of the issue */
+async function takeUp(
+  bridge: HttpClient,
+  event_id: string,
+  signal: AbortSignal,
+): Promise<t.TypeOf<typeof EventView> | null> {
+  try {
+    const answered = await bridge.post('/v1/events/process-next', { event_id }, ProcessReply, { signal });
+    return answered.event;
+  } catch (error) {
+    if (codeOf(error) === 'event_not_pending') return null;
+    throw error;
+  }
 }
 
 function eventOf(

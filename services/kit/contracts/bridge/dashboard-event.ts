@@ -6,12 +6,14 @@ import { eventKinds, ownPrefixes } from './vocabulary.ts';
 /** Names an event for good: the same again is the same event. */
 export const DashboardEventId = stringThat(
   'DashboardEventId',
-  `1 to 200 characters without white space at the ends and without control characters, not beginning with ${ownPrefixes.join(', ')}`,
+  `1 to 200 characters without white space at the ends and without control characters, not beginning with ${ownPrefixes.join(', ')}, and not ending in ~ and digits`,
   (text) =>
     text.length <= 200 &&
     text !== '' &&
     text.trim() === text &&
     text.isWellFormed() &&
+    // So end the ids of plans of an event that is tried again.
+    !/~\d+$/.test(text) &&
     !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text) &&
     !ownPrefixes.some((prefix) => text.startsWith(prefix)),
 );

@@ -1,0 +1,74 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { EventType } from './event-type.ts';
+import type { Trigger } from './trigger.ts';
+
+describe('a type of triggers that tell of events', () => {
+  let told: [id: string, data: unknown][];
+  let end: (() => void)[];
+  let type: EventType;
+
+  beforeEach(() => {
+    told = [];
+    end = [];
+    type = new EventType('engine::things', 'Tells of things', ({ id }, data) => {
+      told.push([id, data]);
+      return new Promise((resolve) => end.push(resolve));
+    });
+  });
+
+  function trigger(id: string, token = 'mine'): Trigger {
+    return { id, type: type.id, functionId: 'f', config: {}, metadata: null, owner: null, token };
+  }
+
+  async function endAll(): Promise<void> {
+    while (end.length > 0) {
+      for (const one of end.splice(0)) one();
+      await nextTurn();
+    }
+  }
+
+  it('tells one thing at a time, and of each subject the last', async () => {
+    type.register(trigger('t'));
+    for (const [subject, data] of [
+      ['a', 1],
+      ['b', 2],
+      ['b', 3],
+      ['c', 4],
+    ] as const)
+      type.emit(subject, data);
+    expect(told).to.deep.equal([['t', 1]]);
+    await endAll();
+    expect(told).to.deep.equal([
+      ['t', 1],
+      ['t', 3],
+      ['t', 4],
+    ]);
+    type.emit('a', 5);
+    expect(told.at(-1)).to.deep.equal(['t', 5]);
+  });
+
+  it('calls sixteen functions at a time for one token, and meanwhile those of others', async () => {
+    for (let nth = 0; nth < 40; nth++) type.register(trigger(`t${nth}`));
+    type.register(trigger('other', 'theirs'));
+    type.emit('a', 1);
+    expect(told).to.have.length(17);
+    expect(told.at(-1)).to.deep.equal(['other', 1]);
+    await endAll();
+    expect(new Set(told.map(([id]) => id)).size).to.equal(41);
+    expect(told).to.have.length(41);
+  });
+
+  it('forgets the oldest of much that nobody takes, and all of a trigger that is gone', async () => {
+    type.register(trigger('slow'));
+    for (let nth = 0; nth < 1_000; nth++) type.emit(`s${nth}`, nth);
+    await endAll();
+    expect(told.map(([, data]) => data)).to.deep.equal([0, ...Array.from({ length: 32 }, (_, n) => 968 + n)]);
+    type.emit('a', 'last');
+    type.emit('b', 'never');
+    type.unregister(trigger('slow'));
+    await endAll();
+    expect(told.at(-1)).to.deep.equal(['slow', 'last']);
+    expect(type.wanted).to.equal(false);
+  });
+});
