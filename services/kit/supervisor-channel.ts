@@ -20,6 +20,11 @@ export function wordIn(message: unknown): Word | null {
   return matches(Word, message) ? (message as Word) : null;
 }
 
+/** Level for news that `./core up` tells by itself of the services that it started. */
+export function levelOfNews(): 'debug' | 'info' {
+  return process.connected === true ? 'debug' : 'info';
+}
+
 /** Nobody listens where the service was started in another way. */
 function say(word: Word): void {
   if (process.connected !== true) return;

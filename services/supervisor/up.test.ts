@@ -117,7 +117,6 @@ describe('core up', () => {
     expect(up.out()).to.contain(
       `core-model-gateway  http://127.0.0.1:${modelsPort}  degraded: no model is configured; ./core model add configures one`,
     );
-    expect(up.out()).to.match(/core-agentd {8}│ .*listens on/);
 
     for (const [folder, its] of [
       ['agentd', port],
@@ -155,6 +154,7 @@ describe('core up', () => {
 
     up.child.kill('SIGTERM');
     expect(await up.exit).to.deep.equal([0, null]);
+    expect(up.out()).to.match(/core-agentd {8}│ .*ending: stopped/);
     expect(daemons()).to.deep.equal([]);
     for (const folder of ['agentd', 'context']) expect(existsSync(addressOf(folder)), folder).to.equal(false);
     expect(existsSync(join(home, 'state/supervisor/stack.json'))).to.equal(false);

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { cannotListen, listener } from '#kit/http/listener.ts';
 import { urlOf } from '#kit/http/url-of.ts';
 import type { Logger } from '#kit/log.ts';
+import { levelOfNews } from '#kit/supervisor-channel.ts';
 import type { BusConfig } from '../configuration.ts';
 
 export interface TriggerListener {
@@ -26,7 +27,7 @@ export async function listenForTriggers(
     server.listen(binding.port, host.replace(/^\[|\]$/g, ''), resolve);
   });
   const { port } = server.address() as AddressInfo;
-  logger.info(`http triggers answer on ${urlOf({ host, port, tls: binding.tls !== null })}`);
+  logger[levelOfNews()](`http triggers answer on ${urlOf({ host, port, tls: binding.tls !== null })}`);
   return {
     port,
     async close() {

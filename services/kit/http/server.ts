@@ -9,6 +9,7 @@ import type { Health } from '../contracts/health.ts';
 import { codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
+import { levelOfNews } from '../supervisor-channel.ts';
 import type { Identity, Scope, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
 import { readJsonBody, readUpload } from './body.ts';
@@ -288,7 +289,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       const host =
         binding.host.includes(':') && !binding.host.startsWith('[') ? `[${binding.host}]` : binding.host;
       const url = `${binding.tls === null ? 'http' : 'https'}://${host}:${port}`;
-      logger.info(`${service} ${version} listens on ${url}`);
+      logger[levelOfNews()](`${service} ${version} listens on ${url}`);
       warming = setTimeout(warm, warmAfterMs).unref();
       return { url, port };
     },
