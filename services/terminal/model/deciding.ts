@@ -90,7 +90,7 @@ function decidable(state: State, open: OpenRun): ProposedAction | Step<State> {
 const whyShown: Readonly<Record<Exclude<Readiness, 'ready'>, string>> = {
   not_seen: 'This is what would be approved; press again when you have read it',
   changed: 'It changed while it was on the screen; read it again before you approve',
-  not_whole: 'Critical: has to be on the screen to its end before it can be approved (space, page down)',
+  not_whole: 'It goes on: what was not on the screen is not approved (space, page down)',
 };
 
 function show(state: State, open: OpenRun, action: ProposedAction, why: Readiness): Step<State> {

@@ -28,7 +28,7 @@ export function readiness(open: OpenRun, action: ProposedAction): Readiness {
   const seen = open.seen[action.action_id];
   if (seen === undefined) return 'not_seen';
   if (seen.digest !== action.digest) return 'changed';
-  return action.risk === 'critical' && !seen.whole ? 'not_whole' : 'ready';
+  return seen.whole ? 'ready' : 'not_whole';
 }
 
 /** The digest is that of the screen, whatever the action is by now. */

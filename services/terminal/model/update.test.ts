@@ -107,15 +107,15 @@ describe('Approving', () => {
     expect(terminal.taken()).to.deep.equal([]);
   });
 
-  it('takes a critical action only when it was shown to its end, and with the word', () => {
+  it('takes an action only when it was shown to its end, and a critical one with the word', () => {
     const detail = sampleDetail(({ actions }) => {
       actions[1]!.risk = 'critical';
     });
     const lines = Array.from({ length: 90 }, (_, index) => `+line ${index}`);
     const patch = `diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,90 @@\n${lines.join('\n')}\n`;
     const terminal = openedSample(undefined, detail, patch).keys('j', 'a');
-    expect(terminal.screen()).to.contain('has to be on the screen to its end');
-    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('has to be on the screen');
+    expect(terminal.screen()).to.contain('what was not on the screen is not approved');
+    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('what was not on the screen');
     terminal.keys('g', ' ', ' ', ' ', ' ', 'a');
     expect(terminal.draw().at(-1)).to.contain("type 'approve' for 2 apply_patch:");
     expect(terminal.keys('y', 'enter').taken()).to.deep.equal([]);

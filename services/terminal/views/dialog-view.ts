@@ -48,7 +48,12 @@ function helpRows({ open }: State): Row[] {
     ),
     [],
     [span('An action is approved with the digest of what was on the screen.', { color: 'gray' })],
-    [span(`Critical ones are shown to their end and take the word '${approvalWord}'.`, { color: 'gray' })],
+    [
+      span(
+        `What was not on the screen is shown first, to its end. Critical ones take the word '${approvalWord}'.`,
+        { color: 'gray' },
+      ),
+    ],
   ];
 }
 

@@ -61,8 +61,9 @@ export function standing(action: ProposedAction, open: OpenRun, glyphs: Glyphs):
       if (approval === 'rejected') return { text: 'rejected', style: { color: 'red' } };
       if (state !== 'pending' && approval === 'approved') return { text: state, style: { color: 'yellow' } };
       if (approval === 'approved') return { text: 'approved', style: { color: 'green' } };
-      const seen = open.seen[action_id]?.digest === digest;
-      return { text: seen ? 'seen' : 'waits', style: { color: 'yellow' } };
+      const seen = open.seen[action_id];
+      if (seen?.digest !== digest) return { text: 'waits', style: { color: 'yellow' } };
+      return { text: seen.whole ? 'seen' : 'in part', style: { color: 'yellow' } };
     }
   }
 }

@@ -31,7 +31,7 @@ export function payloadOf(open: OpenRun, action: ProposedAction, look: Look): Pa
   ];
   const patch = action.kind === 'apply_patch';
   if (patch) covered.push(emptyLine, heading('The change, exactly as it would be applied'));
-  return { covered, patch, after: afterwards(open, action, look) };
+  return { covered, patch, after: [...afterwards(open, action, look), ...origins(action)] };
 }
 
 function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
@@ -51,7 +51,7 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
 }
 
 function fields(open: OpenRun, action: ProposedAction): TextLine[] {
-  const { rationale, depends_on, influences, digest, history } = action;
+  const { rationale, depends_on, influences } = action;
   const lines = [field('why', rationale), field('approval', approvalText(action))];
   if (action.decision?.reason) lines.push(field('reason', action.decision.reason));
   lines.push(field('state', action.state));
@@ -60,10 +60,18 @@ function fields(open: OpenRun, action: ProposedAction): TextLine[] {
     return other === null ? id : `${other.ordinal} ${other.kind}`;
   });
   if (needed.length > 0) lines.push(field('depends on', needed.join(', ')));
+  const outside = influences.filter(({ trusted }) => !trusted).length;
+  if (influences.length > 0)
+    lines.push(field('led by', `${influences.length} sources, ${outside} of outsiders; listed at the end`));
+  return lines;
+}
+
+function origins({ digest, influences, history }: ProposedAction): TextLine[] {
+  const lines = [emptyLine, heading('What led to it')];
   for (const { kind, source, author, trusted } of influences) {
     const by = author === null || source.includes(` by ${author}`) ? '' : ` by ${author}`;
     const style = trusted ? undefined : ({ color: 'yellow' } as const);
-    lines.push(field('influence', `${kind} ${source}${by}${trusted ? '' : ' (untrusted)'}`, style));
+    lines.push(field(visibleLine(kind), `${source}${by}${trusted ? '' : ' (untrusted)'}`, style));
   }
   if (history != null) {
     const counts = Object.entries(history.counts).map(([outcome, count]) => `${count} ${outcome}`);
