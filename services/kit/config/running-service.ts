@@ -1,10 +1,11 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as t from 'io-ts';
+import { LeaseHolder } from '../contracts/lease-holder.ts';
 import { decodeJson } from '../decode.ts';
 import { makePrivateFolder, writeFileDurably } from '../durable-file.ts';
 import type { Folders } from '../folders.ts';
-import { isRunning, LeaseHolder, thisProcess } from '../sqlite-lease-holder.ts';
+import { isRunning, thisProcess } from '../sqlite-lease-holder.ts';
 import { Hostname, HttpUrl } from './address-codecs.ts';
 
 const Note = t.strict({

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, Timestamp } from '../decode.ts';
-import { LeaseHolder } from '../sqlite-lease-holder.ts';
+import { LeaseHolder } from './lease-holder.ts';
 
 /** What is known of the process of a supervised service; `waiting` starts again by itself, `given_up` does not. */
 export const SupervisedState = oneOf(['running', 'waiting', 'given_up']);

@@ -12,12 +12,13 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { LeaseHolder } from '#kit/contracts/lease-holder.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { isRunning, LeaseHolder, thisProcess } from '#kit/sqlite-lease-holder.ts';
+import { isRunning, thisProcess } from '#kit/sqlite-lease-holder.ts';
 
 /** Where a backup comes to be: in a folder of its own beside its place, until it is whole. */
 export interface BackupTarget {
