@@ -1,8 +1,8 @@
 import { duration } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProgressUpdate } from '../agent.ts';
 import { cut } from './layout.ts';
 import type { Paint, Terminal } from './terminal.ts';
-import { visibleLine } from './terminal-text.ts';
 
 export interface Progress {
   readonly update: (update: ProgressUpdate) => void;

@@ -1,6 +1,6 @@
+import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { CoreError, exitCodes, messageOf } from '#kit/errors.ts';
 import type { Terminal } from './terminal.ts';
-import { visibleLine, visibleLines } from './terminal-text.ts';
 
 /**
  * Tells a failure: one line, then why, then what to do. Gives the exit code.

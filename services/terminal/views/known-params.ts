@@ -11,6 +11,7 @@ export const ShownValidation = t.strict({
   commands: t.array(Command),
   limits: t.strict({ seconds: t.number, memory_mib: t.number }),
 });
+export type ShownValidation = t.TypeOf<typeof ShownValidation>;
 
 export const ShownFiles = t.array(
   t.strict({
@@ -23,6 +24,7 @@ export const ShownFiles = t.array(
     new_mode: nullable(t.string),
   }),
 );
+export type ShownFiles = t.TypeOf<typeof ShownFiles>;
 
 export const ShownPlan = t.partial({
   planner: t.string,

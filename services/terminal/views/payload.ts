@@ -113,7 +113,7 @@ function params(action: ProposedAction, look: Look): TextLine[] {
 }
 
 /** The whole plan is covered by the digest; what is not told in words follows as it is. */
-function validation(plan: NonNullable<ReturnType<typeof shapeOf<ShownPlanOf>>>): TextLine[] {
+function validation(plan: ShownValidation): TextLine[] {
   const network = plan.prepare_network ? 'with network' : 'without network';
   const {
     found,
@@ -133,18 +133,13 @@ function validation(plan: NonNullable<ReturnType<typeof shapeOf<ShownPlanOf>>>):
   ];
 }
 
-type ShownPlanOf = import('io-ts').TypeOf<typeof ShownValidation>;
-
 function pairs(values: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(values).map(
     ([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
 }
 
-function fileLines(
-  files: NonNullable<ReturnType<typeof shapeOf<import('io-ts').TypeOf<typeof ShownFiles>>>>,
-  { glyphs }: Look,
-): TextLine[] {
+function fileLines(files: ShownFiles, { glyphs }: Look): TextLine[] {
   return files.map((file) => {
     const count: Row =
       file.added === null

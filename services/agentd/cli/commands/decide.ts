@@ -1,4 +1,5 @@
 import { until } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { ActionSelection } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
@@ -7,7 +8,6 @@ import type { CommandContext } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
 import { selectActions } from '../selection.ts';
 import { commandLine, shortRunId } from '../suggestion.ts';
-import { visibleLine } from '../terminal-text.ts';
 import { digestLines } from '../views/actions-view.ts';
 import { nextSteps, stepLines } from '../views/next-steps.ts';
 import { runName } from '../views/plan-view.ts';

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { age } from '#kit/cli/moments.ts';
+import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -8,7 +9,6 @@ import { writeJson } from '../json-output.ts';
 import { type Cell, table } from '../layout.ts';
 import type { ForgePullRequest, Ref } from '../services.ts';
 import { commandLine } from '../suggestion.ts';
-import { visibleLine, visibleLines } from '../terminal-text.ts';
 import { paintPatch } from '../views/diff-view.ts';
 import { type NextStep, stepLines } from '../views/next-steps.ts';
 import { quoted } from '../views/plan-view.ts';

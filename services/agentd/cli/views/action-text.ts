@@ -1,7 +1,7 @@
 import { limit } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ActionDefinition, Risk, ValidationPlan } from '../../action.ts';
 import type { Paint, Symbols } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 
 /** What an action does, in two short texts: the thing itself, and what to know about it. Safe to print. */
 export function actionText(action: ActionDefinition, symbols: Symbols): { main: string; note: string } {

@@ -1,11 +1,11 @@
 import { until } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { Influence } from '../../action.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
 import type { Suggestions } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 import { actionText, riskPaint, riskWord } from './action-text.ts';
 import { failedStepLines } from './failed-step-view.ts';
 import { historyColumn, historyRows } from './history-text.ts';

@@ -1,8 +1,8 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ContextUse } from '../../runs/event.ts';
 import type { Run } from '../../runs/run.ts';
 import { type Cell, table } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 
 const mostLines = 5;
 

@@ -1,7 +1,7 @@
+import { visibleLines } from '#kit/cli/terminal-text.ts';
 import type { Run } from '../../runs/run.ts';
 import type { Suggestions } from '../suggestion.ts';
 import type { Paint, Terminal } from '../terminal.ts';
-import { visibleLines } from '../terminal-text.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { headLines } from './plan-view.ts';
 

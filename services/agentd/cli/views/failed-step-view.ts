@@ -1,6 +1,6 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { FailedStep } from '../failed-validation.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 import { quoted } from './plan-view.ts';
 
 const mostLines = 20;

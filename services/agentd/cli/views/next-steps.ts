@@ -1,7 +1,7 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { Run } from '../../runs/run.ts';
 import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 
 export interface NextStep {
   readonly label: string;

@@ -1,11 +1,11 @@
 import { until } from '#kit/cli/moments.ts';
+import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import type { Gate } from '../../action.ts';
 import type { PlanFacts } from '../../runs/event.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { apart, type Cell, table } from '../layout.ts';
 import { type Suggestions, shortRunId } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine, visibleLines } from '../terminal-text.ts';
 import { actionText, riskPaint, riskWord } from './action-text.ts';
 import { historyColumn } from './history-text.ts';
 import { nextSteps, stepLines } from './next-steps.ts';

@@ -1,9 +1,9 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { SettingRow } from '#kit/config/settings.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import type { Run } from '../../runs/run.ts';
 import { type Cell, cut, table } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 import { runName } from './plan-view.ts';
 
 /** What `undo` would take back, in its order, and what it cannot. */

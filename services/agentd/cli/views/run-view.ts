@@ -1,10 +1,10 @@
 import { age, duration } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
 import type { Suggestions } from '../suggestion.ts';
 import type { Paint, Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 import { actionText } from './action-text.ts';
 import { contextLines } from './context-view.ts';
 import { failedStepLines } from './failed-step-view.ts';

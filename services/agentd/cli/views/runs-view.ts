@@ -1,9 +1,9 @@
 import { age } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunPage } from '../../runs/run-store.ts';
 import { type Cell, table } from '../layout.ts';
 import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 import { statusPaint } from './status-paint.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { age } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport } from '../../agent.ts';
 import { type Cell, table } from '../layout.ts';
 import { commandLine, type Suggestions, shortRunId } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
-import { visibleLine } from '../terminal-text.ts';
 
 /** What the forges said about the pull requests of runs, and what the context service was told. */
 export function syncView(

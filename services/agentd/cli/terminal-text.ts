@@ -1,1 +1,0 @@
-export { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
