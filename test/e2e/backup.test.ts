@@ -6,6 +6,7 @@ import {
   issueTitle,
   makeDemoRepository,
 } from '../../services/supervisor/quickstart/demo-repository.ts';
+import { movedIssue } from '../fixtures/bridge/moved-issue.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
@@ -58,17 +59,7 @@ describe('a run that was cut off, on a machine that was lost', function () {
         authorization: `Bearer ${readFileSync(join(tokens, own), 'utf8').trim()}`,
         'content-type': 'application/json',
       },
-      body: JSON.stringify({
-        event_id: 'board-17-moved-3',
-        kind: 'issue.status_changed',
-        occurred_at: new Date().toISOString(),
-        issue: {
-          id: 'board-17',
-          title: 'Greeting',
-          status: 'ready',
-          forge: { name: 'local', owner: 'demo', repo: 'hello', number: 1 },
-        },
-      }),
+      body: JSON.stringify(movedIssue({ name: 'local', owner: 'demo', repo: 'hello' })),
     });
     expect(answer.status).to.equal(202);
   }

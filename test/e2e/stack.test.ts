@@ -6,6 +6,7 @@ import { platformServices } from '#kit/contracts/platform-services.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
 import { StatusReport as StatusCodec } from '#kit/contracts/status.ts';
 import { decode } from '#kit/decode.ts';
+import { movedIssue } from '../fixtures/bridge/moved-issue.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
 
@@ -87,17 +88,7 @@ describe('the whole stack', function () {
   });
 
   it('makes a run of an event that somebody posts', async () => {
-    const event = {
-      event_id: 'board-17-moved-3',
-      kind: 'issue.status_changed',
-      occurred_at: new Date().toISOString(),
-      issue: {
-        id: 'board-17',
-        title: 'Greeting',
-        status: 'ready',
-        forge: { name: 'core-smoke', owner: 'core-smoke', repo: 'demo', number: 1 },
-      },
-    };
+    const event = movedIssue({ name: 'core-smoke', owner: 'core-smoke', repo: 'demo' });
     const post = async (path: string, body: unknown) => {
       const answer = await fetch(`${stack.url('core-bridge')}${path}`, {
         method: 'POST',
