@@ -81,9 +81,19 @@ export function scrolled(state: State, open: OpenRun, by: number, panes: Panes):
   return shown === null ? state : movedTo(state, open, open.pane.top + by, shown);
 }
 
+/** Where the pane is kept at its end, that end. */
+export function followed(state: State, panes: Panes): State {
+  const { open } = state;
+  if (open === null || !open.pane.tail || actionOf(open, open.selected)?.state !== 'running') return state;
+  const shown = shownPane(state, open, panes);
+  return shown === null ? state : movedTo(state, open, shown.content.count, shown);
+}
+
 function movedTo(state: State, open: OpenRun, row: number, { area, content }: Shown): State {
-  const top = Math.max(0, Math.min(row, content.count - area.rows));
-  return top === open.pane.top ? state : withPane(state, open, { top });
+  const last = Math.max(0, content.count - area.rows);
+  const top = Math.max(0, Math.min(row, last));
+  const tail = top === last;
+  return top === open.pane.top && tail === open.pane.tail ? state : withPane(state, open, { top, tail });
 }
 
 /** The file whose name is at the top or below it, or the one before. */

@@ -68,7 +68,11 @@ export function selectBy(state: State, open: OpenRun, by: number): State {
 /** Another thing in the pane, from its beginning. */
 export function selectItem(state: State, open: OpenRun, key: string): State {
   if (key === open.selected) return state;
-  return { ...state, open: { ...open, selected: key, following: false, pane: { ...open.pane, top: 0 } } };
+  const tail = actionOf(open, key)?.state === 'running';
+  return {
+    ...state,
+    open: { ...open, selected: key, following: false, pane: { ...open.pane, top: 0, tail } },
+  };
 }
 
 function wheel(state: State, open: OpenRun, input: Input & { kind: 'wheel' }, panes: Panes): Step<State> {

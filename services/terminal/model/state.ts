@@ -52,6 +52,8 @@ export const otherItems = ['issue', 'plan', 'context'] as const;
 export interface Pane {
   /** First row on the screen. */
   readonly top: number;
+  /** Stays at the end while a validation writes there. */
+  readonly tail: boolean;
   readonly folded: ReadonlySet<number>;
   readonly split: 'auto' | 'on' | 'off';
   readonly tree: boolean;
@@ -121,7 +123,14 @@ export interface State {
   readonly asking: string | null;
 }
 
-export const freshPane: Pane = { top: 0, folded: new Set(), split: 'auto', tree: true, search: '' };
+export const freshPane: Pane = {
+  top: 0,
+  tail: false,
+  folded: new Set(),
+  split: 'auto',
+  tree: true,
+  search: '',
+};
 
 export function initialState(size: Size, now: number, here: string | null): State {
   return {

@@ -199,6 +199,35 @@ describe('Whatever is shown', () => {
     }
   });
 
+  it('stays at the end of what a validation writes, until one scrolls', () => {
+    const detail = sampleDetail(({ actions }) => {
+      for (const action of actions.slice(0, 2)) action.state = 'succeeded';
+      actions[2]!.state = 'running';
+    });
+    const terminal = openedSample({ columns: 80, rows: 24 }, detail).keys('k', 'enter');
+    expect(terminal.state.open?.selected).to.equal(detail.actions[2]!.action_id);
+    const says = (message: string) =>
+      terminal.send({
+        kind: 'progress',
+        run_id: detail.run_id,
+        progress: {
+          step: 'run_validation',
+          state: 'output',
+          message,
+          action_id: undefined,
+          duration_ms: undefined,
+        },
+      });
+    for (let line = 0; line < 100; line++) says(`line ${line} is written`);
+    expect(terminal.screen()).to.contain('line 99 is written');
+    terminal.keys('g');
+    says('line 100 is written');
+    expect(terminal.screen()).to.contain('3 run_validation').and.not.to.contain('is written');
+    terminal.keys('G');
+    says('line 101 is written\nline 102 is written');
+    expect(terminal.screen()).to.contain('line 102 is written');
+  });
+
   it('holds no control character, wherever text by others stands', () => {
     const evil = '\x1b[2Jevil\x07\u202e\r\n\tend';
     const detail = sampleDetail((run) => {

@@ -8,6 +8,7 @@ import { dialogInput } from './dialog-input.ts';
 import { listInput } from './list-input.ts';
 import type { Message, Shown, Step } from './messages.ts';
 import { opening } from './opening.ts';
+import { followed } from './pane-input.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
 import { isOpen, type OpenRun, type State } from './state.ts';
@@ -46,7 +47,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
     case 'redraw':
       return only({ ...state });
     default:
-      return only(state.open === null ? state : openChanged(state, state.open, message));
+      return only(state.open === null ? state : followed(openChanged(state, state.open, message), panes));
   }
 }
 
@@ -113,7 +114,10 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
     ...open,
     detail,
     selected: running?.action_id ?? selected,
-    pane: running === undefined || running.action_id === selected ? open.pane : { ...open.pane, top: 0 },
+    pane:
+      running === undefined || running.action_id === selected
+        ? open.pane
+        : { ...open.pane, top: 0, tail: true },
     progress: busy ? open.progress : null,
   };
   const runs = withRuns(

@@ -31,7 +31,11 @@ export function payloadOf(open: OpenRun, action: ProposedAction, look: Look): Pa
   ];
   const patch = action.kind === 'apply_patch';
   if (patch) covered.push(emptyLine, heading('The change, exactly as it would be applied'));
-  return { covered, patch, after: [...afterwards(open, action, look), ...origins(action)] };
+  const result = afterwards(open, action, look);
+  // What is written now stands at the end.
+  const after =
+    action.state === 'running' ? [...origins(action), ...result] : [...result, ...origins(action)];
+  return { covered, patch, after };
 }
 
 function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
