@@ -6,6 +6,7 @@ import type { Message } from './model/messages.ts';
 import { initialState, type State } from './model/state.ts';
 import { update } from './model/update.ts';
 import { type Device, openDevice } from './screen/device.ts';
+import { Dwell } from './screen/dwell.ts';
 import type { Glyphs } from './screen/glyphs.ts';
 import { createPaint } from './screen/paint.ts';
 import { createScreenWriter } from './screen/writer.ts';
@@ -51,6 +52,10 @@ export async function runShell(options: ShellOptions): Promise<void> {
   const device: Device = openDevice(options.stdin, options.stdout, {
     input: (input) => dispatch({ kind: 'input', input }),
     resized: () => dispatch({ kind: 'resized', size: device.size() }),
+    continued() {
+      writer.forget();
+      draw();
+    },
     lost: () => end(),
   });
   const writer = createScreenWriter({
@@ -66,6 +71,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     quit: () => end(),
     repaint: () => writer.forget(),
   });
+  const dwell = new Dwell((shown) => dispatch({ kind: 'drawn', shown }));
   let state: State = initialState(device.size(), Date.now(), options.here);
 
   function dispatch(message: Message): void {
@@ -73,7 +79,6 @@ export async function runShell(options: ShellOptions): Promise<void> {
     const step = update(state, message, panes);
     state = step.state;
     for (const effect of step.effects) world.perform(effect);
-    // Each key's frame is drawn: what was on the screen is what may be approved.
     if (message.kind === 'input' || message.kind === 'resized') draw();
     else timer ??= setTimeout(draw, frameMs);
   }
@@ -84,10 +89,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     if (ended) return;
     const frame = frameOf(state, looks);
     writer.draw(frame.rows, state.size, frame.cursor);
-    if (frame.shown === null) return;
-    const before = state;
-    state = update(state, { kind: 'drawn', shown: frame.shown }, panes).state;
-    if (state !== before) timer ??= setTimeout(draw, frameMs);
+    dwell.drawn(frame.shown);
   }
 
   const clock = setInterval(() => dispatch({ kind: 'tick', now: Date.now() }), 1_000);
@@ -99,6 +101,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
   } finally {
     clearInterval(clock);
     clearTimeout(timer);
+    dwell.stop();
     device.close();
     world.close();
     await connection.close();

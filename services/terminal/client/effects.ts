@@ -1,8 +1,9 @@
-import { CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
 import type { Effect, Message } from '../model/messages.ts';
 import type { Notice } from '../model/state.ts';
 import { openInBrowser } from './browser.ts';
 import type { Connection } from './connection.ts';
+import type { Daemon } from './daemon.ts';
 import { executeHere } from './execute-here.ts';
 import { RunFollower } from './run-follower.ts';
 
@@ -74,9 +75,7 @@ export class World {
     const { daemon } = connection;
     switch (effect.kind) {
       case 'decide': {
-        for (const action of effect.actions) {
-          await daemon.decide(effect.run_id, effect.decision, action, effect.reason);
-        }
+        await decideAll(daemon, effect);
         const word = effect.decision === 'approve' ? 'Approved' : 'Rejected';
         const count = effect.actions.length;
         const next = effect.decision === 'approve' ? '; x executes what is approved' : '';
@@ -117,6 +116,30 @@ export class World {
   }
 }
 
+/** @throws what refused one of them, saying how many were decided before it */
+export async function decideAll(
+  daemon: Daemon,
+  { run_id, decision, actions, reason }: Omit<Effect & { kind: 'decide' }, 'kind'>,
+): Promise<void> {
+  let done = 0;
+  try {
+    for (const action of actions) {
+      await daemon.decide(run_id, decision, action, reason);
+      done++;
+    }
+  } catch (error) {
+    if (done === 0) throw error;
+    const word = decision === 'approve' ? 'Approved' : 'Rejected';
+    throw new Failed(
+      'decided_in_part',
+      `${word} ${done} of ${actions.length}; then: ${whatWentWrong(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
 function progressOutput(message: string) {
   return {
     step: 'run_validation',
@@ -130,7 +153,7 @@ function progressOutput(message: string) {
 /** One line: what, and what to do. */
 export function whatWentWrong(error: unknown): string {
   if (codeOf(error) === 'digest_mismatch') {
-    return 'The action changed while it was on the screen; nothing was approved. Read it again';
+    return 'The action changed while it was on the screen and was not approved. Read it again';
   }
   if (codeOf(error) === 'decision_changed') return `Somebody was first: ${messageOf(error)}`;
   if (error instanceof Unavailable) return `The daemon did not answer: ${messageOf(error)}`;

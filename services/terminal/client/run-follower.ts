@@ -2,6 +2,7 @@ import type { RunDetail } from '#kit/contracts/run.ts';
 import { CoreError, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
 import type { Message } from '../model/messages.ts';
+import { appliedPatch } from '../model/state.ts';
 import type { Connection } from './connection.ts';
 import type { Daemon } from './daemon.ts';
 
@@ -83,14 +84,10 @@ export class RunFollower {
   async #readTexts(daemon: Daemon, detail: RunDetail): Promise<void> {
     const { run_id } = detail;
     const { signal } = this.#closing;
-    const patch = detail.plan?.patch;
-    const applied = detail.actions.find(({ kind }) => kind === 'apply_patch')?.params.patch;
     await Promise.all([
-      this.#once(patch, async (digest) => {
-        // What an action applies is what is shown for it, or nothing is.
-        if (applied !== undefined && applied !== digest) return;
+      this.#once(appliedPatch(detail), async (digest) => {
         const text = await daemon.patch(run_id, digest, signal);
-        this.#say({ kind: 'patch', run_id, patch: parsePatch(text) });
+        this.#say({ kind: 'patch', run_id, digest, patch: parsePatch(text) });
       }),
       this.#once(detail.issue?.content, async (digest) => {
         this.#say({ kind: 'issue', run_id, issue: await daemon.issue(run_id, digest, signal) });

@@ -7,6 +7,7 @@ export interface Patch {
   /** Line numbers before and after; 0 where a line is on the other side alone. */
   readonly oldNumbers: Int32Array;
   readonly newNumbers: Int32Array;
+  readonly highestNumber: number;
   readonly files: readonly PatchFile[];
 }
 
@@ -46,6 +47,7 @@ export function parsePatch(text: string): Patch {
   let leftNew = 0;
   let oldNumber = 0;
   let newNumber = 0;
+  let highestNumber = 0;
 
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index]!;
@@ -87,13 +89,14 @@ export function parsePatch(text: string): Patch {
       newNumber = Number(hunk[3]);
       leftOld = Number(hunk[2] ?? 1);
       leftNew = Number(hunk[4] ?? 1);
+      highestNumber = Math.max(highestNumber, oldNumber + leftOld, newNumber + leftNew);
       continue;
     }
     if (line.startsWith('\\')) kinds[index] = lineKinds.note;
     else if (file !== null) readHeader(file, line);
   }
   if (file !== null) file.end = lines.length;
-  return { lines, kinds, oldNumbers, newNumbers, files };
+  return { lines, kinds, oldNumbers, newNumbers, highestNumber, files };
 }
 
 /** Where neither a rename nor a `+++` line follows, both halves of the line are the same path. */

@@ -13,7 +13,10 @@ export interface Shown {
   readonly spans: readonly (readonly [begin: number, end: number])[];
   /** Where the payload ends. */
   readonly payloadEnd: number;
-  readonly split: boolean;
+  /** How the payload was laid out; another layout has other rows. */
+  readonly layout: string;
+  /** Where the patch begins, in lines; null without one. */
+  readonly patchBegin: number | null;
 }
 
 /** Everything that changes the state. */
@@ -31,7 +34,7 @@ export type Message =
   | { readonly kind: 'changed-run'; readonly run: RunSummary }
   | { readonly kind: 'checkouts'; readonly names: readonly string[] }
   | { readonly kind: 'run'; readonly detail: RunDetail }
-  | { readonly kind: 'patch'; readonly run_id: string; readonly patch: Patch }
+  | { readonly kind: 'patch'; readonly run_id: string; readonly digest: string; readonly patch: Patch }
   | { readonly kind: 'issue'; readonly run_id: string; readonly issue: IssueThread }
   | { readonly kind: 'explanation'; readonly run_id: string; readonly text: string }
   | { readonly kind: 'recorded-output'; readonly run_id: string; readonly lines: readonly string[] }

@@ -1,4 +1,4 @@
-import { type Area, geometryOf } from '../views/geometry.ts';
+import { type Area, geometryOf, splittable } from '../views/geometry.ts';
 import type { PaneContent } from '../views/pane-content.ts';
 import type { Panes } from '../views/panes.ts';
 import type { Step } from './messages.ts';
@@ -62,6 +62,7 @@ export function paneInput(state: State, open: OpenRun, key: string, panes: Panes
     case 't':
       return only(withPane(state, open, { tree: !open.pane.tree }));
     case 'v':
+      if (area.columns < splittable) return only(said(state, `Two sides need ${splittable} columns`));
       return only(relaid(state, open, { split: content.split ? 'off' : 'on' }, panes));
     case '/':
       return only({
@@ -147,9 +148,9 @@ function foldAll(state: State, open: OpenRun, panes: Panes): State {
 /** To the next place of the search; files that hold it are unfolded. */
 export function found(state: State, open: OpenRun, step: 1 | -1, { area, content }: Shown): State {
   const { search } = open.pane;
-  if (search === '') return { ...state, notice: { tone: 'plain', text: 'Search with / first' } };
+  if (search === '') return said(state, 'Search with / first');
   const row = content.find(search, open.pane.top, step);
-  if (row === null) return { ...state, notice: { tone: 'plain', text: `'${search}' is not in here` } };
+  if (row === null) return said(state, `'${search}' is not in here`);
   return movedTo(state, open, row, { area, content });
 }
 
@@ -158,6 +159,10 @@ export function searched(state: State, open: OpenRun, text: string, panes: Panes
   const changed = relaid(state, open, { search: text, folded: new Set() }, panes);
   const shown = shownPane(changed, changed.open!, panes);
   return text === '' || shown === null ? changed : found(changed, changed.open!, 1, shown);
+}
+
+function said(state: State, text: string): State {
+  return { ...state, notice: { tone: 'plain', text } };
 }
 
 function withPane(state: State, open: OpenRun, change: Partial<Pane>): State {

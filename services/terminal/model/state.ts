@@ -40,7 +40,7 @@ export interface Seen {
   readonly digest: string;
   /** In lines of the pane, without a gap from the first. */
   readonly upTo: number;
-  readonly split: boolean;
+  readonly layout: string;
   /** Everything that the approval covers was on the screen. */
   readonly whole: boolean;
 }
@@ -64,7 +64,9 @@ export interface Pane {
 export interface OpenRun {
   readonly run_id: string;
   readonly detail: RunDetail | null;
+  /** Always that of the action that would apply it: another one is no longer shown. */
   readonly patch: Patch | null;
+  readonly patchDigest: string | null;
   readonly issue: IssueThread | null;
   readonly explanation: string | null;
   /** What the validation said, live or from its record. */
@@ -162,6 +164,7 @@ export function openRun(run_id: string): OpenRun {
     run_id,
     detail: null,
     patch: null,
+    patchDigest: null,
     issue: null,
     explanation: null,
     output: [],
@@ -179,6 +182,19 @@ export function openRun(run_id: string): OpenRun {
 
 export function actionOf(open: OpenRun, key: ItemKey): ProposedAction | null {
   return open.detail?.actions.find(({ action_id }) => action_id === key) ?? null;
+}
+
+/** The digest of the patch that the run would apply; null where it applies none, or names two. */
+export function appliedPatch(detail: RunDetail): string | null {
+  const { patch: planned } = (detail.plan ?? {}) as { patch?: unknown };
+  const digests = [
+    planned,
+    ...detail.actions
+      .filter(({ kind }) => kind === 'apply_patch')
+      .flatMap(({ params, artifacts }) => [params.patch, artifacts.patch]),
+  ];
+  const [first] = digests;
+  return typeof first === 'string' && digests.every((digest) => digest === first) ? first : null;
 }
 
 /** What can be selected on a run's page, in order. */

@@ -11,7 +11,7 @@ import { opening } from './opening.ts';
 import { followed } from './pane-input.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
-import { isOpen, type OpenRun, type State } from './state.ts';
+import { appliedPatch, isOpen, type OpenRun, type State } from './state.ts';
 
 const mostOutput = 5_000;
 
@@ -39,8 +39,22 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return only({ ...state, checkouts: message.names });
     case 'undo-plan':
       if (state.open?.run_id !== message.run_id) return only(state);
+      // Keys that are being typed are meant for what is on the screen.
+      if (state.dialog !== null) {
+        return only({
+          ...state,
+          asking: null,
+          notice: late('What an undo would take back is known: press u'),
+        });
+      }
       return only({ ...state, asking: null, dialog: { kind: 'undo', steps: message.steps, top: 0 } });
     case 'planned':
+      if (state.open !== null || state.dialog !== null)
+        return only({
+          ...state,
+          asking: null,
+          notice: late(`The plan is being made: run ${message.run_id}`),
+        });
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
       return only({ ...state, asking: null, notice: message.notice });
@@ -84,8 +98,12 @@ function withPart(
   now: number,
 ): OpenRun {
   switch (message.kind) {
-    case 'patch':
-      return { ...open, patch: message.patch };
+    case 'patch': {
+      const applied = open.detail === null ? null : appliedPatch(open.detail);
+      return message.digest === applied
+        ? { ...open, patch: message.patch, patchDigest: message.digest }
+        : open;
+    }
     case 'issue':
       return { ...open, issue: message.issue };
     case 'explanation':
@@ -110,8 +128,10 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const busy =
     detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
   const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
+  const keptPatch = open.patchDigest === appliedPatch(detail) ? {} : { patch: null, patchDigest: null };
   const next: OpenRun = {
     ...open,
+    ...keptPatch,
     detail,
     selected: running?.action_id ?? selected,
     pane:
@@ -174,14 +194,17 @@ function summaryOf({ runs }: State, { run_id, status, updated_at, actions }: Run
 function withSeen(open: OpenRun, shown: Shown): OpenRun {
   const { action_id } = shown;
   const before = open.seen[action_id];
-  const textLines = shown.payloadEnd - (open.patch?.lines.length ?? 0);
-  const blockBegin = (line: number) => textLines + beginningOfBlock(open.patch, line - textLines);
+  const { patchBegin } = shown;
+  const blockBegin = (line: number) =>
+    patchBegin === null || line < patchBegin
+      ? Math.floor(line)
+      : patchBegin + beginningOfBlock(open.patch, line - patchBegin);
   const seen = seenAfter(before, shown, blockBegin);
   if (
     before?.digest === seen.digest &&
     before.upTo === seen.upTo &&
     before.whole === seen.whole &&
-    before.split === seen.split
+    before.layout === seen.layout
   ) {
     return open;
   }
@@ -190,11 +213,11 @@ function withSeen(open: OpenRun, shown: Shown): OpenRun {
 
 /** Where the lines that change together with this one begin. */
 function beginningOfBlock(patch: Patch | null, line: number): number {
-  if (patch === null) return line;
   let first = Math.floor(line);
+  if (patch === null) return first;
   const changes = (at: number) =>
     patch.kinds[at] === lineKinds.added || patch.kinds[at] === lineKinds.removed;
-  if (!changes(first)) return line;
+  if (!changes(first)) return first;
   while (first > 0 && changes(first - 1)) first--;
   return first;
 }
@@ -202,6 +225,10 @@ function beginningOfBlock(patch: Patch | null, line: number): number {
 function keptOnScreen(state: State): State {
   const { bodyRows } = geometryOf({ ...state, open: null });
   return { ...state, runs: kept(state.runs, Math.max(1, bodyRows - 1)) };
+}
+
+function late(text: string): State['notice'] {
+  return { tone: 'plain', text };
 }
 
 function only(state: State): Step<State> {

@@ -2,13 +2,13 @@ import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { Daemon } from '../client/daemon.ts';
-import { whatWentWrong } from '../client/effects.ts';
+import { decideAll, whatWentWrong } from '../client/effects.ts';
 import { executeHere } from '../client/execute-here.ts';
 import { safeText } from '../diff/line-text.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
 import { approvalWord, named } from '../model/deciding.ts';
-import { decisionOn, gateActions, notYetShown } from '../model/decisions.ts';
-import { isOpen, type OpenRun, openRun } from '../model/state.ts';
+import { decisionOn, gateActions, notYetShown, readiness } from '../model/decisions.ts';
+import { appliedPatch, isOpen, type OpenRun, openRun } from '../model/state.ts';
 import { executable } from '../model/work.ts';
 import { rowText } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -63,10 +63,10 @@ export class PlainRun {
     const { daemon } = this.#options;
     const detail = await daemon.run(this.#open.run_id);
     this.#open = { ...this.#open, run_id: detail.run_id, detail };
-    const digest = detail.plan?.patch;
-    if (this.#open.patch === null && typeof digest === 'string') {
-      this.#open = { ...this.#open, patch: parsePatch(await daemon.patch(detail.run_id, digest)) };
-    }
+    const digest = appliedPatch(detail);
+    if (this.#open.patchDigest === digest) return;
+    const patch = digest === null ? null : parsePatch(await daemon.patch(detail.run_id, digest));
+    this.#open = { ...this.#open, patch, patchDigest: digest };
   }
 
   #summary(): void {
@@ -133,7 +133,9 @@ export class PlainRun {
     if (patch && this.#open.patch !== null) dialogue.say(...this.#open.patch.lines.map(safeText));
     this.#say(after);
     const { action_id, digest } = action;
-    const seen = { digest, upTo: 0, split: false, whole: !patch || this.#open.patch !== null };
+    const whole = !patch || this.#open.patch !== null;
+    if (!whole) dialogue.say('Its patch cannot be shown; it cannot be approved here.');
+    const seen = { digest, upTo: 0, layout: '', whole };
     this.#open = { ...this.#open, seen: { ...this.#open.seen, [action_id]: seen } };
   }
 
@@ -143,7 +145,7 @@ export class PlainRun {
       dialogue.say(visibleLine(`${named(action)} is approved already, by ${action.decision?.approver}.`));
       return;
     }
-    if (this.#open.seen[action.action_id]?.digest !== action.digest) this.#print(action);
+    if (readiness(this.#open, action) !== 'ready') this.#print(action);
     await this.#confirm([action], named(action));
   }
 
@@ -167,6 +169,10 @@ export class PlainRun {
 
   async #confirm(actions: readonly ProposedAction[], what: string): Promise<void> {
     const { dialogue, daemon } = this.#options;
+    if (actions.some((action) => readiness(this.#open, action) !== 'ready')) {
+      dialogue.say('Nothing was approved: not all of it could be shown.');
+      return;
+    }
     const critical = actions.some(({ risk }) => risk === 'critical');
     const word = critical ? approvalWord : 'y';
     const answer = await dialogue.ask(`Type ${word} to approve ${what}:`);
@@ -174,9 +180,12 @@ export class PlainRun {
       dialogue.say('Nothing was approved.');
       return;
     }
-    for (const action of actions) {
-      await daemon.decide(this.#open.run_id, 'approve', decisionOn(this.#open, action), null);
-    }
+    await decideAll(daemon, {
+      run_id: this.#open.run_id,
+      decision: 'approve',
+      actions: actions.map((action) => decisionOn(this.#open, action)),
+      reason: null,
+    });
     dialogue.say(`Approved ${what}.`);
   }
 

@@ -149,7 +149,7 @@ function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks): Row[] {
     if (effect === 'nothing') continue;
     const mark = effect === 'undo' ? glyphs.tick : glyphs.cross;
     const style = effect === 'undo' ? ({ color: 'green' } as const) : ({ color: 'yellow' } as const);
-    rows.push([span(`  ${mark} `, style), span(kind.padEnd(18)), span(visibleLine(message))]);
+    rows.push([span(`  ${mark} `, style), span(visibleLine(kind).padEnd(18)), span(visibleLine(message))]);
   }
   if (!takesBack(dialog)) return [[span('There is nothing to take back.')]];
   rows.push(

@@ -88,9 +88,12 @@ function runTitle({ open }: State, glyphs: Glyphs): Row {
     span('  '),
     span(statusWord(status), statusStyle(status)),
     span(`  ${visibleLine(issueFacts(open!).title ?? '')}`),
-    span(`  ${glyphs.dot} ${role} ${glyphs.dot} planner ${planner}${dry_run === true ? ', rehearsal' : ''}`, {
-      color: 'gray',
-    }),
+    span(
+      visibleLine(
+        `  ${glyphs.dot} ${role} ${glyphs.dot} planner ${planner}${dry_run === true ? ', rehearsal' : ''}`,
+      ),
+      { color: 'gray' },
+    ),
   ];
 }
 

@@ -156,10 +156,10 @@ function fileLines(files: ShownFiles, { glyphs }: Look): TextLine[] {
     const from = file.old_path === null ? '' : ` (from ${file.old_path})`;
     const mode =
       file.old_mode !== null && file.new_mode !== null && file.old_mode !== file.new_mode
-        ? `  mode ${file.old_mode} to ${file.new_mode}`
+        ? visibleLine(`  mode ${file.old_mode} to ${file.new_mode}`)
         : '';
     return line(
-      span(`  ${file.status.padEnd(9)} `, { color: 'gray' }),
+      span(`  ${visibleLine(file.status).padEnd(9)} `, { color: 'gray' }),
       span(visibleLine(`${file.path}${from}`)),
       span('  '),
       ...count,
@@ -210,7 +210,7 @@ function afterwards(open: OpenRun, action: ProposedAction, look: Look): TextLine
   if (texts.length > 0) {
     lines.push(emptyLine, heading('As it was sent'));
     for (const [name, text] of texts) {
-      lines.push(line(span(name, { color: 'gray' })));
+      lines.push(line(span(visibleLine(name), { color: 'gray' })));
       lines.push(...quoted(text as string, undefined, `${look.glyphs.vertical} `));
     }
   }
