@@ -23,6 +23,8 @@ export interface ShellOptions {
   /** How people call the program. */
   readonly program: string;
   readonly startCommand: string;
+  /** Folder that the token is read from. */
+  readonly tokens: string;
   readonly home: string | undefined;
   /** Offered as the place to deliver to. */
   readonly here: string | null;

@@ -92,6 +92,10 @@ export class Daemon {
     return this.#client.post(`${runPath(runId)}/resume`, {}, Accepted);
   }
 
+  cancel(runId: string): Promise<unknown> {
+    return this.#client.post(`${runPath(runId)}/cancel`, {}, t.unknown);
+  }
+
   undoPlan(runId: string): Promise<UndoPlan> {
     return this.#client.get(`${runPath(runId)}/undo`, UndoPlan);
   }

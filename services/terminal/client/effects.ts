@@ -1,4 +1,4 @@
-import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { Effect, Message } from '../model/messages.ts';
 import type { Notice } from '../model/state.ts';
 import { openInBrowser } from './browser.ts';
@@ -59,9 +59,10 @@ export class World {
     const { dispatch } = this.#options;
     try {
       const notice = await this.#ask(effect);
-      if (notice !== null) dispatch({ kind: 'answered', notice });
+      dispatch({ kind: 'answered', notice });
     } catch (error) {
-      dispatch({ kind: 'answered', notice: { tone: 'bad', text: whatWentWrong(error) } });
+      const about = isAboutLink(error) ? ({ about: 'link' } as const) : {};
+      dispatch({ kind: 'answered', notice: { tone: 'bad', text: whatWentWrong(error), ...about } });
     } finally {
       // An answer that did not come says nothing about what was done; the run does.
       await this.#follower?.refresh().catch(() => {});
@@ -76,17 +77,13 @@ export class World {
     switch (effect.kind) {
       case 'decide': {
         await decideAll(daemon, effect);
-        const word = effect.decision === 'approve' ? 'Approved' : 'Rejected';
-        const count = effect.actions.length;
-        const next = effect.decision === 'approve' ? '; x executes what is approved' : '';
-        return { tone: 'good', text: `${word}${count === 1 ? '' : ` ${count} actions`}${next}` };
+        return { tone: 'good', text: effect.said };
       }
       case 'execute':
         await daemon.execute(effect.run_id, effect.checkout);
-        return { tone: 'plain', text: 'Executing' };
+        return null;
       case 'execute-here': {
         const { run_id, folder } = effect;
-        dispatch({ kind: 'answered', notice: { tone: 'plain', text: `Executing, delivering to ${folder}` } });
         const output = (message: string) =>
           dispatch({ kind: 'progress', run_id, progress: progressOutput(message) });
         await executeHere({ runId: run_id, folder, home, signal: connection.signal, output });
@@ -95,6 +92,9 @@ export class World {
       case 'resume':
         await daemon.resume(effect.run_id);
         return { tone: 'plain', text: 'Resuming' };
+      case 'cancel':
+        await daemon.cancel(effect.run_id);
+        return { tone: 'plain', text: 'Cancelled' };
       case 'ask-undo': {
         const { run_id, steps } = await daemon.undoPlan(effect.run_id);
         dispatch({ kind: 'undo-plan', run_id, steps });
@@ -150,13 +150,19 @@ function progressOutput(message: string) {
   };
 }
 
+function isAboutLink(error: unknown): boolean {
+  return error instanceof Unavailable || error instanceof Unauthorized;
+}
+
 /** One line: what, and what to do. */
 export function whatWentWrong(error: unknown): string {
   if (codeOf(error) === 'digest_mismatch') {
     return 'The action changed while it was on the screen and was not approved. Read it again';
   }
   if (codeOf(error) === 'decision_changed') return `Somebody was first: ${messageOf(error)}`;
-  if (error instanceof Unavailable) return `The daemon did not answer: ${messageOf(error)}`;
+  if (error instanceof Unavailable && codeOf(error) === 'http_unavailable') {
+    return 'core-agentd did not answer; when it does again, the page shows whether it was done';
+  }
   const hint = error instanceof CoreError && error.hint !== undefined ? `. ${error.hint}` : '';
   return `${messageOf(error)}${hint}`;
 }

@@ -1,5 +1,5 @@
 import type { RunDetail } from '#kit/contracts/run.ts';
-import { CoreError, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
 import type { Message } from '../model/messages.ts';
 import { appliedPatch } from '../model/state.ts';
@@ -15,6 +15,8 @@ export class RunFollower {
   readonly #loaded = new Set<string>();
   #reading: Promise<void> | null = null;
   #changed = false;
+  /** Whether the daemon ever knew the run. */
+  #known = false;
 
   constructor(runId: string, connection: Connection, dispatch: (message: Message) => void) {
     this.#runId = runId;
@@ -47,8 +49,8 @@ export class RunFollower {
           void this.refresh().catch(() => {});
         }
       } catch (error) {
-        if (error instanceof NotFound) {
-          this.#say({ kind: 'answered', notice: { tone: 'bad', text: messageOf(error) } });
+        if (!this.#known && error instanceof NotFound && codeOf(error) === 'run_not_found') {
+          this.#say({ kind: 'no-run', run_id: this.#runId, text: messageOf(error) });
           this.close();
           return;
         }
@@ -75,6 +77,7 @@ export class RunFollower {
       this.#changed = false;
       const { daemon } = this.#connection;
       const detail = await daemon.run(this.#runId, this.#closing.signal);
+      this.#known = true;
       this.#say({ kind: 'run', detail });
       await this.#readTexts(daemon, detail);
     } while (this.#changed && !this.#closing.signal.aborted);

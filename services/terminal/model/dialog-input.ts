@@ -1,11 +1,12 @@
 import type { Input } from '../screen/keys.ts';
 import type { Panes } from '../views/panes.ts';
 import { answerQuestion } from './answers.ts';
+import { asked } from './asking.ts';
 import { confirmGate } from './deciding.ts';
 import { withList } from './list-input.ts';
 import type { Step } from './messages.ts';
 import type { Dialog, Gate, State } from './state.ts';
-import { asked, executing } from './work.ts';
+import { executing } from './work.ts';
 
 const longestText = 4_000;
 
@@ -27,6 +28,10 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
         return asked(state, 'taking back', { kind: 'undo', run_id: state.open.run_id });
       }
       return key === 'enter' || key === 'n' ? only(closed) : only(scrolledDialog(state, dialog, key));
+    case 'cancel':
+      if (key === 'y' && state.open !== null)
+        return asked(state, 'cancelling', { kind: 'cancel', run_id: state.open.run_id });
+      return key === 'n' || key === 'enter' ? only(closed) : only(state);
     case 'help':
       return key === '?' || key === 'enter' ? only(closed) : only(scrolledDialog(state, dialog, key));
   }
@@ -69,7 +74,7 @@ export function changesCode({ open }: State): boolean {
 
 function scrolledDialog(
   state: State,
-  dialog: Exclude<Dialog, { kind: 'question' | 'execute' }>,
+  dialog: Exclude<Dialog, { kind: 'question' | 'execute' | 'cancel' }>,
   key: string,
 ): State {
   const by = { down: 1, j: 1, up: -1, k: -1, 'page-down': 10, ' ': 10, 'page-up': -10 }[key] ?? 0;

@@ -46,9 +46,11 @@ export type Message =
       readonly rendered: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: 'undo-plan'; readonly run_id: string; readonly steps: UndoPlan['steps'] }
+  /** The daemon knows no such run. */
+  | { readonly kind: 'no-run'; readonly run_id: string; readonly text: string }
   | { readonly kind: 'planned'; readonly run_id: string }
   /** What was asked for is done, or was refused. */
-  | { readonly kind: 'answered'; readonly notice: Notice }
+  | { readonly kind: 'answered'; readonly notice: Notice | null }
   | { readonly kind: 'drawn'; readonly shown: Shown }
   /** Something looks better when it is drawn again. */
   | { readonly kind: 'redraw' };
@@ -63,11 +65,14 @@ export type Effect =
       readonly decision: 'approve' | 'reject';
       readonly actions: readonly Decision[];
       readonly reason: string | null;
+      /** What is to be said when all of it is decided. */
+      readonly said: string;
     }
   | { readonly kind: 'execute'; readonly run_id: string; readonly checkout: string | null }
   /** As a child of this program, delivering to a folder. */
   | { readonly kind: 'execute-here'; readonly run_id: string; readonly folder: string }
   | { readonly kind: 'resume'; readonly run_id: string }
+  | { readonly kind: 'cancel'; readonly run_id: string }
   | { readonly kind: 'ask-undo'; readonly run_id: string }
   | { readonly kind: 'undo'; readonly run_id: string }
   | { readonly kind: 'browse'; readonly url: string }

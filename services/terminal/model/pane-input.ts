@@ -82,6 +82,12 @@ export function scrolled(state: State, open: OpenRun, by: number, panes: Panes):
   return shown === null ? state : movedTo(state, open, open.pane.top + by, shown);
 }
 
+/** Shows the first line that has not been on the screen, with the two before it. */
+export function firstUnseen(state: State, open: OpenRun, upTo: number, panes: Panes): State {
+  const shown = shownPane(state, open, panes);
+  return shown === null ? state : movedTo(state, open, shown.content.rowAt(upTo) - 2, shown);
+}
+
 /** Where the pane is kept at its end, that end. */
 export function followed(state: State, panes: Panes): State {
   const { open } = state;

@@ -10,11 +10,13 @@ export type Gate = ProposedAction['gate'];
 export type Link =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
-  | { readonly state: 'trouble'; readonly message: string; readonly hint: string };
+  | { readonly state: 'trouble'; readonly word: string; readonly message: string; readonly hint: string };
 
 export interface Notice {
   readonly tone: 'plain' | 'good' | 'bad';
   readonly text: string;
+  /** Of the connection: over as soon as the daemon answers again. */
+  readonly about?: 'link';
 }
 
 export const sortings = ['newest', 'changed', 'risk', 'waiting', 'repository'] as const;
@@ -82,6 +84,8 @@ export interface OpenRun {
   readonly zoomed: boolean;
   readonly pane: Pane;
   readonly seen: Readonly<Record<string, Seen>>;
+  /** Actions that were decided here: what comes of it is told by the answer. */
+  readonly decided: ReadonlySet<string>;
   /** The gate whose actions are being shown one after the other. */
   readonly review: Gate | null;
 }
@@ -97,7 +101,7 @@ export type Question =
   | { readonly for: 'search' }
   | { readonly for: 'plan' }
   | { readonly for: 'path' }
-  | { readonly for: 'reason'; readonly decision: Decision }
+  | { readonly for: 'reason'; readonly decision: Decision; readonly what: string }
   /** The word that approves critical actions. */
   | { readonly for: 'word'; readonly decisions: readonly Decision[]; readonly what: string };
 
@@ -106,6 +110,7 @@ export type Dialog =
   | { readonly kind: 'gate'; readonly gate: Gate; readonly top: number }
   | { readonly kind: 'execute'; readonly checkouts: readonly string[]; readonly at: number }
   | { readonly kind: 'undo'; readonly steps: UndoPlan['steps']; readonly top: number }
+  | { readonly kind: 'cancel' }
   | { readonly kind: 'help'; readonly top: number };
 
 export interface State {
@@ -119,6 +124,8 @@ export interface State {
   readonly here: string | null;
   readonly runs: RunsList;
   readonly open: OpenRun | null;
+  /** What was read of runs whose page was left. */
+  readonly left: ReadonlyMap<string, Pick<OpenRun, 'seen' | 'selected' | 'pane'>>;
   readonly dialog: Dialog | null;
   readonly notice: Notice | null;
   /** What was asked of the daemon and is not answered yet. */
@@ -153,6 +160,7 @@ export function initialState(size: Size, now: number, here: string | null): Stat
       sorting: 'newest',
     },
     open: null,
+    left: new Map(),
     dialog: null,
     notice: null,
     asking: null,
@@ -176,6 +184,7 @@ export function openRun(run_id: string): OpenRun {
     zoomed: false,
     pane: freshPane,
     seen: {},
+    decided: new Set(),
     review: null,
   };
 }

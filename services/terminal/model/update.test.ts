@@ -71,6 +71,7 @@ describe('Approving', () => {
         decision: 'approve',
         actions: [{ action_id: action!.action_id, digest: action!.digest, seen_approval: 'required' }],
         reason: null,
+        said: 'Approved 1 create_branch; x executes what is approved',
       },
     ]);
   });
@@ -114,8 +115,8 @@ describe('Approving', () => {
     const lines = Array.from({ length: 90 }, (_, index) => `+line ${index}`);
     const patch = `diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,90 @@\n${lines.join('\n')}\n`;
     const terminal = openedSample(undefined, detail, patch).keys('j', 'a');
-    expect(terminal.screen()).to.contain('what was not on the screen is not approved');
-    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('what was not on the screen');
+    expect(terminal.screen()).to.contain('has not been on the screen');
+    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('has not been on the screen');
     terminal.keys('g', ' ', ' ', ' ', ' ', 'a');
     expect(terminal.draw().at(-1)).to.contain("type 'approve' for 2 apply_patch:");
     expect(terminal.keys('y', 'enter').taken()).to.deep.equal([]);

@@ -5,9 +5,10 @@ import { geometryOf } from '../views/geometry.ts';
 import type { Panes } from '../views/panes.ts';
 import { seenAfter } from './decisions.ts';
 import { dialogInput } from './dialog-input.ts';
+import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
 import type { Message, Shown, Step } from './messages.ts';
-import { opening } from './opening.ts';
+import { opening, withoutPage } from './opening.ts';
 import { followed } from './pane-input.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
@@ -25,7 +26,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
     case 'tick':
       return only({ ...state, now: message.now });
     case 'link':
-      return only({ ...state, link: message.link });
+      return only(linked(state, message.link));
     case 'runs': {
       const runs = withRuns(
         { ...state.runs, complete: message.complete, problems: message.problems },
@@ -48,6 +49,9 @@ export function update(state: State, message: Message, panes: Panes): Step<State
         });
       }
       return only({ ...state, asking: null, dialog: { kind: 'undo', steps: message.steps, top: 0 } });
+    case 'no-run':
+      if (state.open?.detail !== null) return only(state);
+      return only({ ...withoutPage(state), notice: { tone: 'bad', text: message.text } });
     case 'planned':
       if (state.open !== null || state.dialog !== null)
         return only({
@@ -57,7 +61,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
         });
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
-      return only({ ...state, asking: null, notice: message.notice });
+      return only({ ...state, asking: null, notice: message.notice ?? state.notice });
     case 'redraw':
       return only({ ...state });
     default:
@@ -114,6 +118,11 @@ function withPart(
       return { ...open, sent: { ...open.sent, [message.action_id]: message.rendered } };
     case 'progress': {
       const { progress } = message;
+      if (progress.state === 'info') {
+        return open.progress === null
+          ? open
+          : { ...open, progress: { ...open.progress, message: progress.message } };
+      }
       if (progress.state === 'output') {
         const output = [...(open.recorded ? [] : open.output), ...progress.message.split('\n')];
         return { ...open, output: output.slice(-mostOutput), recorded: false };
@@ -129,8 +138,10 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
     detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
   const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
   const keptPatch = open.patchDigest === appliedPatch(detail) ? {} : { patch: null, patchDigest: null };
+  const told = new Set(newDecisions(open.detail, detail).map(({ action_id }) => action_id));
   const next: OpenRun = {
     ...open,
+    decided: new Set([...open.decided].filter((id) => !told.has(id))),
     ...keptPatch,
     detail,
     selected: running?.action_id ?? selected,
@@ -144,29 +155,8 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
     state.runs,
     [summaryOf(state, detail)].filter((run) => run !== null),
   );
-  const notice = whatEnded(open.detail, detail) ?? state.notice;
+  const notice = whatEnded(open, detail) ?? state.notice;
   return keptOnScreen({ ...state, open: next, runs, notice });
-}
-
-/** Says what work came to when it ends while the page is open. */
-function whatEnded(before: RunDetail | null, now: RunDetail): State['notice'] {
-  if (before === null) return null;
-  if (before.undo?.finished === false && now.undo?.finished === true) {
-    return now.status === 'undone'
-      ? { tone: 'good', text: 'Everything was taken back' }
-      : { tone: 'bad', text: 'Not everything could be taken back; the actions say why' };
-  }
-  if (before.status !== 'executing' || now.status === 'executing') return null;
-  const failed = now.actions.find(({ state }) => state === 'failed' || state === 'unknown');
-  if (failed !== undefined) {
-    return {
-      tone: 'bad',
-      text: `${failed.ordinal} ${failed.kind} ${failed.state}: ${failed.outcome?.message ?? ''}`,
-    };
-  }
-  const waits = now.actions.some((action) => isOpen(action) && action.approval === 'required');
-  const next = waits ? '; A approves the next gate' : '';
-  return { tone: 'good', text: `Executed; the run is ${now.status.replaceAll('_', ' ')}${next}` };
 }
 
 /** What a person most likely came for: what waits, else the beginning. */
@@ -225,6 +215,12 @@ function beginningOfBlock(patch: Patch | null, line: number): number {
 function keptOnScreen(state: State): State {
   const { bodyRows } = geometryOf({ ...state, open: null });
   return { ...state, runs: kept(state.runs, Math.max(1, bodyRows - 1)) };
+}
+
+/** What was said of a connection is over with it. */
+function linked(state: State, link: State['link']): State {
+  const { notice } = state;
+  return { ...state, link, notice: link.state === 'live' && notice?.about === 'link' ? null : notice };
 }
 
 function late(text: string): State['notice'] {

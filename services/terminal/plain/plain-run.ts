@@ -185,6 +185,7 @@ export class PlainRun {
       decision: 'approve',
       actions: actions.map((action) => decisionOn(this.#open, action)),
       reason: null,
+      said: '',
     });
     dialogue.say(`Approved ${what}.`);
   }

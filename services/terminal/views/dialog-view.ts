@@ -3,6 +3,7 @@ import type { ProposedAction } from '#kit/contracts/action.ts';
 import { approvalWord } from '../model/deciding.ts';
 import { gateActions, readiness } from '../model/decisions.ts';
 import { changesCode, takesBack } from '../model/dialog-input.ts';
+import { named, unapprovedNeeds } from '../model/naming.ts';
 import type { Dialog, OpenRun, Question, State } from '../model/state.ts';
 import { executable } from '../model/work.ts';
 import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
@@ -21,7 +22,10 @@ export function dialogRows(
 ): readonly Row[] {
   const { columns, bodyRows } = geometryOf(state);
   const rows = contentOf(state, dialog, looks).flatMap((row) => wrapRow(row, Math.max(1, columns - 1), true));
-  const top = dialog.kind === 'execute' ? 0 : Math.min(dialog.top, Math.max(0, rows.length - bodyRows));
+  const top =
+    dialog.kind === 'execute' || dialog.kind === 'cancel'
+      ? 0
+      : Math.min(dialog.top, Math.max(0, rows.length - bodyRows));
   return rows.slice(top, top + bodyRows);
 }
 
@@ -35,6 +39,8 @@ function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, 
       return executeRows(state, dialog, looks);
     case 'undo':
       return undoRows(dialog, looks);
+    case 'cancel':
+      return cancelRows();
   }
 }
 
@@ -66,9 +72,24 @@ function gateRows(open: OpenRun, { gate }: Dialog & { kind: 'gate' }, looks: Loo
     [],
     ...(gate === 'publish' ? validationRows(open) : []),
   ];
-  if (actions.length === 0) return [...rows, [span('  Nothing of this gate waits for an approval.')]];
-  for (const action of actions) rows.push(...gateAction(open, action, looks));
+  for (const action of open.detail?.actions ?? []) {
+    if (actions.includes(action)) rows.push(...gateAction(open, action, looks));
+    else if (action.gate === gate) rows.push(decidedAction(action));
+  }
   rows.push([]);
+  if (actions.length === 0) return [...rows, [span('Nothing of this gate waits for an approval.')]];
+  const needed = new Set(actions.flatMap((action) => unapprovedNeeds(open, action)));
+  for (const need of needed) {
+    if (need.gate === gate && need.approval !== 'rejected') continue;
+    rows.push([
+      span(
+        `Some of it builds on ${named(need)}, which is ${need.approval === 'rejected' ? 'rejected' : 'not approved'}.`,
+        {
+          color: 'yellow',
+        },
+      ),
+    ]);
+  }
   if (left.length === 0) {
     rows.push([
       span('All of it was on your screen. '),
@@ -80,7 +101,7 @@ function gateRows(open: OpenRun, { gate }: Dialog & { kind: 'gate' }, looks: Loo
     rows.push([
       span(`${count} not been on your screen${left.length === actions.length ? '' : ' yet'}. `),
       span('enter', { color: 'cyan', bold: true }),
-      span(' shows the first of them.'),
+      span(left.length === 1 ? ' shows it.' : ' shows the first of them.'),
     ]);
   }
   return rows;
@@ -101,6 +122,17 @@ function gateAction(open: OpenRun, action: ProposedAction, { glyphs }: Looks): R
     ...action.risk_reasons.map(
       (reason): Row => [span(`       ${glyphs.dot} ${visibleLine(reason)}`, { color: 'gray' })],
     ),
+  ];
+}
+
+/** What is decided already, so that nobody looks for it. */
+function decidedAction(action: ProposedAction): Row {
+  const { approval, decision, state } = action;
+  const what = decision === null ? state : `${approval} by ${decision.approver}`;
+  const reason = decision?.reason ? `: ${decision.reason}` : '';
+  return [
+    span(`  ${String(action.ordinal).padStart(2)} ${action.kind.padEnd(17)} `, { color: 'gray' }),
+    span(visibleLine(`${what}${reason}`), approval === 'rejected' ? { color: 'red' } : { color: 'gray' }),
   ];
 }
 
@@ -125,11 +157,20 @@ function executeRows(
   const { open } = state;
   if (open === null) return [];
   const rows: Row[] = [[span('Execute, exactly as approved', { bold: true })], []];
-  for (const { ordinal, kind, title } of executable(open))
+  for (const action of executable(open)) {
+    const { ordinal, kind, title, state: stands } = action;
     rows.push([
       span(`  ${String(ordinal).padStart(2)} ${kind.padEnd(17)} `),
+      ...(stands === 'failed' || stands === 'unknown'
+        ? [span(`again, it is ${stands}  `, { color: 'yellow' })]
+        : []),
       span(title === kind ? '' : visibleLine(title)),
     ]);
+    for (const need of unapprovedNeeds(open, action)) {
+      const text = `       will not run: it builds on ${named(need)}, which is not approved`;
+      rows.push([span(text, { color: 'yellow' })]);
+    }
+  }
   rows.push([]);
   if (!changesCode(state)) return [...rows, [span('It only comments: nothing is delivered to a checkout.')]];
   rows.push([span('Which checkout gets the branch?')]);
@@ -143,13 +184,37 @@ function executeRows(
   return rows;
 }
 
+function cancelRows(): Row[] {
+  return [
+    [span('Cancel the run', { bold: true })],
+    [],
+    [
+      span(
+        '  What is running stops, and nothing of it can be executed any more. What was done stays; u undoes it.',
+      ),
+    ],
+    [],
+    [
+      span('y', { color: 'cyan', bold: true }),
+      span(' cancels it, '),
+      span('escape', { color: 'cyan', bold: true }),
+      span(' leaves it.'),
+    ],
+  ];
+}
+
 function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks): Row[] {
   const rows: Row[] = [[span('Undo would', { bold: true })], []];
   for (const { effect, kind, message } of dialog.steps) {
     if (effect === 'nothing') continue;
-    const mark = effect === 'undo' ? glyphs.tick : glyphs.cross;
-    const style = effect === 'undo' ? ({ color: 'green' } as const) : ({ color: 'yellow' } as const);
-    rows.push([span(`  ${mark} `, style), span(visibleLine(kind).padEnd(18)), span(visibleLine(message))]);
+    const style = effect === 'undo' ? undefined : ({ color: 'yellow' } as const);
+    const word = effect === 'undo' ? 'take back' : 'keep';
+    rows.push([
+      span(`  ${glyphs.dot} `, { color: 'gray' }),
+      span(word.padEnd(11), style),
+      span(visibleLine(kind).padEnd(18)),
+      span(visibleLine(message)),
+    ]);
   }
   if (!takesBack(dialog)) return [[span('There is nothing to take back.')]];
   rows.push(

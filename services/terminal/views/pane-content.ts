@@ -193,12 +193,12 @@ function side(painter: Painter, line: number, part: number, which: 'old' | 'new'
 }
 
 function fileRow(file: PatchFile, isFolded: boolean, glyphs: Glyphs): Row {
-  const { path, oldPath, status, added, removed } = file;
+  const { path, oldPath, status, nature, added, removed } = file;
   const from = oldPath === null ? '' : ` (from ${safeText(oldPath)})`;
   return [
     span(`${isFolded ? glyphs.folded : glyphs.unfolded} `, { color: 'gray' }),
     span(`${safeText(path)}${from}`, { bold: true, underline: true }),
-    span(`  ${status} `, { color: 'gray' }),
+    span(`  ${status}${nature === '' ? '' : `, ${nature}`} `, { color: nature === '' ? 'gray' : 'yellow' }),
     span(`+${added}`, { color: 'green' }),
     span(' '),
     span(`${glyphs.minus}${removed}`, { color: 'red' }),

@@ -1,6 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import { actionOf, type OpenRun } from '../model/state.ts';
+import { waitsUnapproved } from '../model/naming.ts';
+import { actionOf, isOpen, type OpenRun } from '../model/state.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { ShownFiles, ShownValidation, shapeOf } from './known-params.ts';
@@ -22,11 +23,14 @@ export interface Look {
 }
 
 export function payloadOf(open: OpenRun, action: ProposedAction, look: Look): Payload {
+  const over = !isOpen(action) && action.state !== 'running';
   const covered = [
     ...head(action, look),
+    // Of what is over its end is what one looks for.
+    ...(over ? [...cameOfIt(action), emptyLine] : []),
     ...fields(open, action),
     emptyLine,
-    heading('What would happen'),
+    heading(over ? 'What was approved' : 'What would happen'),
     ...params(action, look),
   ];
   const patch = action.kind === 'apply_patch';
@@ -58,7 +62,7 @@ function fields(open: OpenRun, action: ProposedAction): TextLine[] {
   const { rationale, depends_on, influences } = action;
   const lines = [field('why', rationale), field('approval', approvalText(action))];
   if (action.decision?.reason) lines.push(field('reason', action.decision.reason));
-  lines.push(field('state', action.state));
+  lines.push(field('state', waitsUnapproved(action) ? 'pending' : action.state));
   const needed = depends_on.map((id) => {
     const other = actionOf(open, id);
     return other === null ? id : `${other.ordinal} ${other.kind}`;
@@ -203,6 +207,20 @@ function withSlots(text: string): Row {
     .map((part) => (part.startsWith('{{') ? span(part, { color: 'cyan' }) : span(part)));
 }
 
+function cameOfIt(action: ProposedAction): TextLine[] {
+  const { outcome, state } = action;
+  if (outcome === null || waitsUnapproved(action)) return [];
+  const style = state === 'succeeded' ? ({ color: 'green' } as const) : ({ color: 'yellow' } as const);
+  const { url } = outcome.facts;
+  const lines = [emptyLine, heading('What came of it'), ...quoted(outcome.message, style, '  ')];
+  if (typeof url === 'string') lines.push(field('  address', url));
+  if (state === 'failed') {
+    const again = '  x tries again, u takes back what was done; n in the list plans the issue again';
+    lines.push(line(span(again, { color: 'gray' })));
+  }
+  return lines;
+}
+
 function afterwards(open: OpenRun, action: ProposedAction, look: Look): TextLine[] {
   const lines: TextLine[] = [];
   const sent = open.sent[action.action_id];
@@ -214,19 +232,7 @@ function afterwards(open: OpenRun, action: ProposedAction, look: Look): TextLine
       lines.push(...quoted(text as string, undefined, `${look.glyphs.vertical} `));
     }
   }
-  const { outcome } = action;
-  if (outcome !== null) {
-    lines.push(emptyLine, heading('What came of it'));
-    lines.push(
-      ...quoted(
-        outcome.message,
-        action.state === 'succeeded' ? { color: 'green' } : { color: 'yellow' },
-        '  ',
-      ),
-    );
-    const { url } = outcome.facts;
-    if (typeof url === 'string') lines.push(field('  address', url));
-  }
+  if (isOpen(action)) lines.push(...cameOfIt(action));
   if (action.kind === 'run_validation' && open.output.length > 0) {
     lines.push(
       emptyLine,

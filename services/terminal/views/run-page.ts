@@ -126,7 +126,7 @@ function shownOf(
 /** Between list and pane: where in its content the pane is. */
 function ruler(open: OpenRun, area: Area, { glyphs, panes }: Looks): Row {
   const { content } = panes(open, area);
-  const place = placeText(open.pane.top, area.rows, content.count);
+  const place = placeOf(open.pane.top, area.rows, content.count);
   const text = ` ${actionOf(open, open.selected)?.kind ?? open.selected}  ${place} `;
   const left = glyphs.horizontal.repeat(2);
   const rest = Math.max(0, area.columns - rowWidth([span(left + text)]));
@@ -137,7 +137,7 @@ function ruler(open: OpenRun, area: Area, { glyphs, panes }: Looks): Row {
   ];
 }
 
-function placeText(top: number, rows: number, count: number): string {
+export function placeOf(top: number, rows: number, count: number): string {
   if (count <= rows) return 'all';
   return `${top + 1} to ${Math.min(count, top + rows)} of ${count}`;
 }
