@@ -2,12 +2,14 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { Connection } from './client/connection.ts';
 import { World } from './client/effects.ts';
 import { createHighlighter } from './diff/highlight.ts';
+import { decides } from './model/dialog-input.ts';
 import type { Message } from './model/messages.ts';
 import { initialState, type State } from './model/state.ts';
 import { update } from './model/update.ts';
 import { type Device, openDevice } from './screen/device.ts';
 import { Dwell } from './screen/dwell.ts';
 import type { Glyphs } from './screen/glyphs.ts';
+import type { Input } from './screen/keys.ts';
 import { createPaint } from './screen/paint.ts';
 import { createScreenWriter } from './screen/writer.ts';
 import { frameOf } from './views/frame.ts';
@@ -52,7 +54,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
 
   const device: Device = openDevice(options.stdin, options.stdout, {
-    input: (input) => dispatch({ kind: 'input', input }),
+    input: (inputs) => obey(inputs),
     resized: () => dispatch({ kind: 'resized', size: device.size() }),
     continued() {
       writer.forget();
@@ -83,6 +85,15 @@ export async function runShell(options: ShellOptions): Promise<void> {
     for (const effect of step.effects) world.perform(effect);
     if (message.kind === 'input' || message.kind === 'resized') draw();
     else timer ??= setTimeout(draw, frameMs);
+  }
+
+  /** Keys typed before a question was on the screen do not answer it. */
+  function obey(inputs: readonly Input[]): void {
+    for (const input of inputs) {
+      const before = state.dialog;
+      dispatch({ kind: 'input', input });
+      if (before !== state.dialog && decides(state.dialog) && !decides(before)) return;
+    }
   }
 
   function draw(): void {

@@ -71,7 +71,7 @@ function opened(text: string): { page(): void } {
   };
   const key = (name: string) => send({ kind: 'input', input: { kind: 'key', key: name } });
   send({ kind: 'planned', run_id: detail.run_id });
-  send({ kind: 'run', detail });
+  send({ kind: 'run', run_id: detail.run_id, detail });
   key('j');
   key('enter');
   send({ kind: 'patch', run_id: detail.run_id, digest: appliedPatch(detail)!, patch: parsePatch(text) });

@@ -80,13 +80,18 @@ export class World {
         return { tone: 'good', text: effect.said };
       }
       case 'execute':
-        await daemon.execute(effect.run_id, effect.checkout);
+        await daemon.execute(effect.run_id, effect.checkout, effect.actions);
         return null;
       case 'execute-here': {
-        const { run_id, folder } = effect;
+        const { run_id, folder, actions } = effect;
         const output = (message: string) =>
           dispatch({ kind: 'progress', run_id, progress: progressOutput(message) });
-        await executeHere({ runId: run_id, folder, home, signal: connection.signal, output });
+        dispatch({ kind: 'executing-here', running: true });
+        try {
+          await executeHere({ runId: run_id, folder, actions, home, signal: connection.signal, output });
+        } finally {
+          dispatch({ kind: 'executing-here', running: false });
+        }
         return null;
       }
       case 'resume':
@@ -100,9 +105,15 @@ export class World {
         dispatch({ kind: 'undo-plan', run_id, steps });
         return null;
       }
-      case 'undo':
+      case 'undo': {
+        const { run_id, steps } = await daemon.undoPlan(effect.run_id);
+        if (JSON.stringify(steps) !== JSON.stringify(effect.shown)) {
+          dispatch({ kind: 'undo-plan', run_id, steps });
+          return { tone: 'bad', text: 'What would be taken back has changed; this is how it is now' };
+        }
         await daemon.undo(effect.run_id);
         return { tone: 'plain', text: 'Taking back' };
+      }
       case 'browse':
         await openInBrowser(effect.url).catch(() => {});
         return { tone: 'plain', text: `Opening ${effect.url}` };

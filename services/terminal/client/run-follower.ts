@@ -8,7 +8,7 @@ import type { Daemon } from './daemon.ts';
 
 /** Everything about one run, as long as its page is open. */
 export class RunFollower {
-  readonly #runId: string;
+  #runId: string;
   readonly #connection: Connection;
   readonly #dispatch: (message: Message) => void;
   readonly #closing = new AbortController();
@@ -78,7 +78,8 @@ export class RunFollower {
       const { daemon } = this.#connection;
       const detail = await daemon.run(this.#runId, this.#closing.signal);
       this.#known = true;
-      this.#say({ kind: 'run', detail });
+      this.#say({ kind: 'run', run_id: this.#runId, detail });
+      this.#runId = detail.run_id;
       await this.#readTexts(daemon, detail);
     } while (this.#changed && !this.#closing.signal.aborted);
   }

@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import type { Panes } from '../views/panes.ts';
 import { asked } from './asking.ts';
 import { approvalWord, decide } from './deciding.ts';
@@ -40,8 +41,17 @@ export function answerQuestion(state: State, question: Question, text: string, p
       if (!/^~?\//.test(answer)) {
         return wrong(state, `'${answer}' is not the whole path of a folder, for example /home/you/thing`);
       }
-      return executing(state, { kind: 'execute-here', run_id: open.run_id, folder: answer });
+      return executing(state, {
+        kind: 'execute-here',
+        run_id: open.run_id,
+        folder: atHome(answer),
+        actions: question.actions,
+      });
   }
+}
+
+function atHome(path: string): string {
+  return path.startsWith('~/') ? `${homedir()}${path.slice(1)}` : path;
 }
 
 function planned(state: State, answer: string): Step<State> {

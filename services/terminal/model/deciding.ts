@@ -50,6 +50,7 @@ export function approveGate(state: State, open: OpenRun): Step<State> {
 
 /** Enter in the list of a gate: shows what was not yet on the screen, then approves. */
 export function confirmGate(state: State, open: OpenRun, gate: Gate): Step<State> {
+  if (state.asking !== null) return only(state);
   const next = notYetShown(open, gate)[0];
   if (next !== undefined) return only(review(state, open, gate, next));
   const actions = gateActions(open, gate);
@@ -112,6 +113,7 @@ function isOver({ detail }: OpenRun): string {
 }
 
 function decidable(state: State, open: OpenRun): ProposedAction | Step<State> {
+  if (state.asking !== null) return only(state);
   const action = actionOf(open, open.selected);
   if (action === null) return say(state, 'Select an action first; this is about the run');
   if (open.detail?.undo != null || open.detail?.status === 'cancelled') return say(state, isOver(open));

@@ -1,5 +1,7 @@
+import * as t from 'io-ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
+import { shapeOf } from '../views/known-params.ts';
 import { named } from './naming.ts';
 import { isOpen, type Notice, type OpenRun } from './state.ts';
 
@@ -10,9 +12,7 @@ export function whatEnded({ detail: before, decided }: OpenRun, now: RunDetail):
     return { tone: 'bad', text: 'The run was cancelled; press n in the list to plan the issue again' };
   }
   if (before.undo?.finished !== true && now.undo?.finished === true) {
-    return now.status === 'undone'
-      ? { tone: 'good', text: 'Everything was taken back' }
-      : { tone: 'bad', text: 'Not everything could be taken back; the actions say why' };
+    return howUndoEnded(now);
   }
   if (executionEnded(before, now)) return howItEnded(now);
   return decidedByOthers(newDecisions(before, now).filter(({ action_id }) => !decided.has(action_id)));
@@ -28,6 +28,20 @@ function executionEnded(before: RunDetail, now: RunDetail): boolean {
     now.head.seq > before.head.seq &&
     JSON.stringify(before.execution) !== JSON.stringify(now.execution)
   );
+}
+
+const UndoResults = t.array(t.strict({ action_id: t.string, state: t.string, message: t.string }));
+
+function howUndoEnded({ undo, actions, status }: RunDetail): Notice {
+  const results = shapeOf(UndoResults, undo?.results) ?? [];
+  const stays = results.filter(({ state }) => state !== 'undone');
+  if (status === 'undone' && stays.length === 0) return { tone: 'good', text: 'Everything was taken back' };
+  const why = stays.map(({ action_id, message }) => {
+    const action = actions.find((one) => one.action_id === action_id);
+    return `${action === undefined ? action_id : named(action)} stays: ${message}`;
+  });
+  const next = status === 'undone' ? '' : '. u tries the rest again';
+  return { tone: 'bad', text: `Not everything was taken back. ${why.join('; ')}${next}` };
 }
 
 function howItEnded({ actions, status }: RunDetail): Notice {
@@ -48,7 +62,13 @@ function howItEnded({ actions, status }: RunDetail): Notice {
   if (status === 'interrupted') return { tone: 'bad', text: 'The execution was cut off; R resumes it' };
   const waits = actions.some((action) => isOpen(action) && action.approval === 'required');
   const next = waits ? '; A approves the next gate' : '';
-  return { tone: 'good', text: `Executed; the run is ${status.replaceAll('_', ' ')}${next}` };
+  const { url, number } = actions.find(({ kind }) => kind === 'open_pull_request')?.outcome?.facts ?? {};
+  const pull = typeof number === 'number' ? `; the pull request is #${number}` : '';
+  const address = typeof url === 'string' ? ' (o opens it)' : '';
+  return {
+    tone: 'good',
+    text: `Executed; the run is ${status.replaceAll('_', ' ')}${pull}${address}${next}`,
+  };
 }
 
 /** What was decided between two looks at the run. */

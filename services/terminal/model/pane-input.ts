@@ -88,6 +88,16 @@ export function firstUnseen(state: State, open: OpenRun, upTo: number, panes: Pa
   return shown === null ? state : movedTo(state, open, shown.content.rowAt(upTo) - 2, shown);
 }
 
+/** What was at the top of the pane before a resize is there after it. */
+export function keptPlace(before: State, after: State, panes: Panes): State {
+  if (before.open === null || after.open === null) return after;
+  const old = shownPane(before, before.open, panes);
+  if (old === null || old.content.count === 0 || before.open.pane.top === 0) return after;
+  const [line] = old.content.span(Math.min(before.open.pane.top, old.content.count - 1));
+  const shown = shownPane(after, after.open, panes);
+  return shown === null ? after : movedTo(after, after.open, shown.content.rowAt(Math.floor(line)), shown);
+}
+
 /** Where the pane is kept at its end, that end. */
 export function followed(state: State, panes: Panes): State {
   const { open } = state;

@@ -100,17 +100,26 @@ export type Question =
   | { readonly for: 'filter' }
   | { readonly for: 'search' }
   | { readonly for: 'plan' }
-  | { readonly for: 'path' }
+  | { readonly for: 'path'; readonly actions: readonly string[] }
   | { readonly for: 'reason'; readonly decision: Decision; readonly what: string }
   /** The word that approves critical actions. */
   | { readonly for: 'word'; readonly decisions: readonly Decision[]; readonly what: string };
 
+/** Where a branch can be delivered to: a working copy that the daemon knows by name, or a folder. */
+export type Place = { readonly name: string } | { readonly folder: string };
+
 export type Dialog =
   | { readonly kind: 'question'; readonly question: Question; readonly text: string }
   | { readonly kind: 'gate'; readonly gate: Gate; readonly top: number }
-  | { readonly kind: 'execute'; readonly checkouts: readonly string[]; readonly at: number }
+  | {
+      readonly kind: 'execute';
+      readonly places: readonly Place[];
+      readonly at: number;
+      readonly actions: readonly string[];
+    }
   | { readonly kind: 'undo'; readonly steps: UndoPlan['steps']; readonly top: number }
   | { readonly kind: 'cancel' }
+  | { readonly kind: 'quit' }
   | { readonly kind: 'help'; readonly top: number };
 
 export interface State {
@@ -130,6 +139,8 @@ export interface State {
   readonly notice: Notice | null;
   /** What was asked of the daemon and is not answered yet. */
   readonly asking: string | null;
+  /** Whether this program executes something itself: leaving would cut that off. */
+  readonly executingHere: boolean;
 }
 
 export const freshPane: Pane = {
@@ -164,6 +175,7 @@ export function initialState(size: Size, now: number, here: string | null): Stat
     dialog: null,
     notice: null,
     asking: null,
+    executingHere: false,
   };
 }
 

@@ -91,7 +91,7 @@ describe('Approving', () => {
       actions[0]!.digest = 'e'.repeat(64);
       actions[0]!.params.branch = 'another';
     });
-    terminal.send({ kind: 'run', detail: changed });
+    terminal.send({ kind: 'run', run_id: changed.run_id, detail: changed });
     // Before the next frame: the person presses the key for what is still on the screen.
     terminal.send({ kind: 'input', input: { kind: 'key', key: 'a' } });
     expect(terminal.taken()).to.deep.equal([]);
@@ -101,7 +101,9 @@ describe('Approving', () => {
   it('does not show an action as long as its patch is not there', () => {
     const terminal = new PaperTerminal();
     const detail = sampleDetail();
-    terminal.send({ kind: 'planned', run_id: detail.run_id }).send({ kind: 'run', detail });
+    terminal
+      .send({ kind: 'planned', run_id: detail.run_id })
+      .send({ kind: 'run', run_id: detail.run_id, detail });
     terminal.taken();
     terminal.keys('j', 'a');
     expect(terminal.screen()).to.contain('The patch is being read');
@@ -158,7 +160,7 @@ describe('Approving', () => {
         expires_at: '2026-11-28T09:59:00.000Z',
       };
     });
-    terminal.send({ kind: 'run', detail: approved }).keys('a');
+    terminal.send({ kind: 'run', run_id: approved.run_id, detail: approved }).keys('a');
     expect(terminal.taken()).to.deep.equal([]);
     expect(terminal.screen()).to.contain('1 create_branch is approved already, by mira');
   });

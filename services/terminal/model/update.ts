@@ -9,7 +9,8 @@ import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
 import type { Message, Shown, Step } from './messages.ts';
 import { opening, withoutPage } from './opening.ts';
-import { followed } from './pane-input.ts';
+import { followed, keptPlace } from './pane-input.ts';
+import { quitting } from './quitting.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
 import { appliedPatch, isOpen, type OpenRun, type State } from './state.ts';
@@ -22,7 +23,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
     case 'input':
       return input(state, message, panes);
     case 'resized':
-      return only(keptOnScreen({ ...state, size: message.size }));
+      return only(keptPlace(state, keptOnScreen({ ...state, size: message.size }), panes));
     case 'tick':
       return only({ ...state, now: message.now });
     case 'link':
@@ -62,6 +63,10 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
       return only({ ...state, asking: null, notice: message.notice ?? state.notice });
+    case 'executing-here': {
+      const dialog = state.dialog?.kind === 'quit' && !message.running ? null : state.dialog;
+      return only({ ...state, dialog, executingHere: message.running });
+    }
     case 'redraw':
       return only({ ...state });
     default:
@@ -71,7 +76,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
 
 function input(state: State, message: Message & { kind: 'input' }, panes: Panes): Step<State> {
   const { input } = message;
-  if (input.kind === 'key' && input.key === 'ctrl-c') return { state, effects: [{ kind: 'quit' }] };
+  if (input.kind === 'key' && input.key === 'ctrl-c') return quitting(state);
   if (input.kind === 'key' && input.key === 'ctrl-l') return { state, effects: [{ kind: 'repaint' }] };
   // A notice stays until the next key; the key does its work as well.
   const quiet = state.notice === null ? state : { ...state, notice: null };
@@ -90,8 +95,7 @@ function openChanged(state: State, open: OpenRun, message: OpenMessage): State {
     const seen = withSeen(open, message.shown);
     return seen === open ? state : { ...state, open: seen };
   }
-  const about = message.kind === 'run' ? message.detail.run_id : message.run_id;
-  if (about !== open.run_id) return state;
+  if (message.run_id !== open.run_id) return state;
   if (message.kind === 'run') return withDetail(state, open, message.detail);
   return { ...state, open: withPart(open, message, state.now) };
 }
@@ -141,6 +145,7 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const told = new Set(newDecisions(open.detail, detail).map(({ action_id }) => action_id));
   const next: OpenRun = {
     ...open,
+    run_id: detail.run_id,
     decided: new Set([...open.decided].filter((id) => !told.has(id))),
     ...keptPatch,
     detail,
@@ -161,8 +166,9 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
 
 /** What a person most likely came for: what waits, else the beginning. */
 function firstItem({ actions }: RunDetail): string {
+  const wrong = actions.find(({ state }) => state === 'failed' || state === 'unknown');
   const waiting = actions.find((action) => isOpen(action) && action.approval === 'required');
-  return (waiting ?? actions[0])?.action_id ?? 'plan';
+  return (wrong ?? waiting ?? actions[0])?.action_id ?? 'plan';
 }
 
 /** The run's row in the list as its page has it now. */

@@ -21,13 +21,17 @@ export function execute(state: State, open: OpenRun): Step<State> {
   if (executable(open).length === 0) {
     return say(state, 'Nothing that is approved waits to be executed; approve with a or A');
   }
+  const actions = executable(open).map(({ action_id }) => action_id);
   if (planFacts(open).target?.branch == null) {
-    return only({ ...state, dialog: { kind: 'execute', checkouts: [], at: 0 } });
+    return only({ ...state, dialog: { kind: 'execute', places: [], at: 0, actions } });
   }
-  const known = state.checkouts ?? [];
+  const names = (state.checkouts ?? []).map((name) => ({ name }));
+  const before = detail.execution?.repo_dir;
+  const places = typeof before === 'string' ? [{ folder: before }, ...names] : names;
   const { repo } = detail.request as { repo?: string };
-  const at = Math.max(0, known.indexOf(repo ?? ''));
-  return only({ ...state, dialog: { kind: 'execute', checkouts: known, at } });
+  const own = places.findIndex((place) => 'name' in place && place.name === repo);
+  const at = typeof before === 'string' ? 0 : Math.max(0, own);
+  return only({ ...state, dialog: { kind: 'execute', places, at, actions } });
 }
 
 export function undo(state: State, open: OpenRun): Step<State> {

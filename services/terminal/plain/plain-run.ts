@@ -130,7 +130,8 @@ export class PlainRun {
     const { dialogue } = this.#options;
     const { covered, patch, after } = payloadOf(this.#open, action, this.#options);
     this.#say(covered);
-    if (patch && this.#open.patch !== null) dialogue.say(...this.#open.patch.lines.map(safeText));
+    if (patch && this.#open.patch !== null)
+      for (const line of this.#open.patch.lines) dialogue.say(safeText(line));
     this.#say(after);
     const { action_id, digest } = action;
     const whole = !patch || this.#open.patch !== null;
@@ -209,9 +210,10 @@ export class PlainRun {
       return;
     }
     const { run_id } = this.#open;
+    const ids = actions.map(({ action_id }) => action_id);
     dialogue.say(`This executes ${actions.map(named).join(', ')}.`);
     if (planFacts(this.#open).target?.branch == null) {
-      if ((await dialogue.ask('Type y to execute:')) === 'y') await daemon.execute(run_id, null);
+      if ((await dialogue.ask('Type y to execute:')) === 'y') await daemon.execute(run_id, null, ids);
     } else {
       const signal = new AbortController().signal;
       const names = await daemon.checkouts(signal);
@@ -221,12 +223,13 @@ export class PlainRun {
       );
       const place = answer === '' ? here : answer;
       if (place === null) return;
-      if (names.includes(place)) await daemon.execute(run_id, place);
+      if (names.includes(place)) await daemon.execute(run_id, place, ids);
       else if (!place.startsWith('/')) throw new RangeError(`'${visibleLine(place)}' is none of ${choices}.`);
       else
         await executeHere({
           runId: run_id,
           folder: place,
+          actions: ids,
           home,
           signal,
           output: (line) => dialogue.say(safeText(line)),
@@ -271,6 +274,6 @@ export class PlainRun {
   }
 
   #say(lines: readonly TextLine[]): void {
-    this.#options.dialogue.say(...lines.map(({ row }) => rowText(row)));
+    for (const { row } of lines) this.#options.dialogue.say(rowText(row));
   }
 }

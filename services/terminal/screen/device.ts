@@ -3,7 +3,8 @@ import { type Input, KeyDecoder } from './keys.ts';
 import type { Size } from './writer.ts';
 
 export interface DeviceListener {
-  input(input: Input): void;
+  /** What one read brought. */
+  input(inputs: readonly Input[]): void;
   resized(): void;
   /** The screen is ours again after the program was stopped: nothing of it is there. */
   continued(): void;
@@ -35,11 +36,9 @@ export function openDevice(stdin: ReadStream, stdout: WriteStream, listener: Dev
 
   function take(bytes: Buffer): void {
     clearTimeout(timer);
-    for (const input of decoder.decode(bytes)) listener.input(input);
+    listener.input(decoder.decode(bytes));
     if (!decoder.waits) return;
-    timer = setTimeout(() => {
-      for (const input of decoder.flush()) listener.input(input);
-    }, escapeMs);
+    timer = setTimeout(() => listener.input(decoder.flush()), escapeMs);
   }
   const resized = () => listener.resized();
   const lost = () => listener.lost();

@@ -4,8 +4,7 @@ import { approvalWord } from '../model/deciding.ts';
 import { gateActions, readiness } from '../model/decisions.ts';
 import { changesCode, takesBack } from '../model/dialog-input.ts';
 import { named, unapprovedNeeds } from '../model/naming.ts';
-import type { Dialog, OpenRun, Question, State } from '../model/state.ts';
-import { executable } from '../model/work.ts';
+import type { Dialog, OpenRun, Place, Question, State } from '../model/state.ts';
 import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { geometryOf } from './geometry.ts';
@@ -22,11 +21,11 @@ export function dialogRows(
 ): readonly Row[] {
   const { columns, bodyRows } = geometryOf(state);
   const rows = contentOf(state, dialog, looks).flatMap((row) => wrapRow(row, Math.max(1, columns - 1), true));
-  const top =
-    dialog.kind === 'execute' || dialog.kind === 'cancel'
-      ? 0
-      : Math.min(dialog.top, Math.max(0, rows.length - bodyRows));
-  return rows.slice(top, top + bodyRows);
+  const top = 'top' in dialog ? Math.min(dialog.top, Math.max(0, rows.length - bodyRows)) : 0;
+  const shown = rows.slice(top, top + bodyRows);
+  const below = rows.length - top - shown.length;
+  if (below === 0 || bodyRows < 4 || !('top' in dialog)) return shown;
+  return [...shown.slice(0, -1), [span(`${below + 1} more lines below: space`, { color: 'yellow' })]];
 }
 
 function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, looks: Looks): Row[] {
@@ -41,6 +40,8 @@ function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, 
       return undoRows(dialog, looks);
     case 'cancel':
       return cancelRows();
+    case 'quit':
+      return quitRows();
   }
 }
 
@@ -151,13 +152,13 @@ function validationRows(open: OpenRun): Row[] {
 
 function executeRows(
   state: State,
-  { checkouts, at }: Dialog & { kind: 'execute' },
+  { places, at, actions }: Dialog & { kind: 'execute' },
   { glyphs }: Looks,
 ): Row[] {
   const { open } = state;
   if (open === null) return [];
   const rows: Row[] = [[span('Execute, exactly as approved', { bold: true })], []];
-  for (const action of executable(open)) {
+  for (const action of open.detail?.actions.filter(({ action_id }) => actions.includes(action_id)) ?? []) {
     const { ordinal, kind, title, state: stands } = action;
     rows.push([
       span(`  ${String(ordinal).padStart(2)} ${kind.padEnd(17)} `),
@@ -174,7 +175,7 @@ function executeRows(
   rows.push([]);
   if (!changesCode(state)) return [...rows, [span('It only comments: nothing is delivered to a checkout.')]];
   rows.push([span('Which checkout gets the branch?')]);
-  for (const [index, name] of [...checkouts, 'another folder, by its path'].entries()) {
+  for (const [index, name] of [...places.map(placeName), 'another folder, by its path'].entries()) {
     const chosen = index === at;
     rows.push([
       span(chosen ? `${glyphs.pointer} ` : '  ', { color: 'cyan' }),
@@ -199,6 +200,25 @@ function cancelRows(): Row[] {
       span(' cancels it, '),
       span('escape', { color: 'cyan', bold: true }),
       span(' leaves it.'),
+    ],
+  ];
+}
+
+function placeName(place: Place): string {
+  return 'name' in place ? place.name : `${place.folder}  as before`;
+}
+
+function quitRows(): Row[] {
+  return [
+    [span('This program executes the run itself; leaving cuts that off in the middle', { bold: true })],
+    [],
+    [span('  R takes it up again later. When the execution ends this question goes away.')],
+    [],
+    [
+      span('y', { color: 'cyan', bold: true }),
+      span(' leaves, '),
+      span('escape', { color: 'cyan', bold: true }),
+      span(' stays.'),
     ],
   ];
 }

@@ -65,6 +65,11 @@ export function keyHints(state: State): Keys {
           ['y', 'take back'],
           ['esc', 'close'],
         ];
+      case 'quit':
+        return [
+          ['y', 'leave'],
+          ['esc', 'stay'],
+        ];
       case 'cancel':
         return [
           ['y', 'cancel the run'],

@@ -92,7 +92,7 @@ describe('An action with a patch', () => {
       actions[1]!.artifacts = { patch: other };
       (plan as { patch: string }).patch = other;
     });
-    terminal.send({ kind: 'run', detail: changed }).draw();
+    terminal.send({ kind: 'run', run_id: changed.run_id, detail: changed }).draw();
     expect(terminal.screen()).to.contain('The patch is being read');
     const stale = { kind: 'patch', run_id: detail.run_id, digest: appliedPatch(detail)! } as const;
     terminal.send({ ...stale, patch: parsePatch(patchOf(['+stale'])) });

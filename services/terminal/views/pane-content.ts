@@ -49,7 +49,9 @@ export function makePane(source: PaneSource, glyphs: Glyphs, highlighter: Highli
   const diffEnd = before.length + (diff?.count ?? 0);
   const count = diffEnd + after.length;
   const painter =
-    patch === null || diff === null ? null : { patch, diff, columns, nameRow, glyphs, highlighter };
+    patch === null || diff === null
+      ? null
+      : { patch, diff, columns, nameRow, longLines: new Map(), glyphs, highlighter };
 
   function textRow(index: number): TextRow | undefined {
     return index < before.length ? before[index] : after[index - diffEnd];
@@ -157,6 +159,7 @@ interface Painter {
   readonly diff: DiffRows;
   readonly columns: number;
   readonly nameRow: (file: number) => Row;
+  readonly longLines: Map<number, readonly Row[]>;
   readonly glyphs: Glyphs;
   readonly highlighter: Highlighter;
 }
@@ -220,8 +223,22 @@ function gutter({ patch, diff }: Painter, line: number, part: number, which: 'ol
   return [span(numbers, { color: 'gray' }), span(part > 0 ? '  ' : `${sign} `, signStyle)];
 }
 
+/** Lines longer than this are not coloured, and are broken once: machines write them by the megabyte. */
+const longLine = 2_000;
+const mostLongLines = 50;
+
 function textPiece(painter: Painter, line: number, part: number): Row {
-  const { patch, highlighter, diff } = painter;
+  const { patch, highlighter, diff, longLines } = painter;
+  if (patch.lines[line]!.length > longLine) {
+    let rows = longLines.get(line);
+    if (rows === undefined) {
+      if (longLines.size >= mostLongLines) longLines.clear();
+      rows = wrapRow([span(lineText(patch, line))], Math.max(1, diff.textColumns));
+      longLines.set(line, rows);
+    }
+    const row = rows[part] ?? [];
+    return diff.split ? row : grounded(patch.kinds[line]!, row);
+  }
   const path = patch.files[fileAt(patch, line)]?.path ?? '';
   const row = pieceOf(highlighter.spans(patch, line, path), diff.textColumns, part);
   return diff.split ? row : grounded(patch.kinds[line]!, row);

@@ -60,7 +60,7 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
 
 function fields(open: OpenRun, action: ProposedAction): TextLine[] {
   const { rationale, depends_on, influences } = action;
-  const lines = [field('why', rationale), field('approval', approvalText(action))];
+  const lines = [field('why', rationale), ...targetLines(action), field('approval', approvalText(action))];
   if (action.decision?.reason) lines.push(field('reason', action.decision.reason));
   lines.push(field('state', waitsUnapproved(action) ? 'pending' : action.state));
   const needed = depends_on.map((id) => {
@@ -87,6 +87,13 @@ function origins({ digest, influences, history }: ProposedAction): TextLine[] {
   }
   lines.push(field('digest', `sha256 ${digest}`));
   return lines;
+}
+
+/** Where it would act: the digest covers that too. */
+function targetLines({ target }: ProposedAction): TextLine[] {
+  const { forge, owner, repo, base_branch, base_commit } = target;
+  const base = typeof base_commit === 'string' ? `, base ${base_branch} @ ${base_commit.slice(0, 12)}` : '';
+  return [field('acts on', `${forge} ${owner}/${repo}${base}`)];
 }
 
 export function approvalText({ approval, decision }: ProposedAction): string {
