@@ -7,6 +7,7 @@ import { checkPlatform } from './check.ts';
 import { readStatusConfig } from './configuration.ts';
 import { findPlaces } from './places.ts';
 import { makeReport } from './report.ts';
+import { createTokenShower } from './token-shower.ts';
 
 export interface StatusOptions {
   readonly home: string | undefined;
@@ -22,13 +23,14 @@ export async function status({ home, smoke }: StatusOptions): Promise<StatusRepo
   try {
     const config = readStatusConfig(folders);
     const places = findPlaces(folders, environment);
-    const check = () => checkPlatform({ folders, environment, config, places, timeoutMs: withinMs });
+    const shower = createTokenShower(folders, config.vouched);
+    const check = () => checkPlatform({ folders, config, places, shower, timeoutMs: withinMs });
     const found = await check();
     const report = makeReport({ ...found, smoke: null });
     if (!smoke) return report;
     if (!report.ok) return { ...report, smoke: notTried(report) };
     const { runSmoke } = await import('./smoke/smoke.ts');
-    const tried = await runSmoke({ folders, environment, places });
+    const tried = await runSmoke({ folders, environment, places, shower });
     // As it is with the run that was just made.
     return makeReport({ ...(await check()), smoke: tried });
   } catch (error) {

@@ -14,7 +14,8 @@ const Configuration = t.strict({ value: t.unknown });
 /** Asks the engine over the bus, everything at once; never throws. */
 export async function readEngine(options: {
   readonly url: string;
-  readonly token: string | null;
+  /** Asked before each connecting. */
+  readonly token: () => string | null;
   /** Milliseconds for all of it. */
   readonly timeoutMs: number;
 }): Promise<Omit<EngineEvidence, 'log'>> {
@@ -41,12 +42,15 @@ export async function readEngine(options: {
       worker,
     };
   } catch (error) {
-    const unreachable = messageOf(error);
-    const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0 };
-    return { unreachable, health: null, functions: null, configuration: {}, worker };
+    return unreachableEngine(messageOf(error));
   } finally {
     await bus.close();
   }
+}
+
+export function unreachableEngine(unreachable: string): Omit<EngineEvidence, 'log'> {
+  const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0 };
+  return { unreachable, health: null, functions: null, configuration: {}, worker };
 }
 
 async function askWorker(ask: () => Promise<unknown>): Promise<WorkerAnswer> {
