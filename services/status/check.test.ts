@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
 import { environment } from '#kit/environment.ts';
@@ -55,10 +55,10 @@ describe('A report on who holds the ports of a platform', () => {
   });
   afterEach(() => end());
 
-  function check(vouched: readonly string[] = []) {
+  function check(vouched: readonly string[] = [], timeoutMs = 60_000) {
     const config = { ...readStatusConfig(folders), manager: 'none' as const };
     const shower = createTokenShower(folders, vouched);
-    return checkPlatform({ folders, config, places, shower, timeoutMs: 2_000 });
+    return checkPlatform({ folders, config, places, shower, timeoutMs });
   }
   const bearer = () => `Bearer ${serviceToken(folders, 'bridge')}`;
   const shown = () => new Map(asked);
@@ -87,6 +87,32 @@ describe('A report on who holds the ports of a platform', () => {
     expect((await check([`${places.agentd}/`])).runs.count).to.equal(0);
     expect(shown().get('/v1/storage')).to.equal(bearer());
     expect(shown().get('upgrade')).to.equal(bearer());
+  });
+
+  it('says within which time a program that takes connections did not answer', async () => {
+    const silent = createSocketServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const address = silent.address() as AddressInfo;
+    const host = `127.0.0.1:${address.port}`;
+    const url = `http://${host}`;
+    places = { ...places, agentd: url, bus: { url: `ws://${host}`, wants_token: true } };
+    places = { ...places, endpoints: [{ service: 'core-agentd', url, health: true }] };
+    for (const service of ['core-agentd', 'core-bus-engine'] as const)
+      announceService(service, folders, { url, host: '127.0.0.1', port: address.port });
+    const found = await check([], 300);
+    silent.close();
+    const detail = `${host} accepts connections but does not answer within 300 ms`;
+    expect(found.endpoints['core-agentd']).to.include({ ok: false, detail });
+    expect(found.runs.detail).to.equal(detail);
+    expect(found.unreachable).to.match(/^no connection within \d+ ms: /);
+    expect(found.unreachable).to.not.contain('token');
+  });
+
+  it('does not wait for what refuses connections', async () => {
+    end();
+    const found = await check();
+    expect(found.endpoints['core-agentd']?.detail).to.contain('ECONNREFUSED');
+    expect(found.unreachable).to.contain('ECONNREFUSED');
   });
 
   it('begins no smoke run with programs that are not known to be ours', async () => {

@@ -11,7 +11,10 @@ import { configurationIds } from './engine-evidence.ts';
 const Functions = t.strict({ functions: t.array(t.strict({ function_id: t.string })) });
 const Configuration = t.strict({ value: t.unknown });
 
-/** Asks the engine over the bus, everything at once; never throws. */
+/**
+ * Asks the engine over the bus, everything at once, on the first connection: whether a second one would be taken is not what a report
+ * is about. Never throws, and waits for no goodbye.
+ */
 export async function readEngine(options: {
   readonly url: string;
   /** Asked before each connecting. */
@@ -22,10 +25,12 @@ export async function readEngine(options: {
   const { url, token, timeoutMs } = options;
   const started = performance.now();
   const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
-  const bus = connectBus({ url, token, name: 'core-status', logger: silentLogger });
+  const failure = Promise.withResolvers<never>();
+  const failed = (reason: string) => failure.reject(new Error(reason));
+  const bus = connectBus({ url, token, name: 'core-status', logger: silentLogger, failed });
   const ask = (id: string, data: unknown): Promise<unknown> => bus.call(id, data, { timeoutMs: left() });
   try {
-    await bus.whenConnected(left());
+    await Promise.race([bus.whenConnected(left()), failure.promise]);
     const [health, functions, worker, ...values] = await Promise.all([
       ask('engine::health::check', {}).catch(() => null),
       ask('engine::functions::list', { prefix: 'core.' }).catch(() => null),
@@ -44,7 +49,7 @@ export async function readEngine(options: {
   } catch (error) {
     return unreachableEngine(messageOf(error));
   } finally {
-    await bus.close();
+    void bus.close();
   }
 }
 
