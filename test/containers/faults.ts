@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { git } from '#kit/git/git.ts';
-import { type ContainerStack, services } from '../fixtures/containers/container-stack.ts';
+import { type ContainerStack, running } from '../fixtures/containers/container-stack.ts';
 import { dockerDone } from '../fixtures/containers/docker.ts';
 import { askCypher, cypher, newestRun, until } from './asking.ts';
 
@@ -42,7 +42,7 @@ export function faultTests(stack: ContainerStack): void {
     const isValidating = async () =>
       (await stateOf(stack, run, 'run_validation').catch(() => null)) === 'running' ? true : null;
     await until(400_000, isValidating);
-    for (const name of [...services, 'neo4j']) await stack.compose(['restart', '--timeout', '0', name]);
+    for (const name of running) await stack.compose(['restart', '--timeout', '0', name]);
     await stack.up();
     expect(await stateOf(stack, run, 'run_validation')).to.equal('running');
 

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect } from 'chai';
 import {
+  built,
   type ContainerStack,
   type Inspected,
   imageName,
@@ -48,13 +49,16 @@ export function hardeningTests(stack: ContainerStack): void {
       const said = await stack.compose(['exec', '-T', name, 'node', '-e', look]);
       expect(JSON.parse(said), name).to.deep.equal(expected);
     }
+    const lookInSite = 'open(my $file, ">", "/usr/share/nginx/html/written") or print "$>: $!";';
+    const said = await stack.compose(['exec', '-T', 'site', 'perl', '-e', lookInSite]);
+    expect(said).to.equal(`${uid}: Read-only file system`);
   });
 
   it('publishes on loopback alone, where each service answers, and keeps the engine from who has no business there', async function () {
     this.timeout(900_000);
     const containers = await stack.inspected();
     const ports = containers.flatMap(portsOf);
-    expect(ports).to.have.length(7);
+    expect(ports).to.have.length(8);
     for (const { name, host } of ports) expect(host, name).to.equal('127.0.0.1');
     const [outside] = Object.values(networkInterfaces())
       .flat()
@@ -106,7 +110,7 @@ export function hardeningTests(stack: ContainerStack): void {
     this.timeout(900_000);
     const secrets = [...stack.secrets(), stack.token()];
     expect(secrets.length).to.be.above(6);
-    const images = [...services, 'tools'].map((name) => `${imageName(name)}:${stack.version}`);
+    const images = built.map((name) => `${imageName(name)}:${stack.version}`);
     expect(await layersWith(images, secrets)).to.deep.equal([]);
     const environments = await Promise.all(
       services.map((name) =>
