@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { type ContainerStack, imageName, services } from '../fixtures/containers/container-stack.ts';
-import { dockerDone } from '../fixtures/containers/docker.ts';
+import { type ContainerStack, imageName, services } from './stack/container-stack.ts';
+import { dockerDone } from './stack/docker.ts';
 
 const base = 'node:24-bookworm-slim';
 const siteBase = 'nginx:stable-bookworm';
@@ -53,7 +53,7 @@ export function imageTests(stack: ContainerStack): void {
   });
 
   it('gives the documentation on port 80 of its container: pages with and without .html, and a page for what is missing', async () => {
-    const url = await stack.url('site', 80);
+    const url = stack.url('site', 80);
     for (const path of ['/', '/docker', '/docker.html', '/reference/settings']) {
       const page = await fetch(url + path);
       expect(page.status, path).to.equal(200);
@@ -69,10 +69,8 @@ export function imageTests(stack: ContainerStack): void {
 
   it('ends on SIGTERM at once and with 0, as each service does', async function () {
     this.timeout(900_000);
-    const id = (await stack.compose(['ps', '--quiet', 'core-model-gateway'])).trim();
-    await dockerDone(['stop', '--time', '60', id]);
-    const [ended] = JSON.parse(await dockerDone(['inspect', id]));
-    expect(ended.State.ExitCode).to.equal(0);
-    await stack.up('core-model-gateway');
+    await stack.container('core-model-gateway').stop({ timeout: 60_000, remove: false });
+    expect((await stack.inspect('core-model-gateway')).State.ExitCode).to.equal(0);
+    await stack.up();
   });
 }
