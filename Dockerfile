@@ -64,7 +64,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates git \
     && apt-get clean \
     && cd /usr/lib/git-core \
-    && rm -f git-http-backend git-daemon git-imap-send git-http-push git-http-fetch git-shell scalar \
+    && rm -f git-http-backend git-daemon git-imap-send git-http-push git-http-fetch git-shell scalar /usr/bin/git-shell /usr/bin/scalar \
+    && ln -sf ../../bin/git git \
     && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /usr/share/doc/git* /usr/share/man /usr/share/locale/*/LC_MESSAGES/git.mo \
     && rm -rf /usr/share/perl /usr/lib/*-linux-gnu/perl /usr/lib/*-linux-gnu/libperl.so.* /usr/share/gitweb /usr/share/bash-completion
 USER node
