@@ -37,6 +37,20 @@ export function imageTests(stack: ContainerStack): void {
     }
   });
 
+  it('has an image for the command lines, as small, with jj and bubblewrap beside git', async function () {
+    this.timeout(900_000);
+    const names = [base, `${imageName('tools')}:${stack.version}`];
+    const [node, { Size, Config }] = JSON.parse(await dockerDone(['image', 'inspect', ...names])) as [
+      Image,
+      Image,
+    ];
+    expect(Size - node.Size).to.be.below(mostBytes);
+    expect(Config.User).to.equal('node');
+    expect(await stack.toolsDone('jj', '--version')).to.match(/^jj 0\.41\.0/);
+    expect(await stack.toolsDone('bwrap', '--version')).to.match(/^bubblewrap /);
+    expect(await stack.toolsDone('git', '--version')).to.match(/^git version /);
+  });
+
   it('has an image for the documentation, of the same make on nginx', async function () {
     this.timeout(900_000);
     const names = [siteBase, `${imageName('site')}:${stack.version}`];

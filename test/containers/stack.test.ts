@@ -1,4 +1,5 @@
 import { needs } from '../needs.ts';
+import { backupTests } from './backup.ts';
 import { faultTests } from './faults.ts';
 import { hardeningTests } from './hardening.ts';
 import { imageTests } from './images.ts';
@@ -24,4 +25,5 @@ describe('the compose stack, with Neo4j’s server on Debian’s Java for its im
   hardeningTests(stack);
   loopTests(stack);
   faultTests(stack);
+  backupTests(stack);
 });
