@@ -1,8 +1,8 @@
-import type { SettingFlags, Settings } from '#kit/config/settings.ts';
+import type { Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
-import { surviveLostOutput } from '#kit/standard-output.ts';
+import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
 import { createRunStore } from './runs/file-run-store.ts';
@@ -26,9 +26,9 @@ export function openServices({
     );
     return work;
   });
-  async function settings(flags: SettingFlags = {}): Promise<Settings> {
+  async function settings(): Promise<Settings> {
     const { readSettings } = await import('#kit/config/settings.ts');
-    return readSettings({ ...sources, flags });
+    return readSettings(sources);
   }
   let work: Promise<import('./core-agent.ts').Work> | undefined;
 
@@ -70,9 +70,9 @@ export function openServices({
         secretsDir: folders.secrets,
       });
     },
-    async serve(signal, flags) {
+    async serve(flags) {
       const { serve } = await import('./http/serve.ts');
-      await serve({ agent, folders, settings: await settings(flags), signal });
+      return serve({ agent, home, flags });
     },
     close: async () => store.close(),
   };
@@ -95,4 +95,6 @@ if (import.meta.main) {
     program: 'core-agentd',
     version: ownVersion(),
   });
+  await flushOutput();
+  process.exit();
 }

@@ -183,13 +183,8 @@ function engineRemarks({ engine, unreachable, managed }: Findings): Remark[] {
 function storageRemarks({ runs, endpoints }: Findings): Remark[] {
   // Without core-agentd that it does not tell its runs is no news.
   if (runs.count !== null || endpoints['core-agentd']?.ok !== true) return [];
-  return [
-    {
-      part: 'storage',
-      detail: runs.detail,
-      fix: 'Its log says more; ./core doctor looks at folders and tokens.',
-    },
-  ];
+  const fix = runs.fix ?? 'Its log says more; ./core doctor looks at folders and tokens.';
+  return [{ part: 'storage', detail: runs.detail, fix }];
 }
 
 function smokeRemarks(smoke: SmokeReport | null): Remark[] {

@@ -79,10 +79,7 @@ export function declareProgram(options: ProgramParts): Command {
     .option('--log-level <level>', 'error, warn, info or debug')
     .option('--log-format <format>', 'json or text')
     .action((flags: SettingFlags, command: Command) =>
-      options.run(command.optsWithGlobals(), async ({ services, signal }) => {
-        await services.serve(signal, flags);
-        return 0;
-      }),
+      options.run(command.optsWithGlobals(), ({ services }) => services.serve(flags)),
     );
   return program;
 }

@@ -9,8 +9,8 @@ import type { Environment } from '#kit/environment.ts';
 import { codeOf, Failed, messageOf, TimedOut } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
-import { ownToken } from '#kit/tokens.ts';
 import type { Places } from '../places.ts';
+import type { TokenShower } from '../token-shower.ts';
 import { demoIssue, issueTitle } from './demo-issue.ts';
 import { knownRepositories, printDifferences, printRepository } from './repository-print.ts';
 
@@ -18,6 +18,7 @@ export interface SmokeOptions {
   readonly folders: Folders;
   readonly environment: Environment;
   readonly places: Places;
+  readonly shower: TokenShower;
   /** Milliseconds for all of it. */
   readonly timeoutMs?: number;
 }
@@ -36,10 +37,13 @@ export async function runSmoke(options: SmokeOptions): Promise<SmokeReport> {
   let repositories: string[] = [];
   let changed: string[] = [];
   try {
-    const token = ownToken(options.folders).text;
-    const client = (baseUrl: string) => createHttpClient({ baseUrl, token, timeoutMs });
-    const bridge = client(options.places.bridge);
-    const agentd = client(options.places.agentd);
+    const client = (service: 'core-bridge' | 'core-agentd', baseUrl: string) => {
+      const token = () => options.shower.mustText(service, baseUrl);
+      token();
+      return createHttpClient({ baseUrl, token, timeoutMs });
+    };
+    const bridge = client('core-bridge', options.places.bridge);
+    const agentd = client('core-agentd', options.places.agentd);
     try {
       const issue = await step(steps, 'demo issue', async () => {
         const made = await demoIssue(options.folders, signal);
