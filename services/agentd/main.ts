@@ -1,5 +1,6 @@
 import type { Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
+import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
@@ -63,16 +64,21 @@ export function openServices({
     },
     async localForge() {
       const { readConcern } = await import('#kit/config/concern.ts');
-      const { ForgesConfig, localForgeDesk } = await import('./adapters/forges/registry.ts');
+      const [{ ForgesConfig }, { localForgeDesk }] = await Promise.all([
+        import('./adapters/forges/configuration.ts'),
+        import('./adapters/forges/registry.ts'),
+      ]);
       return localForgeDesk(readConcern(ForgesConfig, 'forges', folders), {
         stateDir: folders.state,
         configDir: folders.config,
         secretsDir: folders.secrets,
       });
     },
-    async serve(flags) {
-      const { serve } = await import('./http/serve.ts');
-      return serve({ agent, home, flags });
+    async serve({ check, ...flags }) {
+      const { readConfiguration, serve } = await import('./http/serve.ts');
+      if (!check) return serve({ agent, home, flags });
+      readConfiguration({ home, flags });
+      return exitCodes.done;
     },
     close: async () => store.close(),
   };

@@ -1,26 +1,32 @@
-import { readSettings, type SettingFlags } from '#kit/config/settings.ts';
+import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
+import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import type { Agent } from '../agent.ts';
+import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { daemonParts } from './daemon-parts.ts';
 import { createStatusCommand } from './status-command.ts';
 import { tellContext } from './tell-context.ts';
 
-/** Runs the daemon until a signal comes or the process that started it is gone. @returns the exit code */
-export function serve({
-  agent,
-  home,
-  flags,
-}: {
-  readonly agent: Agent;
+export interface DaemonStart {
   readonly home: string | undefined;
   readonly flags: SettingFlags;
-}): Promise<number> {
+}
+
+/** @throws InvalidInput (`config_invalid`) for what the daemon itself needs, and for what planning and execution will */
+export function readConfiguration({ home, flags }: DaemonStart): Settings {
+  const folders = resolveFolders({ home }, environment);
+  readWorkConfiguration(folders);
+  return readSettings({ folders, environment, flags });
+}
+
+/** Runs the daemon until a signal comes or the process that started it is gone. @returns the exit code */
+export function serve({ agent, home, flags }: DaemonStart & { readonly agent: Agent }): Promise<number> {
+  const settings = readConfiguration({ home, flags });
   const own = openServiceProcess('core-agentd', { home, flags });
   const { folders, logger, shutdown } = own;
-  const settings = readSettings({ folders, environment, flags });
   const work = new BackgroundWork(logger);
   shutdown.add('the work on runs', () => work.close());
   // Answers wait for it.
