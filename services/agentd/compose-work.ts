@@ -1,4 +1,3 @@
-import { readConcern } from '#kit/config/concern.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
@@ -8,7 +7,7 @@ import { ownToken } from '#kit/tokens.ts';
 import { actionKinds } from './action.ts';
 import { httpContext } from './adapters/context/http-context.ts';
 import { checkNumber } from './adapters/forges/names.ts';
-import { createForges, createSmokeForge, ForgesConfig, forgeFor } from './adapters/forges/registry.ts';
+import { createForges, createSmokeForge, forgeFor } from './adapters/forges/registry.ts';
 import { chooseSandbox } from './adapters/sandboxes/registry.ts';
 import { chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
 import type { Work } from './core-agent.ts';
@@ -30,12 +29,11 @@ import { tellEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
 import { chatModelFor } from './planning/chat-model.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
-import { Policy } from './planning/policy.ts';
-import { AgentsConfig, checkAgentsConfig, plannerFor, planningRole } from './planning/roles.ts';
+import { type AgentsConfig, plannerFor, planningRole } from './planning/roles.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import type { Run } from './runs/run.ts';
-import { ValidationConfig } from './validation/configuration.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
+import { readWorkConfiguration } from './work-configuration.ts';
 
 export interface WorkOptions {
   readonly folders: Folders;
@@ -45,11 +43,14 @@ export interface WorkOptions {
 
 /** Puts planning and execution together from the configuration. */
 export function composeWork({ folders, settings, store }: WorkOptions): Work {
-  const policy = readConcern(Policy, 'policy', folders);
-  const agents = checkAgentsConfig(readConcern(AgentsConfig, 'agents', folders));
-  const validationConfig = readConcern(ValidationConfig, 'validation', folders);
+  const {
+    policy,
+    agents,
+    validation: validationConfig,
+    forges: forgesConfig,
+  } = readWorkConfiguration(folders);
   const forgeFolders = { stateDir: folders.state, configDir: folders.config, secretsDir: folders.secrets };
-  const forges = createForges(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
+  const forges = createForges(forgesConfig, forgeFolders);
 
   const { url } = settings.context;
   const context = url === null ? null : httpContext({ baseUrl: url, token: () => tokenOrNone(folders) });

@@ -1,8 +1,9 @@
-import type { SettingFlags, Settings } from '#kit/config/settings.ts';
+import type { Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
+import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
-import { surviveLostOutput } from '#kit/standard-output.ts';
+import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
 import { createRunStore } from './runs/file-run-store.ts';
@@ -26,9 +27,9 @@ export function openServices({
     );
     return work;
   });
-  async function settings(flags: SettingFlags = {}): Promise<Settings> {
+  async function settings(): Promise<Settings> {
     const { readSettings } = await import('#kit/config/settings.ts');
-    return readSettings({ ...sources, flags });
+    return readSettings(sources);
   }
   let work: Promise<import('./core-agent.ts').Work> | undefined;
 
@@ -63,16 +64,21 @@ export function openServices({
     },
     async localForge() {
       const { readConcern } = await import('#kit/config/concern.ts');
-      const { ForgesConfig, localForgeDesk } = await import('./adapters/forges/registry.ts');
+      const [{ ForgesConfig }, { localForgeDesk }] = await Promise.all([
+        import('./adapters/forges/configuration.ts'),
+        import('./adapters/forges/registry.ts'),
+      ]);
       return localForgeDesk(readConcern(ForgesConfig, 'forges', folders), {
         stateDir: folders.state,
         configDir: folders.config,
         secretsDir: folders.secrets,
       });
     },
-    async serve(signal, flags) {
-      const { serve } = await import('./http/serve.ts');
-      await serve({ agent, folders, settings: await settings(flags), signal });
+    async serve({ check, ...flags }) {
+      const { readConfiguration, serve } = await import('./http/serve.ts');
+      if (!check) return serve({ agent, home, flags });
+      readConfiguration({ home, flags });
+      return exitCodes.done;
     },
     close: async () => store.close(),
   };
@@ -95,4 +101,6 @@ if (import.meta.main) {
     program: 'core-agentd',
     version: ownVersion(),
   });
+  await flushOutput();
+  process.exit();
 }

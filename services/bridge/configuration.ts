@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { Hostname, Tls } from '#kit/config/settings.ts';
 import { ForgeName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
-import { integerBetween, nullable, optional, stringThat } from '#kit/decode.ts';
+import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
+import type { KnownForge } from './targets/known-forges.ts';
 
 /** What a secret is called is no secret, and no path: it lies in the secrets folder. */
 const SecretName = stringThat(
@@ -28,17 +30,55 @@ const DeliveryUrl = stringThat(
   },
 );
 
-const forgeIngress = t.strict({
-  /** null: signed deliveries are refused. */
-  secret: nullable(SecretName),
-  /** Whose webhooks come in; null: by the address of the issue. */
-  forge: nullable(ForgeName),
-  /** Deliveries of other actions are answered and forgotten. */
-  actions: t.array(textOfAtMost(100)),
-  /** Only issues with this label; null: all. */
-  label: nullable(textOfAtMost(200)),
-});
-export type ForgeIngressConfig = t.TypeOf<typeof forgeIngress>;
+/** What may happen to an issue, as the forges call it. Sources: GitHub's description of the webhook `issues`; Gitea's `HookIssueAction`. */
+const githubActions = [
+  'opened',
+  'edited',
+  'reopened',
+  'labeled',
+  'unlabeled',
+  'closed',
+  'assigned',
+  'unassigned',
+  'milestoned',
+  'demilestoned',
+  'typed',
+  'untyped',
+  'pinned',
+  'unpinned',
+  'locked',
+  'unlocked',
+  'transferred',
+  'deleted',
+] as const;
+const giteaActions = [
+  'opened',
+  'edited',
+  'reopened',
+  'label_updated',
+  'label_cleared',
+  'closed',
+  'assigned',
+  'unassigned',
+  'milestoned',
+  'demilestoned',
+  'pinned',
+  'unpinned',
+  'deleted',
+] as const;
+
+const forgeIngress = (actions: readonly [string, ...string[]]) =>
+  t.strict({
+    /** null: signed deliveries are refused. */
+    secret: nullable(SecretName),
+    /** Whose webhooks come in; null: by the address of the issue. */
+    forge: nullable(ForgeName),
+    /** Deliveries of other actions are answered and forgotten. */
+    actions: t.array(oneOf(actions)),
+    /** Only issues with this label; null: all. */
+    label: nullable(textOfAtMost(200)),
+  });
+export type ForgeIngressConfig = t.TypeOf<ReturnType<typeof forgeIngress>>;
 
 const DashboardConfig = t.strict({
   /** Stands in deliveries and lists. */
@@ -82,9 +122,9 @@ export const BridgeConfig = t.strict({
       statuses: nullable(t.array(textOfAtMost(200))),
     }),
     /** Webhooks of GitHub. */
-    github: forgeIngress,
+    github: forgeIngress(githubActions),
     /** Webhooks of Gitea and Forgejo. */
-    gitea: forgeIngress,
+    gitea: forgeIngress(giteaActions),
   }),
   /** How events become plans. */
   processing: t.strict({
@@ -94,7 +134,7 @@ export const BridgeConfig = t.strict({
     concurrency: integerBetween(1, 32),
     /** Failed attempts after which an event is dead. */
     attempts: integerBetween(1, 100),
-    /** Seconds until the second attempt; each further one waits twice as long. */
+    /** Seconds until the second attempt; each further one waits six times as long. */
     first_retry_seconds: integerBetween(1, 3_600),
     /** The longest wait between two attempts, in seconds. */
     most_retry_seconds: integerBetween(1, 86_400),
@@ -126,15 +166,30 @@ export type BridgeConfig = t.TypeOf<typeof BridgeConfig>;
  * Flag, environment, user's file, shipped default, in that order.
  * @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule
  */
-export function readBridgeConfig(sources: AddressSources): BridgeConfig {
+export function readBridgeConfig(sources: AddressSources, forges: readonly KnownForge[]): BridgeConfig {
   const fromFiles = readConcern(BridgeConfig, 'bridge', sources.folders);
-  const names = fromFiles.sync.dashboards.map(({ name }) => name);
-  const twice = names.findIndex((name, index) => names.indexOf(name) !== index);
-  if (twice >= 0) {
-    throw new InvalidInput(
-      'config_invalid',
-      `config/bridge.json: /sync/dashboards/${twice}/name is "${names[twice]}": must not be the name of another dashboard`,
-    );
-  }
+  const path = join(sources.folders.config, 'bridge.json');
+  for (const told of [...repeatedDashboards(fromFiles), ...forgesThatAreNone(fromFiles, forges)])
+    throw new InvalidInput('config_invalid', `${path}: ${told}`, { hint: `Correct ${path}.` });
   return { ...fromFiles, ...addressChanges('bridge', sources) };
+}
+
+function repeatedDashboards({ sync }: BridgeConfig): string[] {
+  const names = sync.dashboards.map(({ name }) => name);
+  const twice = names.findIndex((name, index) => names.indexOf(name) !== index);
+  if (twice < 0) return [];
+  return [`/sync/dashboards/${twice}/name is "${names[twice]}": must not be the name of another dashboard`];
+}
+
+function forgesThatAreNone({ ingress }: BridgeConfig, forges: readonly KnownForge[]): string[] {
+  return (['github', 'gitea'] as const).flatMap((kind) => {
+    const { forge } = ingress[kind];
+    const names = forges.filter((one) => one.kind === kind).map(({ name }) => name);
+    if (forge === null || names.includes(forge)) return [];
+    const must =
+      names.length === 0
+        ? `must be null, as forges.json has no forge of kind ${kind}`
+        : `must be null or one of ${names.join(', ')}`;
+    return [`/ingress/${kind}/forge is "${forge}": ${must}`];
+  });
 }

@@ -6,7 +6,7 @@ import type { Sync } from './sync/sync.ts';
 
 export interface HealthParts {
   readonly version: string;
-  readonly queue: Pick<EventQueue, 'counts' | 'problem'>;
+  readonly queue: Pick<EventQueue, 'counts' | 'diedSince' | 'problem'>;
   readonly bus: { readonly connected: boolean };
   /** Where the bus is looked for. */
   readonly busUrl: () => string;
@@ -36,14 +36,20 @@ export function checkHealth(parts: HealthParts): Health {
   return { status, service: 'core-bridge', version: parts.version, checks };
 }
 
-function queueCheck({ queue, automatic }: HealthParts): Found {
+/** For so long, in milliseconds, a dead event is news. */
+const newsMs = 24 * 3_600_000;
+
+function queueCheck({ queue, automatic, now = Date.now }: HealthParts): Found {
   if (queue.problem !== null)
     return { status: 'failing', detail: `events cannot be stored: ${messageOf(queue.problem)}` };
   try {
     const { pending, processing, dead } = queue.counts();
     const how = automatic ? 'processed as they come' : 'wait for process-next';
     const detail = `${pending} pending (${how}), ${processing} processing, ${dead} dead`;
-    return { status: 'ok', detail };
+    const died = queue.diedSince(now() - newsMs);
+    if (died === 0) return { status: 'ok', detail };
+    const said = `${detail}, ${died} of them since yesterday: ./core bridge events --state dead says why, ./core bridge retry tries again`;
+    return { status: 'degraded', detail: said };
   } catch (error) {
     return { status: 'failing', detail: messageOf(error) };
   }

@@ -6,7 +6,7 @@ import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { composeBus } from './compose.ts';
-import { readBusConfig } from './configuration.ts';
+import { type BusConfig, readBusConfig } from './configuration.ts';
 import { listenForTriggers } from './http/listen.ts';
 import { measureEngine } from './metrics.ts';
 
@@ -14,13 +14,17 @@ export interface BusServeOptions extends ServeOptions {
   readonly httpPort?: string | undefined;
 }
 
-/** Runs the engine until a signal comes or the process that started it is gone. */
-export async function serve({ home, host, port, httpPort }: BusServeOptions): Promise<number> {
+export function readConfiguration({ home, host, port, httpPort }: BusServeOptions): BusConfig {
   const folders = resolveFolders({ home }, environment);
-  const config = readBusConfig({ folders, flags: { host, port, httpPort }, environment });
+  return readBusConfig({ folders, flags: { host, port, httpPort }, environment });
+}
+
+/** Runs the engine until a signal comes or the process that started it is gone. */
+export async function serve(options: BusServeOptions): Promise<number> {
+  const config = readConfiguration(options);
+  const own = openServiceProcess('core-bus-engine', options);
+  const { folders, logger, shutdown } = own;
   const { shipped, user } = readConcernDocument('bus', folders);
-  const own = openServiceProcess('core-bus-engine', { home });
-  const { logger, shutdown } = own;
   const configFiles = { shipped: shipped.path, user: user.document === undefined ? null : user.path };
   const bus = composeBus({ ...own, config, configFiles, folder: join(folders.state, 'bus') });
   shutdown.add('what is stored of triggers', () => bus.close());

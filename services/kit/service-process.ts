@@ -1,5 +1,5 @@
 import type { ServiceName } from './config/running-service.ts';
-import { readSettings } from './config/settings.ts';
+import { readSettings, type SettingFlags } from './config/settings.ts';
 import { environment } from './environment.ts';
 import { type Folders, prepareFolder, resolveFolders } from './folders.ts';
 import { createLogger, type Logger } from './log.ts';
@@ -28,10 +28,10 @@ export interface ServiceProcess {
  */
 export function openServiceProcess(
   service: ServiceName,
-  { home }: { readonly home: string | undefined },
+  { home, flags = {} }: { readonly home: string | undefined; readonly flags?: SettingFlags },
 ): ServiceProcess {
   const folders = resolveFolders({ home }, environment);
-  const { log } = readSettings({ folders, environment });
+  const { log } = readSettings({ folders, environment, flags });
   prepareFolder(folders.state, 'state');
   ensureTokens(folders);
   const redactor = new Redactor();

@@ -16,3 +16,12 @@ export function surviveLostOutput(): void {
   });
   process.stderr.on('error', () => {});
 }
+
+/** Resolves when all that was written is with whoever reads it, so that the process can be ended. */
+export async function flushOutput(): Promise<void> {
+  await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+}
+
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => stream.write('', () => resolve()));
+}

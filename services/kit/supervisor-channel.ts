@@ -25,6 +25,11 @@ export function levelOfNews(): 'debug' | 'info' {
   return process.connected === true ? 'debug' : 'info';
 }
 
+/** Milliseconds that answers under way may take at the end: `./core up` has everything ended within three seconds. */
+export function patienceAtEnd(): number {
+  return process.connected === true ? 1_000 : 5_000;
+}
+
 /** Nobody listens where the service was started in another way. */
 function say(word: Word): void {
   if (process.connected !== true) return;

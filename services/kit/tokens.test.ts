@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../test/fixtures/repositories/temporary-folder.ts';
 import { CoreError } from './errors.ts';
+import { leastToken } from './tokens/least-token.ts';
 import {
   createToken,
   ensureTokens,
@@ -157,6 +158,20 @@ describe('Tokens', () => {
     revokeToken(whole, 'worker');
     expect(tokens.authenticate(text)).to.equal(null);
     expect(readdirSync(whole.tokens)).to.not.include('registry.json');
+  });
+
+  it('of which the one is at hand that can do what is wanted and least beside it', () => {
+    const name = () => openTokens(folders).authenticate(leastToken(folders, ['read', 'plan']))?.name;
+    createToken(folders, { name: 'reader', scopes: ['read', 'plan'] });
+    expect(name()).to.equal('bridge');
+    revokeToken(folders, 'bridge');
+    expect(name()).to.equal('worker');
+    revokeToken(folders, 'worker');
+    expect(name()).to.equal(ownToken(folders).name);
+    const part = { tokens: temporaryFolder(), registry: folders.tokens };
+    const own = serviceToken(folders, 'agentd');
+    writeFileSync(join(part.tokens, 'agentd.token'), own, { mode: 0o600 });
+    expect(leastToken(part, ['read', 'plan'])).to.equal(own);
   });
 
   it('have names that cannot leave their folder', () => {

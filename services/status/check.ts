@@ -1,49 +1,48 @@
-import type { Environment } from '#kit/environment.ts';
-import { CoreError } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
-import { tokenAtHand } from '#kit/tokens.ts';
 import { chooseManager } from './choose-manager.ts';
 import type { StatusConfig } from './configuration.ts';
-import { askEndpoint, isService } from './endpoints.ts';
+import { askEndpoint } from './endpoints.ts';
 import { engineReport } from './engine/engine-report.ts';
-import { readEngine } from './engine/read-engine.ts';
+import { readEngine, unreachableEngine } from './engine/read-engine.ts';
 import type { Places } from './places.ts';
 import type { Findings } from './report.ts';
 import { readRuns } from './runs.ts';
+import type { TokenShower } from './token-shower.ts';
 
 export interface CheckOptions {
   readonly folders: Folders;
-  readonly environment: Environment;
   readonly config: StatusConfig;
   readonly places: Places;
+  readonly shower: TokenShower;
   /** Milliseconds for everything together. */
   readonly timeoutMs: number;
 }
 
-/**
- * Asks everything at the same time; what does not answer in time counts as not well. Only who says that it is the service is shown a
- * token. Never throws for what it asks.
- */
+const otherInstallation =
+  'It is of another installation: end that one, or start this one on other ports, see ./core up --help.';
+
+/** Asks everything at the same time; what does not answer in time counts as not well. Never throws for what it asks. */
 export async function checkPlatform(options: CheckOptions): Promise<Omit<Findings, 'smoke'>> {
-  const { folders, config, places, timeoutMs } = options;
+  const { folders, config, places, shower, timeoutMs } = options;
   const started = performance.now();
   const signal = AbortSignal.timeout(timeoutMs);
-  const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
-  const token = tokenOrNone(() => tokenAtHand(folders));
   const asked = places.endpoints.map((endpoint) => askEndpoint(endpoint, { timeoutMs, signal }));
 
   async function engineOfOurs() {
     const { url, wants_token } = places.bus;
-    const known =
-      wants_token && (await isService('core-bus-engine', url.replace(/^ws/, 'http'), { timeoutMs, signal }));
-    return readEngine({ url, token: known ? token : null, timeoutMs: left() });
+    if (!wants_token) return readEngine({ url, token: () => null, timeoutMs });
+    const token = () => shower.text('core-bus-engine', url);
+    const engine = await readEngine({ url, token, timeoutMs });
+    // Where nobody listens, no token would have helped.
+    const asked = engine.unreachable !== null && !engine.unreachable.includes('ECONNREFUSED');
+    const why = asked ? shower.why('core-bus-engine', url) : null;
+    return why === null ? engine : unreachableEngine(`${engine.unreachable}; it was shown no token: ${why}`);
   }
 
-  async function runsOfOurs() {
+  function runsOfOurs() {
     const { agentd } = places;
-    const known = await isService('core-agentd', agentd, { timeoutMs, signal });
-    return readRuns(agentd, { timeoutMs: left(), signal, token: known ? token : null });
+    return readRuns(agentd, { timeoutMs, signal, shower });
   }
 
   const [managed, engine, runs, ...answers] = await Promise.all([
@@ -52,6 +51,15 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     runsOfOurs(),
     ...asked,
   ]);
+  const found = answers.map((answer, index) => {
+    const { service, url } = places.endpoints[index]!;
+    // Behind a container's port the note of a service is not to be seen.
+    const why =
+      managed.manager.kind === 'embedded' && answer.health !== null ? shower.why(service, url) : null;
+    if (why === null || !answer.ok) return answer;
+    const detail = `${service} answers there, but it is not that of this state folder: ${why}`;
+    return { ...answer, ok: false, detail, fix: otherInstallation };
+  });
   const log = await managed.manager.log('core-bus-engine', signal).catch(() => null);
   return {
     version: ownVersion(),
@@ -63,20 +71,10 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
         : config.production_like === 'yes',
     optional: config.optional,
     unused: places.unused,
-    endpoints: Object.fromEntries(places.endpoints.map(({ service }, index) => [service, answers[index]!])),
+    endpoints: Object.fromEntries(places.endpoints.map(({ service }, index) => [service, found[index]!])),
     engine: engineReport(places.bus.url, { ...engine, log }),
     worker: engine.worker,
     unreachable: engine.unreachable,
     runs,
   };
-}
-
-/** A machine may have none yet; what needs one then says so. */
-function tokenOrNone(read: () => string): string | null {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof CoreError) return null;
-    throw error;
-  }
 }

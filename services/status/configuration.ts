@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { AbsolutePath } from '#kit/config/address-codecs.ts';
+import { AbsolutePath, HttpUrl } from '#kit/config/address-codecs.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import { NonEmptyString, nullable, oneOf } from '#kit/decode.ts';
@@ -23,6 +23,9 @@ export const StatusConfig = t.strict({
   production_like: oneOf(['auto', 'yes', 'no']),
   /** Services that may be away. */
   optional: t.array(oneOf(platformServices)),
+  /** Addresses of this machine that are shown a token although no service of this state folder says that it listens there, as of a
+   * tunnel or a port that a container publishes. */
+  vouched: t.array(HttpUrl),
 });
 export type StatusConfig = t.TypeOf<typeof StatusConfig>;
 

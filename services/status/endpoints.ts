@@ -26,16 +26,6 @@ export async function askEndpoint(
   return { url: asked, took_ms, ...judge(service, answer, health) };
 }
 
-/** Whether what answers there says, without being shown a token, that it is that service. Never throws. */
-export async function isService(
-  service: PlatformService,
-  url: string,
-  question: Omit<HttpQuestion, 'token'>,
-): Promise<boolean> {
-  const answer = await httpAnswer(new URL('/healthz', url).href, question);
-  return answer.status !== null && healthIn(answer.text)?.service === service;
-}
-
 function judge(service: PlatformService, answer: HttpAnswer, wantsHealth: boolean): Judged {
   if (answer.status === null) {
     const fix = answer.why === 'nobody' ? 'Start it: ./core up' : 'Look at its log, and start it again.';

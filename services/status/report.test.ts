@@ -44,7 +44,7 @@ function found(change: Partial<Findings> = {}, units: Record<string, Partial<Uni
     engine,
     worker: { ok: true, detail: 'answers calls', took_ms: 2 },
     unreachable: null,
-    runs: { count: 3, latest: [], detail: 'readable' },
+    runs: { count: 3, latest: [], detail: 'readable', fix: null },
     smoke: null,
     ...change,
   };
@@ -144,7 +144,7 @@ describe('The status report', () => {
     expect(makeReport(found({ smoke })).problems).to.deep.equal([
       { part: 'smoke', detail: 'event to the bridge: refused', fix: null },
     ]);
-    const runs = { count: null, latest: [], detail: '401' };
+    const runs = { count: null, latest: [], detail: '401', fix: null };
     expect(parts(makeReport(found({ runs })))).to.deep.equal(['storage']);
   });
 

@@ -3,6 +3,7 @@ import { RunList, type RunSummary } from '#kit/contracts/run.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
 import { type HttpQuestion, httpAnswer } from './http-answer.ts';
+import { type TokenShower, unprovenFix } from './token-shower.ts';
 
 /** Runs as core-agentd has them. */
 export interface StoredRuns {
@@ -10,23 +11,31 @@ export interface StoredRuns {
   readonly count: number | null;
   readonly latest: readonly RunSummary[];
   readonly detail: string;
+  /** What to do where it does not tell; null where that is not known. */
+  readonly fix: string | null;
 }
 
 const latestRuns = 5;
 export const Storage = t.strict({ runs_count: t.number });
 
-/** Never throws. */
-export async function readRuns(agentd: string, question: HttpQuestion): Promise<StoredRuns> {
+/** Asks nothing of a program that nothing shows to be ours, not even without a token: its answer is no fact. Never throws. */
+export async function readRuns(
+  agentd: string,
+  { shower, ...limits }: Pick<HttpQuestion, 'timeoutMs' | 'signal'> & { readonly shower: TokenShower },
+): Promise<StoredRuns> {
+  const why = shower.why('core-agentd', agentd);
+  if (why !== null) return { count: null, latest: [], detail: `not asked: ${why}`, fix: unprovenFix };
   try {
+    const question = { ...limits, token: shower.text('core-agentd', agentd) };
     const [list, storage] = await Promise.all([
       get(`${agentd}/v1/runs?limit=${latestRuns}`, question, RunList),
       get(`${agentd}/v1/storage`, question, Storage),
     ]);
     const problems =
       list.problems.length === 0 ? '' : `; ${list.problems.length} things among them are no runs`;
-    return { count: storage.runs_count, latest: list.runs, detail: `readable${problems}` };
+    return { count: storage.runs_count, latest: list.runs, detail: `readable${problems}`, fix: null };
   } catch (error) {
-    return { count: null, latest: [], detail: messageOf(error) };
+    return { count: null, latest: [], detail: messageOf(error), fix: null };
   }
 }
 

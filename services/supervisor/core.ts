@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { ownVersion } from '#kit/own-version.ts';
-import { surviveLostOutput } from '#kit/standard-output.ts';
+import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
 import { commandNames, overview } from './overview.ts';
 import { ownCommands } from './own-commands.ts';
 import { calledAs } from './program-name.ts';
@@ -22,7 +22,7 @@ const services: ReadonlyMap<string, string> = new Map([
 
 surviveLostOutput();
 process.exitCode = await start(process.argv.slice(2));
-await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+await flushOutput();
 process.exit();
 
 async function start(args: readonly string[]): Promise<number> {
@@ -80,8 +80,4 @@ function commandIndex(args: readonly string[]): number {
 
 function isCommand(word: string): boolean {
   return word === 'serve' || commandNames.includes(word);
-}
-
-function flushed(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => stream.write('', () => resolve()));
 }

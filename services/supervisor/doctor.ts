@@ -2,6 +2,7 @@ import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { checkBus, checkEngineHttpPort, checkSchedules } from './health-checks/bus.ts';
+import { checkConfiguration } from './health-checks/configuration.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import type { Finding } from './health-checks/finding.ts';
 import {
@@ -27,7 +28,8 @@ export interface DoctorOptions {
 /** `core doctor`: what works here, what does not, and the fix. Exit code 1 when Core cannot do its work. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const { stdout = process.stdout, json = false, color = false } = options;
-  const findings = await examine(resolveFolders({ home: options.home }, environment));
+  const folders = resolveFolders({ home: options.home }, environment);
+  const findings = (await Promise.all([examine(folders), checkConfiguration(folders)])).flat();
   const ok = findings.every(({ state }) => state !== 'broken');
   stdout.write(json ? `${JSON.stringify({ ok, findings })}\n` : await table(findings, color));
   return ok ? exitCodes.done : exitCodes.failed;

@@ -154,7 +154,6 @@ describe('core up', () => {
 
     up.child.kill('SIGTERM');
     expect(await up.exit).to.deep.equal([0, null]);
-    expect(up.out()).to.match(/core-agentd {8}│ .*ending: stopped/);
     expect(daemons()).to.deep.equal([]);
     for (const folder of ['agentd', 'context']) expect(existsSync(addressOf(folder)), folder).to.equal(false);
     expect(existsSync(join(home, 'state/supervisor/stack.json'))).to.equal(false);

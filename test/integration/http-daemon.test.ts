@@ -4,11 +4,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { readSettings } from '#kit/config/settings.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import type { HttpServer } from '#kit/http/server.ts';
 import { createLogger } from '#kit/log.ts';
 import { Redactor } from '#kit/redaction.ts';
 import { createToken, openTokens, type Scope } from '#kit/tokens.ts';
-import { createDaemon, type Daemon } from '../../services/agentd/http/server.ts';
 import { createStatusCommand } from '../../services/agentd/http/status-command.ts';
+import { httpDaemon } from '../fixtures/world/daemon.ts';
 import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
 
 interface Answer {
@@ -29,7 +30,7 @@ const noEnvironment = {
 
 describe('The daemon over HTTP', () => {
   let world: World;
-  let daemon: Daemon;
+  let daemon: HttpServer;
   let url: string;
   let client: HttpClient;
   let token: string;
@@ -57,7 +58,7 @@ describe('The daemon over HTTP', () => {
       },
     });
     const settings = readSettings({ folders, environment: noEnvironment });
-    daemon = createDaemon({
+    daemon = httpDaemon({
       agent: world.agent,
       tokens: openTokens(folders),
       settings: {

@@ -78,11 +78,9 @@ export function declareProgram(options: ProgramParts): Command {
     .option('--port <number>', 'listen on this port (default: agentd.port)')
     .option('--log-level <level>', 'error, warn, info or debug')
     .option('--log-format <format>', 'json or text')
-    .action((flags: SettingFlags, command: Command) =>
-      options.run(command.optsWithGlobals(), async ({ services, signal }) => {
-        await services.serve(signal, flags);
-        return 0;
-      }),
+    .option('--check', 'only read the configuration, and say what is wrong with it')
+    .action((flags: SettingFlags & { readonly check?: boolean }, command: Command) =>
+      options.run(command.optsWithGlobals(), ({ services }) => services.serve(flags)),
     );
   return program;
 }

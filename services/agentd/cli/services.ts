@@ -12,8 +12,11 @@ export interface Services {
   /** Days for which an approval holds. */
   approvalDays(): Promise<number>;
   localForge(): Promise<LocalForgeDesk>;
-  /** Runs the daemon until `signal` is aborted. */
-  serve(signal: AbortSignal, flags: SettingFlags): Promise<void>;
+  /**
+   * Runs the daemon until a signal comes or the process that started it is gone; gives the exit code. With `check` only its
+   * configuration is read.
+   */
+  serve(options: SettingFlags & { readonly check?: boolean }): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -17,14 +17,19 @@ import { readRoleMap } from '../targets/role-map.ts';
 /** Services that start together find each other within this many milliseconds. */
 const connectsWithinMs = 5_000;
 
-/** Runs core-bridge until a signal comes, or the process that started it is gone. */
-export async function serve({ home, host, port }: ServeOptions): Promise<number> {
+export function readConfiguration({ home, host, port }: ServeOptions) {
   const folders = resolveFolders({ home }, environment);
-  const config = readBridgeConfig({ folders, flags: { host, port }, environment });
   const forges = readKnownForges(folders);
+  const config = readBridgeConfig({ folders, flags: { host, port }, environment }, forges);
   const roles = readRoleMap(folders);
-  const schedules = readSchedules(folders, { roles, forges });
-  const own = openServiceProcess('core-bridge', { home });
+  return { config, forges, roles, schedules: readSchedules(folders, { roles, forges }) };
+}
+
+/** Runs core-bridge until a signal comes, or the process that started it is gone. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const read = readConfiguration(options);
+  const own = openServiceProcess('core-bridge', options);
+  const { folders } = own;
   const sources = { folders, environment };
   const token = serviceToken(folders, 'bridge');
   const bus = openBus({
@@ -39,12 +44,12 @@ export async function serve({ home, host, port }: ServeOptions): Promise<number>
   const busUrl = () => busAddress(sources).url;
   let bridge: ReturnType<typeof composeBridge> | null = null;
   const ending = own.shutdown.signal;
-  bridge = composeBridge({ ...own, ending, config, roles, forges, schedules, bus, busUrl, daemon });
+  bridge = composeBridge({ ...own, ...read, ending, bus, busUrl, daemon });
   const composed = bridge;
   own.shutdown.add('the queue', () => composed.close());
   return serveService(own, {
     concern: 'bridge',
-    binding: config,
+    binding: read.config,
     parts: {
       routes: composed.routes,
       raw: composed.raw,

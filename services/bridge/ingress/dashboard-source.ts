@@ -85,7 +85,7 @@ export class DashboardSource implements IngressSource {
       found,
       choice: roles.choose(issue.role ?? null, labels, config.role_label),
       skip:
-        statuses === null || statuses.includes(issue.status) || isSmoke
+        statuses === null || statuses.some((one) => plain(one) === plain(issue.status)) || isSmoke
           ? null
           : {
               code: 'status_not_planned',
@@ -95,4 +95,9 @@ export class DashboardSource implements IngressSource {
     });
     return { event, unknown_members: unknownMembers(value) };
   }
+}
+
+/** Boards write their columns as they like. */
+function plain(status: string): string {
+  return status.trim().toLowerCase();
 }

@@ -10,7 +10,7 @@ export type Outcome =
   | { readonly kind: 'done'; readonly run_id: string }
   /** Another attempt can help. */
   | { readonly kind: 'failed'; readonly reason: Reason }
-  /** Nobody was there to try: the bus, or whoever provides the planning. */
+  /** It was not tried: the bus, or whoever provides the planning, was not there or cannot read its configuration. */
   | { readonly kind: 'unreached'; readonly reason: Reason }
   /** None can. `run_id`: the run that was made and failed. */
   | { readonly kind: 'hopeless'; readonly reason: Reason; readonly run_id: string | null }
@@ -22,6 +22,14 @@ const final: ReadonlySet<number> = new Set([400, 409, 413, 422]);
 
 /** Codes of calls that reached nobody; whatever else ended one may be the event's own doing. */
 const unreached: ReadonlySet<string> = new Set(['function_not_found', 'not_connected', 'bus_busy']);
+
+/** Codes of a planning that did not begin since this installation's own files are wrong: no event can help that. */
+const ownFault: ReadonlySet<string> = new Set([
+  'config_invalid',
+  'config_missing',
+  'config_unreadable',
+  'invalid_json',
+]);
 
 /** Asks the bus to plan the issue of an event. The same event again joins the same planning. */
 export async function attemptPlanning(
@@ -46,6 +54,7 @@ export async function attemptPlanning(
     const { code, message, status, retryable } = result.error;
     const reason = { code, message };
     const run_id = result.run_id ?? null;
+    if (run_id === null && ownFault.has(code)) return { kind: 'unreached', reason };
     if (!retryable && (run_id !== null || final.has(status))) return { kind: 'hopeless', reason, run_id };
     return { kind: 'failed', reason };
   } catch (error) {

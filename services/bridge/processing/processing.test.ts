@@ -16,7 +16,7 @@ const config = {
   concurrency: 2,
   attempts: 5,
   first_retry_seconds: 5,
-  most_retry_seconds: 600,
+  most_retry_seconds: 3_600,
 };
 
 function event(number: number): NewEvent {
@@ -118,7 +118,7 @@ describe('Processing an event', function () {
       now = after.due_at!;
     }
     for (const [index, wait] of waits.entries())
-      expect(wait).to.be.within(5_000 * 4 ** index * 0.8, 5_000 * 4 ** index * 1.2 + 1);
+      expect(wait).to.be.within(5_000 * 6 ** index * 0.8, 5_000 * 6 ** index * 1.2 + 1);
     expect(await process()).to.equal(null);
   });
 
@@ -142,6 +142,16 @@ describe('Processing an event', function () {
     await queue.accept(event(1));
     planning.answer = async () => failure({ code: 'role_does_not_plan', status: 422, retryable: false });
     expect(await process()).to.deep.include({ state: 'dead', attempts: 1, run_id: null });
+  });
+
+  it('outlives a configuration that cannot be read', async () => {
+    await queue.accept(event(1));
+    planning.answer = async () => failure({ code: 'config_invalid', status: 400, retryable: false });
+    const after = (await process())!;
+    expect(after).to.deep.include({ state: 'pending', attempts: 0, due_at: now + 30_000 });
+    planning.answer = null;
+    now = after.due_at!;
+    expect(await process()).to.include({ state: 'done' });
   });
 
   it('may have been told of too early to be found, and is tried again', async () => {
@@ -218,9 +228,9 @@ describe('Processing an event', function () {
     expect(queue.get('e11').state).to.equal('done');
   });
 
-  it('waits four times as long after each failure, up to a limit', () => {
+  it('waits six times as long after each failure, up to a limit', () => {
     const waits = [1, 2, 3, 4, 5, 60].map((n) => retrySeconds(n, { first: 5, most: 600 }, () => 0.5));
-    expect(waits).to.deep.equal([5, 20, 80, 320, 600, 600]);
+    expect(waits).to.deep.equal([5, 30, 180, 600, 600, 600]);
     const bounds = [0, 0.999].map((random) => retrySeconds(1, { first: 5, most: 600 }, () => random));
     expect(bounds[0]).to.equal(4);
     expect(bounds[1]).to.be.within(5.9, 6);

@@ -91,32 +91,41 @@ export class AcceptGroup {
 
   #acceptOne(event: NewEvent, now: number): AcceptedEvent | Error {
     const known = this.#rows.byId(event.event_id);
-    if (known !== null) return isSame(known, event) ? { event: known, duplicate: true } : reused(known);
-    const same = this.#rows.byBody(event.source, event.body_sha256);
-    if (same !== null) return { event: same, duplicate: true };
+    if (known !== null && !isSame(known, event)) return reused(known);
+    const before = known ?? this.#rows.byBody(event.source, event.body_sha256);
+    if (before !== null && !isJudgedAnew(before, event)) return { event: before, duplicate: true };
     const covering = this.#rows.coveringOf(event, now - this.#sameContentMs);
     const stored = covering === null ? event : { ...event, skip: coveredBy(covering) };
-    return { event: this.#rows.insert(stored, now), duplicate: false };
+    const kept = before === null ? this.#rows.insert(stored, now) : this.#rows.replace(before, stored, now);
+    return { event: kept, duplicate: false };
   }
 }
+
+/** What was skipped and would be planned by now, since a forge, a role or a status was configured meanwhile. */
+function isJudgedAnew(before: StoredEvent, given: NewEvent): boolean {
+  return before.state === 'skipped' && given.skip === null && before.reason?.code !== sameContent;
+}
+
+const sameContent = 'same_content';
 
 function coveredBy({ event_id, run_id }: StoredEvent): Reason {
   const run = run_id === null ? 'is planned for both' : `was planned by ${run_id}`;
   return {
-    code: 'same_content',
+    code: sameContent,
     message: `the issue says what it said in event ${JSON.stringify(event_id)}, which ${run}`,
   };
 }
 
-/** Told by the bytes, else by what they say. What a schedule found is the same as long as its id is: it names the update. */
+/** Told by the bytes, else by what they say; how it is judged may have changed since. What a schedule found is the same as long as its id is: it names the update. */
 function isSame(known: StoredEvent, given: NewEvent): boolean {
   if (known.source !== given.source) return false;
   if (known.body_sha256 === given.body_sha256 || given.source === 'schedule') return true;
-  return isDeepStrictEqual(saying(known), saying(given));
+  if (!isDeepStrictEqual(known.content, given.content)) return false;
+  return known.state === 'skipped' || isDeepStrictEqual(judged(known), judged(given));
 }
 
-function saying({ content, target, role }: Pick<NewEvent, 'content' | 'target' | 'role'>): unknown {
-  return { content, target, role };
+function judged({ target, role }: Pick<NewEvent, 'target' | 'role'>): unknown {
+  return { target, role };
 }
 
 function reused({ event_id }: StoredEvent): Conflict {

@@ -72,6 +72,40 @@ describe('The queue of events', () => {
     expect(queue.get('e1').content).to.deep.equal(sample.content);
   });
 
+  it('judges anew what was skipped and comes again, and nothing else', async () => {
+    const skip = { code: 'target_host_unknown', message: 'no such forge' };
+    const { event: skipped } = await queue.accept(event(1, { skip, target: null }));
+    expect(await queue.accept(event(1, { skip, target: null }))).to.deep.equal({
+      event: skipped,
+      duplicate: true,
+    });
+    now += 1_000;
+    const { event: planned, duplicate } = await queue.accept(event(1));
+    expect(duplicate).to.equal(false);
+    expect(planned).to.deep.include({
+      ...{ event_id: 'e1', seq: skipped.seq, state: 'pending', due_at: now, reason: null },
+      target: event(1).target,
+    });
+    reopen();
+    expect(queue.get('e1')).to.deep.equal(planned);
+    expect((await queue.accept(event(1))).duplicate).to.equal(true);
+    const other = { ...sample.content, kind: 'issue.updated' };
+    expect(await failure(() => queue.accept(event(1, { body_sha256: 'x', content: other })))).to.equal(
+      'event_id_reused',
+    );
+  });
+
+  it('says why a skipped one cannot be tried again', async () => {
+    await queue.accept(event(1, { skip: { code: 'x', message: 'no such forge' } }));
+    expect(() => queue.revive('e1')).to.throw('"e1" is skipped (no such forge): only a dead one');
+  });
+
+  it('tells what died lately', async () => {
+    await queue.accept(event(1));
+    queue.dead(queue.claim(1_000)!, { code: 'x', message: 'y' }, null);
+    expect([queue.diedSince(now - 1), queue.diedSince(now)]).to.deep.equal([1, 0]);
+  });
+
   it('is on the disk before anybody is told', async () => {
     await queue.accept(sample);
     const other = new DatabaseSync(join(state, 'bridge/queue.sqlite'), { readOnly: true });

@@ -124,10 +124,16 @@ export class EventQueue {
     const now = this.#now();
     const row = this.#write(() => this.#statements.revive.get(now, now, eventId));
     if (row !== undefined) return storedEvent(row);
-    const { state } = this.get(eventId);
+    const { state, reason } = this.get(eventId);
+    const why = state === 'skipped' && reason !== null ? ` (${reason.message})` : '';
     throw new Conflict(
       'event_not_dead',
-      `event ${JSON.stringify(eventId)} is ${state}: only a dead one can be tried again`,
+      `event ${JSON.stringify(eventId)} is ${state}${why}: only a dead one can be tried again`,
+      state === 'skipped'
+        ? {
+            hint: 'Mend what the reason names, start the bridge again, and send the event once more: it is judged anew.',
+          }
+        : {},
     );
   }
 
@@ -168,6 +174,11 @@ export class EventQueue {
     const events = rows.slice(0, limit).map(storedEvent);
     const last = rows.length > limit ? events.at(-1) : undefined;
     return { events, next_cursor: last === undefined ? null : cursorOf(last.seq) };
+  }
+
+  /** How many died since a time, in milliseconds since 1970. */
+  diedSince(time: number): number {
+    return (this.#statements.diedSince.get(time) as { n: number }).n;
   }
 
   counts(): Readonly<Record<EventState, number>> {
@@ -245,6 +256,9 @@ function prepare(db: DatabaseSync) {
     pageOfState: db.prepare('SELECT * FROM events WHERE state = ? AND seq < ? ORDER BY seq DESC LIMIT ?'),
     pendingPage: db.prepare("SELECT * FROM events WHERE state = 'pending' AND seq > ? ORDER BY seq LIMIT ?"),
     counts: db.prepare('SELECT state, count(*) AS n FROM events GROUP BY state'),
+    diedSince: db.prepare(
+      "SELECT count(*) AS n FROM events WHERE state = 'dead' AND changed_at > ? AND state IN ('done', 'skipped', 'dead')",
+    ),
     nextDue: db.prepare(
       "SELECT min(due_at) AS due FROM events INDEXED BY events_due WHERE state = 'pending'",
     ),

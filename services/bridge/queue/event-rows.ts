@@ -34,6 +34,7 @@ interface Facts {
 /** Events as rows of the queue. */
 export class EventRows {
   readonly #insert: StatementSync;
+  readonly #replace: StatementSync;
   readonly #byId: StatementSync;
   readonly #byBody: StatementSync;
   readonly #bySeq: StatementSync;
@@ -43,6 +44,10 @@ export class EventRows {
     this.#insert = db.prepare(`
       INSERT INTO events (event_id, source, body_sha256, facts, target, state, received_at, changed_at, due_at, reason_code, reason, issue_sha256)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    this.#replace = db.prepare(`
+      UPDATE events SET body_sha256 = ?, facts = ?, target = ?, state = ?, changed_at = ?, due_at = ?, reason_code = ?, reason = ?,
+        issue_sha256 = ?
+      WHERE seq = ?`);
     this.#byId = db.prepare('SELECT * FROM events WHERE event_id = ?');
     this.#byBody = db.prepare(
       "SELECT * FROM events WHERE source = ? AND body_sha256 = ? AND source IN ('github', 'gitea')",
@@ -56,22 +61,10 @@ export class EventRows {
   insert(event: NewEvent, now: number): StoredEvent {
     const { event_id, source, body_sha256, content, target, role, skip, notes, by } = event;
     const { issue_sha256 = null } = event;
-    const facts: Facts = { content, target, role, notes, by };
-    const state = skip === null ? 'pending' : 'skipped';
-    const due_at = skip === null ? now : null;
+    const { facts, key, state, due_at } = columnsOf(event, now);
     const { lastInsertRowid } = this.#insert.run(
-      event_id,
-      source,
-      body_sha256,
-      JSON.stringify(facts),
-      target === null ? null : targetKey(target),
-      state,
-      now,
-      now,
-      due_at,
-      skip?.code ?? null,
-      skip?.message ?? null,
-      issue_sha256,
+      ...[event_id, source, body_sha256, facts, key, state, now, now, due_at],
+      ...[skip?.code ?? null, skip?.message ?? null, issue_sha256],
     );
     return {
       ...{ event_id, source, body_sha256, issue_sha256, content, target, role, notes, by, state, due_at },
@@ -83,6 +76,17 @@ export class EventRows {
       run_id: null,
       reason: skip,
     };
+  }
+
+  /** What came again, judged by what is configured now. It keeps its place and its id. */
+  replace({ seq }: StoredEvent, event: NewEvent, now: number): StoredEvent {
+    const { body_sha256, skip, issue_sha256 = null } = event;
+    const { facts, key, state, due_at } = columnsOf(event, now);
+    this.#replace.run(
+      ...[body_sha256, facts, key, state, now, due_at],
+      ...[skip?.code ?? null, skip?.message ?? null, issue_sha256, seq],
+    );
+    return this.bySeq(seq);
   }
 
   byId(eventId: string): StoredEvent | null {
@@ -108,6 +112,16 @@ export class EventRows {
   byBody(source: EventSource, sha256: string): StoredEvent | null {
     return found(this.#byBody.get(source, sha256));
   }
+}
+
+function columnsOf({ content, target, role, notes, by, skip }: NewEvent, now: number) {
+  const facts: Facts = { content, target, role, notes, by };
+  return {
+    facts: JSON.stringify(facts),
+    key: target === null ? null : targetKey(target),
+    state: skip === null ? ('pending' as const) : ('skipped' as const),
+    due_at: skip === null ? now : null,
+  };
 }
 
 function found(row: unknown): StoredEvent | null {

@@ -59,7 +59,9 @@ export function targetAt(address: string, forges: readonly KnownForge[]): FoundT
     const hosts = forges.flatMap(({ base }) => (base === null ? [] : [base.host]));
     return none(
       'target_host_unknown',
-      `${url.host} is the address of no configured forge: must be one of ${hosts.join(', ') || 'none'}`,
+      hosts.length === 0
+        ? `${url.host} is the address of no configured forge: forges.json names none with an address`
+        : `${url.host} is the address of no configured forge: must be one of ${hosts.join(', ')}`,
     );
   }
   const rest = url.pathname.slice(basePath(forge.base!).length);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
+import { withCheck } from '#kit/cli/serve-command.ts';
 
 const description = `The platform's functions on the capability bus.
 functions and call ask the running bus; ./core up starts it.`;
@@ -10,15 +11,10 @@ export function runWorkerProgram(start: ProgramStart): Promise<number> {
 }
 
 function define(program: Command, run: RunCommand): void {
-  program
+  const serve = program
     .command('serve')
-    .description('register the functions and answer calls, until a signal comes')
-    .action(() =>
-      run(async ({ home }) => {
-        const { serve } = await import('../serve.ts');
-        return serve({ home });
-      }),
-    );
+    .description('register the functions and answer calls, until a signal comes');
+  withCheck(serve, run, () => import('../serve.ts'));
   program
     .command('functions')
     .description('what the platform offers on the bus, and whether it is there now; --json has the schemas')

@@ -4,13 +4,17 @@ import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { composeContext } from '../compose.ts';
-import { readContextConfig } from '../configuration.ts';
+import { type ContextConfig, readContextConfig } from '../configuration.ts';
+
+export function readConfiguration({ home, host, port }: ServeOptions): ContextConfig {
+  const folders = resolveFolders({ home }, environment);
+  return readContextConfig({ folders, flags: { host, port }, environment });
+}
 
 /** Runs core-context until a signal comes, the process that started it is gone, or its record cannot be used any more. */
-export async function serve({ home, host, port }: ServeOptions): Promise<number> {
-  const folders = resolveFolders({ home }, environment);
-  const config = readContextConfig({ folders, flags: { host, port }, environment });
-  const own = openServiceProcess('core-context', { home });
+export async function serve(options: ServeOptions): Promise<number> {
+  const config = readConfiguration(options);
+  const own = openServiceProcess('core-context', options);
   const context = await composeContext({ ...own, config });
   own.shutdown.add('the record', () => context.close());
   return serveService(own, {

@@ -1,6 +1,7 @@
 import type { ImportReply, MemoryLine } from '#kit/contracts/context/memory.ts';
 import { canonicalJson } from '#kit/digest.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
+import { bandsOfText } from './bands-of-text.ts';
 import { placeFact } from './fact-timeline.ts';
 import { lineOf } from './memory-line.ts';
 import { type MemoryRow, memoryById } from './memory-row.ts';
@@ -73,7 +74,8 @@ function create(record: GraphRecord, line: MemoryLine): boolean {
     put.run(row.memory, source, key, digest, seen_at, first ? 1 : 0, exact ? 1 : 0);
   for (const outcome of outcomes) putOutcome(record, row.memory, outcome);
   if (outcomes.length > 0) countOutcomes(record, row.memory);
-  rememberSignature(record, row.memory, memory);
+  const bands = bandsOfText(memory);
+  if (bands !== null) rememberSignature(record, row.memory, bands);
   placeFact(record, row);
   return (
     record.prepare('SELECT 1 FROM memory_about WHERE memory = ? AND linked = 0').all(row.memory).length > 0

@@ -47,7 +47,7 @@ export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
 
 export interface Place {
   readonly recorded_at: string;
-  readonly id: string;
+  readonly memory: number;
 }
 
 export interface MemoryPage {
@@ -63,15 +63,17 @@ const mostLines = 500;
 /** Some of the whole memory, oldest first. */
 export function memoryPage(db: DatabaseSync, { after }: { readonly after: Place | null }): MemoryPage {
   const rows = db
-    .prepare('SELECT * FROM memories WHERE (recorded_at, id) > (?, ?) ORDER BY recorded_at, id LIMIT ?')
-    .iterate(after?.recorded_at ?? '', after?.id ?? '', mostLines) as Iterable<unknown>;
+    .prepare(
+      'SELECT * FROM memories WHERE (recorded_at, memory) > (?, ?) ORDER BY recorded_at, memory LIMIT ?',
+    )
+    .iterate(after?.recorded_at ?? '', after?.memory ?? 0, mostLines) as Iterable<unknown>;
   const lines: string[] = [];
   let last: Place | null = null;
   let bytes = 0;
   for (const row of rows as Iterable<MemoryRow>) {
     const line = JSON.stringify(lineOf(db, row));
     lines.push(line);
-    last = { recorded_at: row.recorded_at, id: row.id };
+    last = { recorded_at: row.recorded_at, memory: row.memory };
     bytes += line.length;
     if (bytes > mostBytes) return { lines, next: last };
   }

@@ -20,18 +20,20 @@ export interface Duplicate {
 /**
  * The memory that says the same already. Facts are compared with the facts that they would end, and word for word; turns with what
  * has their place in the session, or with its last turn; all others within their layer and the entities that they are about.
+ * @param bands of its text, as bands-of-text.ts has them
  * @param statedAt when it happened, where the caller said so: the same at another time is another event
  * @throws Conflict (`memory_place_taken`) where another text has the turn's place
  */
 export function findDuplicate(
   record: GraphRecord,
   memory: Remembered,
+  bands: readonly number[] | null,
   statedAt: string | null,
 ): Duplicate | null {
   if (isTurn(memory)) return sameTurn(record, memory, statedAt);
   const fact = factOf(memory);
   const candidates =
-    fact === null ? mates(record, memory) : factsHolding(record, fact, memory.about, memory.valid_from);
+    fact === null ? mates(record, bands ?? []) : factsHolding(record, fact, memory.about, memory.valid_from);
   const about = memory.about.join('\n');
   for (const row of candidates) {
     if (row.layer !== memory.layer || !meets(row, memory)) continue;
@@ -80,8 +82,8 @@ function likenessOf(row: MemoryRow, memory: Remembered): 'exact' | 'near' | null
   return jaccard(trigrams(a), trigrams(b)) >= alike ? 'near' : null;
 }
 
-function mates(record: GraphRecord, memory: Remembered): MemoryRow[] {
-  const newest = bandMates(record, memory, mostMates);
+function mates(record: GraphRecord, bands: readonly number[]): MemoryRow[] {
+  const newest = bandMates(record, bands, mostMates);
   if (newest.length === 0) return [];
   return record
     .prepare('SELECT * FROM memories WHERE memory IN (SELECT value FROM json_each(?))')

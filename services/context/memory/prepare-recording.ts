@@ -1,6 +1,7 @@
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { sha256 } from '#kit/digest.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
+import { bandsOfText } from './bands-of-text.ts';
 import { masked, maskedName } from './mask-secrets.ts';
 
 /** A decoded request whose members fit together, in one form: no member is missing, times are in UTC, secrets are masked, in names too. */
@@ -28,7 +29,12 @@ export interface PreparedRecording {
   /** sha256 over the canonical JSON of the recording. */
   readonly digest: string;
   readonly masked: number;
+  /** Of its text; null where that has none, or is so long that the event loop would wait. */
+  readonly bands: readonly number[] | null;
 }
+
+/** Characters; half a millisecond. */
+const longestSigned = 4_000;
 
 /** @throws InvalidInput with a pointer to each member that does not fit the others */
 export function prepareRecording(request: RecordRequest): PreparedRecording {
@@ -71,7 +77,12 @@ export function prepareRecording(request: RecordRequest): PreparedRecording {
     key: request.key ?? null,
     digest: recordingDigest(recording),
     masked: [content, ...steps, ...Object.values(names)].reduce((sum, { count }) => sum + count, 0),
+    bands: lengthOf(recording) > longestSigned ? null : bandsOfText(recording),
   };
+}
+
+function lengthOf({ content, steps }: Recording): number {
+  return steps.reduce((sum, step) => sum + step.length, content.length);
 }
 
 /** `digestOf` of it: with its members in order and no number that is not JSON's own, its JSON is canonical. */

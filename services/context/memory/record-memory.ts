@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { RecordReply } from '#kit/contracts/context/memory.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
+import { bandsOfText } from './bands-of-text.ts';
 import { placeFact } from './fact-timeline.ts';
 import { checkEntities } from './known-entities.ts';
 import { type MemoryRow, memoryRow, noEnd } from './memory-row.ts';
@@ -25,12 +26,14 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
       { facts: { key, id: repeated.row.id, recorded: repeated.digest, given: digest } },
     );
   }
-  const { content } = prepared.recording;
-  const recording = { ...prepared.recording, content: withoutForgotten(record, key, content) };
+  const content = withoutForgotten(record, key, prepared.recording.content);
+  const isAsPrepared = content === prepared.recording.content;
+  const recording = isAsPrepared ? prepared.recording : { ...prepared.recording, content };
   checkEntities(record, recording.about);
   const now = new Date().toISOString();
   const memory = rememberedFrom(recording, now);
-  const duplicate = findDuplicate(record, memory, recording.at);
+  const bands = (isAsPrepared && prepared.bands) || bandsOfText(memory);
+  const duplicate = findDuplicate(record, memory, bands, recording.at);
   if (duplicate !== null) {
     noteSighting(record, duplicate.row, {
       ...prepared,
@@ -45,7 +48,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
     isTurn(memory) ? { ...memory, seq: memory.seq ?? nextSeq(record, memory) } : memory,
   );
   noteSighting(record, row, { ...prepared, seen_at: now, first: 1, exact: 1 });
-  rememberSignature(record, row.memory, memory);
+  if (bands !== null) rememberSignature(record, row.memory, bands);
   const closed = placeFact(record, row);
   const placed = row.fact === null ? row : memoryRow(record.db, row.memory);
   return replyOf(placed, { created: true, duplicate: false, masked }, closed);

@@ -1,30 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { BandIndex } from './band-index.ts';
+import { bandsOfText } from './bands-of-text.ts';
 import { aboutOf, type MemoryRow } from './memory-row.ts';
-import { bandCount, bandsOf, signatureOfTrigrams } from './minhash.ts';
-import { comparedText, distinguishingMarks, normalised } from './normalise.ts';
-import { factOf, isTurn, type Remembered } from './remembered.ts';
-
-export type SignedText = Pick<
-  Remembered,
-  'layer' | 'session' | 'kind' | 'subject' | 'predicate' | 'about' | 'content' | 'steps'
->;
+import { bandCount } from './minhash.ts';
 
 const indexes = new WeakMap<DatabaseSync, BandIndex>();
 
-/** Memories that share a band with a text, the newest first, at most so many. */
-export function bandMates(record: GraphRecord, text: SignedText, most: number): number[] {
+/** Memories that have one of the bands, the newest first, at most so many. */
+export function bandMates(record: GraphRecord, bands: readonly number[], most: number): number[] {
   const index = indexOf(record);
   const found = new Set<number>();
-  for (const band of bandsOfText(text)) index.collect(band, most, found);
+  for (const band of bands) index.collect(band, most, found);
   return [...found].sort((a, b) => b - a).slice(0, most);
 }
 
-/** Makes a memory findable for its later duplicates. Facts and turns are found otherwise. */
-export function rememberSignature(record: GraphRecord, memory: number, text: SignedText): void {
-  if (isTurn(text) || factOf(text) !== null) return;
-  const bands = bandsOfText(text);
+/** Makes a memory findable for its later duplicates. */
+export function rememberSignature(record: GraphRecord, memory: number, bands: readonly number[]): void {
   record.prepare(insert).run(memory, ...bands);
   const index = indexes.get(record.db);
   if (index !== undefined) for (const band of bands) index.add(band, memory);
@@ -45,7 +37,8 @@ export function completeSignatures(record: GraphRecord): void {
     .all() as unknown as MemoryRow[];
   for (const row of unsigned) {
     const steps = JSON.parse(row.steps) as string[];
-    rememberSignature(record, row.memory, { ...row, about: aboutOf(record.db, row.memory), steps });
+    const bands = bandsOfText({ ...row, about: aboutOf(record.db, row.memory), steps });
+    if (bands !== null) rememberSignature(record, row.memory, bands);
   }
   // What was signed late is older than its place in the index says.
   if (unsigned.length > 0) indexes.delete(record.db);
@@ -63,18 +56,4 @@ function indexOf({ db }: GraphRecord): BandIndex {
   }
   indexes.set(db, index);
   return index;
-}
-
-const lastBands = new WeakMap<SignedText, readonly number[]>();
-
-/** Asked for twice of a memory that is new: when its duplicates are looked for, and when it is kept. */
-function bandsOfText(signed: SignedText): readonly number[] {
-  const known = lastBands.get(signed);
-  if (known !== undefined) return known;
-  const { layer, about, content, steps } = signed;
-  const text = comparedText(content, steps);
-  const scope = [layer, ...about, '', distinguishingMarks(text)].join('\n');
-  const bands = bandsOf(signatureOfTrigrams(normalised(text)), scope);
-  lastBands.set(signed, bands);
-  return bands;
 }

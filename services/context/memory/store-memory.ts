@@ -4,27 +4,51 @@ import { derivedColumns, type Remembered } from './remembered.ts';
 
 const excerptLength = 500;
 
+type MemoryColumns = Omit<MemoryRow, 'memory'>;
+
 /** Adds a memory: its node, row, text and edges. @returns its row, whose validity is the stated one */
 export function storeMemory(record: GraphRecord, said: Remembered): MemoryRow {
-  const { about, steps, ...memory } = said;
-  const counted = {
-    ...memory,
-    ...derivedColumns(said),
-    worked: 0,
-    failed: 0,
-    valid_to: said.stated_to ?? noEnd,
-  };
-  const columns = { ...counted, steps: JSON.stringify(steps) };
+  const columns = columnsOf(said);
   const node = record.addNode(nodeOf(columns));
-  const row: MemoryRow = { memory: node, ...columns };
-  record.prepare(insertMemory).run(...columnNames.map((name) => row[name]));
+  record.prepare(insertMemory).run(node, ...columnNames.map((name) => columns[name]));
   record
     .prepare('INSERT INTO memory_index (rowid, content, context) VALUES (?, ?, ?)')
-    .run(node, row.content, row.context);
+    .run(node, columns.content, columns.context);
+  const row: MemoryRow = { memory: node, ...columns };
   const name = record.prepare('INSERT INTO memory_about (memory, entity, linked) VALUES (?, ?, ?)');
-  for (const entity of about) name.run(node, entity, record.nodeOf(entity) === null ? 0 : 1);
-  linkEntities(record, row, about);
+  for (const entity of said.about) name.run(node, entity, record.nodeOf(entity) === null ? 0 : 1);
+  linkEntities(record, row, said.about);
   return row;
+}
+
+function columnsOf(said: Remembered): MemoryColumns {
+  const derived = derivedColumns(said);
+  return {
+    id: said.id,
+    layer: said.layer,
+    kind: said.kind,
+    words: derived.words,
+    source: said.source,
+    subject: said.subject,
+    predicate: said.predicate,
+    subject_name: derived.subject_name,
+    speaker_name: derived.speaker_name,
+    fact: derived.fact,
+    confidence: said.confidence,
+    session: said.session,
+    seq: said.seq,
+    speaker: said.speaker,
+    at: said.at,
+    worked: 0,
+    failed: 0,
+    recorded_at: said.recorded_at,
+    valid_from: said.valid_from,
+    stated_to: said.stated_to,
+    valid_to: said.stated_to ?? noEnd,
+    steps: JSON.stringify(said.steps),
+    context: derived.context,
+    content: said.content,
+  };
 }
 
 /** Writes a memory's node and ABOUT edges again, as its row has them. */
@@ -43,7 +67,7 @@ function linkEntities(record: GraphRecord, row: MemoryRow, about: readonly strin
   }
 }
 
-function nodeOf(row: Omit<MemoryRow, 'memory'>): NodeInput {
+function nodeOf(row: MemoryColumns): NodeInput {
   const { id, kind, content, valid_from } = row;
   const properties = propertiesOf(row);
   return { id, label: 'Memory', kind, title: titleOf(content), properties, valid_from, valid_to: endOf(row) };
@@ -54,7 +78,6 @@ function endOf({ valid_to }: Pick<MemoryRow, 'valid_to'>): string | null {
 }
 
 const columnNames = [
-  'memory',
   'id',
   'layer',
   'kind',
@@ -79,7 +102,7 @@ const columnNames = [
   'content',
 ] as const;
 
-const insertMemory = `INSERT INTO memories (${columnNames.join(', ')}) VALUES (${columnNames.map(() => '?').join(', ')})`;
+const insertMemory = `INSERT INTO memories (memory, ${columnNames.join(', ')}) VALUES (?, ${columnNames.map(() => '?').join(', ')})`;
 
 /** Ends a memory's validity at another time, or at none. */
 export function changeEnd(record: GraphRecord, memory: number, valid_to: string): void {
@@ -95,25 +118,25 @@ export function removeMemory(record: GraphRecord, row: MemoryRow): void {
   record.deleteNode(row.memory);
 }
 
-function propertiesOf(row: Omit<MemoryRow, 'memory'>): Record<string, string | number> {
-  const { layer, source, subject, predicate, confidence, session, seq, speaker, at, recorded_at } = row;
-  const counters = layer === 'procedural' ? { worked: row.worked, failed: row.failed } : {};
+function propertiesOf(row: MemoryColumns): Record<string, string | number> {
   const excerpt = row.content.slice(0, excerptLength).toWellFormed();
-  const all = {
-    layer,
-    excerpt,
-    source,
-    subject,
-    predicate,
-    confidence,
-    session,
-    seq,
-    speaker,
-    at,
-    recorded_at,
-  };
-  const known: Record<string, string | number> = {};
-  for (const [name, value] of Object.entries({ ...all, ...counters }))
+  const known: Record<string, string | number> = { layer: row.layer, excerpt };
+  for (const name of row.layer === 'procedural' ? [...propertyNames, ...counterNames] : propertyNames) {
+    const value = row[name];
     if (value !== null) known[name] = value;
+  }
   return known;
 }
+
+const counterNames = ['worked', 'failed'] as const;
+const propertyNames = [
+  'source',
+  'subject',
+  'predicate',
+  'confidence',
+  'session',
+  'seq',
+  'speaker',
+  'at',
+  'recorded_at',
+] as const;

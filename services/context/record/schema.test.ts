@@ -30,7 +30,7 @@ describe('The tables of the record', () => {
       .map(({ name }) => name as string);
 
   /** As the first version wrote a memory that nothing is about. */
-  function putOldMemory(memory: number, text: string): void {
+  function putOldMemory(memory: number, text: string, { bands = true } = {}): void {
     const id = `memory:old-${memory}`;
     db.prepare(
       "INSERT INTO nodes (node, id, label, kind, title, valid_from, changed) VALUES (?, ?, 'Memory', 'semantic', ?, ?, ?)",
@@ -40,8 +40,9 @@ describe('The tables of the record', () => {
        VALUES (?, ?, 'semantic', 'semantic', 9, ?, ?, '9999-12-31T23:59:59.999Z', '', ?)`,
     ).run(memory, id, at, at, text);
     db.prepare("INSERT INTO memory_index (rowid, content, context) VALUES (?, ?, '')").run(memory, text);
-    const bands = bandsOf(signatureOf(trigrams(normalised(text))), 'semantic\n\n');
-    for (const band of bands) db.prepare('INSERT INTO memory_bands VALUES (?, ?)').run(band, memory);
+    if (!bands) return;
+    for (const band of bandsOf(signatureOf(trigrams(normalised(text))), 'semantic\n\n'))
+      db.prepare('INSERT INTO memory_bands VALUES (?, ?)').run(band, memory);
   }
 
   function record(text: string): unknown {
@@ -101,6 +102,26 @@ describe('The tables of the record', () => {
       duplicate_of: 'memory:old-2',
     });
     expect(record('Something new that nobody told before, of another matter.')).to.include({ created: true });
+  });
+
+  it('of version 3 keep who told what, and a key stands for one request alone', () => {
+    migrate(db, 3);
+    putOldMemory(1, content, { bands: false });
+    const tell = (key: string | null) =>
+      db
+        .prepare(
+          "INSERT INTO memory_sightings (memory, source, key, digest, seen_at, first, exact) VALUES (1, 'mira', ?, 'sha256:1', ?, 1, 1)",
+        )
+        .run(key, at);
+    for (const key of ['one', null, null]) tell(key);
+    const told = () => db.prepare('SELECT * FROM memory_sightings ORDER BY sighting').all();
+    const before = told();
+    migrate(db);
+    expect(told()).to.deep.equal(before).and.to.have.lengthOf(3);
+    tell(null);
+    expect(() => tell('one')).to.throw('UNIQUE');
+    db.prepare('DELETE FROM nodes WHERE node = 1').run();
+    expect(told()).to.deep.equal([]);
   });
 
   it('are left alone when they are up to date, and refused when they are newer', () => {

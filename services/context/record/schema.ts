@@ -7,6 +7,7 @@ import { memoryTables } from '../memory/memory-tables.ts';
 import { signatureTables } from '../memory/signature-tables.ts';
 import { searchTables } from '../search/search-tables.ts';
 import { vectorTables } from '../vectors/vector-tables.ts';
+import { leanerIndexes } from './leaner-indexes.ts';
 
 /**
  * The record: everything that core-context was told, and the only copy of what cannot be read again. Times are ISO 8601 in
@@ -63,6 +64,7 @@ const versions: readonly string[] = [
   [recordTables, searchTables, ingestTables, memoryTables, executionTables, graphTables].join('\n'),
   vectorTables,
   signatureTables,
+  leanerIndexes,
 ];
 
 /**

@@ -16,6 +16,8 @@ export interface ConnectionOptions {
   readonly opened: () => void;
   readonly received: (frame: EngineFrame) => void;
   readonly lost: (reason: string) => void;
+  /** A connection was not opened, or is gone; another attempt follows. */
+  readonly failed: (reason: string) => void;
 }
 
 /** Where everything starts at once, the bus may be the last. */
@@ -194,6 +196,7 @@ export class BusConnection {
     const { logger, timing } = this.#options;
     if (this.#ended) return;
     this.#lastReason = reason;
+    this.#options.failed(reason);
     if (this.#failures >= quietFailures && reason !== this.#toldReason) {
       logger.warn('the bus is not connected; trying again', { reason });
       this.#toldReason = reason;

@@ -23,11 +23,13 @@ export interface BusOptions {
   readonly timing?: Partial<BusTiming>;
   /** Told whenever the connection comes or goes. */
   readonly watch?: (connected: boolean) => void;
+  /** Told why, whenever an attempt to connect failed or the connection is gone; the next attempt follows by itself. */
+  readonly failed?: (reason: string) => void;
 }
 
 /** The bus over a websocket: our own engine, or an iii. Connects at once. */
 export function connectBus(options: BusOptions): Bus {
-  const { url, token, name, logger, ca = null, watch = () => {} } = options;
+  const { url, token, name, logger, ca = null, watch = () => {}, failed = () => {} } = options;
   const timing = { ...usualTiming, ...options.timing };
   const arrivals = new Set<() => void>();
   let closed = false;
@@ -49,6 +51,7 @@ export function connectBus(options: BusOptions): Bus {
     logger,
     opened,
     received,
+    failed,
     lost(reason) {
       clearTimeout(registerAgain);
       watch(false);

@@ -129,6 +129,7 @@ function tell(error: unknown, args: readonly string[], exitCode?: number): numbe
       code: known ? error.code : 'internal',
       message,
       exit_code: code,
+      ...(known && error.errors.length > 0 ? { errors: error.errors } : {}),
       ...(hint === undefined ? {} : { hint }),
     };
     process.stderr.write(`${JSON.stringify({ error: facts })}\n`);

@@ -10,7 +10,8 @@ import { errorOfProblem } from './problem.ts';
 export interface HttpClientOptions {
   /** For example `http://127.0.0.1:7817`. */
   readonly baseUrl: string;
-  readonly token?: string;
+  /** A function is asked before each request; what it throws is thrown in place of the request. */
+  readonly token?: string | (() => string);
   /** Milliseconds for a whole answer; default 30 s. */
   readonly timeoutMs?: number;
 }
@@ -67,7 +68,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     return undici.request(url, { ...sent, dispatcher: connections });
   }
 
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  function authorization(): { readonly authorization?: string } {
+    if (token === undefined) return {};
+    return { authorization: `Bearer ${typeof token === 'string' ? token : token()}` };
+  }
 
   async function call(
     method: 'GET' | 'POST' | 'DELETE',
@@ -82,7 +86,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         method,
         signal,
         headers: {
-          ...authorization,
+          ...authorization(),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...call.headers,
         },
@@ -126,7 +130,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       try {
         const answer = await request(new URL(path, baseUrl), {
           signal: options.signal ?? null,
-          headers: authorization,
+          headers: authorization(),
         });
         if (answer.statusCode !== 200) await readAnswer(answer);
         return answer.body;
@@ -137,7 +141,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     async upload(path, { type, content }, codec) {
       const what = `POST ${new URL(path, baseUrl).href}`;
       try {
-        const headers = { ...authorization, 'content-type': type };
+        const headers = { ...authorization(), 'content-type': type };
         const sent = {
           method: 'POST',
           headers,
@@ -156,7 +160,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
           bodyTimeout: 60_000,
           signal: options.signal ?? null,
           headers: {
-            ...authorization,
+            ...authorization(),
             accept: 'text/event-stream',
             ...(options.lastEventId === undefined ? {} : { 'last-event-id': options.lastEventId }),
           },

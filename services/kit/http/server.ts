@@ -9,7 +9,7 @@ import type { Health } from '../contracts/health.ts';
 import { codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
-import { levelOfNews } from '../supervisor-channel.ts';
+import { levelOfNews, patienceAtEnd } from '../supervisor-channel.ts';
 import type { Identity, Scope, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
 import { readJsonBody, readUpload } from './body.ts';
@@ -56,7 +56,7 @@ export interface UnknownAnswer {
 export interface HttpServer {
   /** Listens; resolves with the address. @throws Failed (`port_in_use`) */
   start(): Promise<{ readonly url: string; readonly port: number }>;
-  /** Ends live streams, lets answers finish for five seconds, then cuts what is left. */
+  /** Ends live streams, lets answers finish for a few seconds, then cuts what is left. */
   close(): Promise<void>;
 }
 
@@ -72,7 +72,8 @@ type Context = Koa.ParameterizedContext<State>;
 type App = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 const maxStreams = 200;
-const finishMs = 5_000;
+/** Milliseconds between looks, at the end, for connections on which nothing is asked any more. */
+const idleMs = 20;
 /** By then, in milliseconds, the services that are started together are all there. */
 const warmAfterMs = 10_000;
 const cannotLoad = 'the HTTP interface cannot be loaded';
@@ -96,6 +97,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   let loading: Promise<App> | null = null;
   let loaded: App | null = null;
   let warming: NodeJS.Timeout | undefined;
+  let closing = false;
 
   async function answerAndRecord(ctx: Context, next: Koa.Next): Promise<void> {
     const started = performance.now();
@@ -268,6 +270,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
   const answer: RequestListener = (request, response) => {
     useOriginForm(request);
+    // Else whoever asks on and on keeps the connection, and with it this process.
+    if (closing) response.setHeader('Connection', 'close');
     const directly = direct.get(`${request.method} ${request.url}`);
     if (directly !== undefined) return void answerDirect(directly, request, response, parts);
     const [path] = request.url!.split('?', 1);
@@ -296,11 +300,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     async close() {
       clearTimeout(warming);
       if (!server.listening) return;
+      closing = true;
       ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      const cut = setTimeout(() => server.closeAllConnections(), finishMs);
+      const idle = setInterval(() => server.closeIdleConnections(), idleMs);
+      const cut = setTimeout(() => server.closeAllConnections(), patienceAtEnd());
       await closed;
+      clearInterval(idle);
       clearTimeout(cut);
     },
   };

@@ -4,13 +4,17 @@ import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { composeGateway } from '../compose.ts';
-import { readGatewayConfig } from '../configuration.ts';
+import { type GatewayConfig, readGatewayConfig } from '../configuration.ts';
+
+export function readConfiguration({ home, host, port }: ServeOptions): GatewayConfig {
+  const folders = resolveFolders({ home }, environment);
+  return readGatewayConfig({ folders, flags: { host, port }, environment });
+}
 
 /** Runs core-model-gateway until a signal comes, or the process that started it is gone. */
-export async function serve({ home, host, port }: ServeOptions): Promise<number> {
-  const folders = resolveFolders({ home }, environment);
-  const config = readGatewayConfig({ folders, flags: { host, port }, environment });
-  const own = openServiceProcess('core-model-gateway', { home });
+export async function serve(options: ServeOptions): Promise<number> {
+  const config = readConfiguration(options);
+  const own = openServiceProcess('core-model-gateway', options);
   const gateway = composeGateway({ ...own, config, proxies: environment });
   own.shutdown.add('the ledger', () => gateway.close());
   return serveService(own, {

@@ -11,20 +11,26 @@ import { configurationIds } from './engine-evidence.ts';
 const Functions = t.strict({ functions: t.array(t.strict({ function_id: t.string })) });
 const Configuration = t.strict({ value: t.unknown });
 
-/** Asks the engine over the bus, everything at once; never throws. */
+/**
+ * Asks the engine over the bus, everything at once, on the first connection: whether a second one would be taken is not what a report
+ * is about. Never throws, and waits for no goodbye.
+ */
 export async function readEngine(options: {
   readonly url: string;
-  readonly token: string | null;
+  /** Asked before each connecting. */
+  readonly token: () => string | null;
   /** Milliseconds for all of it. */
   readonly timeoutMs: number;
 }): Promise<Omit<EngineEvidence, 'log'>> {
   const { url, token, timeoutMs } = options;
   const started = performance.now();
   const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
-  const bus = connectBus({ url, token, name: 'core-status', logger: silentLogger });
+  const failure = Promise.withResolvers<never>();
+  const failed = (reason: string) => failure.reject(new Error(reason));
+  const bus = connectBus({ url, token, name: 'core-status', logger: silentLogger, failed });
   const ask = (id: string, data: unknown): Promise<unknown> => bus.call(id, data, { timeoutMs: left() });
   try {
-    await bus.whenConnected(left());
+    await Promise.race([bus.whenConnected(left()), failure.promise]);
     const [health, functions, worker, ...values] = await Promise.all([
       ask('engine::health::check', {}).catch(() => null),
       ask('engine::functions::list', { prefix: 'core.' }).catch(() => null),
@@ -41,12 +47,15 @@ export async function readEngine(options: {
       worker,
     };
   } catch (error) {
-    const unreachable = messageOf(error);
-    const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0 };
-    return { unreachable, health: null, functions: null, configuration: {}, worker };
+    return unreachableEngine(messageOf(error));
   } finally {
-    await bus.close();
+    void bus.close();
   }
+}
+
+export function unreachableEngine(unreachable: string): Omit<EngineEvidence, 'log'> {
+  const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0 };
+  return { unreachable, health: null, functions: null, configuration: {}, worker };
 }
 
 async function askWorker(ask: () => Promise<unknown>): Promise<WorkerAnswer> {

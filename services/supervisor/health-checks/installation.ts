@@ -7,7 +7,7 @@ import { mergeJson } from '#kit/config/merge.ts';
 import { type RunningAddress, runningService, type ServiceName } from '#kit/config/running-service.ts';
 import { type AddressedConcern, readServiceAddress } from '#kit/config/service-address.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
-import { decode, optional } from '#kit/decode.ts';
+import { decode, oneOf, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
@@ -122,7 +122,7 @@ const ConfiguredForges = t.strict({
   forges: t.array(
     t.strict({
       name: t.string,
-      kind: t.string,
+      kind: oneOf(['local', 'github', 'gitea']),
       base_url: optional(t.string),
       token_file: optional(t.string),
     }),

@@ -1,4 +1,4 @@
-import { daemonRoutes } from '../../../services/agentd/http/server.ts';
+import { daemonRoutes } from '../../../services/agentd/http/daemon-parts.ts';
 import { eventRoutes as bridgeEventRoutes } from '../../../services/bridge/http/event-routes.ts';
 import { ingressRoutes } from '../../../services/bridge/http/ingress-routes.ts';
 import { otherRoutes } from '../../../services/bridge/http/other-routes.ts';

@@ -7,7 +7,8 @@ import { failure } from '../../../../test/contract/forge.contract.ts';
 import { makeBareRepository } from '../../../../test/fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../../../../test/fixtures/forges/forge-server.ts';
 import { startGiteaServer } from '../../../../test/fixtures/forges/gitea-server.ts';
-import { createForges, type ForgeFolders, ForgesConfig, forgeFor, localForgeDesk } from './registry.ts';
+import { ForgesConfig } from './configuration.ts';
+import { createForges, type ForgeFolders, forgeFor, localForgeDesk } from './registry.ts';
 
 describe('the forges of config/forges.json', () => {
   const ref = { owner: 'demo', repo: 'hello' };

@@ -1,9 +1,8 @@
 import { isAbsolute, join } from 'node:path';
-import * as t from 'io-ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import { integerBetween, NonEmptyString, oneOf, optional, stringThat } from '#kit/decode.ts';
-import { Conflict, Interrupted, InvalidInput, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
+import { Conflict, Interrupted, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import type { RepositoryRef } from '../../planning/forge.ts';
+import { checkForgesConfig, type ForgeSettings, type ForgesConfig } from './configuration.ts';
 import type { ConfiguredForge } from './configured-forge.ts';
 import { GiteaForge } from './gitea/gitea-forge.ts';
 import { GitHubForge } from './github/github-forge.ts';
@@ -11,69 +10,6 @@ import { ForgeFolder } from './local/forge-folder.ts';
 import { LocalForge } from './local/local-forge.ts';
 import { LocalForgeDesk } from './local/local-forge-desk.ts';
 import { checkRepositoryRef, nameOf } from './names.ts';
-
-const ForgeName = stringThat(
-  'ForgeName',
-  'a short name of lower-case letters, digits and dashes, for example github',
-  (text) => /^[a-z][a-z0-9-]{0,39}$/.test(text),
-);
-
-const BaseUrl = stringThat(
-  'BaseUrl',
-  'an http or https URL without user, query or fragment, for example https://git.example.org',
-  (text) => {
-    const url = URL.parse(text);
-    return (
-      url !== null &&
-      /^https?:$/.test(url.protocol) &&
-      !url.username &&
-      !url.password &&
-      !url.search &&
-      !url.hash
-    );
-  },
-);
-
-const common = {
-  /** How `--forge` calls it. */
-  name: ForgeName,
-  /** As which Core acts; default the owner of the token, `core` in the local forge. */
-  account: optional(NonEmptyString),
-};
-const remote = {
-  ...common,
-  /** What people open in a browser; the API's address follows from it. */
-  base_url: optional(BaseUrl),
-  /** With the token; relative to the secrets folder. */
-  token_file: optional(NonEmptyString),
-  /** Seconds for one request. Default 30. */
-  timeout_s: optional(integerBetween(1, 600)),
-};
-
-export const ForgeSettings = t.union([
-  t.strict({
-    ...common,
-    /** Which adapter serves it: a folder, github.com or Enterprise, Gitea or Forgejo. */
-    kind: oneOf(['local']),
-    /** Relative to the state folder. Default `forge`. */
-    root: optional(NonEmptyString),
-  }),
-  t.strict({
-    ...remote,
-    kind: oneOf(['github']),
-    /** false only for an Enterprise server without rate limits. Default true. */
-    throttle: optional(t.boolean),
-  }),
-  t.strict({ ...remote, kind: oneOf(['gitea']) }),
-]);
-export type ForgeSettings = t.TypeOf<typeof ForgeSettings>;
-
-/** `config/forges.json` */
-export const ForgesConfig = t.strict({
-  /** Without `--forge` the one that knows owner and repository is used. */
-  forges: t.array(ForgeSettings),
-});
-export type ForgesConfig = t.TypeOf<typeof ForgesConfig>;
 
 export interface ForgeFolders {
   readonly stateDir: string;
@@ -83,20 +19,10 @@ export interface ForgeFolders {
 
 export type Forges = ReadonlyMap<string, ConfiguredForge>;
 
-/** @throws InvalidInput `forges_invalid` */
+/** @throws InvalidInput (`forges_invalid`) */
 export function createForges(config: ForgesConfig, folders: ForgeFolders): Forges {
-  const forges = new Map<string, ConfiguredForge>();
-  for (const settings of config.forges) {
-    if (forges.has(settings.name)) {
-      throw new InvalidInput(
-        'forges_invalid',
-        `two forges in config/forges.json are called '${settings.name}'`,
-      );
-    }
-    forges.set(settings.name, createForge(settings, folders));
-  }
-  if (forges.size > 0) return forges;
-  throw new InvalidInput('forges_invalid', 'config/forges.json names no forge; it needs at least one');
+  const { forges } = checkForgesConfig(config);
+  return new Map(forges.map((settings) => [settings.name, createForge(settings, folders)]));
 }
 
 /** The forge of `core-status --smoke`, there without being configured and found by its name alone. */
@@ -108,12 +34,6 @@ export function createSmokeForge(folders: ForgeFolders): ConfiguredForge {
 function createForge(settings: ForgeSettings, folders: ForgeFolders): ConfiguredForge {
   if (settings.kind === 'local') return new LocalForge(folderOf(settings, folders), accountOf(settings));
   const github = settings.kind === 'github';
-  if (!github && settings.base_url === undefined) {
-    throw new InvalidInput(
-      'forges_invalid',
-      `forge '${settings.name}' in config/forges.json needs a base_url, for example https://git.example.org`,
-    );
-  }
   const options = {
     name: settings.name,
     base_url: settings.base_url ?? 'https://github.com',

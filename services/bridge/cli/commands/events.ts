@@ -3,7 +3,8 @@ import type { RunCommand } from '#kit/cli/program.ts';
 import { tell } from '#kit/cli/tell.ts';
 import { EventList, EventView, ProcessReply } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
-import { exitCodes } from '#kit/errors.ts';
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { HttpClient } from '#kit/http/client.ts';
 import { withBridge } from '../client.ts';
 import { eventLine, eventLines, processLines } from '../event-lines.ts';
 
@@ -74,16 +75,41 @@ export function define(program: Command, run: RunCommand): void {
     );
   program
     .command('retry')
-    .description('make a dead event pending again')
-    .argument('<event>', 'its id')
-    .action((id: string) =>
+    .description('make dead events pending again')
+    .argument('[events...]', 'their ids')
+    .option('--all', 'every dead one')
+    .action((ids: string[], { all = false }: { readonly all?: boolean }) =>
       run((context) =>
         withBridge(context, async (client) => {
-          const path = `/v1/events/${encodeURIComponent(id)}/retry`;
-          const event = await client.post(path, {}, EventView);
-          tell(context, event, (paint) => [eventLine(event, paint)]);
+          checkRetry(ids, all);
+          const retried: EventView[] = [];
+          for (const id of all ? await deadEvents(client) : ids)
+            retried.push(await client.post(`/v1/events/${encodeURIComponent(id)}/retry`, {}, EventView));
+          tell(context, retried, (paint) =>
+            retried.length === 0 ? ['No event is dead.'] : retried.map((event) => eventLine(event, paint)),
+          );
           return exitCodes.done;
         }),
       ),
     );
+}
+
+function checkRetry(ids: readonly string[], all: boolean): void {
+  if (all ? ids.length === 0 : ids.length > 0) return;
+  const what = all ? 'ids and --all exclude each other' : 'names no event';
+  throw new InvalidInput('invalid_option', `retry ${what}: must be the ids of dead events, or --all`, {
+    hint: './core bridge events --state dead lists them.',
+  });
+}
+
+/** Ids, the oldest first. */
+async function deadEvents(client: HttpClient): Promise<string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const query = new URLSearchParams({ state: 'dead', limit: '100', ...(cursor === '' ? {} : { cursor }) });
+    const page: EventList = await client.get(`/v1/events?${query}`, EventList);
+    ids.push(...page.events.map(({ event_id }) => event_id));
+    cursor = page.next_cursor;
+  }
+  return ids.reverse();
 }

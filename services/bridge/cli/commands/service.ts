@@ -3,5 +3,5 @@ import type { RunCommand } from '#kit/cli/program.ts';
 import { defineServe } from '#kit/cli/serve-command.ts';
 
 export function define(program: Command, run: RunCommand): void {
-  defineServe(program, run, async (options) => (await import('../../http/serve.ts')).serve(options));
+  defineServe(program, run, () => import('../../http/serve.ts'));
 }

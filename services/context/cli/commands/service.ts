@@ -8,7 +8,7 @@ import { withService } from '../client.ts';
 import { counted, short } from '../output.ts';
 
 export function define(program: Command, run: RunCommand): void {
-  defineServe(program, run, async (options) => (await import('../../http/serve.ts')).serve(options));
+  defineServe(program, run, () => import('../../http/serve.ts'));
   program
     .command('check')
     .description('check the record, and compare it with its mirror')

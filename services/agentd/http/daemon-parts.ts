@@ -2,13 +2,11 @@ import type { Settings } from '#kit/config/settings.ts';
 import type { Health, HealthStatus } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
-import { createHttpServer } from '#kit/http/server.ts';
-import type { Logger } from '#kit/log.ts';
+import type { ServedParts } from '#kit/http/serve-service.ts';
 import type { Redactor } from '#kit/redaction.ts';
-import type { Tokens } from '#kit/tokens.ts';
 import type { Agent } from '../agent.ts';
 import { artifactRoutes } from './artifact-routes.ts';
-import { BackgroundWork } from './background-work.ts';
+import type { BackgroundWork } from './background-work.ts';
 import { eventRoutes } from './event-routes.ts';
 import { issueRoutes } from './issue-routes.ts';
 import { readRoutes } from './read-routes.ts';
@@ -19,9 +17,7 @@ import { writeRoutes } from './write-routes.ts';
 
 export interface DaemonOptions {
   readonly agent: Agent;
-  readonly tokens: Tokens;
   readonly settings: Settings;
-  readonly logger: Logger;
   readonly redactor: Redactor;
   readonly version: string;
   readonly status: StatusCommand;
@@ -29,36 +25,12 @@ export interface DaemonOptions {
   readonly checks?: Readonly<Record<string, () => Promise<string>>>;
 }
 
-export interface Daemon {
-  /** @throws Failed (`port_in_use`), Refused (`binding_not_allowed`) */
-  start(): Promise<{ readonly url: string; readonly port: number }>;
-  /** Stops all work, then the server. */
-  close(): Promise<void>;
-}
-
-const service = 'core-agentd';
-
 /** core-agentd's HTTP interface over the use cases. */
-export function createDaemon(options: DaemonOptions): Daemon {
-  const { tokens, settings, logger, redactor, version } = options;
-  const work = new BackgroundWork(logger);
-  const server = createHttpServer({
-    service,
-    version,
-    binding: settings.agentd,
-    tokens,
-    logger,
-    redactor,
-    routes: daemonRoutes(options, work),
-    health: () => checkHealth(options),
-  });
-  return {
-    start: () => server.start(),
-    async close() {
-      await work.close();
-      await server.close();
-    },
-  };
+export function daemonParts(
+  options: DaemonOptions,
+  work: BackgroundWork,
+): Pick<ServedParts, 'routes' | 'health'> {
+  return { routes: daemonRoutes(options, work), health: () => checkHealth(options) };
 }
 
 /** What the daemon answers besides the standard routes. */
@@ -88,7 +60,7 @@ async function checkHealth({ agent, version, checks = {} }: DaemonOptions): Prom
   const statuses = results.map(({ status }) => status);
   return {
     status: statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok',
-    service,
+    service: 'core-agentd',
     version,
     checks: Object.fromEntries(['runs', ...names].map((name, index) => [name, results[index]!])),
   };

@@ -1,0 +1,16 @@
+import { readConcern } from '#kit/config/concern.ts';
+import type { Folders } from '#kit/folders.ts';
+import { checkForgesConfig, ForgesConfig } from './adapters/forges/configuration.ts';
+import { Policy } from './planning/policy.ts';
+import { AgentsConfig, checkAgentsConfig } from './planning/roles.ts';
+import { ValidationConfig } from './validation/configuration.ts';
+
+/** What planning and execution are configured by. @throws InvalidInput (`config_invalid`, `forges_invalid`) */
+export function readWorkConfiguration(folders: Pick<Folders, 'config'>) {
+  return {
+    policy: readConcern(Policy, 'policy', folders),
+    agents: checkAgentsConfig(readConcern(AgentsConfig, 'agents', folders)),
+    validation: readConcern(ValidationConfig, 'validation', folders),
+    forges: checkForgesConfig(readConcern(ForgesConfig, 'forges', folders)),
+  };
+}

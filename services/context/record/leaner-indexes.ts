@@ -1,0 +1,28 @@
+/**
+ * What costs a write and is asked by nobody is not indexed: places of nodes that lie in no repository, sightings without a key, and the
+ * ids of memories beside the time of their recording.
+ */
+export const leanerIndexes = `
+  DROP INDEX nodes_place;
+  CREATE INDEX nodes_place ON nodes (repository, path) WHERE repository IS NOT NULL;
+
+  DROP INDEX memories_recorded;
+  CREATE INDEX memories_recorded ON memories (recorded_at);
+
+  CREATE TABLE sightings (
+    sighting INTEGER PRIMARY KEY,
+    memory INTEGER NOT NULL REFERENCES memories (memory) ON DELETE CASCADE,
+    source TEXT,
+    key TEXT,
+    digest TEXT NOT NULL,
+    seen_at TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    exact INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO sightings SELECT sighting, memory, source, key, digest, seen_at, first, exact FROM memory_sightings;
+  DROP TABLE memory_sightings;
+  ALTER TABLE sightings RENAME TO memory_sightings;
+  CREATE UNIQUE INDEX memory_sightings_key ON memory_sightings (key) WHERE key IS NOT NULL;
+  CREATE INDEX memory_sightings_memory ON memory_sightings (memory);
+  CREATE INDEX memory_sightings_source ON memory_sightings (source) WHERE source IS NOT NULL;
+`;
