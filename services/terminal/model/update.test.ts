@@ -231,6 +231,38 @@ describe('Whatever is shown', () => {
     expect(terminal.screen()).to.contain('line 102 is written');
   });
 
+  it('leads through a run of twelve actions and two thousand changed lines', () => {
+    const detail = sampleDetail(({ actions }) => {
+      const comment = actions.at(-1)!;
+      while (actions.length < 12) {
+        const ordinal = actions.length + 1;
+        actions.push({
+          ...structuredClone(comment),
+          ordinal,
+          action_id: `act_${ordinal}_00000000`,
+          depends_on: [],
+        });
+      }
+    });
+    const changes = Array.from({ length: 1_000 }, (_, line) => `-before ${line}\n+after ${line}`).join('\n');
+    const patch = `diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1000 +1,1000 @@\n${changes}\n`;
+    const terminal = openedSample({ columns: 80, rows: 24 }, detail, patch).keys('A', 'enter');
+    const shown: string[] = [];
+    for (let keys = 0; keys < 400 && terminal.state.dialog === null; keys++) {
+      shown.push(terminal.screen());
+      terminal.keys(/all seen *$/m.test(terminal.screen()) ? 'enter' : ' ');
+    }
+    for (let line = 0; line < 1_000; line += 37) expect(shown.join('\n')).to.contain(`after ${line}`);
+    expect(terminal.screen()).to.contain('All of it was on your screen');
+    const [decided] = terminal.keys('enter').taken();
+    expect(decided).to.include({ kind: 'decide', decision: 'approve' });
+    expect(decided).to.have.property('actions').with.length(4);
+    terminal.send({ kind: 'answered', notice: null });
+    expect(terminal.keys('tab', 'tab', 'tab', 'A').screen())
+      .to.contain('Approve the gate publish')
+      .and.to.contain('12 comment_issue');
+  });
+
   it('holds no control character, wherever text by others stands', () => {
     const evil = '\x1b[2Jevil\x07\u202e\r\n\tend';
     const detail = sampleDetail((run) => {

@@ -66,7 +66,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return only({ ...state, asking: null, notice: message.notice ?? state.notice });
     case 'executing-here': {
       const dialog = state.dialog?.kind === 'quit' && !message.running ? null : state.dialog;
-      return only({ ...state, dialog, executingHere: message.running });
+      return only({ ...state, dialog, executingHere: message.running, asking: null });
     }
     case 'redraw':
       return only({ ...state });

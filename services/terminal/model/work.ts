@@ -54,11 +54,19 @@ export function cancel(state: State, { detail }: OpenRun): Step<State> {
 
 export function resume(state: State, open: OpenRun): Step<State> {
   const status = open.detail?.status;
-  if (status !== undefined && status !== 'interrupted' && status !== 'executing' && status !== 'planning') {
+  const resumable: readonly (string | undefined)[] = [undefined, 'interrupted', 'executing', 'planning'];
+  if (status !== undefined && !resumable.includes(status) && !wasCutOff(open)) {
     const next = executable(open).length > 0 ? '; x executes what is approved' : '';
     return say(state, `The run is ${status.replaceAll('_', ' ')}; there is nothing to resume${next}`);
   }
   return asked(state, 'resuming', { kind: 'resume', run_id: open.run_id });
+}
+
+/** Whether something is left of which nobody knows how it ended. */
+export function wasCutOff({ detail }: OpenRun): boolean {
+  return (
+    detail?.status === 'interrupted' || (detail?.actions.some(({ state }) => state === 'unknown') ?? false)
+  );
 }
 
 /** The pull request where there is one and it is what is looked at, else the issue. */

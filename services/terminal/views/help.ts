@@ -1,6 +1,6 @@
 import { notYetShown } from '../model/decisions.ts';
 import { actionOf, isOpen, type State } from '../model/state.ts';
-import { executable } from '../model/work.ts';
+import { executable, wasCutOff } from '../model/work.ts';
 
 /** Keys and what they do, wherever they are told: in the last line, by ?, and in the documentation. */
 export type Keys = readonly (readonly [key: string, what: string])[];
@@ -115,7 +115,7 @@ function decisionHints({ open }: State): Keys {
   if (executable(open).length > 0 && open.detail?.status !== 'executing' && !over)
     hints.push(['x', 'execute']);
   if (open.detail?.status === 'executing' || open.detail?.status === 'planning') hints.push(['c', 'cancel']);
-  if (open.detail?.status === 'interrupted') hints.push(['R', 'resume']);
+  if (wasCutOff(open)) hints.push(['R', 'resume']);
   if (open.detail?.execution != null && open.detail.status !== 'undone') hints.push(['u', 'undo']);
   return hints;
 }

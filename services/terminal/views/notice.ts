@@ -30,8 +30,14 @@ function saying(state: State, glyphs: Glyphs): { text: string; style: Style | un
     const seconds = Math.max(0, Math.floor((now - progress.since) / 1000));
     return { text: `${spinner} ${progress.step}  ${progress.message}  ${seconds} s`, style: working };
   }
+  if (state.executingHere) {
+    return {
+      text: `${spinner} executing; this program does it itself, leaving would cut it off`,
+      style: working,
+    };
+  }
   if (open?.review != null) {
-    const text = `The gate ${open.review}: read this to its end, then enter shows the next`;
+    const text = `The gate ${open.review}: read on, then enter`;
     return { text, style: working };
   }
   return null;

@@ -56,14 +56,14 @@ describe('A patch in the pane', () => {
           const terminal = openedSample({ columns, rows: 60 }, detail, patch).keys('j', 'enter');
           if (terminal.state.open!.pane.split !== split) terminal.keys('v');
           let screen = '';
-          for (let page = 0; page < 60; page++) screen += `${terminal.keys(' ').screen()}\n`;
+          for (let page = 0; page < 30; page++) screen += `${terminal.keys(' ').screen()}\n`;
           const { action_id } = detail.actions[1]!;
           if (terminal.state.open!.seen[action_id]?.whole !== true) return;
           const letters = (text: string) => [...text].filter((one) => /[a-z漢字]/.test(one)).length;
           expect(letters(screen)).to.be.at.least(letters(lines.join('')));
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 15 },
     );
   });
 
