@@ -64,7 +64,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates git \
     && apt-get clean \
     && cd /usr/lib/git-core \
-    && rm -f git-http-backend git-daemon git-imap-send git-http-push git-http-fetch git-shell scalar \
+    && rm -f git-http-backend git-daemon git-imap-send git-http-push git-http-fetch git-shell scalar /usr/bin/git-shell /usr/bin/scalar \
+    && ln -sf ../../bin/git git \
     && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /usr/share/doc/git* /usr/share/man /usr/share/locale/*/LC_MESSAGES/git.mo \
     && rm -rf /usr/share/perl /usr/lib/*-linux-gnu/perl /usr/lib/*-linux-gnu/libperl.so.* /usr/share/gitweb /usr/share/bash-completion
 USER node
@@ -168,13 +169,20 @@ ENV PATH=/core/bin:$PATH \
 WORKDIR /repository
 CMD ["core", "--help"]
 
-FROM packages AS site-pages
+# With what only development needs: the reference is generated from the source. Optional packages are programs of other machines.
+FROM node:24-bookworm-slim AS site-pages
+WORKDIR /core
+COPY package.json package-lock.json ./
 COPY site/package.json site/package-lock.json site/
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    npm ci --prefix site --ignore-scripts --no-audit --no-fund
-COPY . .
+    npm ci --omit=optional --ignore-scripts --no-audit --no-fund \
+    && npm ci --prefix site --ignore-scripts --no-audit --no-fund
+COPY config config
+COPY services services
+COPY site site
 RUN node --disable-warning=ExperimentalWarning site/run.ts build
 
+# Perl is in every Debian image; a program of its own spares the health check a shell.
 FROM nginx:stable-bookworm AS site
 LABEL org.opencontainers.image.vendor="Core" \
       org.opencontainers.image.licenses="Apache-2.0" \
@@ -182,10 +190,12 @@ LABEL org.opencontainers.image.vendor="Core" \
       org.opencontainers.image.title="core-site" \
       org.opencontainers.image.description="Documentation of Core"
 COPY images/nginx.conf /etc/nginx/nginx.conf
+COPY images/site-health-check.pl /usr/local/lib/
 COPY --from=site-pages /core/site/.vitepress/dist /usr/share/nginx/html
 USER nginx
 EXPOSE 80
 STOPSIGNAL SIGQUIT
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["nginx", "-t", "-q"]
-ENTRYPOINT ["nginx"]
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 \
+  CMD ["perl", "/usr/local/lib/site-health-check.pl"]
+ENTRYPOINT ["nginx", "-e", "stderr"]
 CMD ["-g", "daemon off;"]

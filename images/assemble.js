@@ -1,5 +1,6 @@
 // Copies one image's part of the project: `node assemble.js TARGET [SERVICE…]` with the services that its programs are made of (none
 // named: all), their configuration, and of node_modules what they import, without what no program reads when it runs.
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +10,15 @@ const [target, ...named] = process.argv.slice(2);
 const services = named.length > 0 ? named : readdirSync(join(root, 'services'));
 const dependencies = Object.keys(manifest(root).dependencies);
 const unread = /(\.test\.ts|\.d\.[cm]?ts|\.map|\.md|\.markdown|\.tsbuildinfo|\.flow)$/i;
+/** Node refuses TypeScript in packages; the rest is for browsers and bundlers, or the same once more for another module system. */
+const unreadInPackages = /(\.[cm]?tsx?|\.scss|\.css|\/\.eslintrc.*|\/(tests?|examples?|benchmarks?))$/i;
+const unreadFolders = {
+  'fp-ts': ['es6'],
+  'highlight.js': ['lib/languages', 'styles'],
+  'neo4j-driver': ['lib/browser'],
+  rxjs: ['dist/bundles', 'dist/esm', 'dist/esm5', 'src'],
+  uuid: ['dist/cjs-browser', 'dist/esm-browser'],
+};
 
 const folders = [...new Set(['kit', ...services])].map((name) => join('services', name));
 for (const folder of folders) copy(folder, (path) => !unread.test(path));
@@ -17,12 +27,15 @@ copy('package.json');
 
 const sources = folders.flatMap((folder) => textsIn(join(root, folder)));
 const imported = dependencies.filter((name) => sources.some((text) => isImported(name, text)));
+/** What reads repositories, and names the grammars that it loads. */
+const parsed = textsIn(join(root, 'services/context/ingest'));
 const packages = new Set();
 for (const name of imported) addPackage(name, root);
 for (const folder of [...packages].sort()) {
   const own = relative(root, folder);
-  copy(own, (path) => !unread.test(path) && !path.slice(own.length).includes('/node_modules'));
+  copy(own, (path) => !unread.test(path) && isReadInPackage(own, path.slice(own.length)));
 }
+importAll();
 process.stdout.write(`${services.join(', ')}: ${packages.size} packages for ${imported.join(', ')}\n`);
 
 function copy(path, keep = () => true) {
@@ -33,6 +46,15 @@ function copy(path, keep = () => true) {
   });
 }
 
+/** @param path below the package's folder, with a slash before it */
+function isReadInPackage(folder, path) {
+  if (path.includes('/node_modules') || unreadInPackages.test(path)) return false;
+  const name = folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  if ((unreadFolders[name] ?? []).some((unreadFolder) => path === `/${unreadFolder}`)) return false;
+  const [, grammar] = /\/tree-sitter-([a-z-]+)\.wasm$/.exec(path) ?? [];
+  return grammar === undefined || parsed.some((text) => text.includes(`'${grammar}'`));
+}
+
 function textsIn(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.[jt]s$/.test(entry.name) && !unread.test(entry.name))
@@ -41,6 +63,18 @@ function textsIn(folder) {
 
 function isImported(name, text) {
   return ["'", '`'].some((quote) => text.includes(quote + name + quote) || text.includes(`${quote}${name}/`));
+}
+
+/** That nothing is missing that programs load at their start. */
+function importAll() {
+  const specifiers = sources
+    .flatMap((text) => [...text.matchAll(/^import (?!type )[^;]*? from '([^'.#][^']*)';/gm)])
+    .map(([, specifier]) => specifier)
+    .filter((specifier) => imported.some((name) => specifier === name || specifier.startsWith(`${name}/`)));
+  for (const specifier of new Set(specifiers)) {
+    const script = `await import(${JSON.stringify(specifier)}); process.exit(0);`;
+    execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: target, stdio: 'inherit' });
+  }
 }
 
 /** With all that it needs, each found as Node finds it: in the nearest node_modules. */

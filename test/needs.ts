@@ -40,6 +40,14 @@ const things = {
     command: ['sh', '-c', 'docker info && docker compose version && docker buildx version'],
     provide: 'install Docker with compose and buildx, and start it',
   },
+  testcontainers: {
+    command: [
+      'test',
+      '-f',
+      fileURLToPath(new URL('containers/node_modules/testcontainers/package.json', import.meta.url)),
+    ],
+    provide: 'npm ci --ignore-scripts --prefix test/containers',
+  },
   tmux: {
     command: ['tmux', '-V'],
     provide: 'apt-get install tmux',
@@ -76,13 +84,18 @@ export function has(name: NeedName): boolean {
   return answer;
 }
 
+/** What a person types to get it. */
+export function provides(name: NeedName): string {
+  return things[name].provide;
+}
+
 /**
  * Skips the test, or the suite from its `before` hook, when the machine lacks a thing, and says how to get it. Where
  * `CI=true` everything is provided, so that a lack is a failure.
  */
 export function needs(context: Mocha.Context, name: NeedName): void {
   if (has(name)) return;
-  const message = `needs ${name}: ${things[name].provide}`;
+  const message = `needs ${name}: ${provides(name)}`;
   if (environment.CI === 'true') throw new Error(message);
   const runnable = context.test ?? context.currentTest;
   if (runnable !== undefined) runnable.title += ` (${message})`;

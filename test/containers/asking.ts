@@ -1,4 +1,4 @@
-import type { ContainerStack } from '../fixtures/containers/container-stack.ts';
+import type { ContainerStack } from './stack/container-stack.ts';
 
 /** Rows of a Cypher query by core-context. @throws where it does not answer 200 */
 export async function cypher(
@@ -16,7 +16,7 @@ export async function askCypher(
   query: string,
   params: Readonly<Record<string, unknown>>,
 ): Promise<{ status: number; text: string }> {
-  const answer = await fetch(`${await stack.url('core-context', 8090)}/v1/graphdb/cypher`, {
+  const answer = await fetch(`${stack.url('core-context', 8090)}/v1/graphdb/cypher`, {
     method: 'POST',
     headers: { authorization: `Bearer ${stack.token()}`, 'content-type': 'application/json' },
     body: JSON.stringify({ query, params }),

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { git } from '#kit/git/git.ts';
-import { type ContainerStack, services } from '../fixtures/containers/container-stack.ts';
-import { dockerDone } from '../fixtures/containers/docker.ts';
+import { git } from '../../services/kit/git/git.ts';
 import { askCypher, cypher, newestRun, until } from './asking.ts';
+import { type ContainerStack, running } from './stack/container-stack.ts';
+import { removeContainers } from './stack/leftovers.ts';
 
 const slow = ['--owner', 'demo', '--repo', 'slow'];
 const file = 'answer.txt';
@@ -42,13 +42,10 @@ export function faultTests(stack: ContainerStack): void {
     const isValidating = async () =>
       (await stateOf(stack, run, 'run_validation').catch(() => null)) === 'running' ? true : null;
     await until(400_000, isValidating);
-    for (const name of [...services, 'neo4j']) await stack.compose(['restart', '--timeout', '0', name]);
-    await stack.up();
+    await Promise.all(running.map((name) => stack.container(name).restart({ timeout: 0 })));
     expect(await stateOf(stack, run, 'run_validation')).to.equal('running');
 
-    const filter = ['--filter', `label=com.docker.compose.project=${stack.project}`];
-    const own = ['--filter', 'label=com.docker.compose.oneoff=True'];
-    await dockerDone(['kill', (await dockerDone(['ps', '--quiet', ...filter, ...own])).trim()]);
+    removeContainers(stack.project, 'com.docker.compose.oneoff=True');
     expect((await executing).exitCode).to.not.equal(0);
 
     let ended = false;
@@ -73,15 +70,15 @@ export function faultTests(stack: ContainerStack): void {
   it('plans on while Neo4j ends under it, says that Cypher is away, and catches up when it is back', async function () {
     this.timeout(900_000);
     const planning = stack.toolsDone('core-agentd', 'plan-issue', ...slow, '--number', '1');
-    await stack.compose(['kill', 'neo4j']);
+    await stack.container('neo4j').stop({ timeout: 0, remove: false });
     expect(await planning).to.contain('Nothing was written to the repository.');
     const run = await newestRun(stack);
     const query =
       'MATCH (run:ReasoningRun {run_id: $run})-[:PROPOSES]->(action:Action) RETURN count(action) AS actions';
     const away = await askCypher(stack, query, { run });
     expect(away.status, away.text).to.equal(503);
-    expect((await fetch(`${await stack.url('core-context', 8090)}/healthz`)).status).to.equal(200);
-    await stack.up('neo4j');
+    expect((await fetch(`${stack.url('core-context', 8090)}/healthz`)).status).to.equal(200);
+    await stack.up();
     const [row] = await until(400_000, async () => {
       const rows = (await cypher(stack, query, { run })) as { actions: number }[];
       return (rows[0]?.actions ?? 0) > 0 ? rows : null;
@@ -92,20 +89,13 @@ export function faultTests(stack: ContainerStack): void {
   it('refuses to plan on a full volume and says so, loses nothing, and plans when there is room', async function () {
     this.timeout(900_000);
     const before = await runIds(stack);
-    await stack.compose(['exec', '-T', 'keeper', 'node', '-e', fill]);
+    await stack.exec('keeper', 'node', '-e', fill);
     const refused = await stack.tools('core-agentd', 'plan-issue', ...slow, '--number', '1');
     expect(refused.exitCode, refused.stdout).to.equal(1);
     expect(refused.stderr).to.contain('[disk_full]');
-    expect((await fetch(`${await stack.url('core-agentd', 7817)}/healthz`)).status).to.be.oneOf([200, 503]);
+    expect((await fetch(`${stack.url('core-agentd', 7817)}/healthz`)).status).to.be.oneOf([200, 503]);
     expect(await runIds(stack)).to.include.members(before);
-    await stack.compose([
-      'exec',
-      '-T',
-      'keeper',
-      'node',
-      '-e',
-      "require('node:fs').rmSync('/state/filling')",
-    ]);
+    await stack.exec('keeper', 'node', '-e', "require('node:fs').rmSync('/state/filling')");
     await stack.toolsDone('core-agentd', 'plan-issue', ...slow, '--number', '1');
     expect(await runIds(stack)).to.include.members(before);
     expect((await runIds(stack)).length).to.be.above(before.length);
@@ -129,7 +119,7 @@ for (const found of fs.globSync('/state/validation/**/${marker}')) {
 }`;
 
 async function release(stack: ContainerStack): Promise<void> {
-  await stack.compose(['exec', '-T', 'keeper', 'node', '-e', releases]);
+  await stack.exec('keeper', 'node', '-e', releases);
 }
 
 async function prepareSlowRepository(stack: ContainerStack): Promise<void> {
@@ -189,7 +179,7 @@ async function runIds(stack: ContainerStack): Promise<string[]> {
 }
 
 async function fromDaemon(stack: ContainerStack, path: string): Promise<unknown> {
-  const answer = await fetch(`${await stack.url('core-agentd', 7817)}${path}`, {
+  const answer = await fetch(`${stack.url('core-agentd', 7817)}${path}`, {
     headers: { authorization: `Bearer ${stack.token()}` },
   });
   if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);

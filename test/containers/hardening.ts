@@ -3,14 +3,15 @@ import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect } from 'chai';
 import {
+  built,
   type ContainerStack,
   type Inspected,
   imageName,
   running,
   serviceOf,
   services,
-} from '../fixtures/containers/container-stack.ts';
-import { docker, dockerDone } from '../fixtures/containers/docker.ts';
+} from './stack/container-stack.ts';
+import { docker, dockerDone } from './stack/docker.ts';
 
 /** What no container may be able to do. */
 export function hardeningTests(stack: ContainerStack): void {
@@ -45,16 +46,19 @@ export function hardeningTests(stack: ContainerStack): void {
     const { uid } = stack.owner;
     const expected = { uid, root: 'EROFS', first: String(uid), bounds: '0000000000000000', gains: '1' };
     for (const name of services) {
-      const said = await stack.compose(['exec', '-T', name, 'node', '-e', look]);
+      const said = await stack.exec(name, 'node', '-e', look);
       expect(JSON.parse(said), name).to.deep.equal(expected);
     }
+    const lookInSite = 'open(my $file, ">", "/usr/share/nginx/html/written") or print "$>: $!";';
+    const said = await stack.exec('site', 'perl', '-e', lookInSite);
+    expect(said).to.equal(`${uid}: Read-only file system`);
   });
 
   it('publishes on loopback alone, where each service answers, and keeps the engine from who has no business there', async function () {
     this.timeout(900_000);
     const containers = await stack.inspected();
     const ports = containers.flatMap(portsOf);
-    expect(ports).to.have.length(7);
+    expect(ports).to.have.length(8);
     for (const { name, host } of ports) expect(host, name).to.equal('127.0.0.1');
     const [outside] = Object.values(networkInterfaces())
       .flat()
@@ -69,7 +73,7 @@ export function hardeningTests(stack: ContainerStack): void {
       ['core-model-gateway', 8092],
       ['core-bridge', 8093],
     ] as const) {
-      const url = await stack.url(service, port);
+      const url = stack.url(service, port);
       expect((await fetch(`${url}/healthz`)).status, service).to.equal(200);
       expect((await fetch(`${url}/v1/metrics`)).status, service).to.equal(401);
     }
@@ -106,12 +110,10 @@ export function hardeningTests(stack: ContainerStack): void {
     this.timeout(900_000);
     const secrets = [...stack.secrets(), stack.token()];
     expect(secrets.length).to.be.above(6);
-    const images = [...services, 'tools'].map((name) => `${imageName(name)}:${stack.version}`);
+    const images = built.map((name) => `${imageName(name)}:${stack.version}`);
     expect(await layersWith(images, secrets)).to.deep.equal([]);
     const environments = await Promise.all(
-      services.map((name) =>
-        stack.compose(['exec', '-T', name, 'node', '-e', 'console.log(JSON.stringify(process.env))']),
-      ),
+      services.map((name) => stack.exec(name, 'node', '-e', 'console.log(JSON.stringify(process.env))')),
     );
     const texts = {
       history: (

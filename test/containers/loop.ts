@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { StatusReport } from '#kit/contracts/status.ts';
-import { git } from '#kit/git/git.ts';
+import type { StatusReport } from '../../services/kit/contracts/status.ts';
+import { git } from '../../services/kit/git/git.ts';
 import {
   issueBody,
   issueTitle,
   makeDemoRepository,
 } from '../../services/supervisor/quickstart/demo-repository.ts';
-import type { ContainerStack } from '../fixtures/containers/container-stack.ts';
 import { cypher, newestRun, until } from './asking.ts';
+import type { ContainerStack } from './stack/container-stack.ts';
 
 export const demo = ['--owner', 'demo', '--repo', 'hello'];
 
@@ -92,7 +92,7 @@ export function loopTests(stack: ContainerStack): void {
 
   it('tells the same to who asks core-agentd', async function () {
     this.timeout(900_000);
-    const url = `${await stack.url('core-agentd', 7817)}/v1/status`;
+    const url = `${stack.url('core-agentd', 7817)}/v1/status`;
     const report = await until(400_000, async () => {
       const answer = await fetch(url, { headers: { authorization: `Bearer ${stack.token()}` } });
       const told = (await answer.json()) as StatusReport;

@@ -1,9 +1,10 @@
-import { ContainerStack } from '../fixtures/containers/container-stack.ts';
 import { needs } from '../needs.ts';
+import { backupTests } from './backup.ts';
 import { faultTests } from './faults.ts';
 import { hardeningTests } from './hardening.ts';
 import { imageTests } from './images.ts';
 import { loopTests } from './loop.ts';
+import { ContainerStack } from './stack/container-stack.ts';
 
 /** Neo4j and iii cannot be pulled everywhere: what stands in for them is named. */
 describe('the compose stack, with Neo4j’s server on Debian’s Java for its image and our engine for iii', () => {
@@ -11,7 +12,7 @@ describe('the compose stack, with Neo4j’s server on Debian’s Java for its im
 
   before(async function () {
     this.timeout(1_800_000);
-    for (const thing of ['docker', 'neo4j', 'jj'] as const) needs(this, thing);
+    for (const thing of ['docker', 'testcontainers', 'neo4j', 'jj'] as const) needs(this, thing);
     await stack.prepare();
     await stack.up();
   });
@@ -24,4 +25,5 @@ describe('the compose stack, with Neo4j’s server on Debian’s Java for its im
   hardeningTests(stack);
   loopTests(stack);
   faultTests(stack);
+  backupTests(stack);
 });

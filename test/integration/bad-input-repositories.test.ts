@@ -281,18 +281,24 @@ describe('what a repository may be', function () {
     await expectVerified(world, third);
   });
 
-  it('leaves the delivered branch that the person works on, when undoing', async () => {
+  it('leaves the delivered branch that the person works on, and takes it back when they left it', async () => {
     const place = await placeOf(makeRepository(files));
     const run = await place.execute(await planned(place));
     const branch = run.plan!.target.branch!;
     place.checkout.git('checkout', '-q', branch);
     place.accept();
-    const undone = await place.undo(run);
-    expect(undone.undo!.results.find(({ message }) => message.includes('checked out'))?.state).to.equal(
-      'kept',
-    );
+    const steps = await world.agent.undoPlan(run.run_id);
+    expect(steps.find(({ kind }) => kind === 'commit')?.message).to.contain('switch to another branch there');
+    const half = await place.undo(run);
+    const found = half.undo!.results.find(({ message }) => message.includes('checked out'));
+    expect(found?.state).to.equal('failed');
+    expect(half.status).not.to.equal('undone');
     expect(place.changes()).to.deep.equal([]);
     expect(place.remoteBranches()).to.deep.equal(['refs/heads/main']);
+    place.checkout.git('checkout', '-q', 'main');
+    const whole = await place.undo(half);
+    expect(whole.status).to.equal('undone');
+    expect(place.checkout.git('branch', '--list', branch)).to.equal('');
   });
 
   describe('hostile', () => {

@@ -97,10 +97,20 @@ export async function withdraw(
     };
   }
   const inUse = await checkedOutAt(gitDir, ref);
-  if (inUse !== null) return { state: 'kept', message: `${ref} is checked out in ${inUse}; it stays` };
+  if (inUse !== null) return { state: 'failed', message: switchAway(ref, inUse) };
   const deleted = await git(['update-ref', '--no-deref', '-d', ref, commit], { gitDir, accept: [1, 128] });
   if (deleted.exitCode === 0) return { state: 'undone', message: `${ref} deleted in ${repoDir}` };
   return { state: 'failed', message: `${ref} cannot be deleted in ${repoDir}: ${deleted.stderr.trim()}` };
+}
+
+/** What keeps a delivered ref from being deleted now, for people; null where nothing does. */
+export async function whyInUse(repoDir: string, pushUrl: string, ref: string): Promise<string | null> {
+  const inUse = await checkedOutAt(await checkedGitDir(repoDir, pushUrl), ref);
+  return inUse === null ? null : switchAway(ref, inUse);
+}
+
+function switchAway(ref: string, folder: string): string {
+  return `${ref} is checked out in ${folder}: switch to another branch there, then undo again`;
 }
 
 function realFolder(repoDir: string): string {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
@@ -83,5 +83,19 @@ describe('the place of a restore', () => {
     expect(readdirSync(join(home, 'state'))).to.deep.equal(['one']);
     expect(readdirSync(join(home, 'config'))).to.deep.equal(['two']);
     expect(existsSync(join(home, 'state', unfinishedRestoreName))).to.equal(false);
+  });
+
+  it('may have folders that are empty, which keep their place and take what belongs into them', () => {
+    const mounted = join(home, 'state/context');
+    mkdirSync(mounted, { recursive: true });
+    mkdirSync(join(home, 'state/bus'));
+    const { ino } = statSync(mounted);
+    const target = openRestoreTarget(foldersIn(home), both);
+    mkdirSync(join(target.staging('state'), 'context/record'), { recursive: true });
+    writeFileSync(join(target.staging('state'), 'context/record/one'), '1');
+    target.publish();
+    expect(readdirSync(join(home, 'state')).toSorted()).to.deep.equal(['bus', 'context']);
+    expect(statSync(mounted).ino).to.equal(ino);
+    expect(readFileSync(join(mounted, 'record/one'), 'utf8')).to.equal('1');
   });
 });

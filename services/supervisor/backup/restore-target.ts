@@ -7,6 +7,7 @@ import { makePrivateFolder, syncFolder, writeFileDurably } from '#kit/durable-fi
 import { Conflict } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { type Folders, prepareFolder, unfinishedRestoreName } from '#kit/folders.ts';
+import { isEmptyFolder, moveIntoPlace, removeFromPlace } from './move-into-place.ts';
 import { whoRunsIn } from './who-runs.ts';
 
 export type Root = 'state' | 'config';
@@ -56,7 +57,7 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
     crashPoint('restore.moving');
     for (const root of roots) {
       for (const name of moving[root]) {
-        renameSync(join(marker(root), root, name), join(folders[root], name));
+        moveIntoPlace(join(marker(root), root, name), join(folders[root], name));
         crashPoint('restore.moved');
       }
       syncFolder(folders[root]);
@@ -92,8 +93,7 @@ function retire(marker: string): void {
 function removeLeft(folders: Folders, roots: readonly Root[]): void {
   const moving = readMoving(join(folders.state, unfinishedRestoreName, movingName));
   for (const root of roots) {
-    for (const name of moving[root])
-      rmSync(join(folders[root], basename(name)), { recursive: true, force: true });
+    for (const name of moving[root]) removeFromPlace(join(folders[root], basename(name)));
     syncIfThere(folders[root]);
     rmSync(join(folders[root], unfinishedRestoreName, root), { recursive: true, force: true });
   }
@@ -113,12 +113,15 @@ function requireUnused({ state }: Folders): void {
   });
 }
 
-/** But for what a restore that was cut off put there. @throws Conflict (`restore_not_empty`) */
+/** But for what a restore that was cut off put there, and folders without content. @throws Conflict (`restore_not_empty`) */
 function requireEmpty(folders: Folders, roots: readonly Root[]): void {
   const moving = readMoving(join(folders.state, unfinishedRestoreName, movingName));
   for (const root of roots) {
     const found = namesIn(folders[root]).filter(
-      (name) => !name.startsWith(unfinishedRestoreName) && !moving[root].includes(name),
+      (name) =>
+        !name.startsWith(unfinishedRestoreName) &&
+        !moving[root].includes(name) &&
+        !isEmptyFolder(join(folders[root], name)),
     );
     if (found.length > 0) throw notEmpty(root, folders[root], found.toSorted());
   }

@@ -5,7 +5,7 @@ import { fillTemplate } from '../../planning/template.ts';
 import { type ActionExecutor, type Effect, outcomeFact, type Step } from '../action-executor.ts';
 import { reconcileBuildStep, renderBuildStep } from '../build-effect.ts';
 import { buildStep } from '../build-step.ts';
-import { checkCheckout, deliver, withdraw } from '../delivery.ts';
+import { checkCheckout, deliver, whyInUse, withdraw } from '../delivery.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
 import { slotValues } from '../slot-values.ts';
 
@@ -54,10 +54,10 @@ export function commit(workspace: RunWorkspace): ActionExecutor<'commit'> {
     async previewUndo(step) {
       const dir = deliveredTo(step);
       if (dir === null) return { effect: 'nothing', message: 'was not delivered' };
-      return {
-        effect: 'undo',
-        message: `delete ${step.action.params.deliver_ref} in ${dir}, if it is still ours`,
-      };
+      const { deliver_ref } = step.action.params;
+      const message = `delete ${deliver_ref} in ${dir}, if it is still ours`;
+      const hindrance = await whyInUse(dir, step.action.target.push_url, deliver_ref).catch(() => null);
+      return { effect: 'undo', message: hindrance === null ? message : `${message}; ${hindrance}` };
     },
     async undo(step) {
       const dir = deliveredTo(step);

@@ -1,0 +1,72 @@
+import {
+  closeSync,
+  copyFileSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { syncFolder } from '#kit/durable-file.ts';
+import { codeOf } from '#kit/errors.ts';
+
+/**
+ * A file or folder to its place. Where a folder is there already, which may be a disk of its own as containers have them, its
+ * content goes into that one. Not one step: what is cut off is taken away by `removeFromPlace`.
+ */
+export function moveIntoPlace(from: string, to: string): void {
+  if (isFolder(from) && isFolder(to)) {
+    for (const name of readdirSync(from)) moveIntoPlace(join(from, name), join(to, name));
+    syncFolder(to);
+    return;
+  }
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (codeOf(error) !== 'EXDEV') throw error;
+    copyDurably(from, to);
+  }
+}
+
+/** Leaves an empty folder where it may not be removed, as where a disk is mounted. */
+export function removeFromPlace(path: string): void {
+  if (!isFolder(path)) {
+    rmSync(path, { force: true });
+    return;
+  }
+  for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true, force: true });
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    if (!['EBUSY', 'EPERM', 'EACCES'].includes(codeOf(error))) throw error;
+    syncFolder(path);
+  }
+}
+
+export function isEmptyFolder(path: string): boolean {
+  return isFolder(path) && readdirSync(path).length === 0;
+}
+
+function copyDurably(from: string, to: string): void {
+  if (isFolder(from)) {
+    mkdirSync(to, { mode: lstatSync(from).mode & 0o777 });
+    for (const name of readdirSync(from)) copyDurably(join(from, name), join(to, name));
+    syncFolder(to);
+    return;
+  }
+  copyFileSync(from, to);
+  const written = openSync(to, 'r+');
+  try {
+    fsyncSync(written);
+  } finally {
+    closeSync(written);
+  }
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
