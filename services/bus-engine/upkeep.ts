@@ -7,10 +7,10 @@ import type { Workers } from './registry/workers.ts';
 import type { Connection } from './wire/connection.ts';
 
 export interface UpkeepParts {
-  readonly calls: Calls;
-  readonly channels: Channels;
-  readonly workers: Workers;
-  readonly tokens: Tokens;
+  readonly calls: Pick<Calls, 'sweep'>;
+  readonly channels: Pick<Channels, 'sweep'>;
+  readonly workers: Pick<Workers, 'all'>;
+  readonly tokens: Pick<Tokens, 'authenticate'>;
   /** What may wait for one connection. */
   readonly bufferedBytes: number;
   readonly logger: Logger;
@@ -40,7 +40,7 @@ export class Upkeep {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#look(), everyMs);
+    this.#timer = setInterval(() => this.look(), everyMs);
   }
 
   stop(): void {
@@ -52,7 +52,8 @@ export class Upkeep {
     this.#stuck.delete(connection);
   }
 
-  #look(): void {
+  /** Once at everything. */
+  look(): void {
     const { calls, channels, workers } = this.#parts;
     calls.sweep();
     channels.sweep();

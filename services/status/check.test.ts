@@ -18,6 +18,7 @@ describe('A report on who holds the ports of a platform', () => {
   let places: Places;
   let end: () => void;
   let port: number;
+  let manager: 'none' | 'embedded';
   /** What was asked, with the token that came with it. */
   let asked: [url: string | undefined, shown: string | undefined][];
 
@@ -25,6 +26,7 @@ describe('A report on who holds the ports of a platform', () => {
   beforeEach(async () => {
     folders = resolveFolders({ home: temporaryFolder() }, environment);
     asked = [];
+    manager = 'none';
     const server = createServer(({ url, headers }, response) => {
       asked.push([url, headers.authorization]);
       const health = { status: 'ok', service: 'core-agentd', version: '1.0.0', checks: {} };
@@ -56,7 +58,7 @@ describe('A report on who holds the ports of a platform', () => {
   afterEach(() => end());
 
   function check(vouched: readonly string[] = [], timeoutMs = 60_000) {
-    const config = { ...readStatusConfig(folders), manager: 'none' as const };
+    const config = { ...readStatusConfig(folders), manager };
     const shower = createTokenShower(folders, vouched);
     return checkPlatform({ folders, config, places, shower, timeoutMs });
   }
@@ -72,6 +74,15 @@ describe('A report on who holds the ports of a platform', () => {
     const why = `of this state folder runs, so that nobody of ours is at 127.0.0.1:${port}`;
     expect(found.runs).to.include({ count: null, detail: `not asked: no core-agentd ${why}` });
     expect(found.unreachable).to.contain(`it was shown no token: no core-bus-engine ${why}`);
+  });
+
+  it('is of this state folder alone where its supervisor says which services it has', async () => {
+    manager = 'embedded';
+    const { ok, detail } = (await check()).endpoints['core-agentd']!;
+    expect(ok).to.equal(false);
+    expect(detail).to.contain('core-agentd answers there, but it is not that of this state folder');
+    announceService('core-agentd', folders, { url: places.agentd, host: '127.0.0.1', port });
+    expect((await check()).endpoints['core-agentd']).to.include({ ok: true, detail: 'ok' });
   });
 
   it('shows the token that can do least to the service that says that it listens there', async () => {

@@ -19,6 +19,9 @@ export interface CheckOptions {
   readonly timeoutMs: number;
 }
 
+const otherInstallation =
+  'It is of another installation: end that one, or start this one on other ports, see ./core up --help.';
+
 /** Asks everything at the same time; what does not answer in time counts as not well. Never throws for what it asks. */
 export async function checkPlatform(options: CheckOptions): Promise<Omit<Findings, 'smoke'>> {
   const { folders, config, places, shower, timeoutMs } = options;
@@ -31,7 +34,9 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     if (!wants_token) return readEngine({ url, token: () => null, timeoutMs });
     const token = () => shower.text('core-bus-engine', url);
     const engine = await readEngine({ url, token, timeoutMs });
-    const why = engine.unreachable === null ? null : shower.why('core-bus-engine', url);
+    // Where nobody listens, no token would have helped.
+    const asked = engine.unreachable !== null && !engine.unreachable.includes('ECONNREFUSED');
+    const why = asked ? shower.why('core-bus-engine', url) : null;
     return why === null ? engine : unreachableEngine(`${engine.unreachable}; it was shown no token: ${why}`);
   }
 
@@ -46,6 +51,15 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     runsOfOurs(),
     ...asked,
   ]);
+  const found = answers.map((answer, index) => {
+    const { service, url } = places.endpoints[index]!;
+    // Behind a container's port the note of a service is not to be seen.
+    const why =
+      managed.manager.kind === 'embedded' && answer.health !== null ? shower.why(service, url) : null;
+    if (why === null || !answer.ok) return answer;
+    const detail = `${service} answers there, but it is not that of this state folder: ${why}`;
+    return { ...answer, ok: false, detail, fix: otherInstallation };
+  });
   const log = await managed.manager.log('core-bus-engine', signal).catch(() => null);
   return {
     version: ownVersion(),
@@ -57,7 +71,7 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
         : config.production_like === 'yes',
     optional: config.optional,
     unused: places.unused,
-    endpoints: Object.fromEntries(places.endpoints.map(({ service }, index) => [service, answers[index]!])),
+    endpoints: Object.fromEntries(places.endpoints.map(({ service }, index) => [service, found[index]!])),
     engine: engineReport(places.bus.url, { ...engine, log }),
     worker: engine.worker,
     unreachable: engine.unreachable,

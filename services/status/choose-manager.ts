@@ -10,7 +10,7 @@ import type { ServiceManager, Unit } from './service-manager.ts';
 export interface Managed {
   readonly manager: ServiceManager;
   readonly units: ReadonlyMap<string, Unit>;
-  /** Why it could not be asked; null where it could. */
+  /** Why it could not be asked, or is not well; null where neither is. */
   readonly problem: { readonly detail: string; readonly fix: string | null } | null;
 }
 
@@ -36,7 +36,7 @@ export async function chooseManager(
 
 async function ask(manager: ServiceManager, signal: AbortSignal): Promise<Managed> {
   try {
-    return { manager, units: await manager.units(signal), problem: null };
+    return { manager, units: await manager.units(signal), problem: manager.problem?.() ?? null };
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error;
     const problem = { detail: error.message, fix: error.hint ?? null };

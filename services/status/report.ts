@@ -8,6 +8,7 @@ import type {
 } from '#kit/contracts/status.ts';
 import type { Managed } from './choose-manager.ts';
 import type { WorkerAnswer } from './engine/engine-evidence.ts';
+import { fixByUnits } from './fixes.ts';
 import type { StoredRuns } from './runs.ts';
 import type { Unit } from './service-manager.ts';
 
@@ -110,20 +111,33 @@ function endpointReports(found: Findings): Record<string, EndpointReport> {
   const leftOut = (name: string) => managed.units.get(name)?.state === 'left_out' || optional.includes(name);
   const asked = Object.entries(endpoints).map(([name, endpoint]) => [
     name,
-    { ...endpoint, required: !leftOut(name) },
+    {
+      ...endpoint,
+      // What answers, answers for itself.
+      fix: endpoint.status === null ? fixByUnits([name], managed.units, endpoint.fix) : endpoint.fix,
+      required: !leftOut(name),
+    },
   ]);
   const { ok, detail, took_ms } = worker;
   const fix = ok
     ? null
     : found.unreachable === null
-      ? 'Look at the log of core-bus-worker, and start it again: ./core up'
-      : 'Start the engine: ./core up';
+      ? fixByUnits(
+          ['core-bus-worker', 'core-agentd'],
+          managed.units,
+          'Look at the log of core-bus-worker, and start it again: ./core up',
+        )
+      : fixOfEngine(managed);
   const bus: EndpointReport = {
     ...{ ok, detail, took_ms, fix, status: null, health: null },
     url: engine.url,
     required: !leftOut('core-bus-worker'),
   };
   return { ...Object.fromEntries(asked), 'core-bus-worker': bus };
+}
+
+function fixOfEngine({ units }: Managed): string | null {
+  return fixByUnits(['core-bus-engine'], units, 'Start the engine: ./core up');
 }
 
 function remarks<T extends { readonly detail: string; readonly fix: string | null }>(
@@ -146,7 +160,7 @@ function engineRemarks({ engine, unreachable, managed }: Findings): Remark[] {
   if (unreachable !== null) {
     if (managed.units.get('core-bus-engine')?.state === 'left_out' && engine.engine === null) return [];
     const detail = `the bus is not reached at ${engine.url}: ${unreachable}`;
-    return [{ part: 'iii', detail, fix: 'Start the engine: ./core up' }];
+    return [{ part: 'iii', detail, fix: fixOfEngine(managed) }];
   }
   const { registered, missing } = engine.functions;
   const all: readonly (Remark | false)[] = [

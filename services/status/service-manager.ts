@@ -23,6 +23,8 @@ export interface ServiceManager {
    * @throws Unavailable (`service_manager_unavailable`) where it cannot be asked
    */
   units(signal: AbortSignal): Promise<ReadonlyMap<string, Unit>>;
+  /** What is not well with itself, where it can be told; null where nothing is. */
+  problem?(): { readonly detail: string; readonly fix: string | null } | null;
   /** The last part of a service's log; null where this manager keeps none. */
   log(service: string, signal: AbortSignal): Promise<string | null>;
 }

@@ -35,7 +35,11 @@ export async function status({ home, smoke }: StatusOptions): Promise<StatusRepo
     const found = await check(firstWithinMs());
     const report = makeReport({ ...found, smoke: null });
     if (!smoke) return report;
-    if (!report.ok) return { ...report, smoke: notTried(report) };
+    const missing = missingForSmoke(report);
+    if (missing !== null)
+      return report.ok
+        ? makeReport({ ...found, smoke: notTried(missing) })
+        : { ...report, smoke: notTried(missing) };
     const { runSmoke } = await import('./smoke/smoke.ts');
     const tried = await runSmoke({ folders, environment, places, shower });
     // As it is with the run that was just made.
@@ -46,10 +50,19 @@ export async function status({ home, smoke }: StatusOptions): Promise<StatusRepo
   }
 }
 
-/** What is not well already would only be found again, later and with fewer words. */
-function notTried({ problems }: StatusReport): SmokeReport {
-  const detail = `not tried: ${problems.map(({ part }) => part).join(', ')} must be well first`;
-  const steps = [{ step: 'preparation', ok: false, detail, took_ms: 0 }];
+/** What is not well already would only be found again, later and with fewer words. null where all is there that it goes through. */
+function missingForSmoke({ ok, problems, http, services }: StatusReport): string | null {
+  if (!ok) return `${problems.map(({ part }) => part).join(', ')} must be well first`;
+  const away = ['core-bridge', 'core-agentd'].find((name) => http[name]?.ok !== true);
+  if (away !== undefined) return `it goes through ${away}: ${http[away]?.detail ?? 'it is not used here'}`;
+  const left = services['core-bus-worker'];
+  return left?.state === 'left_out'
+    ? `it goes through core-bus-worker, which is left out: ${left.detail}`
+    : null;
+}
+
+function notTried(why: string): SmokeReport {
+  const steps = [{ step: 'preparation', ok: false, detail: `not tried: ${why}`, took_ms: 0 }];
   return { ok: false, run_id: null, event_id: null, steps, repositories: [], changed: [] };
 }
 

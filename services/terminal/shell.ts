@@ -2,11 +2,14 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { Connection } from './client/connection.ts';
 import { World } from './client/effects.ts';
 import { createHighlighter } from './diff/highlight.ts';
+import { decides } from './model/dialog-input.ts';
 import type { Message } from './model/messages.ts';
 import { initialState, type State } from './model/state.ts';
 import { update } from './model/update.ts';
 import { type Device, openDevice } from './screen/device.ts';
+import { Dwell } from './screen/dwell.ts';
 import type { Glyphs } from './screen/glyphs.ts';
+import type { Input } from './screen/keys.ts';
 import { createPaint } from './screen/paint.ts';
 import { createScreenWriter } from './screen/writer.ts';
 import { frameOf } from './views/frame.ts';
@@ -22,6 +25,8 @@ export interface ShellOptions {
   /** How people call the program. */
   readonly program: string;
   readonly startCommand: string;
+  /** Folder that the token is read from. */
+  readonly tokens: string;
   readonly home: string | undefined;
   /** Offered as the place to deliver to. */
   readonly here: string | null;
@@ -49,8 +54,12 @@ export async function runShell(options: ShellOptions): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
 
   const device: Device = openDevice(options.stdin, options.stdout, {
-    input: (input) => dispatch({ kind: 'input', input }),
+    input: (inputs) => obey(inputs),
     resized: () => dispatch({ kind: 'resized', size: device.size() }),
+    continued() {
+      writer.forget();
+      draw();
+    },
     lost: () => end(),
   });
   const writer = createScreenWriter({
@@ -66,6 +75,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     quit: () => end(),
     repaint: () => writer.forget(),
   });
+  const dwell = new Dwell((shown) => dispatch({ kind: 'drawn', shown }));
   let state: State = initialState(device.size(), Date.now(), options.here);
 
   function dispatch(message: Message): void {
@@ -73,9 +83,17 @@ export async function runShell(options: ShellOptions): Promise<void> {
     const step = update(state, message, panes);
     state = step.state;
     for (const effect of step.effects) world.perform(effect);
-    // Each key's frame is drawn: what was on the screen is what may be approved.
     if (message.kind === 'input' || message.kind === 'resized') draw();
     else timer ??= setTimeout(draw, frameMs);
+  }
+
+  /** Keys typed before a question was on the screen do not answer it. */
+  function obey(inputs: readonly Input[]): void {
+    for (const input of inputs) {
+      const before = state.dialog;
+      dispatch({ kind: 'input', input });
+      if (before !== state.dialog && decides(state.dialog) && !decides(before)) return;
+    }
   }
 
   function draw(): void {
@@ -84,10 +102,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     if (ended) return;
     const frame = frameOf(state, looks);
     writer.draw(frame.rows, state.size, frame.cursor);
-    if (frame.shown === null) return;
-    const before = state;
-    state = update(state, { kind: 'drawn', shown: frame.shown }, panes).state;
-    if (state !== before) timer ??= setTimeout(draw, frameMs);
+    dwell.drawn(frame.shown);
   }
 
   const clock = setInterval(() => dispatch({ kind: 'tick', now: Date.now() }), 1_000);
@@ -99,6 +114,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
   } finally {
     clearInterval(clock);
     clearTimeout(timer);
+    dwell.stop();
     device.close();
     world.close();
     await connection.close();

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createHighlighter } from '../../services/terminal/diff/highlight.ts';
 import { parsePatch } from '../../services/terminal/diff/parse-patch.ts';
-import { initialState, type State } from '../../services/terminal/model/state.ts';
+import { appliedPatch, initialState, type State } from '../../services/terminal/model/state.ts';
 import { update } from '../../services/terminal/model/update.ts';
 import { unicodeGlyphs } from '../../services/terminal/screen/glyphs.ts';
 import { createPaint } from '../../services/terminal/screen/paint.ts';
@@ -71,10 +71,10 @@ function opened(text: string): { page(): void } {
   };
   const key = (name: string) => send({ kind: 'input', input: { kind: 'key', key: name } });
   send({ kind: 'planned', run_id: detail.run_id });
-  send({ kind: 'run', detail });
+  send({ kind: 'run', run_id: detail.run_id, detail });
   key('j');
   key('enter');
-  send({ kind: 'patch', run_id: detail.run_id, patch: parsePatch(text) });
+  send({ kind: 'patch', run_id: detail.run_id, digest: appliedPatch(detail)!, patch: parsePatch(text) });
   draw();
   return {
     page() {

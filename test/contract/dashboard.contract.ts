@@ -7,7 +7,18 @@ export interface DashboardBench {
   /** Keys and bodies that it has taken, in order. */
   readonly taken: readonly Message[];
   /** What it does with the next messages. */
-  behave(how: 'take' | 'refuse' | 'be_busy' | 'fail' | 'hang' | 'cut_off' | 'send_elsewhere'): void;
+  behave(
+    how:
+      | 'take'
+      | 'take_wordily'
+      | 'take_without_end'
+      | 'refuse'
+      | 'be_busy'
+      | 'fail'
+      | 'hang'
+      | 'cut_off'
+      | 'send_elsewhere',
+  ): void;
   close(): Promise<void>;
 }
 
@@ -35,6 +46,14 @@ export function dashboardContract(make: () => Promise<DashboardBench>): void {
     await bench.dashboard.deliver(message);
     expect(bench.taken).to.deep.equal([message]);
   });
+
+  for (const how of ['take_wordily', 'take_without_end'] as const) {
+    it(`took what it says that it took, however it goes on: ${how}`, async () => {
+      bench.behave(how);
+      await bench.dashboard.deliver(message);
+      expect(bench.taken).to.deep.equal([message]);
+    });
+  }
 
   it('is told the same key again, so that it can know a message that it has', async () => {
     bench.behave('cut_off');

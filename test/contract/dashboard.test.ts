@@ -28,7 +28,7 @@ async function webhookBench(): Promise<WebhookBench> {
   const server = createServer(async (request, response) => {
     const body = await text(request);
     requests.push({ request, body });
-    if (behaviour === 'take' || behaviour === 'cut_off')
+    if (behaviour.startsWith('take') || behaviour === 'cut_off')
       taken.push({ key: String(request.headers['idempotency-key']), body });
     answer(behaviour, response);
   });
@@ -65,6 +65,12 @@ function answer(behaviour: Behaviour, response: ServerResponse): void {
   switch (behaviour) {
     case 'take':
       response.writeHead(204).end();
+      return;
+    case 'take_wordily':
+      response.writeHead(200).end('x'.repeat(1_000_000));
+      return;
+    case 'take_without_end':
+      response.writeHead(200).write('x');
       return;
     case 'refuse':
       response.writeHead(422).end('no such board');

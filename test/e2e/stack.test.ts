@@ -38,7 +38,7 @@ describe('the whole stack', function () {
   ): Promise<{ code: number; report: StatusReport; last: string }> {
     const { exitCode, stdout, stderr } = await place.core('status', ...flags);
     const last = stdout.trim().split('\n').at(-1)!;
-    const json = stdout.slice(0, stdout.lastIndexOf('}') + 1);
+    const [json = ''] = stdout.split(/^SMOKE /m);
     if (json === '') throw new Error(`no report: ${stderr}`);
     return { code: exitCode, report: decode(StatusCodec, JSON.parse(json), 'report'), last };
   }

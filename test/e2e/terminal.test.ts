@@ -46,16 +46,15 @@ describe('The terminal interface', function () {
     const screen = open();
     await screen.shows(title, 'awaiting approval', 'live');
     screen.keys('Enter');
-    await screen.shows('1 create_branch', 'What would happen');
+    await screen.shows('1 create_branch', 'What would happen', 'all seen');
     screen.keys('A');
     await screen.shows('Approve the gate build', '3 have not been on your screen yet');
     screen.keys('Enter');
-    await screen.shows('2 apply_patch  risk critical', 'The gate build', '(name || ');
-    screen.keys('Space');
+    await screen.shows('2 apply_patch  risk critical', 'The gate build', '(name || ', /[^t] all seen/m);
     screen.keys('Enter');
-    await screen.shows('grep -q stranger', '3 run_validation');
+    await screen.shows('grep -q stranger', '3 run_validation', 'all seen');
     screen.keys('Enter');
-    await screen.shows('message, as it will stand');
+    await screen.shows('message, as it will stand', 'all seen');
     screen.keys('Enter');
     await screen.shows('All of it was on your screen');
     expect((await world.agent.run(runId)).actions.every(({ approval }) => approval === 'required')).to.equal(
@@ -70,7 +69,6 @@ describe('The terminal interface', function () {
     await screen.shows('another folder, by its path');
     screen.keys('Enter');
     await screen.shows('folder of your checkout:');
-    screen.keys('C-u');
     screen.type(world.checkout.dir);
     screen.keys('Enter');
     await screen.shows('Executed; the run is');

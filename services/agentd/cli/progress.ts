@@ -30,14 +30,13 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
 
   function update(update: ProgressUpdate): void {
     const step = visibleLine(update.step);
+    if (update.state === 'output') {
+      said(update.message.split('\n'));
+      return;
+    }
     const message = visibleLine(update.message.trim());
     if (update.state === 'started') {
       start(step, message);
-      return;
-    }
-    if (update.state === 'output') {
-      if (options.verbose) print(`      ${paint.dim(message)}`);
-      else if (current !== null && message !== '') current.message = message;
       return;
     }
     if (update.state === 'info') {
@@ -54,6 +53,14 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
     }
     print(`   ${mark(update.state, paint, symbols)}  ${step.padEnd(17)}  ${message}${took}`);
     if (current === null) stop();
+  }
+
+  /** All lines where they are asked for, else the newest in the moving line. */
+  function said(lines: readonly string[]): void {
+    if (options.verbose) for (const line of lines) print(`      ${paint.dim(visibleLine(line))}`);
+    const newest = lines.findLast((line) => line.trim() !== '');
+    if (!options.verbose && current !== null && newest !== undefined)
+      current.message = visibleLine(newest.trim());
   }
 
   function start(step: string, message: string): void {

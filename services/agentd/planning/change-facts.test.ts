@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { FileChange, ValidationPlan } from '../action.ts';
+import type { FileChange, Influence, ValidationPlan } from '../action.ts';
 import { changeFacts } from './change-facts.ts';
 import type { TreeReader } from './scratch-copy.ts';
 
@@ -28,5 +28,26 @@ describe('What a change touches of its own validation', () => {
   it('is where the plan was found, its lockfiles, and what its commands name', async () => {
     const deciding = ['.core.json', 'deps.lock', 'requirements.txt', 'scripts/check', 'scripts/more'];
     expect(await decidingAmong([...deciding, 'src/a.js', 'scripts/check2'])).to.deep.equal(deciding);
+  });
+});
+
+describe('The words of outsiders that led to a change', () => {
+  const by = (kind: Influence['kind'], source: string, trusted = false): Influence => ({
+    ...{ kind, source, trusted },
+    author: kind === 'issue' ? 'mira' : null,
+  });
+  const told = async (influences: readonly Influence[]) =>
+    (await changeFacts([], nothing, nothing, null, influences, 0)).untrusted;
+
+  it('are named, memories by their number', async () => {
+    const issue = by('issue', 'demo/hello#1');
+    expect(await told([issue, by('file', 'README.md', true)])).to.deep.equal(['demo/hello#1 by mira']);
+    expect(await told([issue, by('memory', 'memory:1')])).to.deep.equal([
+      'demo/hello#1 by mira',
+      'a memory of earlier work',
+    ]);
+    expect(await told([by('memory', 'memory:1'), by('memory', 'memory:2')])).to.deep.equal([
+      '2 memories of earlier work',
+    ]);
   });
 });

@@ -26,10 +26,24 @@ export async function changeFacts(
       validation_files.push(path);
     }
   }
-  const untrusted = influences
-    .filter(({ trusted }) => !trusted)
+  return {
+    files,
+    untrusted: outsiders(influences),
+    validation_files,
+    install_scripts,
+    rejected_before: rejectedBefore,
+  };
+}
+
+/** Memories by their number alone: their names tell nobody anything, and they are listed among the influences. */
+function outsiders(influences: readonly Influence[]): string[] {
+  const untrusted = influences.filter(({ trusted }) => !trusted);
+  const memories = untrusted.filter(({ kind }) => kind === 'memory').length;
+  const texts = untrusted
+    .filter(({ kind }) => kind !== 'memory')
     .map(({ source, author }) => (author === null ? source : `${source} by ${author}`));
-  return { files, untrusted, validation_files, install_scripts, rejected_before: rejectedBefore };
+  if (memories === 0) return texts;
+  return [...texts, memories === 1 ? 'a memory of earlier work' : `${memories} memories of earlier work`];
 }
 
 /** Where the commands were found, what decides what is installed, and the files that the commands name. */

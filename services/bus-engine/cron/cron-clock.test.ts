@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Logger } from '#kit/log.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { TriggerRefused } from '../triggers/trigger.ts';
 import { type Binding, BindingStore } from './binding-store.ts';
 import { CronClock } from './cron-clock.ts';
 
@@ -179,6 +180,26 @@ describe('the clock of cron bindings', () => {
     clock.add(binding({ config }));
     pass(60 * minute);
     expect(fired).to.deep.equal(['a 13:00:00 at 13:00:00']);
+  });
+
+  it('keeps so many bytes of one token, and ends those that rest before it takes no more', () => {
+    store.close();
+    store = new BindingStore(':memory:');
+    clock = newClock();
+    const large = (id: string, token = 't') =>
+      clock.add(binding({ id, functionId: id, token, metadata: 'x'.repeat(60_000) }));
+    const idsOnDisk = () => [...store.all()].map(({ id }) => id);
+    for (let nth = 0; nth < 270; nth++) large(`b${nth}`);
+    const tooMany = () => {
+      for (let nth = 0; nth < 10; nth++) large(`more${nth}`);
+    };
+    expect(tooMany).to.throw(TriggerRefused, 'of the token t must have at most 16777216 bytes together');
+    const kept = idsOnDisk().length;
+    large('of another', 'u');
+    clock.left('b7');
+    large('again');
+    expect(idsOnDisk()).to.include('again').and.to.include('of another').and.to.not.include('b7');
+    expect(idsOnDisk()).to.have.length(kept + 1);
   });
 
   it('takes no expression that it does not understand', () => {

@@ -3,8 +3,7 @@
  * without a glyph are shown as `\x1b` or `\u{202e}`: what a person reads is what is there, and nothing moves the cursor.
  */
 
-const invisible =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u{2800}]/gu;
+const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Cn}\u{2800}]/gu;
 
 /** Text for one line: line ends and tabs are shown as well. */
 export function visibleLine(text: string): string {

@@ -14,11 +14,13 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncItera
   let id: string | null = null;
   let event = '';
   let data: string[] = [];
+  let size = 0;
   for await (const line of readLines(chunks)) {
     if (line === '') {
       if (data.length > 0) yield { id, event: event || 'message', data: data.join('\n') };
       event = '';
       data = [];
+      size = 0;
       continue;
     }
     const colon = line.indexOf(':');
@@ -26,7 +28,10 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncItera
     const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '');
     if (field === 'id' && !value.includes('\0')) id = value;
     if (field === 'event') event = value;
-    if (field === 'data') data.push(value);
+    if (field !== 'data') continue;
+    data.push(value);
+    size += value.length;
+    if (size > eventLimit) throw tooLarge();
   }
 }
 
@@ -39,8 +44,11 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncIterable<stri
     const whole = rest.endsWith('\r') ? rest.slice(0, -1) : rest;
     const lines = whole.split(/\r\n|\n|\r/);
     rest = lines.pop()! + (whole === rest ? '' : '\r');
-    if (rest.length > eventLimit)
-      throw new Failed('event_too_large', `an event has more than ${eventLimit} characters`);
+    if (rest.length > eventLimit) throw tooLarge();
     yield* lines;
   }
+}
+
+function tooLarge(): Failed {
+  return new Failed('event_too_large', `an event has more than ${eventLimit} characters`);
 }

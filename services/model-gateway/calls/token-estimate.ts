@@ -25,9 +25,10 @@ export function estimateTokens(
     contextLimit = null,
   }: { readonly outputLimit: number | null; readonly contextLimit?: number | null },
 ): TokenEstimate {
-  const images = imagesIn(request.messages);
+  const parts = partsIn(request.messages);
+  const images = imagesIn(parts);
   const text = Math.max(0, bytes.length - images.reduce((sum, length) => sum + length, 0));
-  const files = filesElsewhere(request.messages) * Math.min(contextLimit ?? tokensOfFile, tokensOfFile);
+  const files = filesElsewhere(parts) * Math.min(contextLimit ?? tokensOfFile, tokensOfFile);
   const inputTokens = Math.ceil(text / bytesPerToken) + images.length * tokensOfImage + files;
   if (endpoint === 'embeddings') {
     return { inputTokens: Math.max(inputTokens, tokensGiven(request.input)), outputTokens: 0, each: null };
@@ -58,9 +59,9 @@ function numberIn(value: unknown): number {
 }
 
 /** Lengths of the pictures that stand in the request itself; 0 for those that stand elsewhere. Files and sounds count as text. */
-function imagesIn(messages: unknown): number[] {
+function imagesIn(parts: Parts): number[] {
   const found: number[] = [];
-  for (const part of partsIn(messages)) {
+  for (const part of parts) {
     const url = part?.image_url?.url ?? part?.image_url;
     if (typeof url !== 'string') continue;
     if (url.startsWith('data:image/')) found.push(url.length);
@@ -70,9 +71,9 @@ function imagesIn(messages: unknown): number[] {
 }
 
 /** How many files the request names and does not hold. */
-function filesElsewhere(messages: unknown): number {
+function filesElsewhere(parts: Parts): number {
   let files = 0;
-  for (const part of partsIn(messages)) {
+  for (const part of parts) {
     const { file = part, file_url } = part ?? {};
     if (file?.file_id != null || file?.file_url != null || file_url != null) files++;
   }
@@ -80,7 +81,10 @@ function filesElsewhere(messages: unknown): number {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what clients send has every shape
-function* partsIn(messages: unknown): Generator<any> {
-  if (!Array.isArray(messages)) return;
-  for (const message of messages) if (Array.isArray(message?.content)) yield* message.content;
+type Parts = readonly any[];
+
+function partsIn(messages: unknown): Parts {
+  if (!Array.isArray(messages)) return [];
+  const contents = messages.map((message) => message?.content).filter((content) => Array.isArray(content));
+  return contents.length === 0 ? [] : contents.flat();
 }

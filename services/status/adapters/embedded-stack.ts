@@ -22,6 +22,14 @@ export function embeddedStack(folders: Pick<Folders, 'state'>): ServiceManager {
       const note = readStackNote(folders);
       return new Map(platformServices.map((name) => [name, unitOf(name, note, folders)]));
     },
+    problem() {
+      const pid = readStackNote(folders)?.holder.pid;
+      if (pid === undefined || processState(pid) !== 'stopped') return null;
+      return {
+        detail: `./core up, process ${pid}, is stopped: it starts nothing again that ends`,
+        fix: `kill -CONT ${pid}`,
+      };
+    },
     log: async () => null,
   };
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
+import type { SmokeReport } from '#kit/contracts/status.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { status } from '../status.ts';
 
@@ -19,8 +20,16 @@ function define(program: Command, run: RunCommand): void {
       run(async ({ home }) => {
         const report = await status({ home, smoke: options.smoke === true });
         process.stdout.write(`${JSON.stringify(report, null, options.pretty === true ? 2 : 0)}\n`);
-        if (report.smoke?.ok === true) process.stdout.write(`SMOKE OK run_id=${report.smoke.run_id}\n`);
+        if (report.smoke !== null) process.stdout.write(`${markerOf(report.smoke)}\n`);
         return report.ok ? exitCodes.done : exitCodes.failed;
       }),
     );
+}
+
+/** The last line, for people and for scripts that look at nothing else. */
+function markerOf({ ok, run_id, steps }: SmokeReport): string {
+  if (ok) return `SMOKE OK run_id=${run_id}`;
+  const failed = steps.find((step) => !step.ok);
+  const why = failed === undefined ? 'it did not end well' : `${failed.step}: ${failed.detail}`;
+  return `SMOKE FAILED ${why.replaceAll(/\p{Cc}/gu, ' ')}`;
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { environment } from '#kit/environment.ts';
@@ -7,6 +8,8 @@ import { InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownToken } from '#kit/tokens.ts';
 import { asciiGlyphs, glyphsFor } from '../screen/glyphs.ts';
+
+const ownFolder = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
 const description = `Runs and their actions on one screen: read, approve, execute, undo. ? lists the keys.
 Asks the running core-agentd; ./core up starts it.`;
@@ -37,7 +40,8 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
                   baseUrl: agentdUrl({ folders, environment }),
                   token: () => ownToken(folders).text,
                   glyphs: options.ascii === true ? asciiGlyphs : glyphsFor(environment),
-                  startCommand: startCommand(name),
+                  startCommand: startCommand(name, home),
+                  tokens: folders.tokens,
                   program: name,
                   home,
                   here: workingCopyHere(),
@@ -64,12 +68,14 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
   });
 }
 
-function startCommand(name: string): string {
-  return name.endsWith(' tui') ? `${name.slice(0, -4)} up` : 'core up';
+function startCommand(name: string, home: string | undefined): string {
+  const core = name.endsWith(' tui') ? name.slice(0, -4) : 'core';
+  return home === undefined ? `${core} up` : `${core} up --home ${home}`;
 }
 
 /** The folder that the command was started in, when it is a working copy. */
 function workingCopyHere(): string | null {
   const folder = process.cwd();
-  return existsSync(join(folder, '.git')) ? folder : null;
+  // Core's own folder is where it is started from, hardly ever what it changes.
+  return existsSync(join(folder, '.git')) && folder !== ownFolder ? folder : null;
 }

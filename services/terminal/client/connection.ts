@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { CoreError, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { Message } from '../model/messages.ts';
 import { Daemon } from './daemon.ts';
 
@@ -13,6 +13,10 @@ export interface ConnectionOptions {
   readonly dispatch: (message: Message) => void;
   /** The command that starts the daemon. */
   readonly startCommand: string;
+  /** Folder that the token is read from. */
+  readonly tokens: string;
+  /** How people call the program. */
+  readonly program: string;
 }
 
 /** The daemon as long as the interface runs: comes back by itself when it was away. */
@@ -47,20 +51,26 @@ export class Connection {
       const stop = new AbortController();
       const signal = AbortSignal.any([this.signal, stop.signal]);
       let loading: Promise<void> = Promise.resolve();
+      let failure: unknown = null;
       try {
         for await (const news of this.daemon.listNews(signal)) {
           if (news.kind === 'listening') {
             dispatch({ kind: 'link', link: { state: 'live' } });
-            loading = this.#loadList(signal).catch(() => stop.abort());
+            loading = this.#loadList(signal).catch((error: unknown) => {
+              failure = error;
+              stop.abort();
+            });
           } else {
             dispatch({ kind: 'changed-run', run: news.run });
           }
         }
+      } catch (error) {
+        throw failure ?? error;
       } finally {
         stop.abort();
         await loading;
       }
-      throw new Unavailable('stream_ended', 'the daemon ended the stream');
+      throw failure ?? new Unavailable('stream_ended', 'the daemon ended the stream');
     });
   }
 
@@ -97,15 +107,24 @@ export class Connection {
   }
 
   #trouble(error: unknown): (Message & { kind: 'link' })['link'] {
-    const { baseUrl, startCommand } = this.#options;
-    if (error instanceof Unavailable) {
+    const { baseUrl, startCommand, tokens, program } = this.#options;
+    if (codeOf(error) === 'http_unavailable' || codeOf(error) === 'http_timeout') {
       return {
         state: 'trouble',
+        word: 'no daemon',
         message: `core-agentd does not answer at ${baseUrl}`,
         hint: `Start it in another terminal: ${startCommand}`,
       };
     }
+    if (error instanceof Unauthorized) {
+      return {
+        state: 'trouble',
+        word: 'token refused',
+        message: `The core-agentd at ${baseUrl} does not know the token of ${tokens}`,
+        hint: `It may belong to another folder: open that one with ${program} --home FOLDER, or end it and start the one of this folder: ${startCommand}`,
+      };
+    }
     const hint = error instanceof CoreError && error.hint !== undefined ? error.hint : '';
-    return { state: 'trouble', message: messageOf(error), hint };
+    return { state: 'trouble', word: 'trouble', message: messageOf(error), hint };
   }
 }

@@ -84,12 +84,18 @@ export class Daemon {
     return this.#client.post(path, body, ApprovalAnswer);
   }
 
-  execute(runId: string, checkout: string | null): Promise<Accepted> {
-    return this.#client.post(`${runPath(runId)}/execute`, checkout === null ? {} : { checkout }, Accepted);
+  /** @param actions action_ids: nothing else is executed, whatever is approved meanwhile */
+  execute(runId: string, checkout: string | null, actions: readonly string[]): Promise<Accepted> {
+    const body = { actions, ...(checkout === null ? {} : { checkout }) };
+    return this.#client.post(`${runPath(runId)}/execute`, body, Accepted);
   }
 
   resume(runId: string): Promise<Accepted> {
     return this.#client.post(`${runPath(runId)}/resume`, {}, Accepted);
+  }
+
+  cancel(runId: string): Promise<unknown> {
+    return this.#client.post(`${runPath(runId)}/cancel`, {}, t.unknown);
   }
 
   undoPlan(runId: string): Promise<UndoPlan> {

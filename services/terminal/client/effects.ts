@@ -1,8 +1,9 @@
-import { CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { Effect, Message } from '../model/messages.ts';
 import type { Notice } from '../model/state.ts';
 import { openInBrowser } from './browser.ts';
 import type { Connection } from './connection.ts';
+import type { Daemon } from './daemon.ts';
 import { executeHere } from './execute-here.ts';
 import { RunFollower } from './run-follower.ts';
 
@@ -58,9 +59,10 @@ export class World {
     const { dispatch } = this.#options;
     try {
       const notice = await this.#ask(effect);
-      if (notice !== null) dispatch({ kind: 'answered', notice });
+      dispatch({ kind: 'answered', notice });
     } catch (error) {
-      dispatch({ kind: 'answered', notice: { tone: 'bad', text: whatWentWrong(error) } });
+      const about = isAboutLink(error) ? ({ about: 'link' } as const) : {};
+      dispatch({ kind: 'answered', notice: { tone: 'bad', text: whatWentWrong(error), ...about } });
     } finally {
       // An answer that did not come says nothing about what was done; the run does.
       await this.#follower?.refresh().catch(() => {});
@@ -74,36 +76,44 @@ export class World {
     const { daemon } = connection;
     switch (effect.kind) {
       case 'decide': {
-        for (const action of effect.actions) {
-          await daemon.decide(effect.run_id, effect.decision, action, effect.reason);
-        }
-        const word = effect.decision === 'approve' ? 'Approved' : 'Rejected';
-        const count = effect.actions.length;
-        const next = effect.decision === 'approve' ? '; x executes what is approved' : '';
-        return { tone: 'good', text: `${word}${count === 1 ? '' : ` ${count} actions`}${next}` };
+        await decideAll(daemon, effect);
+        return { tone: 'good', text: effect.said };
       }
       case 'execute':
-        await daemon.execute(effect.run_id, effect.checkout);
-        return { tone: 'plain', text: 'Executing' };
+        await daemon.execute(effect.run_id, effect.checkout, effect.actions);
+        return null;
       case 'execute-here': {
-        const { run_id, folder } = effect;
-        dispatch({ kind: 'answered', notice: { tone: 'plain', text: `Executing, delivering to ${folder}` } });
+        const { run_id, folder, actions } = effect;
         const output = (message: string) =>
           dispatch({ kind: 'progress', run_id, progress: progressOutput(message) });
-        await executeHere({ runId: run_id, folder, home, signal: connection.signal, output });
+        dispatch({ kind: 'executing-here', running: true });
+        try {
+          await executeHere({ runId: run_id, folder, actions, home, signal: connection.signal, output });
+        } finally {
+          dispatch({ kind: 'executing-here', running: false });
+        }
         return null;
       }
       case 'resume':
         await daemon.resume(effect.run_id);
         return { tone: 'plain', text: 'Resuming' };
+      case 'cancel':
+        await daemon.cancel(effect.run_id);
+        return { tone: 'plain', text: 'Cancelled' };
       case 'ask-undo': {
         const { run_id, steps } = await daemon.undoPlan(effect.run_id);
         dispatch({ kind: 'undo-plan', run_id, steps });
         return null;
       }
-      case 'undo':
+      case 'undo': {
+        const { run_id, steps } = await daemon.undoPlan(effect.run_id);
+        if (JSON.stringify(steps) !== JSON.stringify(effect.shown)) {
+          dispatch({ kind: 'undo-plan', run_id, steps });
+          return { tone: 'bad', text: 'What would be taken back has changed; this is how it is now' };
+        }
         await daemon.undo(effect.run_id);
         return { tone: 'plain', text: 'Taking back' };
+      }
       case 'browse':
         await openInBrowser(effect.url).catch(() => {});
         return { tone: 'plain', text: `Opening ${effect.url}` };
@@ -117,6 +127,30 @@ export class World {
   }
 }
 
+/** @throws what refused one of them, saying how many were decided before it */
+export async function decideAll(
+  daemon: Daemon,
+  { run_id, decision, actions, reason }: Omit<Effect & { kind: 'decide' }, 'kind'>,
+): Promise<void> {
+  let done = 0;
+  try {
+    for (const action of actions) {
+      await daemon.decide(run_id, decision, action, reason);
+      done++;
+    }
+  } catch (error) {
+    if (done === 0) throw error;
+    const word = decision === 'approve' ? 'Approved' : 'Rejected';
+    throw new Failed(
+      'decided_in_part',
+      `${word} ${done} of ${actions.length}; then: ${whatWentWrong(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
 function progressOutput(message: string) {
   return {
     step: 'run_validation',
@@ -127,13 +161,19 @@ function progressOutput(message: string) {
   };
 }
 
+function isAboutLink(error: unknown): boolean {
+  return error instanceof Unavailable || error instanceof Unauthorized;
+}
+
 /** One line: what, and what to do. */
 export function whatWentWrong(error: unknown): string {
   if (codeOf(error) === 'digest_mismatch') {
-    return 'The action changed while it was on the screen; nothing was approved. Read it again';
+    return 'The action changed while it was on the screen and was not approved. Read it again';
   }
   if (codeOf(error) === 'decision_changed') return `Somebody was first: ${messageOf(error)}`;
-  if (error instanceof Unavailable) return `The daemon did not answer: ${messageOf(error)}`;
+  if (error instanceof Unavailable && codeOf(error) === 'http_unavailable') {
+    return 'core-agentd did not answer; when it does again, the page shows whether it was done';
+  }
   const hint = error instanceof CoreError && error.hint !== undefined ? `. ${error.hint}` : '';
   return `${messageOf(error)}${hint}`;
 }

@@ -16,13 +16,16 @@ const Said = t.strict({ error: t.strict({ message: t.string, hint: optional(t.st
 export async function executeHere(options: {
   readonly runId: string;
   readonly folder: string;
+  /** action_ids: nothing else is executed. */
+  readonly actions: readonly string[];
   readonly home: string | undefined;
   readonly signal: AbortSignal;
   /** Each line that a validation writes. */
   readonly output: (line: string) => void;
 }): Promise<void> {
-  const { runId, folder, home, signal, output } = options;
-  const args = ['execute-approved', '--run-id', runId, '--repo-dir', folder, '--json', '--verbose'];
+  const { runId, folder, actions, home, signal, output } = options;
+  const fixed = ['execute-approved', '--run-id', runId, '--repo-dir', folder, '--json', '--verbose'];
+  const args = [...fixed, '--action', ...actions];
   const child = spawn(core, home === undefined ? args : [...args, '--home', home], {
     stdio: ['ignore', 'ignore', 'pipe'],
     signal,

@@ -1,19 +1,22 @@
 import type { RunDetail } from '#kit/contracts/run.ts';
-import { CoreError, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
 import type { Message } from '../model/messages.ts';
+import { appliedPatch } from '../model/state.ts';
 import type { Connection } from './connection.ts';
 import type { Daemon } from './daemon.ts';
 
 /** Everything about one run, as long as its page is open. */
 export class RunFollower {
-  readonly #runId: string;
+  #runId: string;
   readonly #connection: Connection;
   readonly #dispatch: (message: Message) => void;
   readonly #closing = new AbortController();
   readonly #loaded = new Set<string>();
   #reading: Promise<void> | null = null;
   #changed = false;
+  /** Whether the daemon ever knew the run. */
+  #known = false;
 
   constructor(runId: string, connection: Connection, dispatch: (message: Message) => void) {
     this.#runId = runId;
@@ -46,8 +49,8 @@ export class RunFollower {
           void this.refresh().catch(() => {});
         }
       } catch (error) {
-        if (error instanceof NotFound) {
-          this.#say({ kind: 'answered', notice: { tone: 'bad', text: messageOf(error) } });
+        if (!this.#known && error instanceof NotFound && codeOf(error) === 'run_not_found') {
+          this.#say({ kind: 'no-run', run_id: this.#runId, text: messageOf(error) });
           this.close();
           return;
         }
@@ -74,7 +77,9 @@ export class RunFollower {
       this.#changed = false;
       const { daemon } = this.#connection;
       const detail = await daemon.run(this.#runId, this.#closing.signal);
-      this.#say({ kind: 'run', detail });
+      this.#known = true;
+      this.#say({ kind: 'run', run_id: this.#runId, detail });
+      this.#runId = detail.run_id;
       await this.#readTexts(daemon, detail);
     } while (this.#changed && !this.#closing.signal.aborted);
   }
@@ -83,14 +88,10 @@ export class RunFollower {
   async #readTexts(daemon: Daemon, detail: RunDetail): Promise<void> {
     const { run_id } = detail;
     const { signal } = this.#closing;
-    const patch = detail.plan?.patch;
-    const applied = detail.actions.find(({ kind }) => kind === 'apply_patch')?.params.patch;
     await Promise.all([
-      this.#once(patch, async (digest) => {
-        // What an action applies is what is shown for it, or nothing is.
-        if (applied !== undefined && applied !== digest) return;
+      this.#once(appliedPatch(detail), async (digest) => {
         const text = await daemon.patch(run_id, digest, signal);
-        this.#say({ kind: 'patch', run_id, patch: parsePatch(text) });
+        this.#say({ kind: 'patch', run_id, digest, patch: parsePatch(text) });
       }),
       this.#once(detail.issue?.content, async (digest) => {
         this.#say({ kind: 'issue', run_id, issue: await daemon.issue(run_id, digest, signal) });

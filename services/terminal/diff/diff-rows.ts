@@ -1,4 +1,4 @@
-import { span, wrapRow } from '../screen/cell.ts';
+import { type Row, span, wrapRow } from '../screen/cell.ts';
 import { lineText } from './line-text.ts';
 import { isTextLine, lineKinds, type Patch, type PatchFile } from './parse-patch.ts';
 
@@ -19,28 +19,36 @@ export interface DiffRows {
   readonly ends: Float64Array;
   /** Columns for the text of a line. */
   readonly textColumns: number;
+  /** Columns for each line number; 0 where there is no room for them. */
+  readonly numberColumns: number;
   readonly split: boolean;
 }
 
 export const wholeRow = -2;
-/** Two line numbers and a sign. */
-export const gutterColumns = (split: boolean): number => (split ? 8 : 14);
+const signColumns = 2;
+/** With less room for the text beside them line numbers are left out. */
+const leastText = 16;
+const shortestNumbers = 4;
 
 export interface DiffLayout {
   readonly columns: number;
   readonly split: boolean;
   /** Indices of files of which only the name is shown. */
   readonly folded: ReadonlySet<number>;
+  /** The line that stands for a file; long ones take several rows. */
+  readonly nameRow: (file: number) => Row;
 }
 
-export function layDiff(patch: Patch, { columns, split, folded }: DiffLayout): DiffRows {
-  const half = Math.floor((columns - 1) / 2);
-  const textColumns = Math.max(4, (split ? half : columns) - gutterColumns(split));
+export function layDiff(patch: Patch, { columns, split, folded, nameRow }: DiffLayout): DiffRows {
+  const room = split ? Math.floor((columns - 1) / 2) : columns;
+  const wanted = Math.max(shortestNumbers, String(patch.highestNumber).length);
+  const gutter = (wanted + 1) * (split ? 1 : 2) + signColumns;
+  const numberColumns = room >= gutter + leastText ? wanted : 0;
+  const textColumns = Math.max(1, room - (numberColumns === 0 ? signColumns : gutter));
   const rows = new GrowingRows();
   const parts = (line: number, width: number): number => partsOf(patch, line, Math.max(1, width));
 
-  function whole(line: number, width: number): void {
-    const count = parts(line, width);
+  function whole(line: number, count: number): void {
     for (let part = 0; part < count; part++)
       rows.push([line, wholeRow, part], line + part / count, line + (part + 1) / count);
   }
@@ -69,7 +77,7 @@ export function layDiff(patch: Patch, { columns, split, folded }: DiffLayout): D
       const kind = patch.kinds[line]!;
       const isText = isTextLine(kind);
       if (!split || !isText) {
-        whole(line, isText ? textColumns : columns - 2);
+        whole(line, parts(line, isText ? textColumns : columns - 2));
         line++;
       } else if (kind === lineKinds.context) {
         const count = parts(line, textColumns);
@@ -87,10 +95,10 @@ export function layDiff(patch: Patch, { columns, split, folded }: DiffLayout): D
 
   lines(0, patch.files[0]?.first ?? patch.lines.length);
   for (const [index, file] of patch.files.entries()) {
-    rows.push([file.first, wholeRow, 0], file.first, file.first + 1);
+    whole(file.first, wrapRow(nameRow(index), columns).length);
     if (!folded.has(index)) lines(file.first + 1, file.end);
   }
-  return { ...rows.done(), textColumns, split };
+  return { ...rows.done(), textColumns, numberColumns, split };
 }
 
 /** The file that a line belongs to; -1 before the first. */

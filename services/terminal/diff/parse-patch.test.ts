@@ -27,6 +27,8 @@ const patch = parsePatch(
   ].join('\n'),
 );
 
+const nameRow = () => [{ text: 'name' }];
+
 describe('A patch', () => {
   it('is taken apart by its hunks, whatever its lines look like', () => {
     expect(
@@ -45,7 +47,7 @@ describe('A patch', () => {
   });
 
   it('has every line on some row, long ones on several', () => {
-    const rows = layDiff(patch, { columns: 24, split: false, folded: new Set() });
+    const rows = layDiff(patch, { columns: 16, split: false, folded: new Set(), nameRow });
     const lines = Array.from(rows.left.subarray(0, rows.count));
     expect([...new Set(lines)]).to.deep.equal([...patch.lines.keys()]);
     expect(lines.filter((line) => line === 9).length).to.be.above(1);
@@ -53,7 +55,7 @@ describe('A patch', () => {
   });
 
   it('puts what was taken away beside what was added', () => {
-    const rows = layDiff(patch, { columns: 200, split: true, folded: new Set() });
+    const rows = layDiff(patch, { columns: 200, split: true, folded: new Set(), nameRow });
     const pairs = Array.from({ length: rows.count }, (_, row) => [rows.left[row], rows.right[row]]);
     expect(pairs.slice(4, 8)).to.deep.equal([
       [4, 4],
@@ -65,7 +67,7 @@ describe('A patch', () => {
   });
 
   it('hides a folded file but for its name, and leaves a gap in what was shown', () => {
-    const rows = layDiff(patch, { columns: 80, split: false, folded: new Set([0]) });
+    const rows = layDiff(patch, { columns: 80, split: false, folded: new Set([0]), nameRow });
     expect(rows.left[1]).to.equal(10);
     expect(rows.begins[1]).to.be.above(rows.ends[0]!);
     expect(rowOfLine(rows, 8)).to.equal(0);

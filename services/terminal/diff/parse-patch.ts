@@ -7,6 +7,7 @@ export interface Patch {
   /** Line numbers before and after; 0 where a line is on the other side alone. */
   readonly oldNumbers: Int32Array;
   readonly newNumbers: Int32Array;
+  readonly highestNumber: number;
   readonly files: readonly PatchFile[];
 }
 
@@ -21,6 +22,8 @@ export interface PatchFile {
   /** After the change; not sanitised. */
   readonly path: string;
   readonly oldPath: string | null;
+  /** What the file is beside a plain one, and what its mode becomes. */
+  readonly nature: string;
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed' | 'copied';
   readonly added: number;
   readonly removed: number;
@@ -46,6 +49,7 @@ export function parsePatch(text: string): Patch {
   let leftNew = 0;
   let oldNumber = 0;
   let newNumber = 0;
+  let highestNumber = 0;
 
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index]!;
@@ -87,13 +91,14 @@ export function parsePatch(text: string): Patch {
       newNumber = Number(hunk[3]);
       leftOld = Number(hunk[2] ?? 1);
       leftNew = Number(hunk[4] ?? 1);
+      highestNumber = Math.max(highestNumber, oldNumber + leftOld, newNumber + leftNew);
       continue;
     }
     if (line.startsWith('\\')) kinds[index] = lineKinds.note;
     else if (file !== null) readHeader(file, line);
   }
   if (file !== null) file.end = lines.length;
-  return { lines, kinds, oldNumbers, newNumbers, files };
+  return { lines, kinds, oldNumbers, newNumbers, highestNumber, files };
 }
 
 /** Where neither a rename nor a `+++` line follows, both halves of the line are the same path. */
@@ -103,6 +108,7 @@ function openFile(line: string, first: number): OpenFile {
   return {
     path: withoutPrefix(half),
     oldPath: null,
+    nature: '',
     status: 'modified',
     added: 0,
     removed: 0,
@@ -112,8 +118,12 @@ function openFile(line: string, first: number): OpenFile {
 }
 
 function readHeader(file: OpenFile, line: string): void {
-  if (line.startsWith('new file mode')) file.status = 'added';
-  else if (line.startsWith('deleted file mode')) file.status = 'deleted';
+  if (line.startsWith('new file mode')) {
+    file.status = 'added';
+    file.nature = natureOf(line.slice(14));
+  } else if (line.startsWith('deleted file mode')) file.status = 'deleted';
+  else if (line.startsWith('new mode ')) file.nature = `now ${natureOf(line.slice(9)) || 'a plain file'}`;
+  else if (line.startsWith('Binary files ') || line === 'GIT binary patch') file.nature = 'binary';
   else if (line.startsWith('rename from ')) file.oldPath = unquoted(line.slice(12));
   else if (line.startsWith('copy from ')) file.oldPath = unquoted(line.slice(10));
   else if (line.startsWith('rename to ')) {
@@ -130,7 +140,19 @@ function withoutPrefix(name: string): string {
   return unquoted(name.replace(/\t$/, '')).replace(/^[ab]\//, '');
 }
 
-/** Quoted names keep their escapes: they are shown, never opened. */
+function natureOf(mode: string): string {
+  return { '100755': 'executable', '120000': 'symbolic link', '160000': 'submodule' }[mode.trim()] ?? '';
+}
+
+/** Quoted names keep all escapes but those of letters beyond ASCII: they are shown, never opened. */
 function unquoted(name: string): string {
-  return name.startsWith('"') && name.endsWith('"') ? name.slice(1, -1) : name;
+  if (!name.startsWith('"') || !name.endsWith('"')) return name;
+  return name.slice(1, -1).replace(/(?:\\[23][0-7]{2})+/g, (octal) => {
+    const bytes = octal
+      .slice(1)
+      .split('\\')
+      .map((digits) => Number.parseInt(digits, 8));
+    const text = Buffer.from(bytes).toString('utf8');
+    return text.includes('\ufffd') ? octal : text;
+  });
 }

@@ -1,9 +1,11 @@
+import { homedir } from 'node:os';
 import type { Panes } from '../views/panes.ts';
+import { asked } from './asking.ts';
 import { approvalWord, decide } from './deciding.ts';
 import type { Step } from './messages.ts';
 import { searched } from './pane-input.ts';
 import type { Question, State } from './state.ts';
-import { asked, executing } from './work.ts';
+import { executing } from './work.ts';
 
 /** What an answered question leads to. */
 export function answerQuestion(state: State, question: Question, text: string, panes: Panes): Step<State> {
@@ -26,6 +28,7 @@ export function answerQuestion(state: State, question: Question, text: string, p
         decision: 'reject',
         actions: [question.decision],
         reason: answer,
+        said: `Rejected ${question.what}`,
       });
     case 'word':
       if (open === null) return only(closed);
@@ -35,11 +38,20 @@ export function answerQuestion(state: State, question: Question, text: string, p
       return decide(closed, open, question.decisions);
     case 'path':
       if (open === null) return only(closed);
-      if (!answer.startsWith('/')) {
+      if (!/^~?\//.test(answer)) {
         return wrong(state, `'${answer}' is not the whole path of a folder, for example /home/you/thing`);
       }
-      return executing(state, { kind: 'execute-here', run_id: open.run_id, folder: answer });
+      return executing(state, {
+        kind: 'execute-here',
+        run_id: open.run_id,
+        folder: atHome(answer),
+        actions: question.actions,
+      });
   }
+}
+
+function atHome(path: string): string {
+  return path.startsWith('~/') ? `${homedir()}${path.slice(1)}` : path;
 }
 
 function planned(state: State, answer: string): Step<State> {

@@ -1,13 +1,19 @@
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import type { Panes } from '../views/panes.ts';
+import { asked } from './asking.ts';
 import { decisionOn, gateActions, notYetShown, type Readiness, readiness } from './decisions.ts';
 import type { Step } from './messages.ts';
+import { named, unapprovedNeeds } from './naming.ts';
+import { firstUnseen } from './pane-input.ts';
 import { actionOf, type Decision, type Gate, isOpen, type OpenRun, type State } from './state.ts';
+
+export { named };
 
 /** Approving and rejecting, action by action or gate by gate. */
 
 export const approvalWord = 'approve';
 
-export function approve(state: State, open: OpenRun): Step<State> {
+export function approve(state: State, open: OpenRun, panes: Panes): Step<State> {
   const action = decidable(state, open);
   if ('effects' in action) return action;
   if (action.approval === 'approved') {
@@ -15,7 +21,7 @@ export function approve(state: State, open: OpenRun): Step<State> {
     return say(state, `${named(action)} is approved already, by ${by}`);
   }
   const ready = readiness(open, action);
-  if (ready !== 'ready') return show(state, open, action, ready);
+  if (ready !== 'ready') return show(state, open, action, ready, panes);
   const decision = decisionOn(open, action);
   if (action.risk === 'critical') return askWord(state, [decision], named(action));
   return decide(state, open, [decision]);
@@ -24,13 +30,17 @@ export function approve(state: State, open: OpenRun): Step<State> {
 export function reject(state: State, open: OpenRun): Step<State> {
   const action = decidable(state, open);
   if ('effects' in action) return action;
-  if (action.approval === 'rejected') return say(state, `${named(action)} is rejected already`);
-  const question = { for: 'reason', decision: decisionOn(open, action) } as const;
+  if (action.approval === 'rejected') {
+    const { approver = 'somebody', reason = '' } = action.decision ?? {};
+    return say(state, `${named(action)} is rejected already, by ${approver}: ${reason}`);
+  }
+  const question = { for: 'reason', decision: decisionOn(open, action), what: named(action) } as const;
   return only({ ...state, dialog: { kind: 'question', question, text: '' } });
 }
 
 /** Opens the list of the gate that the selected action belongs to, or of the first with something to decide. */
 export function approveGate(state: State, open: OpenRun): Step<State> {
+  if (open.detail?.status === 'cancelled' || open.detail?.undo != null) return say(state, isOver(open));
   const own = actionOf(open, open.selected)?.gate;
   const gates: readonly Gate[] = own === 'publish' ? ['publish', 'build'] : ['build', 'publish'];
   const gate = gates.find((one) => gateActions(open, one).length > 0);
@@ -40,6 +50,7 @@ export function approveGate(state: State, open: OpenRun): Step<State> {
 
 /** Enter in the list of a gate: shows what was not yet on the screen, then approves. */
 export function confirmGate(state: State, open: OpenRun, gate: Gate): Step<State> {
+  if (state.asking !== null) return only(state);
   const next = notYetShown(open, gate)[0];
   if (next !== undefined) return only(review(state, open, gate, next));
   const actions = gateActions(open, gate);
@@ -51,12 +62,12 @@ export function confirmGate(state: State, open: OpenRun, gate: Gate): Step<State
 }
 
 /** Enter while the actions of a gate are shown one after the other. */
-export function continueReview(state: State, open: OpenRun): Step<State> {
+export function continueReview(state: State, open: OpenRun, panes: Panes): Step<State> {
   const gate = open.review!;
   const selected = actionOf(open, open.selected);
   const left = notYetShown(open, gate);
   const here = left.find(({ action_id }) => action_id === selected?.action_id);
-  if (here !== undefined) return show(state, open, here, readiness(open, here));
+  if (here !== undefined) return show(state, open, here, readiness(open, here), panes);
   if (left[0] !== undefined) return only(review(state, open, gate, left[0]));
   return only({
     ...state,
@@ -67,20 +78,45 @@ export function continueReview(state: State, open: OpenRun): Step<State> {
 
 export function decide(state: State, open: OpenRun, actions: readonly Decision[]): Step<State> {
   const count = actions.length === 1 ? 'one action' : `${actions.length} actions`;
-  return {
-    state: { ...state, dialog: null, asking: `approving ${count}` },
-    effects: [{ kind: 'decide', run_id: open.run_id, decision: 'approve', actions, reason: null }],
-  };
+  const said = approvedText(open, actions);
+  const effect = {
+    kind: 'decide',
+    run_id: open.run_id,
+    decision: 'approve',
+    actions,
+    reason: null,
+    said,
+  } as const;
+  return asked(state, `approving ${count}`, effect);
 }
 
-export function named({ ordinal, kind }: ProposedAction): string {
-  return `${ordinal} ${kind}`;
+/** What is to be said once these are approved: what comes next, or what is still missing. */
+function approvedText(open: OpenRun, decisions: readonly Decision[]): string {
+  const actions = decisions.flatMap(({ action_id }) => actionOf(open, action_id) ?? []);
+  const now: OpenRun = {
+    ...open,
+    detail: open.detail && {
+      ...open.detail,
+      actions: open.detail.actions.map((action) =>
+        actions.includes(action) ? { ...action, approval: 'approved' } : action,
+      ),
+    },
+  };
+  const what = actions.length === 1 ? named(actions[0]!) : `${actions.length} actions`;
+  const missing = new Set(actions.flatMap((action) => unapprovedNeeds(now, action)).map(named));
+  if (missing.size === 0) return `Approved ${what}; x executes what is approved`;
+  return `Approved ${what}; before it can run ${[...missing].join(', ')} must be approved too`;
+}
+
+function isOver({ detail }: OpenRun): string {
+  return `The run ${detail?.undo == null ? 'is cancelled' : 'was undone'}; plan the issue again (n in the list) to decide anew`;
 }
 
 function decidable(state: State, open: OpenRun): ProposedAction | Step<State> {
+  if (state.asking !== null) return only(state);
   const action = actionOf(open, open.selected);
   if (action === null) return say(state, 'Select an action first; this is about the run');
-  if (open.detail?.undo != null) return say(state, 'The run was undone; plan the issue again to decide anew');
+  if (open.detail?.undo != null || open.detail?.status === 'cancelled') return say(state, isOver(open));
   if (!isOpen(action)) {
     return say(state, `${named(action)} is ${action.state}; a decision can be changed only until it starts`);
   }
@@ -90,19 +126,28 @@ function decidable(state: State, open: OpenRun): ProposedAction | Step<State> {
 const whyShown: Readonly<Record<Exclude<Readiness, 'ready'>, string>> = {
   not_seen: 'This is what would be approved; press again when you have read it',
   changed: 'It changed while it was on the screen; read it again before you approve',
-  not_whole: 'It goes on: what was not on the screen is not approved (space, page down)',
+  not_whole:
+    'From here on it has not been on the screen, and only then it can be approved (space: next page)',
 };
 
-function show(state: State, open: OpenRun, action: ProposedAction, why: Readiness): Step<State> {
+function show(
+  state: State,
+  open: OpenRun,
+  action: ProposedAction,
+  why: Readiness,
+  panes: Panes,
+): Step<State> {
   if (why === 'ready') return only(state);
-  const top = why === 'not_whole' && open.selected === action.action_id ? open.pane.top : 0;
   const shown = {
     ...open,
     zoomed: true,
     selected: action.action_id,
-    pane: { ...open.pane, top, folded: new Set<number>() },
+    pane: { ...open.pane, top: 0, folded: new Set<number>() },
   };
-  return only({ ...state, open: shown, notice: { tone: 'bad', text: whyShown[why] } });
+  const next: State = { ...state, open: shown, notice: { tone: 'bad', text: whyShown[why] } };
+  return only(
+    why === 'not_whole' ? firstUnseen(next, shown, open.seen[action.action_id]!.upTo, panes) : next,
+  );
 }
 
 function review(state: State, open: OpenRun, gate: Gate, action: ProposedAction): State {

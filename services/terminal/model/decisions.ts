@@ -12,13 +12,13 @@ export function seenAfter(
   shown: Shown,
   blockBegin: (line: number) => number,
 ): Seen {
-  const { digest, spans, payloadEnd, split } = shown;
+  const { digest, spans, payloadEnd, layout } = shown;
   const known = before?.digest === digest ? before : undefined;
-  // The two ways to lay out a change show its lines in another order.
-  let upTo = known === undefined ? 0 : known.split === split ? known.upTo : blockBegin(known.upTo);
+  // Laid out anew, lines stand in another order and break at other places.
+  let upTo = known === undefined ? 0 : known.layout === layout ? known.upTo : blockBegin(known.upTo);
   for (const [begin, end] of spans) if (begin <= upTo + tolerance) upTo = Math.max(upTo, end);
   const whole = known?.whole === true || upTo >= payloadEnd - tolerance;
-  return { digest, upTo, split, whole };
+  return { digest, upTo, layout, whole };
 }
 
 export type Readiness = 'ready' | 'not_seen' | 'changed' | 'not_whole';

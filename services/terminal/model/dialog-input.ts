@@ -1,11 +1,12 @@
 import type { Input } from '../screen/keys.ts';
 import type { Panes } from '../views/panes.ts';
 import { answerQuestion } from './answers.ts';
+import { asked } from './asking.ts';
 import { confirmGate } from './deciding.ts';
 import { withList } from './list-input.ts';
 import type { Step } from './messages.ts';
-import type { Dialog, Gate, State } from './state.ts';
-import { asked, executing } from './work.ts';
+import type { Dialog, Gate, Place, State } from './state.ts';
+import { executing } from './work.ts';
 
 const longestText = 4_000;
 
@@ -24,12 +25,25 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
       return executeKey(state, dialog, key);
     case 'undo':
       if ((key === 'y' || key === 'enter') && takesBack(dialog) && state.open !== null) {
-        return asked(state, 'taking back', { kind: 'undo', run_id: state.open.run_id });
+        return asked(state, 'taking back', { kind: 'undo', run_id: state.open.run_id, shown: dialog.steps });
       }
       return key === 'enter' || key === 'n' ? only(closed) : only(scrolledDialog(state, dialog, key));
+    case 'quit':
+      if (key === 'y') return { state, effects: [{ kind: 'quit' }] };
+      return key === 'n' || key === 'enter' ? only(closed) : only(state);
+    case 'cancel':
+      if (key === 'y' && state.open !== null)
+        return asked(state, 'cancelling', { kind: 'cancel', run_id: state.open.run_id });
+      return key === 'n' || key === 'enter' ? only(closed) : only(state);
     case 'help':
       return key === '?' || key === 'enter' ? only(closed) : only(scrolledDialog(state, dialog, key));
   }
+}
+
+/** Whether an answer to it changes something. */
+export function decides(dialog: Dialog | null): boolean {
+  if (dialog === null || dialog.kind === 'help') return false;
+  return dialog.kind !== 'question' || dialog.question.for === 'word' || dialog.question.for === 'reason';
 }
 
 export function takesBack({ steps }: Dialog & { kind: 'undo' }): boolean {
@@ -49,16 +63,26 @@ function gateKey(state: State, dialog: Dialog & { kind: 'gate' }, key: string): 
 function executeKey(state: State, dialog: Dialog & { kind: 'execute' }, key: string): Step<State> {
   const { open } = state;
   if (open === null) return only({ ...state, dialog: null });
-  const { checkouts, at } = dialog;
+  const { places, at, actions } = dialog;
   if (key === 'down' || key === 'j' || key === 'tab')
-    return only({ ...state, dialog: { ...dialog, at: Math.min(checkouts.length, at + 1) } });
+    return only({ ...state, dialog: { ...dialog, at: Math.min(places.length, at + 1) } });
   if (key === 'up' || key === 'k') return only({ ...state, dialog: { ...dialog, at: Math.max(0, at - 1) } });
   if (key !== 'enter') return only(state);
-  if (!changesCode(state)) return executing(state, { kind: 'execute', run_id: open.run_id, checkout: null });
-  const checkout = checkouts[at];
-  if (checkout !== undefined) return executing(state, { kind: 'execute', run_id: open.run_id, checkout });
-  const question = { for: 'path' } as const;
+  const { run_id } = open;
+  const place = places[at];
+  if (!changesCode(state)) return executing(state, { kind: 'execute', run_id, checkout: null, actions });
+  if (place !== undefined) return executeAt(state, run_id, place, actions);
+  const question = { for: 'path', actions } as const;
   return only({ ...state, dialog: { kind: 'question', question, text: state.here ?? '' } });
+}
+
+function executeAt(state: State, run_id: string, place: Place, actions: readonly string[]): Step<State> {
+  return executing(
+    state,
+    'name' in place
+      ? { kind: 'execute', run_id, checkout: place.name, actions }
+      : { kind: 'execute-here', run_id, folder: place.folder, actions },
+  );
 }
 
 /** Whether an execution of the open run has to deliver a branch somewhere. */
@@ -69,7 +93,7 @@ export function changesCode({ open }: State): boolean {
 
 function scrolledDialog(
   state: State,
-  dialog: Exclude<Dialog, { kind: 'question' | 'execute' }>,
+  dialog: Exclude<Dialog, { kind: 'question' | 'execute' | 'cancel' | 'quit' }>,
   key: string,
 ): State {
   const by = { down: 1, j: 1, up: -1, k: -1, 'page-down': 10, ' ': 10, 'page-up': -10 }[key] ?? 0;

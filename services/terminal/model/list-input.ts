@@ -3,6 +3,7 @@ import type { Input } from '../screen/keys.ts';
 import { geometryOf } from '../views/geometry.ts';
 import type { Step } from './messages.ts';
 import { opening } from './opening.ts';
+import { quitting } from './quitting.ts';
 import { arranged, kept, moved } from './runs-list.ts';
 import { type Question, type RunsList, type State, sortings } from './state.ts';
 
@@ -58,7 +59,7 @@ export function listInput(state: State, input: Input): Step<State> {
     case '?':
       return only({ ...state, dialog: { kind: 'help', top: 0 } });
     case 'q':
-      return { state, effects: [{ kind: 'quit' }] };
+      return quitting(state);
     default:
       return only(state);
   }

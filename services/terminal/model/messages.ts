@@ -13,7 +13,10 @@ export interface Shown {
   readonly spans: readonly (readonly [begin: number, end: number])[];
   /** Where the payload ends. */
   readonly payloadEnd: number;
-  readonly split: boolean;
+  /** How the payload was laid out; another layout has other rows. */
+  readonly layout: string;
+  /** Where the patch begins, in lines; null without one. */
+  readonly patchBegin: number | null;
 }
 
 /** Everything that changes the state. */
@@ -30,8 +33,9 @@ export type Message =
     }
   | { readonly kind: 'changed-run'; readonly run: RunSummary }
   | { readonly kind: 'checkouts'; readonly names: readonly string[] }
-  | { readonly kind: 'run'; readonly detail: RunDetail }
-  | { readonly kind: 'patch'; readonly run_id: string; readonly patch: Patch }
+  /** `run_id`: as it was asked for, perhaps the beginning of an identifier. */
+  | { readonly kind: 'run'; readonly run_id: string; readonly detail: RunDetail }
+  | { readonly kind: 'patch'; readonly run_id: string; readonly digest: string; readonly patch: Patch }
   | { readonly kind: 'issue'; readonly run_id: string; readonly issue: IssueThread }
   | { readonly kind: 'explanation'; readonly run_id: string; readonly text: string }
   | { readonly kind: 'recorded-output'; readonly run_id: string; readonly lines: readonly string[] }
@@ -43,10 +47,14 @@ export type Message =
       readonly rendered: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: 'undo-plan'; readonly run_id: string; readonly steps: UndoPlan['steps'] }
+  /** The daemon knows no such run. */
+  | { readonly kind: 'no-run'; readonly run_id: string; readonly text: string }
   | { readonly kind: 'planned'; readonly run_id: string }
   /** What was asked for is done, or was refused. */
-  | { readonly kind: 'answered'; readonly notice: Notice }
+  | { readonly kind: 'answered'; readonly notice: Notice | null }
   | { readonly kind: 'drawn'; readonly shown: Shown }
+  /** An execution that this program itself does has begun, or ended. */
+  | { readonly kind: 'executing-here'; readonly running: boolean }
   /** Something looks better when it is drawn again. */
   | { readonly kind: 'redraw' };
 
@@ -60,13 +68,27 @@ export type Effect =
       readonly decision: 'approve' | 'reject';
       readonly actions: readonly Decision[];
       readonly reason: string | null;
+      /** What is to be said when all of it is decided. */
+      readonly said: string;
     }
-  | { readonly kind: 'execute'; readonly run_id: string; readonly checkout: string | null }
+  | {
+      readonly kind: 'execute';
+      readonly run_id: string;
+      readonly checkout: string | null;
+      readonly actions: readonly string[];
+    }
   /** As a child of this program, delivering to a folder. */
-  | { readonly kind: 'execute-here'; readonly run_id: string; readonly folder: string }
+  | {
+      readonly kind: 'execute-here';
+      readonly run_id: string;
+      readonly folder: string;
+      readonly actions: readonly string[];
+    }
   | { readonly kind: 'resume'; readonly run_id: string }
+  | { readonly kind: 'cancel'; readonly run_id: string }
   | { readonly kind: 'ask-undo'; readonly run_id: string }
-  | { readonly kind: 'undo'; readonly run_id: string }
+  /** `shown`: the steps that stood on the screen; another plan is shown instead of carried out. */
+  | { readonly kind: 'undo'; readonly run_id: string; readonly shown: UndoPlan['steps'] }
   | { readonly kind: 'browse'; readonly url: string }
   | {
       readonly kind: 'plan';

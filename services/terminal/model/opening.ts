@@ -1,7 +1,23 @@
 import type { Step } from './messages.ts';
 import { openRun, type State } from './state.ts';
 
-/** The page of a run, empty until its data is here. */
+const mostLeft = 100;
+
+/** The page of a run: what was read of it before and where, and its data as soon as it is here. */
 export function opening(state: State, run_id: string): Step<State> {
-  return { state: { ...state, dialog: null, open: openRun(run_id) }, effects: [{ kind: 'open', run_id }] };
+  const closed = withoutPage(state);
+  const open = { ...openRun(run_id), ...closed.left.get(run_id) };
+  const runs = closed.runs.known.has(run_id) ? { ...closed.runs, selected: run_id } : closed.runs;
+  return { state: { ...closed, runs, dialog: null, open }, effects: [{ kind: 'open', run_id }] };
+}
+
+/** What was on the screen of the page's actions stays known; it holds for their digests alone. */
+export function withoutPage(state: State): State {
+  const { open } = state;
+  if (open === null) return state;
+  const left = new Map(state.left);
+  left.delete(open.run_id);
+  left.set(open.run_id, { seen: open.seen, selected: open.selected, pane: open.pane });
+  for (const run_id of left.keys()) if (left.size > mostLeft) left.delete(run_id);
+  return { ...state, open: null, left };
 }

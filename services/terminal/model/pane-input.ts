@@ -1,4 +1,4 @@
-import { type Area, geometryOf } from '../views/geometry.ts';
+import { type Area, geometryOf, splittable } from '../views/geometry.ts';
 import type { PaneContent } from '../views/pane-content.ts';
 import type { Panes } from '../views/panes.ts';
 import type { Step } from './messages.ts';
@@ -62,6 +62,7 @@ export function paneInput(state: State, open: OpenRun, key: string, panes: Panes
     case 't':
       return only(withPane(state, open, { tree: !open.pane.tree }));
     case 'v':
+      if (area.columns < splittable) return only(said(state, `Two sides need ${splittable} columns`));
       return only(relaid(state, open, { split: content.split ? 'off' : 'on' }, panes));
     case '/':
       return only({
@@ -81,9 +82,35 @@ export function scrolled(state: State, open: OpenRun, by: number, panes: Panes):
   return shown === null ? state : movedTo(state, open, open.pane.top + by, shown);
 }
 
+/** Shows the first line that has not been on the screen, with the two before it. */
+export function firstUnseen(state: State, open: OpenRun, upTo: number, panes: Panes): State {
+  const shown = shownPane(state, open, panes);
+  return shown === null ? state : movedTo(state, open, shown.content.rowAt(upTo) - 2, shown);
+}
+
+/** What was at the top of the pane before a resize is there after it. */
+export function keptPlace(before: State, after: State, panes: Panes): State {
+  if (before.open === null || after.open === null) return after;
+  const old = shownPane(before, before.open, panes);
+  if (old === null || old.content.count === 0 || before.open.pane.top === 0) return after;
+  const [line] = old.content.span(Math.min(before.open.pane.top, old.content.count - 1));
+  const shown = shownPane(after, after.open, panes);
+  return shown === null ? after : movedTo(after, after.open, shown.content.rowAt(Math.floor(line)), shown);
+}
+
+/** Where the pane is kept at its end, that end. */
+export function followed(state: State, panes: Panes): State {
+  const { open } = state;
+  if (open === null || !open.pane.tail || actionOf(open, open.selected)?.state !== 'running') return state;
+  const shown = shownPane(state, open, panes);
+  return shown === null ? state : movedTo(state, open, shown.content.count, shown);
+}
+
 function movedTo(state: State, open: OpenRun, row: number, { area, content }: Shown): State {
-  const top = Math.max(0, Math.min(row, content.count - area.rows));
-  return top === open.pane.top ? state : withPane(state, open, { top });
+  const last = Math.max(0, content.count - area.rows);
+  const top = Math.max(0, Math.min(row, last));
+  const tail = top === last;
+  return top === open.pane.top && tail === open.pane.tail ? state : withPane(state, open, { top, tail });
 }
 
 /** The file whose name is at the top or below it, or the one before. */
@@ -137,9 +164,9 @@ function foldAll(state: State, open: OpenRun, panes: Panes): State {
 /** To the next place of the search; files that hold it are unfolded. */
 export function found(state: State, open: OpenRun, step: 1 | -1, { area, content }: Shown): State {
   const { search } = open.pane;
-  if (search === '') return { ...state, notice: { tone: 'plain', text: 'Search with / first' } };
+  if (search === '') return said(state, 'Search with / first');
   const row = content.find(search, open.pane.top, step);
-  if (row === null) return { ...state, notice: { tone: 'plain', text: `'${search}' is not in here` } };
+  if (row === null) return said(state, `'${search}' is not in here`);
   return movedTo(state, open, row, { area, content });
 }
 
@@ -148,6 +175,10 @@ export function searched(state: State, open: OpenRun, text: string, panes: Panes
   const changed = relaid(state, open, { search: text, folded: new Set() }, panes);
   const shown = shownPane(changed, changed.open!, panes);
   return text === '' || shown === null ? changed : found(changed, changed.open!, 1, shown);
+}
+
+function said(state: State, text: string): State {
+  return { ...state, notice: { tone: 'plain', text } };
 }
 
 function withPane(state: State, open: OpenRun, change: Partial<Pane>): State {

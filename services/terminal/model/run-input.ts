@@ -3,9 +3,10 @@ import { geometryOf } from '../views/geometry.ts';
 import type { Panes } from '../views/panes.ts';
 import { approve, approveGate, continueReview, reject } from './deciding.ts';
 import type { Step } from './messages.ts';
+import { withoutPage } from './opening.ts';
 import { paneInput, scrolled } from './pane-input.ts';
 import { actionOf, itemsOf, type OpenRun, type State } from './state.ts';
-import { browse, execute, resume, undo } from './work.ts';
+import { browse, cancel, execute, resume, undo } from './work.ts';
 
 /** Keys of a run's page. */
 export function runInput(state: State, open: OpenRun, input: Input, panes: Panes): Step<State> {
@@ -13,10 +14,10 @@ export function runInput(state: State, open: OpenRun, input: Input, panes: Panes
   if (input.kind === 'click') return only(clicked(state, open, input.row, input.column));
   if (input.kind === 'paste') return only(state);
   const { key } = input;
-  if (open.review !== null && key === 'enter') return continueReview(state, open);
+  if (open.review !== null && key === 'enter') return continueReview(state, open, panes);
   switch (key) {
     case 'a':
-      return approve(state, open);
+      return approve(state, open, panes);
     case 'r':
       return reject(state, open);
     case 'A':
@@ -25,6 +26,8 @@ export function runInput(state: State, open: OpenRun, input: Input, panes: Panes
       return execute(state, open);
     case 'u':
       return undo(state, open);
+    case 'c':
+      return cancel(state, open);
     case 'R':
       return resume(state, open);
     case 'o':
@@ -56,7 +59,7 @@ function back(state: State, open: OpenRun): Step<State> {
     return only({ ...state, open: { ...open, review: null, zoomed: false } });
   }
   if (open.zoomed) return only({ ...state, open: { ...open, zoomed: false } });
-  return { state: { ...state, open: null, notice: null }, effects: [{ kind: 'close' }] };
+  return { state: { ...withoutPage(state), notice: null }, effects: [{ kind: 'close' }] };
 }
 
 export function selectBy(state: State, open: OpenRun, by: number): State {
@@ -68,7 +71,11 @@ export function selectBy(state: State, open: OpenRun, by: number): State {
 /** Another thing in the pane, from its beginning. */
 export function selectItem(state: State, open: OpenRun, key: string): State {
   if (key === open.selected) return state;
-  return { ...state, open: { ...open, selected: key, following: false, pane: { ...open.pane, top: 0 } } };
+  const tail = actionOf(open, key)?.state === 'running';
+  return {
+    ...state,
+    open: { ...open, selected: key, following: false, pane: { ...open.pane, top: 0, tail } },
+  };
 }
 
 function wheel(state: State, open: OpenRun, input: Input & { kind: 'wheel' }, panes: Panes): Step<State> {

@@ -10,11 +10,13 @@ export type Gate = ProposedAction['gate'];
 export type Link =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
-  | { readonly state: 'trouble'; readonly message: string; readonly hint: string };
+  | { readonly state: 'trouble'; readonly word: string; readonly message: string; readonly hint: string };
 
 export interface Notice {
   readonly tone: 'plain' | 'good' | 'bad';
   readonly text: string;
+  /** Of the connection: over as soon as the daemon answers again. */
+  readonly about?: 'link';
 }
 
 export const sortings = ['newest', 'changed', 'risk', 'waiting', 'repository'] as const;
@@ -40,7 +42,7 @@ export interface Seen {
   readonly digest: string;
   /** In lines of the pane, without a gap from the first. */
   readonly upTo: number;
-  readonly split: boolean;
+  readonly layout: string;
   /** Everything that the approval covers was on the screen. */
   readonly whole: boolean;
 }
@@ -52,6 +54,8 @@ export const otherItems = ['issue', 'plan', 'context'] as const;
 export interface Pane {
   /** First row on the screen. */
   readonly top: number;
+  /** Stays at the end while a validation writes there. */
+  readonly tail: boolean;
   readonly folded: ReadonlySet<number>;
   readonly split: 'auto' | 'on' | 'off';
   readonly tree: boolean;
@@ -62,7 +66,9 @@ export interface Pane {
 export interface OpenRun {
   readonly run_id: string;
   readonly detail: RunDetail | null;
+  /** Always that of the action that would apply it: another one is no longer shown. */
   readonly patch: Patch | null;
+  readonly patchDigest: string | null;
   readonly issue: IssueThread | null;
   readonly explanation: string | null;
   /** What the validation said, live or from its record. */
@@ -78,6 +84,8 @@ export interface OpenRun {
   readonly zoomed: boolean;
   readonly pane: Pane;
   readonly seen: Readonly<Record<string, Seen>>;
+  /** Actions that were decided here: what comes of it is told by the answer. */
+  readonly decided: ReadonlySet<string>;
   /** The gate whose actions are being shown one after the other. */
   readonly review: Gate | null;
 }
@@ -92,16 +100,26 @@ export type Question =
   | { readonly for: 'filter' }
   | { readonly for: 'search' }
   | { readonly for: 'plan' }
-  | { readonly for: 'path' }
-  | { readonly for: 'reason'; readonly decision: Decision }
+  | { readonly for: 'path'; readonly actions: readonly string[] }
+  | { readonly for: 'reason'; readonly decision: Decision; readonly what: string }
   /** The word that approves critical actions. */
   | { readonly for: 'word'; readonly decisions: readonly Decision[]; readonly what: string };
+
+/** Where a branch can be delivered to: a working copy that the daemon knows by name, or a folder. */
+export type Place = { readonly name: string } | { readonly folder: string };
 
 export type Dialog =
   | { readonly kind: 'question'; readonly question: Question; readonly text: string }
   | { readonly kind: 'gate'; readonly gate: Gate; readonly top: number }
-  | { readonly kind: 'execute'; readonly checkouts: readonly string[]; readonly at: number }
+  | {
+      readonly kind: 'execute';
+      readonly places: readonly Place[];
+      readonly at: number;
+      readonly actions: readonly string[];
+    }
   | { readonly kind: 'undo'; readonly steps: UndoPlan['steps']; readonly top: number }
+  | { readonly kind: 'cancel' }
+  | { readonly kind: 'quit' }
   | { readonly kind: 'help'; readonly top: number };
 
 export interface State {
@@ -115,13 +133,24 @@ export interface State {
   readonly here: string | null;
   readonly runs: RunsList;
   readonly open: OpenRun | null;
+  /** What was read of runs whose page was left. */
+  readonly left: ReadonlyMap<string, Pick<OpenRun, 'seen' | 'selected' | 'pane'>>;
   readonly dialog: Dialog | null;
   readonly notice: Notice | null;
   /** What was asked of the daemon and is not answered yet. */
   readonly asking: string | null;
+  /** Whether this program executes something itself: leaving would cut that off. */
+  readonly executingHere: boolean;
 }
 
-export const freshPane: Pane = { top: 0, folded: new Set(), split: 'auto', tree: true, search: '' };
+export const freshPane: Pane = {
+  top: 0,
+  tail: false,
+  folded: new Set(),
+  split: 'auto',
+  tree: true,
+  search: '',
+};
 
 export function initialState(size: Size, now: number, here: string | null): State {
   return {
@@ -142,9 +171,11 @@ export function initialState(size: Size, now: number, here: string | null): Stat
       sorting: 'newest',
     },
     open: null,
+    left: new Map(),
     dialog: null,
     notice: null,
     asking: null,
+    executingHere: false,
   };
 }
 
@@ -153,6 +184,7 @@ export function openRun(run_id: string): OpenRun {
     run_id,
     detail: null,
     patch: null,
+    patchDigest: null,
     issue: null,
     explanation: null,
     output: [],
@@ -164,12 +196,26 @@ export function openRun(run_id: string): OpenRun {
     zoomed: false,
     pane: freshPane,
     seen: {},
+    decided: new Set(),
     review: null,
   };
 }
 
 export function actionOf(open: OpenRun, key: ItemKey): ProposedAction | null {
   return open.detail?.actions.find(({ action_id }) => action_id === key) ?? null;
+}
+
+/** The digest of the patch that the run would apply; null where it applies none, or names two. */
+export function appliedPatch(detail: RunDetail): string | null {
+  const { patch: planned } = (detail.plan ?? {}) as { patch?: unknown };
+  const digests = [
+    planned,
+    ...detail.actions
+      .filter(({ kind }) => kind === 'apply_patch')
+      .flatMap(({ params, artifacts }) => [params.patch, artifacts.patch]),
+  ];
+  const [first] = digests;
+  return typeof first === 'string' && digests.every((digest) => digest === first) ? first : null;
 }
 
 /** What can be selected on a run's page, in order. */

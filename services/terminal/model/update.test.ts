@@ -71,6 +71,7 @@ describe('Approving', () => {
         decision: 'approve',
         actions: [{ action_id: action!.action_id, digest: action!.digest, seen_approval: 'required' }],
         reason: null,
+        said: 'Approved 1 create_branch; x executes what is approved',
       },
     ]);
   });
@@ -90,7 +91,7 @@ describe('Approving', () => {
       actions[0]!.digest = 'e'.repeat(64);
       actions[0]!.params.branch = 'another';
     });
-    terminal.send({ kind: 'run', detail: changed });
+    terminal.send({ kind: 'run', run_id: changed.run_id, detail: changed });
     // Before the next frame: the person presses the key for what is still on the screen.
     terminal.send({ kind: 'input', input: { kind: 'key', key: 'a' } });
     expect(terminal.taken()).to.deep.equal([]);
@@ -100,7 +101,9 @@ describe('Approving', () => {
   it('does not show an action as long as its patch is not there', () => {
     const terminal = new PaperTerminal();
     const detail = sampleDetail();
-    terminal.send({ kind: 'planned', run_id: detail.run_id }).send({ kind: 'run', detail });
+    terminal
+      .send({ kind: 'planned', run_id: detail.run_id })
+      .send({ kind: 'run', run_id: detail.run_id, detail });
     terminal.taken();
     terminal.keys('j', 'a');
     expect(terminal.screen()).to.contain('The patch is being read');
@@ -114,8 +117,8 @@ describe('Approving', () => {
     const lines = Array.from({ length: 90 }, (_, index) => `+line ${index}`);
     const patch = `diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,90 @@\n${lines.join('\n')}\n`;
     const terminal = openedSample(undefined, detail, patch).keys('j', 'a');
-    expect(terminal.screen()).to.contain('what was not on the screen is not approved');
-    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('what was not on the screen');
+    expect(terminal.screen()).to.contain('has not been on the screen');
+    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('has not been on the screen');
     terminal.keys('g', ' ', ' ', ' ', ' ', 'a');
     expect(terminal.draw().at(-1)).to.contain("type 'approve' for 2 apply_patch:");
     expect(terminal.keys('y', 'enter').taken()).to.deep.equal([]);
@@ -157,7 +160,7 @@ describe('Approving', () => {
         expires_at: '2026-11-28T09:59:00.000Z',
       };
     });
-    terminal.send({ kind: 'run', detail: approved }).keys('a');
+    terminal.send({ kind: 'run', run_id: approved.run_id, detail: approved }).keys('a');
     expect(terminal.taken()).to.deep.equal([]);
     expect(terminal.screen()).to.contain('1 create_branch is approved already, by mira');
   });
@@ -197,6 +200,35 @@ describe('Whatever is shown', () => {
         expect(rows.length, `${size.columns}×${size.rows} ${key}`).to.be.at.most(size.rows);
       }
     }
+  });
+
+  it('stays at the end of what a validation writes, until one scrolls', () => {
+    const detail = sampleDetail(({ actions }) => {
+      for (const action of actions.slice(0, 2)) action.state = 'succeeded';
+      actions[2]!.state = 'running';
+    });
+    const terminal = openedSample({ columns: 80, rows: 24 }, detail).keys('k', 'enter');
+    expect(terminal.state.open?.selected).to.equal(detail.actions[2]!.action_id);
+    const says = (message: string) =>
+      terminal.send({
+        kind: 'progress',
+        run_id: detail.run_id,
+        progress: {
+          step: 'run_validation',
+          state: 'output',
+          message,
+          action_id: undefined,
+          duration_ms: undefined,
+        },
+      });
+    for (let line = 0; line < 100; line++) says(`line ${line} is written`);
+    expect(terminal.screen()).to.contain('line 99 is written');
+    terminal.keys('g');
+    says('line 100 is written');
+    expect(terminal.screen()).to.contain('3 run_validation').and.not.to.contain('is written');
+    terminal.keys('G');
+    says('line 101 is written\nline 102 is written');
+    expect(terminal.screen()).to.contain('line 102 is written');
   });
 
   it('holds no control character, wherever text by others stands', () => {

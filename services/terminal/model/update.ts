@@ -5,12 +5,15 @@ import { geometryOf } from '../views/geometry.ts';
 import type { Panes } from '../views/panes.ts';
 import { seenAfter } from './decisions.ts';
 import { dialogInput } from './dialog-input.ts';
+import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
 import type { Message, Shown, Step } from './messages.ts';
-import { opening } from './opening.ts';
+import { opening, withoutPage } from './opening.ts';
+import { followed, keptPlace } from './pane-input.ts';
+import { quitting } from './quitting.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
-import { isOpen, type OpenRun, type State } from './state.ts';
+import { appliedPatch, isOpen, type OpenRun, type State } from './state.ts';
 
 const mostOutput = 5_000;
 
@@ -20,11 +23,11 @@ export function update(state: State, message: Message, panes: Panes): Step<State
     case 'input':
       return input(state, message, panes);
     case 'resized':
-      return only(keptOnScreen({ ...state, size: message.size }));
+      return only(keptPlace(state, keptOnScreen({ ...state, size: message.size }), panes));
     case 'tick':
       return only({ ...state, now: message.now });
     case 'link':
-      return only({ ...state, link: message.link });
+      return only(linked(state, message.link));
     case 'runs': {
       const runs = withRuns(
         { ...state.runs, complete: message.complete, problems: message.problems },
@@ -38,21 +41,42 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return only({ ...state, checkouts: message.names });
     case 'undo-plan':
       if (state.open?.run_id !== message.run_id) return only(state);
+      // Keys that are being typed are meant for what is on the screen.
+      if (state.dialog !== null) {
+        return only({
+          ...state,
+          asking: null,
+          notice: late('What an undo would take back is known: press u'),
+        });
+      }
       return only({ ...state, asking: null, dialog: { kind: 'undo', steps: message.steps, top: 0 } });
+    case 'no-run':
+      if (state.open?.detail !== null) return only(state);
+      return only({ ...withoutPage(state), notice: { tone: 'bad', text: message.text } });
     case 'planned':
+      if (state.open !== null || state.dialog !== null)
+        return only({
+          ...state,
+          asking: null,
+          notice: late(`The plan is being made: run ${message.run_id}`),
+        });
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
-      return only({ ...state, asking: null, notice: message.notice });
+      return only({ ...state, asking: null, notice: message.notice ?? state.notice });
+    case 'executing-here': {
+      const dialog = state.dialog?.kind === 'quit' && !message.running ? null : state.dialog;
+      return only({ ...state, dialog, executingHere: message.running });
+    }
     case 'redraw':
       return only({ ...state });
     default:
-      return only(state.open === null ? state : openChanged(state, state.open, message));
+      return only(state.open === null ? state : followed(openChanged(state, state.open, message), panes));
   }
 }
 
 function input(state: State, message: Message & { kind: 'input' }, panes: Panes): Step<State> {
   const { input } = message;
-  if (input.kind === 'key' && input.key === 'ctrl-c') return { state, effects: [{ kind: 'quit' }] };
+  if (input.kind === 'key' && input.key === 'ctrl-c') return quitting(state);
   if (input.kind === 'key' && input.key === 'ctrl-l') return { state, effects: [{ kind: 'repaint' }] };
   // A notice stays until the next key; the key does its work as well.
   const quiet = state.notice === null ? state : { ...state, notice: null };
@@ -71,8 +95,7 @@ function openChanged(state: State, open: OpenRun, message: OpenMessage): State {
     const seen = withSeen(open, message.shown);
     return seen === open ? state : { ...state, open: seen };
   }
-  const about = message.kind === 'run' ? message.detail.run_id : message.run_id;
-  if (about !== open.run_id) return state;
+  if (message.run_id !== open.run_id) return state;
   if (message.kind === 'run') return withDetail(state, open, message.detail);
   return { ...state, open: withPart(open, message, state.now) };
 }
@@ -83,8 +106,12 @@ function withPart(
   now: number,
 ): OpenRun {
   switch (message.kind) {
-    case 'patch':
-      return { ...open, patch: message.patch };
+    case 'patch': {
+      const applied = open.detail === null ? null : appliedPatch(open.detail);
+      return message.digest === applied
+        ? { ...open, patch: message.patch, patchDigest: message.digest }
+        : open;
+    }
     case 'issue':
       return { ...open, issue: message.issue };
     case 'explanation':
@@ -95,6 +122,11 @@ function withPart(
       return { ...open, sent: { ...open.sent, [message.action_id]: message.rendered } };
     case 'progress': {
       const { progress } = message;
+      if (progress.state === 'info') {
+        return open.progress === null
+          ? open
+          : { ...open, progress: { ...open.progress, message: progress.message } };
+      }
       if (progress.state === 'output') {
         const output = [...(open.recorded ? [] : open.output), ...progress.message.split('\n')];
         return { ...open, output: output.slice(-mostOutput), recorded: false };
@@ -109,46 +141,34 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const busy =
     detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
   const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
+  const keptPatch = open.patchDigest === appliedPatch(detail) ? {} : { patch: null, patchDigest: null };
+  const told = new Set(newDecisions(open.detail, detail).map(({ action_id }) => action_id));
   const next: OpenRun = {
     ...open,
+    run_id: detail.run_id,
+    decided: new Set([...open.decided].filter((id) => !told.has(id))),
+    ...keptPatch,
     detail,
     selected: running?.action_id ?? selected,
-    pane: running === undefined || running.action_id === selected ? open.pane : { ...open.pane, top: 0 },
+    pane:
+      running === undefined || running.action_id === selected
+        ? open.pane
+        : { ...open.pane, top: 0, tail: true },
     progress: busy ? open.progress : null,
   };
   const runs = withRuns(
     state.runs,
     [summaryOf(state, detail)].filter((run) => run !== null),
   );
-  const notice = whatEnded(open.detail, detail) ?? state.notice;
+  const notice = whatEnded(open, detail) ?? state.notice;
   return keptOnScreen({ ...state, open: next, runs, notice });
-}
-
-/** Says what work came to when it ends while the page is open. */
-function whatEnded(before: RunDetail | null, now: RunDetail): State['notice'] {
-  if (before === null) return null;
-  if (before.undo?.finished === false && now.undo?.finished === true) {
-    return now.status === 'undone'
-      ? { tone: 'good', text: 'Everything was taken back' }
-      : { tone: 'bad', text: 'Not everything could be taken back; the actions say why' };
-  }
-  if (before.status !== 'executing' || now.status === 'executing') return null;
-  const failed = now.actions.find(({ state }) => state === 'failed' || state === 'unknown');
-  if (failed !== undefined) {
-    return {
-      tone: 'bad',
-      text: `${failed.ordinal} ${failed.kind} ${failed.state}: ${failed.outcome?.message ?? ''}`,
-    };
-  }
-  const waits = now.actions.some((action) => isOpen(action) && action.approval === 'required');
-  const next = waits ? '; A approves the next gate' : '';
-  return { tone: 'good', text: `Executed; the run is ${now.status.replaceAll('_', ' ')}${next}` };
 }
 
 /** What a person most likely came for: what waits, else the beginning. */
 function firstItem({ actions }: RunDetail): string {
+  const wrong = actions.find(({ state }) => state === 'failed' || state === 'unknown');
   const waiting = actions.find((action) => isOpen(action) && action.approval === 'required');
-  return (waiting ?? actions[0])?.action_id ?? 'plan';
+  return (wrong ?? waiting ?? actions[0])?.action_id ?? 'plan';
 }
 
 /** The run's row in the list as its page has it now. */
@@ -170,14 +190,17 @@ function summaryOf({ runs }: State, { run_id, status, updated_at, actions }: Run
 function withSeen(open: OpenRun, shown: Shown): OpenRun {
   const { action_id } = shown;
   const before = open.seen[action_id];
-  const textLines = shown.payloadEnd - (open.patch?.lines.length ?? 0);
-  const blockBegin = (line: number) => textLines + beginningOfBlock(open.patch, line - textLines);
+  const { patchBegin } = shown;
+  const blockBegin = (line: number) =>
+    patchBegin === null || line < patchBegin
+      ? Math.floor(line)
+      : patchBegin + beginningOfBlock(open.patch, line - patchBegin);
   const seen = seenAfter(before, shown, blockBegin);
   if (
     before?.digest === seen.digest &&
     before.upTo === seen.upTo &&
     before.whole === seen.whole &&
-    before.split === seen.split
+    before.layout === seen.layout
   ) {
     return open;
   }
@@ -186,11 +209,11 @@ function withSeen(open: OpenRun, shown: Shown): OpenRun {
 
 /** Where the lines that change together with this one begin. */
 function beginningOfBlock(patch: Patch | null, line: number): number {
-  if (patch === null) return line;
   let first = Math.floor(line);
+  if (patch === null) return first;
   const changes = (at: number) =>
     patch.kinds[at] === lineKinds.added || patch.kinds[at] === lineKinds.removed;
-  if (!changes(first)) return line;
+  if (!changes(first)) return first;
   while (first > 0 && changes(first - 1)) first--;
   return first;
 }
@@ -198,6 +221,16 @@ function beginningOfBlock(patch: Patch | null, line: number): number {
 function keptOnScreen(state: State): State {
   const { bodyRows } = geometryOf({ ...state, open: null });
   return { ...state, runs: kept(state.runs, Math.max(1, bodyRows - 1)) };
+}
+
+/** What was said of a connection is over with it. */
+function linked(state: State, link: State['link']): State {
+  const { notice } = state;
+  return { ...state, link, notice: link.state === 'live' && notice?.about === 'link' ? null : notice };
+}
+
+function late(text: string): State['notice'] {
+  return { tone: 'plain', text };
 }
 
 function only(state: State): Step<State> {

@@ -1,31 +1,37 @@
 import { issueFacts, planFacts } from '../views/about-run.ts';
-import { approvalWord } from './deciding.ts';
+import { asked } from './asking.ts';
 import type { Effect, Step } from './messages.ts';
-import { actionOf, isOpen, type OpenRun, type State } from './state.ts';
+import { actionOf, type OpenRun, type State } from './state.ts';
 
 /** What can be done with a run as a whole. */
 
-export { approvalWord };
-
 /** What an execution would run now. */
 export function executable({ detail }: OpenRun) {
-  return (detail?.actions ?? []).filter((action) => isOpen(action) && action.approval === 'approved');
+  return (detail?.actions ?? []).filter(
+    ({ approval, state }) => approval === 'approved' && state !== 'succeeded' && state !== 'undone',
+  );
 }
 
 export function execute(state: State, open: OpenRun): Step<State> {
   const { detail } = open;
   if (detail === null) return only(state);
   if (detail.status === 'executing') return say(state, 'The run is being executed already');
+  if (detail.status === 'cancelled' || detail.undo != null)
+    return say(state, `The run is ${detail.status}; plan the issue again`);
   if (executable(open).length === 0) {
     return say(state, 'Nothing that is approved waits to be executed; approve with a or A');
   }
+  const actions = executable(open).map(({ action_id }) => action_id);
   if (planFacts(open).target?.branch == null) {
-    return only({ ...state, dialog: { kind: 'execute', checkouts: [], at: 0 } });
+    return only({ ...state, dialog: { kind: 'execute', places: [], at: 0, actions } });
   }
-  const known = state.checkouts ?? [];
+  const names = (state.checkouts ?? []).map((name) => ({ name }));
+  const before = detail.execution?.repo_dir;
+  const places = typeof before === 'string' ? [{ folder: before }, ...names] : names;
   const { repo } = detail.request as { repo?: string };
-  const at = Math.max(0, known.indexOf(repo ?? ''));
-  return only({ ...state, dialog: { kind: 'execute', checkouts: known, at } });
+  const own = places.findIndex((place) => 'name' in place && place.name === repo);
+  const at = typeof before === 'string' ? 0 : Math.max(0, own);
+  return only({ ...state, dialog: { kind: 'execute', places, at, actions } });
 }
 
 export function undo(state: State, open: OpenRun): Step<State> {
@@ -37,7 +43,21 @@ export function undo(state: State, open: OpenRun): Step<State> {
   };
 }
 
+/** Only what is going on, or could, is cancelled; it is asked first. */
+export function cancel(state: State, { detail }: OpenRun): Step<State> {
+  if (detail === null) return only(state);
+  if (['completed', 'cancelled', 'undone', 'rejected', 'failed'].includes(detail.status)) {
+    return say(state, `The run is ${detail.status}; there is nothing to cancel`);
+  }
+  return only({ ...state, dialog: { kind: 'cancel' } });
+}
+
 export function resume(state: State, open: OpenRun): Step<State> {
+  const status = open.detail?.status;
+  if (status !== undefined && status !== 'interrupted' && status !== 'executing' && status !== 'planning') {
+    const next = executable(open).length > 0 ? '; x executes what is approved' : '';
+    return say(state, `The run is ${status.replaceAll('_', ' ')}; there is nothing to resume${next}`);
+  }
   return asked(state, 'resuming', { kind: 'resume', run_id: open.run_id });
 }
 
@@ -59,10 +79,6 @@ export function browse(state: State, open: OpenRun): Step<State> {
 export function executing(state: State, effect: Effect & { kind: 'execute' | 'execute-here' }): Step<State> {
   const open = state.open === null ? null : { ...state.open, following: true, zoomed: false };
   return asked({ ...state, open }, 'starting', effect);
-}
-
-export function asked(state: State, asking: string, effect: Effect): Step<State> {
-  return { state: { ...state, dialog: null, asking }, effects: [effect] };
 }
 
 function say(state: State, text: string): Step<State> {

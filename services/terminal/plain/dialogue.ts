@@ -1,5 +1,6 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 
 /** Questions and answers, line by line. */
 export interface Dialogue {
@@ -24,9 +25,9 @@ export function openDialogue(stdin: Readable, stdout: Writable): Dialogue {
     for (const next of waiting.splice(0)) next(null);
   });
   return {
-    say: (...said) => void stdout.write(said.map((line) => `${line}\n`).join('')),
+    say: (...said) => void stdout.write(said.map((line) => `${visibleLine(line)}\n`).join('')),
     ask(question) {
-      stdout.write(`${question} `);
+      stdout.write(`${visibleLine(question)} `);
       const line = lines.shift();
       if (line !== undefined) return Promise.resolve(line.trim());
       if (ended) return Promise.resolve(null);

@@ -2,13 +2,13 @@ import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { Daemon } from '../client/daemon.ts';
-import { whatWentWrong } from '../client/effects.ts';
+import { decideAll, whatWentWrong } from '../client/effects.ts';
 import { executeHere } from '../client/execute-here.ts';
 import { safeText } from '../diff/line-text.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
 import { approvalWord, named } from '../model/deciding.ts';
-import { decisionOn, gateActions, notYetShown } from '../model/decisions.ts';
-import { isOpen, type OpenRun, openRun } from '../model/state.ts';
+import { decisionOn, gateActions, notYetShown, readiness } from '../model/decisions.ts';
+import { appliedPatch, isOpen, type OpenRun, openRun } from '../model/state.ts';
 import { executable } from '../model/work.ts';
 import { rowText } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -63,10 +63,10 @@ export class PlainRun {
     const { daemon } = this.#options;
     const detail = await daemon.run(this.#open.run_id);
     this.#open = { ...this.#open, run_id: detail.run_id, detail };
-    const digest = detail.plan?.patch;
-    if (this.#open.patch === null && typeof digest === 'string') {
-      this.#open = { ...this.#open, patch: parsePatch(await daemon.patch(detail.run_id, digest)) };
-    }
+    const digest = appliedPatch(detail);
+    if (this.#open.patchDigest === digest) return;
+    const patch = digest === null ? null : parsePatch(await daemon.patch(detail.run_id, digest));
+    this.#open = { ...this.#open, patch, patchDigest: digest };
   }
 
   #summary(): void {
@@ -130,10 +130,13 @@ export class PlainRun {
     const { dialogue } = this.#options;
     const { covered, patch, after } = payloadOf(this.#open, action, this.#options);
     this.#say(covered);
-    if (patch && this.#open.patch !== null) dialogue.say(...this.#open.patch.lines.map(safeText));
+    if (patch && this.#open.patch !== null)
+      for (const line of this.#open.patch.lines) dialogue.say(safeText(line));
     this.#say(after);
     const { action_id, digest } = action;
-    const seen = { digest, upTo: 0, split: false, whole: !patch || this.#open.patch !== null };
+    const whole = !patch || this.#open.patch !== null;
+    if (!whole) dialogue.say('Its patch cannot be shown; it cannot be approved here.');
+    const seen = { digest, upTo: 0, layout: '', whole };
     this.#open = { ...this.#open, seen: { ...this.#open.seen, [action_id]: seen } };
   }
 
@@ -143,7 +146,7 @@ export class PlainRun {
       dialogue.say(visibleLine(`${named(action)} is approved already, by ${action.decision?.approver}.`));
       return;
     }
-    if (this.#open.seen[action.action_id]?.digest !== action.digest) this.#print(action);
+    if (readiness(this.#open, action) !== 'ready') this.#print(action);
     await this.#confirm([action], named(action));
   }
 
@@ -167,6 +170,10 @@ export class PlainRun {
 
   async #confirm(actions: readonly ProposedAction[], what: string): Promise<void> {
     const { dialogue, daemon } = this.#options;
+    if (actions.some((action) => readiness(this.#open, action) !== 'ready')) {
+      dialogue.say('Nothing was approved: not all of it could be shown.');
+      return;
+    }
     const critical = actions.some(({ risk }) => risk === 'critical');
     const word = critical ? approvalWord : 'y';
     const answer = await dialogue.ask(`Type ${word} to approve ${what}:`);
@@ -174,9 +181,13 @@ export class PlainRun {
       dialogue.say('Nothing was approved.');
       return;
     }
-    for (const action of actions) {
-      await daemon.decide(this.#open.run_id, 'approve', decisionOn(this.#open, action), null);
-    }
+    await decideAll(daemon, {
+      run_id: this.#open.run_id,
+      decision: 'approve',
+      actions: actions.map((action) => decisionOn(this.#open, action)),
+      reason: null,
+      said: '',
+    });
     dialogue.say(`Approved ${what}.`);
   }
 
@@ -199,9 +210,10 @@ export class PlainRun {
       return;
     }
     const { run_id } = this.#open;
+    const ids = actions.map(({ action_id }) => action_id);
     dialogue.say(`This executes ${actions.map(named).join(', ')}.`);
     if (planFacts(this.#open).target?.branch == null) {
-      if ((await dialogue.ask('Type y to execute:')) === 'y') await daemon.execute(run_id, null);
+      if ((await dialogue.ask('Type y to execute:')) === 'y') await daemon.execute(run_id, null, ids);
     } else {
       const signal = new AbortController().signal;
       const names = await daemon.checkouts(signal);
@@ -211,12 +223,13 @@ export class PlainRun {
       );
       const place = answer === '' ? here : answer;
       if (place === null) return;
-      if (names.includes(place)) await daemon.execute(run_id, place);
+      if (names.includes(place)) await daemon.execute(run_id, place, ids);
       else if (!place.startsWith('/')) throw new RangeError(`'${visibleLine(place)}' is none of ${choices}.`);
       else
         await executeHere({
           runId: run_id,
           folder: place,
+          actions: ids,
           home,
           signal,
           output: (line) => dialogue.say(safeText(line)),
@@ -261,6 +274,6 @@ export class PlainRun {
   }
 
   #say(lines: readonly TextLine[]): void {
-    this.#options.dialogue.say(...lines.map(({ row }) => rowText(row)));
+    for (const { row } of lines) this.#options.dialogue.say(rowText(row));
   }
 }

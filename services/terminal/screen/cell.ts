@@ -1,4 +1,4 @@
-import { textWidth } from '#kit/cli/text-width.ts';
+import { columnsOf } from './columns.ts';
 
 export type Color = 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'gray';
 
@@ -34,15 +34,15 @@ export function rowText(row: Row): string {
 }
 
 export function rowWidth(row: Row): number {
-  return row.reduce((sum, { text }) => sum + textWidth(text), 0);
+  return row.reduce((sum, { text }) => sum + columnsOf(text), 0);
 }
 
 /** The beginning of a row that fits, with an ellipsis where something is cut off. */
 export function cutRow(row: Row, width: number, ellipsis: string): Row {
   if (rowWidth(row) <= width) return row;
-  const [head] = splitRow(row, Math.max(0, width - textWidth(ellipsis)));
+  const [head] = splitRow(row, Math.max(0, width - columnsOf(ellipsis)));
   const last = head.at(-1);
-  return width < textWidth(ellipsis) ? head : [...head, span(ellipsis, last?.style)];
+  return width < columnsOf(ellipsis) ? head : [...head, span(ellipsis, last?.style)];
 }
 
 /** Exactly `width` columns: cut, or filled with spaces. */
@@ -97,7 +97,10 @@ function* pieces(
     return;
   }
   for (const { segment } of new Intl.Segmenter().segment(text)) {
-    yield [segment, Math.min(textWidth(segment), width), false];
+    const columns = columnsOf(segment);
+    // Signs made of several are taken apart where they do not fit as one.
+    if (columns <= width) yield [segment, columns, false];
+    else for (const part of segment) yield [part, Math.min(columnsOf(part), width), false];
   }
 }
 
@@ -116,7 +119,7 @@ function lastBreak(text: string): number {
 function splitRow(row: Row, width: number): readonly [Row, Row] {
   let left = width;
   for (const [index, { text }] of row.entries()) {
-    const wide = textWidth(text);
+    const wide = columnsOf(text);
     if (wide <= left) {
       left -= wide;
       continue;
@@ -131,7 +134,7 @@ function charactersWithin(text: string, width: number): number {
   if (everyOne.test(text)) return width;
   let used = 0;
   for (const { segment, index } of new Intl.Segmenter().segment(text)) {
-    used += textWidth(segment);
+    used += columnsOf(segment);
     if (used > width) return index;
   }
   return text.length;

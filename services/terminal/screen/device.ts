@@ -3,8 +3,11 @@ import { type Input, KeyDecoder } from './keys.ts';
 import type { Size } from './writer.ts';
 
 export interface DeviceListener {
-  input(input: Input): void;
+  /** What one read brought. */
+  input(inputs: readonly Input[]): void;
   resized(): void;
+  /** The screen is ours again after the program was stopped: nothing of it is there. */
+  continued(): void;
   /** The terminal is gone. */
   lost(): void;
 }
@@ -19,9 +22,12 @@ export interface Device {
 
 /** After an escape, in milliseconds: what comes later is another key. */
 const escapeMs = 40;
+/** Signals that end the program, with its exit status; whichever comes, the terminal is put back first. */
+const endings: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
 
-const enter = '\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1006h\x1b[?2004h\x1b[2J';
-const leave = '\x1b[?2004l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l';
+/** Without wrapping a row that a terminal draws wider than it was laid out never runs over the next one. */
+const enter = '\x1b[?1049h\x1b[?7l\x1b[?25l\x1b[?1000h\x1b[?1006h\x1b[?2004h\x1b[2J';
+const leave = '\x1b[?2004l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?7h\x1b[?1049l';
 
 export function openDevice(stdin: ReadStream, stdout: WriteStream, listener: DeviceListener): Device {
   const decoder = new KeyDecoder();
@@ -30,31 +36,54 @@ export function openDevice(stdin: ReadStream, stdout: WriteStream, listener: Dev
 
   function take(bytes: Buffer): void {
     clearTimeout(timer);
-    for (const input of decoder.decode(bytes)) listener.input(input);
+    listener.input(decoder.decode(bytes));
     if (!decoder.waits) return;
-    timer = setTimeout(() => {
-      for (const input of decoder.flush()) listener.input(input);
-    }, escapeMs);
+    timer = setTimeout(() => listener.input(decoder.flush()), escapeMs);
   }
   const resized = () => listener.resized();
   const lost = () => listener.lost();
-  const close = () => {
+
+  function seize(): void {
+    stdin.setRawMode(true);
+    stdout.write(enter);
+  }
+  function release(): void {
+    stdout.write(leave);
+    try {
+      stdin.setRawMode(false);
+    } catch {
+      // A terminal that is gone has no mode.
+    }
+  }
+  function close(): void {
     if (!open) return;
     open = false;
     clearTimeout(timer);
     stdin.off('data', take).off('end', lost).off('error', lost);
-    stdout.off('resize', resized);
-    process.off('exit', close);
-    stdout.write(leave);
-    stdin.setRawMode(false);
+    stdout.off('resize', resized).off('error', lost);
+    process.off('exit', close).off('SIGTSTP', stop).off('SIGCONT', goOn);
+    for (const signal of Object.keys(endings)) process.off(signal, end);
+    release();
     stdin.pause();
-  };
+  }
+  function end(signal: NodeJS.Signals): void {
+    close();
+    process.exit(endings[signal]);
+  }
+  function stop(): void {
+    release();
+    process.kill(process.pid, 'SIGSTOP');
+  }
+  function goOn(): void {
+    seize();
+    listener.continued();
+  }
 
-  stdin.setRawMode(true);
   stdin.on('data', take).on('end', lost).on('error', lost);
-  stdout.on('resize', resized);
-  process.once('exit', close);
-  stdout.write(enter);
+  stdout.on('resize', resized).on('error', lost);
+  process.once('exit', close).on('SIGTSTP', stop).on('SIGCONT', goOn);
+  for (const signal of Object.keys(endings)) process.on(signal, end);
+  seize();
   return {
     size: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
     write: (text) => void (open && stdout.write(text)),

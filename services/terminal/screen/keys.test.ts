@@ -47,4 +47,30 @@ describe('KeyDecoder', () => {
       key('q'),
     ]);
   });
+
+  it('ends a paste at its end alone, however it comes and however long it is', () => {
+    const decoder = new KeyDecoder();
+    expect(decoder.decode(bytes('\x1b[200~some text'))).to.deep.equal([]);
+    expect(decoder.waits).to.equal(false);
+    expect(decoder.flush()).to.deep.equal([]);
+    expect(decoder.decode(bytes(' Ax\ry\x1b[20'))).to.deep.equal([]);
+    expect(decoder.decode(bytes('1~q'))).to.deep.equal([
+      { kind: 'paste', text: 'some text Ax\ry' },
+      key('q'),
+    ]);
+    const long = decoder.decode(bytes(`\x1b[200~${'A'.repeat(200_000)}\x1b[201~`));
+    expect(long).to.deep.equal([{ kind: 'paste', text: 'A'.repeat(64 * 1024) }]);
+    decoder.decode(bytes('\x1b[200~a paste that nothing ends'));
+    expect(decoder.decode(bytes('\x03'))).to.deep.equal([key('ctrl-c')]);
+  });
+
+  it('types nothing of a sequence that it does not know', () => {
+    const answers =
+      '\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?2026;2$y\x1b[>41;2c\x1bP>|tmux\x1b\\\x1b[[A\x1b[Mab1';
+    expect(new KeyDecoder().decode(bytes(`${answers}z`))).to.deep.equal([key('z')]);
+    expect(new KeyDecoder().decode(bytes('\x1ba'))).to.deep.equal([key('alt-a')]);
+    const inPieces = new KeyDecoder();
+    const inputs = [...answers].flatMap((character) => inPieces.decode(bytes(character)));
+    expect(inputs).to.deep.equal([]);
+  });
 });

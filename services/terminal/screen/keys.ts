@@ -39,6 +39,8 @@ const wheelLines = 3;
 /** Takes a terminal's bytes apart. An escape that may be the beginning of more is kept until `flush`. */
 export class KeyDecoder {
   #rest = '';
+  /** What was pasted so far; null outside of a paste, which only its own end ends. */
+  #paste: string | null = null;
   readonly #text = new TextDecoder();
 
   decode(bytes: Uint8Array): Input[] {
@@ -52,13 +54,18 @@ export class KeyDecoder {
   }
 
   get waits(): boolean {
-    return this.#rest !== '';
+    return this.#rest !== '' && this.#paste === null;
   }
 
   #take(complete: boolean): Input[] {
     const inputs: Input[] = [];
     while (this.#rest !== '') {
-      const taken = next(this.#rest, complete);
+      if (this.#paste === null && this.#rest.startsWith(pasteBegin)) {
+        this.#paste = '';
+        this.#rest = this.#rest.slice(pasteBegin.length);
+        continue;
+      }
+      const taken = this.#paste === null ? next(this.#rest, complete) : this.#pasted(this.#paste);
       if (taken === null) break;
       const [input, length] = taken;
       this.#rest = this.#rest.slice(length);
@@ -66,21 +73,45 @@ export class KeyDecoder {
     }
     return inputs;
   }
+
+  #pasted(before: string): readonly [Input, number] | null {
+    const end = this.#rest.search(/\x1b\[201~|\x03/);
+    if (end === -1) {
+      // The end itself may have come in part.
+      const kept = Math.max(0, this.#rest.length - pasteEnd.length + 1);
+      this.#paste = (before + this.#rest.slice(0, kept)).slice(0, mostPasted);
+      this.#rest = this.#rest.slice(kept);
+      return null;
+    }
+    this.#paste = null;
+    // A terminal that never ends a paste would keep all keys to itself.
+    if (this.#rest[end] === '\x03') return [key('ctrl-c'), this.#rest.length];
+    const text = (before + this.#rest.slice(0, end)).slice(0, mostPasted);
+    return [{ kind: 'paste', text }, end + pasteEnd.length];
+  }
 }
 
 /** The first input and how many characters it takes; null when more is needed. */
 function next(text: string, complete: boolean): readonly [Input | null, number] | null {
-  if (text.startsWith(pasteBegin)) return pasted(text, complete);
   if (text[0] !== '\x1b') return plain(text);
   if (text.length === 1) return complete ? [key('escape'), 1] : null;
   const mouse = /^\x1b\[<(\d{1,4});(\d{1,5});(\d{1,5})([Mm])/.exec(text);
   if (mouse !== null) return [mouseInput(mouse), mouse[0].length];
-  const sequence = /^\x1b(?:\[|O)([0-9;<?]*)([A-Za-z~])/.exec(text);
-  if (sequence !== null) return [sequenceInput(sequence), sequence[0].length];
-  if (/^\x1b(?:\[|O)[0-9;<?]{0,24}$/.test(text) && !complete) return null;
-  // Alt and a character, or escape pressed just before something else.
-  return [key('escape'), 1];
+  const sequence = /^\x1b(?:\[|O)([0-9;]*)([A-Za-z~])/.exec(text);
+  if (sequence !== null && text[2] !== 'M') return [sequenceInput(sequence), sequence[0].length];
+  const unknown = unknownSequence.exec(text);
+  if (unknown !== null) return [null, unknown[0].length];
+  if (begunSequence.test(text)) return complete ? [key('escape'), text.length] : null;
+  if (text[1] === '\x1b') return [key('escape'), 1];
+  const character = String.fromCodePoint(text.codePointAt(1)!);
+  return [key(`alt-${character}`), 1 + character.length];
 }
+
+/** Answers of terminals, keys without a name here, mouse reports of old terminals: taken whole, and obeyed by nothing. */
+const unknownSequence =
+  /^\x1b(?:\[\[[\s\S]|\[M[\s\S]{3}|\[(?!\[|M)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\))/;
+const begunSequence =
+  /^\x1b(?:\[[\x30-\x3f]{0,64}[\x20-\x2f]*|\[\[|\[M[\s\S]{0,2}|O[0-9;]{0,24}|[\]P^_][^\x07\x1b]{0,4096}\x1b?)$/;
 
 function plain(text: string): readonly [Input | null, number] {
   const character = String.fromCodePoint(text.codePointAt(0)!);
@@ -88,15 +119,6 @@ function plain(text: string): readonly [Input | null, number] {
   if (control !== undefined) return [key(control), 1];
   if (character < ' ') return [key(`ctrl-${String.fromCharCode(character.charCodeAt(0) + 96)}`), 1];
   return [key(character), character.length];
-}
-
-function pasted(text: string, complete: boolean): readonly [Input | null, number] | null {
-  const end = text.indexOf(pasteEnd);
-  if (end !== -1) {
-    return [{ kind: 'paste', text: text.slice(pasteBegin.length, end) }, end + pasteEnd.length];
-  }
-  if (!complete && text.length < mostPasted) return null;
-  return [{ kind: 'paste', text: text.slice(pasteBegin.length, mostPasted) }, text.length];
 }
 
 function mouseInput([, code, column, row, end]: RegExpExecArray): Input | null {

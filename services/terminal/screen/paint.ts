@@ -24,12 +24,18 @@ const reset = '\x1b[0m';
 export function createPaint({ color }: { readonly color: boolean }): Paint {
   return (row) => {
     let painted = '';
-    for (const { text, style } of row) {
+    for (const { text: given, style } of row) {
+      const text = uncontrolled(given);
       const codes = style === undefined ? '' : codesOf(style, color);
       painted += codes === '' ? text : `\x1b[${codes}m${text}${reset}`;
     }
     return painted;
   };
+}
+
+/** The last guard: whatever a view forgot, nothing but Core's own sequences reaches the terminal. */
+export function uncontrolled(text: string): string {
+  return /[\x00-\x1f\x7f-\x9f]/.test(text) ? text.replace(/[\x00-\x1f\x7f-\x9f]/g, '?') : text;
 }
 
 function codesOf(style: Style, color: boolean): string {

@@ -19,7 +19,7 @@ describe('The screen writer', () => {
     const size = { columns: 10, rows: 3 };
     screen.draw([[span('one')], [span('two')]], size);
     screen.draw([[span('one')], [span('2')]], size);
-    expect(sent[1]).to.contain('\x1b[2;1H2  ').and.not.to.contain('one');
+    expect(sent[1]).to.contain('\x1b[2;1H\x1b[2K2  ').and.not.to.contain('one');
     screen.draw([[span('one')], [span('2')]], size);
     expect(sent).to.have.length(2);
   });

@@ -22,6 +22,8 @@ export interface ScreenWriter {
 /** Terminals that know it show the frame at once; others ignore it. */
 const beginFrame = '\x1b[?2026h';
 const endFrame = '\x1b[?2026l';
+/** What was there before may be longer where a terminal draws signs narrower than they were laid out. */
+const eraseLine = '\x1b[2K';
 const hideCursor = '\x1b[?25l';
 const showCursor = '\x1b[?25h';
 
@@ -47,7 +49,7 @@ export function createScreenWriter(options: {
         const line = paint(fitRow(rows[index] ?? [], width, ellipsis));
         if (shown[index] === line) continue;
         shown[index] = line;
-        out += `\x1b[${index + 1};1H${line}`;
+        out += `\x1b[${index + 1};1H${eraseLine}${line}`;
       }
       const newPlace = cursor === null ? hideCursor : cursorTo(cursor);
       if (out === '' && newPlace === place) return;

@@ -73,7 +73,7 @@ export function contextLines(open: OpenRun, { glyphs }: Look): TextLine[] {
     lines.push(line(span(`${glyphs.dot} `), span(visibleLine(name), { bold: true })));
     lines.push(
       line(
-        span(`  ${layer === 'graph' ? 'graph' : `${layer} memory`}, ${score.toFixed(2)}: `, {
+        span(visibleLine(`  ${layer === 'graph' ? 'graph' : `${layer} memory`}, ${score.toFixed(2)}: `), {
           color: 'gray',
         }),
         span(visibleLine(why)),

@@ -3,8 +3,8 @@ import type { ProposedAction } from '#kit/contracts/action.ts';
 import { approvalWord } from '../model/deciding.ts';
 import { gateActions, readiness } from '../model/decisions.ts';
 import { changesCode, takesBack } from '../model/dialog-input.ts';
-import type { Dialog, OpenRun, Question, State } from '../model/state.ts';
-import { executable } from '../model/work.ts';
+import { named, unapprovedNeeds } from '../model/naming.ts';
+import type { Dialog, OpenRun, Place, Question, State } from '../model/state.ts';
 import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { geometryOf } from './geometry.ts';
@@ -21,8 +21,11 @@ export function dialogRows(
 ): readonly Row[] {
   const { columns, bodyRows } = geometryOf(state);
   const rows = contentOf(state, dialog, looks).flatMap((row) => wrapRow(row, Math.max(1, columns - 1), true));
-  const top = dialog.kind === 'execute' ? 0 : Math.min(dialog.top, Math.max(0, rows.length - bodyRows));
-  return rows.slice(top, top + bodyRows);
+  const top = 'top' in dialog ? Math.min(dialog.top, Math.max(0, rows.length - bodyRows)) : 0;
+  const shown = rows.slice(top, top + bodyRows);
+  const below = rows.length - top - shown.length;
+  if (below === 0 || bodyRows < 4 || !('top' in dialog)) return shown;
+  return [...shown.slice(0, -1), [span(`${below + 1} more lines below: space`, { color: 'yellow' })]];
 }
 
 function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, looks: Looks): Row[] {
@@ -35,6 +38,10 @@ function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, 
       return executeRows(state, dialog, looks);
     case 'undo':
       return undoRows(dialog, looks);
+    case 'cancel':
+      return cancelRows();
+    case 'quit':
+      return quitRows();
   }
 }
 
@@ -66,9 +73,24 @@ function gateRows(open: OpenRun, { gate }: Dialog & { kind: 'gate' }, looks: Loo
     [],
     ...(gate === 'publish' ? validationRows(open) : []),
   ];
-  if (actions.length === 0) return [...rows, [span('  Nothing of this gate waits for an approval.')]];
-  for (const action of actions) rows.push(...gateAction(open, action, looks));
+  for (const action of open.detail?.actions ?? []) {
+    if (actions.includes(action)) rows.push(...gateAction(open, action, looks));
+    else if (action.gate === gate) rows.push(decidedAction(action));
+  }
   rows.push([]);
+  if (actions.length === 0) return [...rows, [span('Nothing of this gate waits for an approval.')]];
+  const needed = new Set(actions.flatMap((action) => unapprovedNeeds(open, action)));
+  for (const need of needed) {
+    if (need.gate === gate && need.approval !== 'rejected') continue;
+    rows.push([
+      span(
+        `Some of it builds on ${named(need)}, which is ${need.approval === 'rejected' ? 'rejected' : 'not approved'}.`,
+        {
+          color: 'yellow',
+        },
+      ),
+    ]);
+  }
   if (left.length === 0) {
     rows.push([
       span('All of it was on your screen. '),
@@ -80,7 +102,7 @@ function gateRows(open: OpenRun, { gate }: Dialog & { kind: 'gate' }, looks: Loo
     rows.push([
       span(`${count} not been on your screen${left.length === actions.length ? '' : ' yet'}. `),
       span('enter', { color: 'cyan', bold: true }),
-      span(' shows the first of them.'),
+      span(left.length === 1 ? ' shows it.' : ' shows the first of them.'),
     ]);
   }
   return rows;
@@ -104,6 +126,17 @@ function gateAction(open: OpenRun, action: ProposedAction, { glyphs }: Looks): R
   ];
 }
 
+/** What is decided already, so that nobody looks for it. */
+function decidedAction(action: ProposedAction): Row {
+  const { approval, decision, state } = action;
+  const what = decision === null ? state : `${approval} by ${decision.approver}`;
+  const reason = decision?.reason ? `: ${decision.reason}` : '';
+  return [
+    span(`  ${String(action.ordinal).padStart(2)} ${action.kind.padEnd(17)} `, { color: 'gray' }),
+    span(visibleLine(`${what}${reason}`), approval === 'rejected' ? { color: 'red' } : { color: 'gray' }),
+  ];
+}
+
 /** Publishing is decided with the validation's result in sight. */
 function validationRows(open: OpenRun): Row[] {
   const validation = open.detail?.actions.find(({ kind }) => kind === 'run_validation');
@@ -119,21 +152,30 @@ function validationRows(open: OpenRun): Row[] {
 
 function executeRows(
   state: State,
-  { checkouts, at }: Dialog & { kind: 'execute' },
+  { places, at, actions }: Dialog & { kind: 'execute' },
   { glyphs }: Looks,
 ): Row[] {
   const { open } = state;
   if (open === null) return [];
   const rows: Row[] = [[span('Execute, exactly as approved', { bold: true })], []];
-  for (const { ordinal, kind, title } of executable(open))
+  for (const action of open.detail?.actions.filter(({ action_id }) => actions.includes(action_id)) ?? []) {
+    const { ordinal, kind, title, state: stands } = action;
     rows.push([
       span(`  ${String(ordinal).padStart(2)} ${kind.padEnd(17)} `),
+      ...(stands === 'failed' || stands === 'unknown'
+        ? [span(`again, it is ${stands}  `, { color: 'yellow' })]
+        : []),
       span(title === kind ? '' : visibleLine(title)),
     ]);
+    for (const need of unapprovedNeeds(open, action)) {
+      const text = `       will not run: it builds on ${named(need)}, which is not approved`;
+      rows.push([span(text, { color: 'yellow' })]);
+    }
+  }
   rows.push([]);
   if (!changesCode(state)) return [...rows, [span('It only comments: nothing is delivered to a checkout.')]];
   rows.push([span('Which checkout gets the branch?')]);
-  for (const [index, name] of [...checkouts, 'another folder, by its path'].entries()) {
+  for (const [index, name] of [...places.map(placeName), 'another folder, by its path'].entries()) {
     const chosen = index === at;
     rows.push([
       span(chosen ? `${glyphs.pointer} ` : '  ', { color: 'cyan' }),
@@ -143,13 +185,56 @@ function executeRows(
   return rows;
 }
 
+function cancelRows(): Row[] {
+  return [
+    [span('Cancel the run', { bold: true })],
+    [],
+    [
+      span(
+        '  What is running stops, and nothing of it can be executed any more. What was done stays; u undoes it.',
+      ),
+    ],
+    [],
+    [
+      span('y', { color: 'cyan', bold: true }),
+      span(' cancels it, '),
+      span('escape', { color: 'cyan', bold: true }),
+      span(' leaves it.'),
+    ],
+  ];
+}
+
+function placeName(place: Place): string {
+  return 'name' in place ? place.name : `${place.folder}  as before`;
+}
+
+function quitRows(): Row[] {
+  return [
+    [span('This program executes the run itself; leaving cuts that off in the middle', { bold: true })],
+    [],
+    [span('  R takes it up again later. When the execution ends this question goes away.')],
+    [],
+    [
+      span('y', { color: 'cyan', bold: true }),
+      span(' leaves, '),
+      span('escape', { color: 'cyan', bold: true }),
+      span(' stays.'),
+    ],
+  ];
+}
+
 function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks): Row[] {
   const rows: Row[] = [[span('Undo would', { bold: true })], []];
   for (const { effect, kind, message } of dialog.steps) {
     if (effect === 'nothing') continue;
-    const mark = effect === 'undo' ? glyphs.tick : glyphs.cross;
-    const style = effect === 'undo' ? ({ color: 'green' } as const) : ({ color: 'yellow' } as const);
-    rows.push([span(`  ${mark} `, style), span(kind.padEnd(18)), span(visibleLine(message))]);
+    const style = effect === 'undo' ? undefined : ({ color: 'yellow' } as const);
+    const word = effect === 'undo' ? 'take back' : 'keep';
+    rows.push([
+      span(`  ${glyphs.dot} `, { color: 'gray' }),
+      span(word.padEnd(11), style),
+      span(visibleLine(kind).padEnd(18)),
+      span(visibleLine(message)),
+    ]);
   }
   if (!takesBack(dialog)) return [[span('There is nothing to take back.')]];
   rows.push(

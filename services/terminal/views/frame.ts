@@ -1,17 +1,19 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { readiness } from '../model/decisions.ts';
 import type { Shown } from '../model/messages.ts';
-import type { State } from '../model/state.ts';
+import { actionOf, isOpen, type State } from '../model/state.ts';
 import { cutRow, fitRow, type Row, rowWidth, type Span, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import type { Cursor } from '../screen/writer.ts';
 import { issueFacts, requestFacts } from './about-run.ts';
 import { dialogRows, questionRow } from './dialog-view.ts';
 import { geometryOf } from './geometry.ts';
-import { keyHints } from './help.ts';
+import { type Keys, keyHints } from './help.ts';
 import { listRowsView } from './list-view.ts';
 import { statusStyle, statusWord } from './marks.ts';
+import { noticeLines } from './notice.ts';
 import type { Panes } from './panes.ts';
-import { runBody } from './run-page.ts';
+import { placeOf, runBody } from './run-page.ts';
 import { troubleRows } from './trouble.ts';
 
 /** One screen, and what of an action's payload it shows. */
@@ -37,22 +39,49 @@ export function frameOf(state: State, looks: Looks): Frame {
   let cursor: Cursor | null = null;
   const question = state.dialog?.kind === 'question' ? questionRow(state.dialog, columns, glyphs) : null;
   if (question !== null) cursor = { row: rows - 1, column: question.column };
-  const noticed = noticeRow(state, glyphs);
-  if (rows - bodyTop - bodyRows >= 2) footer.push(noticed);
+  const footerRows = rows - bodyTop - bodyRows;
+  const noticed = noticeLines(state, columns, glyphs);
+  if (footerRows >= 2) footer.push(withPlace(noticed.at(-1) ?? [], placeText(state, looks), columns));
   const hints = fitHints(keyHints(state), columns - 1);
-  const tiny = rows - bodyTop - bodyRows < 2 && rowWidth(noticed) > 0;
-  if (rows - bodyTop - bodyRows >= 1) footer.push(question?.row ?? (tiny ? noticed : hints));
+  const tiny = footerRows < 2 && noticed.length > 0;
+  if (footerRows >= 1) footer.push(question?.row ?? (tiny ? noticed.at(-1)! : hints));
   const top = bodyTop === 1 ? [titleRow(state, columns, glyphs)] : [];
-  const filled = Array.from({ length: bodyRows }, (_, index) => body.rows[index] ?? []);
-  return { rows: [...top, ...filled, ...footer], shown: body.shown, cursor };
+  // What does not fit into one line covers the end of the body, of which nothing counts as shown then.
+  const over = footerRows >= 1 ? noticed.slice(0, -1) : noticed;
+  const filled = Array.from(
+    { length: bodyRows },
+    (_, index) => over[index - bodyRows + over.length] ?? body.rows[index] ?? [],
+  );
+  return { rows: [...top, ...filled, ...footer], shown: over.length === 0 ? body.shown : null, cursor };
+}
+
+/** At the right of the notice, where there is room for it. */
+function withPlace(row: Row, place: string, columns: number): Row {
+  const room = columns - rowWidth(row) - 1;
+  if (place === '' || room < place.length + 2) return row;
+  return [...row, span(place.padStart(room), { color: 'gray' })];
+}
+
+/** Where in its content the pane is, and whether all of it has been seen that an approval needs. */
+function placeText(state: State, { panes }: Looks): string {
+  const { open, dialog } = state;
+  const { pane } = geometryOf(state);
+  if (open?.detail == null || pane === null || (dialog !== null && dialog.kind !== 'question')) return '';
+  const { content } = panes(open, pane);
+  const place = `${placeOf(open.pane.top, pane.rows, content.count)}`;
+  const action = actionOf(open, open.selected);
+  if (action === null || !isOpen(action) || action.approval !== 'required') return place;
+  const seen = readiness(open, action) === 'ready' ? 'all seen' : 'not all seen';
+  return place === 'all' ? seen : `${place}, ${seen}`;
 }
 
 function bodyOf(state: State, looks: Looks): { readonly rows: readonly Row[]; readonly shown: Shown | null } {
   const { link, open, dialog, runs } = state;
+  const { columns } = state.size;
   if (dialog !== null && dialog.kind !== 'question')
     return { rows: dialogRows(state, dialog, looks), shown: null };
   if (link.state === 'trouble' && open?.detail == null && runs.known.size === 0) {
-    return { rows: troubleRows(link, looks), shown: null };
+    return { rows: troubleRows(link, columns, looks), shown: null };
   }
   if (open !== null) return runBody(state, open, looks);
   return { rows: listRowsView(state, looks), shown: null };
@@ -65,7 +94,8 @@ function titleRow(state: State, columns: number, glyphs: Glyphs): Row {
   return [...fitRow(cutRow(left, room, glyphs.ellipsis), room, glyphs.ellipsis), span(' '), right];
 }
 
-function listTitle({ runs }: State): Row {
+function listTitle({ runs, link }: State): Row {
+  if (runs.known.size === 0 && !runs.complete && link.state !== 'live') return [span('Core', { bold: true })];
   const count =
     runs.rows.length === runs.known.size
       ? `${runs.rows.length} ${runs.rows.length === 1 ? 'run' : 'runs'}`
@@ -81,16 +111,22 @@ function listTitle({ runs }: State): Row {
 
 function runTitle({ open }: State, glyphs: Glyphs): Row {
   const { owner, repo, number, role, planner, dry_run } = requestFacts(open!);
-  const status = open!.detail?.status;
+  const { detail } = open!;
+  const status = detail?.status;
   if (status === undefined) return [span('Core', { bold: true }), span('  the run is being read')];
   return [
     span(visibleLine(`${owner}/${repo}#${number}`), { bold: true }),
     span('  '),
-    span(statusWord(status), statusStyle(status)),
+    detail?.undo?.finished === false
+      ? span('undoing', { color: 'cyan' })
+      : span(statusWord(status), statusStyle(status)),
     span(`  ${visibleLine(issueFacts(open!).title ?? '')}`),
-    span(`  ${glyphs.dot} ${role} ${glyphs.dot} planner ${planner}${dry_run === true ? ', rehearsal' : ''}`, {
-      color: 'gray',
-    }),
+    span(
+      visibleLine(
+        `  ${glyphs.dot} ${role} ${glyphs.dot} planner ${planner}${dry_run === true ? ', rehearsal' : ''} ${glyphs.dot} ${open!.run_id.slice(0, 17)}`,
+      ),
+      { color: 'gray' },
+    ),
   ];
 }
 
@@ -101,48 +137,24 @@ function linkSpan({ link }: State): Span {
     case 'live':
       return { text: 'live', style: { color: 'green' } };
     case 'trouble':
-      return { text: 'no daemon, trying again', style: { color: 'red', bold: true } };
+      return { text: `${link.word}, trying again`, style: { color: 'red', bold: true } };
   }
 }
 
-function noticeRow(state: State, glyphs: Glyphs): Row {
-  const { notice, asking, open, now, link } = state;
-  if (notice !== null) {
-    const style =
-      notice.tone === 'good'
-        ? ({ color: 'green' } as const)
-        : notice.tone === 'bad'
-          ? ({ color: 'red' } as const)
-          : undefined;
-    return [span(visibleLine(notice.text), style)];
+/** As many keys as fit, the most important first; how to get help and back is always among them. */
+function fitHints(hints: Keys, width: number): Row {
+  const wide = ([key, what]: Keys[number]) => key.length + what.length + 3;
+  const last = hints.filter(([key]) => key === '?' || key === 'esc' || key === 'q');
+  let room = width + 2 - last.reduce((sum, hint) => sum + wide(hint), 0);
+  const chosen: Keys[number][] = [];
+  for (const hint of hints) {
+    if (last.includes(hint)) continue;
+    if (wide(hint) > room) break;
+    chosen.push(hint);
+    room -= wide(hint);
   }
-  const spinner = glyphs.spinner[Math.floor(now / 1000) % glyphs.spinner.length]!;
-  if (asking !== null) return [span(`${spinner} ${asking}`, { color: 'cyan' })];
-  if (link.state === 'trouble') return [span(visibleLine(`${link.message}. ${link.hint}`), { color: 'red' })];
-  const progress = open?.progress;
-  if (progress != null) {
-    const seconds = Math.max(0, Math.floor((now - progress.since) / 1000));
-    return [
-      span(visibleLine(`${spinner} ${progress.step}  ${progress.message}  ${seconds} s`), { color: 'cyan' }),
-    ];
-  }
-  if (open?.review != null) {
-    return [
-      span(`The gate ${open.review}: read this to its end, then enter shows the next`, { color: 'cyan' }),
-    ];
-  }
-  return [];
-}
-
-/** As many keys as fit, the most important first. */
-function fitHints(hints: readonly (readonly [key: string, what: string])[], width: number): Row {
-  const row: Span[] = [];
-  let used = 0;
-  for (const [key, what] of hints) {
-    const wide = key.length + what.length + 3;
-    if (used + wide > width + 2) break;
-    row.push(span(key, { color: 'cyan', bold: true }), span(` ${what}  `, { color: 'gray' }));
-    used += wide;
-  }
-  return row;
+  return [...chosen, ...last].flatMap(([key, what]) => [
+    span(key, { color: 'cyan', bold: true }),
+    span(` ${what}  `, { color: 'gray' }),
+  ]);
 }

@@ -21,13 +21,17 @@ export interface Area {
 const sideBySideFrom = 110;
 const stackedFrom = 18;
 const splitFrom = 120;
+/** With fewer columns the two sides are never beside each other. */
+export const splittable = 40;
 
 export function geometryOf(state: State): Geometry {
   const { columns, rows } = state.size;
   const bodyTop = rows >= 4 ? 1 : 0;
   const footer = rows >= 6 ? 2 : rows >= 3 ? 1 : 0;
   const bodyRows = Math.max(1, rows - bodyTop - footer);
-  const whole: Area = { top: bodyTop, left: 0, columns, rows: bodyRows };
+  // The last cell of the screen is never written.
+  const written = footer === 0 ? Math.max(1, columns - 1) : columns;
+  const whole: Area = { top: bodyTop, left: 0, columns: written, rows: bodyRows };
   const base = { columns, rows, bodyTop, bodyRows };
   const { open } = state;
   if (open === null) return { ...base, list: whole, pane: null };
@@ -54,5 +58,5 @@ export function geometryOf(state: State): Geometry {
 }
 
 export function splitsFor(split: 'auto' | 'on' | 'off', columns: number): boolean {
-  return split === 'on' || (split === 'auto' && columns >= splitFrom);
+  return (split === 'on' && columns >= splittable) || (split === 'auto' && columns >= splitFrom);
 }

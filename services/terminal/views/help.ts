@@ -1,3 +1,4 @@
+import { notYetShown } from '../model/decisions.ts';
 import { actionOf, isOpen, type State } from '../model/state.ts';
 import { executable } from '../model/work.ts';
 
@@ -22,6 +23,7 @@ export const runKeys: Keys = [
   ['A', 'approve the gate: shows its list first, then what you have not seen of it'],
   ['x', 'execute what is approved'],
   ['u', 'undo: shows first what would be taken back'],
+  ['c', 'cancel the run; asks first'],
   ['R', 'resume what a crash or a stop cut off'],
   ['o', 'open the issue or the pull request in the browser'],
   ['enter', 'the pane on the whole screen, and back'],
@@ -39,14 +41,16 @@ export const runKeys: Keys = [
 
 /** What matters now, the most important first. */
 export function keyHints(state: State): Keys {
-  const { open, dialog } = state;
+  const { open, dialog, link, runs } = state;
+  if (link.state === 'trouble' && open === null && dialog === null && runs.known.size === 0)
+    return [['q', 'quit']];
   if (dialog !== null) {
     switch (dialog.kind) {
       case 'question':
         return [];
       case 'gate':
         return [
-          ['enter', 'go on'],
+          ['enter', notYetShown(open!, dialog.gate).length === 0 ? 'approve' : 'show the next'],
           ['tab', 'other gate'],
           ['esc', 'close'],
         ];
@@ -61,8 +65,21 @@ export function keyHints(state: State): Keys {
           ['y', 'take back'],
           ['esc', 'close'],
         ];
+      case 'quit':
+        return [
+          ['y', 'leave'],
+          ['esc', 'stay'],
+        ];
+      case 'cancel':
+        return [
+          ['y', 'cancel the run'],
+          ['esc', 'leave it'],
+        ];
       case 'help':
-        return [['esc', 'close']];
+        return [
+          ['space', 'scroll'],
+          ['esc', 'close'],
+        ];
     }
   }
   if (open === null) {
@@ -88,13 +105,16 @@ function decisionHints({ open }: State): Keys {
     ];
   const action = actionOf(open, open.selected);
   const hints: [string, string][] = [];
-  if (action !== null && isOpen(action) && open.detail?.undo == null) {
+  const over = open.detail?.undo != null || open.detail?.status === 'cancelled';
+  if (action !== null && isOpen(action) && !over) {
     if (action.approval !== 'approved') hints.push(['a', 'approve']);
     if (action.approval !== 'rejected') hints.push(['r', 'reject']);
   }
   const waits = open.detail?.actions.some((one) => isOpen(one) && one.approval === 'required');
-  if (waits === true) hints.push(['A', 'gate']);
-  if (executable(open).length > 0 && open.detail?.status !== 'executing') hints.push(['x', 'execute']);
+  if (waits === true && !over) hints.push(['A', 'gate']);
+  if (executable(open).length > 0 && open.detail?.status !== 'executing' && !over)
+    hints.push(['x', 'execute']);
+  if (open.detail?.status === 'executing' || open.detail?.status === 'planning') hints.push(['c', 'cancel']);
   if (open.detail?.status === 'interrupted') hints.push(['R', 'resume']);
   if (open.detail?.execution != null && open.detail.status !== 'undone') hints.push(['u', 'undo']);
   return hints;
@@ -102,7 +122,7 @@ function decisionHints({ open }: State): Keys {
 
 function paneHints({ open }: State): Keys {
   if (open === null) return [];
-  const zoom: readonly [string, string] = ['enter', open.zoomed ? 'list' : 'whole screen'];
-  if (actionOf(open, open.selected)?.kind !== 'apply_patch') return [zoom, ['/', 'search']];
-  return [zoom, [']', 'file'], ['/', 'search'], ['v', 'sides'], ['z', 'fold']];
+  const zoom: Keys = open.review === null ? [['enter', open.zoomed ? 'list' : 'whole screen']] : [];
+  if (actionOf(open, open.selected)?.kind !== 'apply_patch') return [...zoom, ['/', 'search']];
+  return [...zoom, [']', 'file'], ['/', 'search'], ['v', 'sides'], ['z', 'fold']];
 }

@@ -1,3 +1,4 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import type { OpenRun } from '../model/state.ts';
@@ -38,7 +39,7 @@ export function riskStyle(risk: string | null): Style {
 
 export function riskWord(risk: string | null): string {
   if (risk === null) return '-';
-  return { low: 'low', medium: 'med', high: 'high', critical: 'CRIT' }[risk] ?? risk.slice(0, 4);
+  return { low: 'low', medium: 'med', high: 'high', critical: 'CRIT' }[risk] ?? visibleLine(risk).slice(0, 4);
 }
 
 /** Where an action stands, in one word. */

@@ -1,8 +1,8 @@
 import { type DiffRows, fileAt, layDiff, rowOfLine, wholeRow } from '../diff/diff-rows.ts';
 import type { Highlighter } from '../diff/highlight.ts';
 import { lineText, safeText } from '../diff/line-text.ts';
-import { lineKinds, type Patch } from '../diff/parse-patch.ts';
-import { onGround, type Row, type Span, type Style, span, wrapRow } from '../screen/cell.ts';
+import { lineKinds, type Patch, type PatchFile } from '../diff/parse-patch.ts';
+import { onGround, type Row, rowWidth, type Span, type Style, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { withMatches } from './matches.ts';
 import type { TextLine } from './text-lines.ts';
@@ -40,15 +40,18 @@ export interface PaneSource {
 
 export function makePane(source: PaneSource, glyphs: Glyphs, highlighter: Highlighter): PaneContent {
   const { patch, columns, split, folded, search } = source;
+  const nameRow = (file: number) => fileRow(patch!.files[file]!, folded.has(file), glyphs);
   const before = layText(source.covered, columns, 0);
-  const diff = patch === null ? null : layDiff(patch, { columns, split, folded });
+  const diff = patch === null ? null : layDiff(patch, { columns, split, folded, nameRow });
   const patchBegin = source.covered.length;
   const payloadEnd = patchBegin + (patch?.lines.length ?? 0);
   const after = layText(source.after, columns, payloadEnd);
   const diffEnd = before.length + (diff?.count ?? 0);
   const count = diffEnd + after.length;
   const painter =
-    patch === null || diff === null ? null : { patch, diff, columns, folded, glyphs, highlighter };
+    patch === null || diff === null
+      ? null
+      : { patch, diff, columns, nameRow, longLines: new Map(), glyphs, highlighter };
 
   function textRow(index: number): TextRow | undefined {
     return index < before.length ? before[index] : after[index - diffEnd];
@@ -155,7 +158,8 @@ interface Painter {
   readonly patch: Patch;
   readonly diff: DiffRows;
   readonly columns: number;
-  readonly folded: ReadonlySet<number>;
+  readonly nameRow: (file: number) => Row;
+  readonly longLines: Map<number, readonly Row[]>;
   readonly glyphs: Glyphs;
   readonly highlighter: Highlighter;
 }
@@ -167,8 +171,8 @@ function paintDiffRow(painter: Painter, index: number): Row {
   const part = diff.part[index]!;
   if (right === wholeRow) {
     const kind = patch.kinds[left]!;
-    if (fileAt(patch, left) >= 0 && patch.files[fileAt(patch, left)]!.first === left)
-      return fileRow(painter, fileAt(patch, left));
+    const file = fileAt(patch, left);
+    if (file >= 0 && patch.files[file]!.first === left) return pieceOf(painter.nameRow(file), columns, part);
     if (kind === lineKinds.header || kind === lineKinds.hunk || kind === lineKinds.note) {
       const style: Style = kind === lineKinds.hunk ? { color: 'cyan' } : { color: 'gray' };
       return [span('  '), ...pieceOf([span(lineText(patch, left), style)], columns - 2, part)];
@@ -186,39 +190,55 @@ function paintDiffRow(painter: Painter, index: number): Row {
 function side(painter: Painter, line: number, part: number, which: 'old' | 'new', width: number): Row {
   if (line === -1) return [span(' '.repeat(width))];
   const row = [...gutter(painter, line, part, which), ...textPiece(painter, line, part)];
-  const used = row.reduce((sum, { text }) => sum + text.length, 0);
+  const used = rowWidth(row);
   const wide = used < width ? [...row, span(' '.repeat(width - used))] : row;
   return grounded(painter.patch.kinds[line]!, wide);
 }
 
-function fileRow({ patch, folded, glyphs }: Painter, index: number): Row {
-  const { path, oldPath, status, added, removed } = patch.files[index]!;
+function fileRow(file: PatchFile, isFolded: boolean, glyphs: Glyphs): Row {
+  const { path, oldPath, status, nature, added, removed } = file;
   const from = oldPath === null ? '' : ` (from ${safeText(oldPath)})`;
   return [
-    span(`${folded.has(index) ? glyphs.folded : glyphs.unfolded} `, { color: 'gray' }),
+    span(`${isFolded ? glyphs.folded : glyphs.unfolded} `, { color: 'gray' }),
     span(`${safeText(path)}${from}`, { bold: true, underline: true }),
-    span(`  ${status} `, { color: 'gray' }),
+    span(`  ${status}${nature === '' ? '' : `, ${nature}`} `, { color: nature === '' ? 'gray' : 'yellow' }),
     span(`+${added}`, { color: 'green' }),
     span(' '),
     span(`${glyphs.minus}${removed}`, { color: 'red' }),
-    ...(folded.has(index) ? [span('  folded', { color: 'yellow' })] : []),
+    ...(isFolded ? [span('  folded', { color: 'yellow' })] : []),
   ];
 }
 
-function gutter({ patch }: Painter, line: number, part: number, which: 'old' | 'new' | 'both'): Row {
-  const number = (value: number) => (value === 0 || part > 0 ? '' : String(value)).padStart(5);
+function gutter({ patch, diff }: Painter, line: number, part: number, which: 'old' | 'new' | 'both'): Row {
+  const { numberColumns } = diff;
+  const number = (value: number) =>
+    numberColumns === 0 ? '' : `${(value === 0 || part > 0 ? '' : String(value)).padStart(numberColumns)} `;
   const kind = patch.kinds[line]!;
   const sign = kind === lineKinds.added ? '+' : kind === lineKinds.removed ? '-' : ' ';
   const numbers =
     which === 'both'
-      ? `${number(patch.oldNumbers[line]!)} ${number(patch.newNumbers[line]!)} `
-      : `${number(which === 'old' ? patch.oldNumbers[line]! : patch.newNumbers[line]!)} `;
+      ? number(patch.oldNumbers[line]!) + number(patch.newNumbers[line]!)
+      : number(which === 'old' ? patch.oldNumbers[line]! : patch.newNumbers[line]!);
   const signStyle: Style = kind === lineKinds.added ? { color: 'green' } : { color: 'red' };
   return [span(numbers, { color: 'gray' }), span(part > 0 ? '  ' : `${sign} `, signStyle)];
 }
 
+/** Lines longer than this are not coloured, and are broken once: machines write them by the megabyte. */
+const longLine = 2_000;
+const mostLongLines = 50;
+
 function textPiece(painter: Painter, line: number, part: number): Row {
-  const { patch, highlighter, diff } = painter;
+  const { patch, highlighter, diff, longLines } = painter;
+  if (patch.lines[line]!.length > longLine) {
+    let rows = longLines.get(line);
+    if (rows === undefined) {
+      if (longLines.size >= mostLongLines) longLines.clear();
+      rows = wrapRow([span(lineText(patch, line))], Math.max(1, diff.textColumns));
+      longLines.set(line, rows);
+    }
+    const row = rows[part] ?? [];
+    return diff.split ? row : grounded(patch.kinds[line]!, row);
+  }
   const path = patch.files[fileAt(patch, line)]?.path ?? '';
   const row = pieceOf(highlighter.spans(patch, line, path), diff.textColumns, part);
   return diff.split ? row : grounded(patch.kinds[line]!, row);

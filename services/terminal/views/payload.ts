@@ -1,6 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import { actionOf, type OpenRun } from '../model/state.ts';
+import { waitsUnapproved } from '../model/naming.ts';
+import { actionOf, isOpen, type OpenRun } from '../model/state.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { ShownFiles, ShownValidation, shapeOf } from './known-params.ts';
@@ -22,16 +23,23 @@ export interface Look {
 }
 
 export function payloadOf(open: OpenRun, action: ProposedAction, look: Look): Payload {
+  const over = !isOpen(action) && action.state !== 'running';
   const covered = [
     ...head(action, look),
+    // Of what is over its end is what one looks for.
+    ...(over ? [...cameOfIt(action), emptyLine] : []),
     ...fields(open, action),
     emptyLine,
-    heading('What would happen'),
+    heading(over ? 'What was approved' : 'What would happen'),
     ...params(action, look),
   ];
   const patch = action.kind === 'apply_patch';
   if (patch) covered.push(emptyLine, heading('The change, exactly as it would be applied'));
-  return { covered, patch, after: [...afterwards(open, action, look), ...origins(action)] };
+  const result = afterwards(open, action, look);
+  // What is written now stands at the end.
+  const after =
+    action.state === 'running' ? [...origins(action), ...result] : [...result, ...origins(action)];
+  return { covered, patch, after };
 }
 
 function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
@@ -52,9 +60,9 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
 
 function fields(open: OpenRun, action: ProposedAction): TextLine[] {
   const { rationale, depends_on, influences } = action;
-  const lines = [field('why', rationale), field('approval', approvalText(action))];
+  const lines = [field('why', rationale), ...targetLines(action), field('approval', approvalText(action))];
   if (action.decision?.reason) lines.push(field('reason', action.decision.reason));
-  lines.push(field('state', action.state));
+  lines.push(field('state', waitsUnapproved(action) ? 'pending' : action.state));
   const needed = depends_on.map((id) => {
     const other = actionOf(open, id);
     return other === null ? id : `${other.ordinal} ${other.kind}`;
@@ -79,6 +87,13 @@ function origins({ digest, influences, history }: ProposedAction): TextLine[] {
   }
   lines.push(field('digest', `sha256 ${digest}`));
   return lines;
+}
+
+/** Where it would act: the digest covers that too. */
+function targetLines({ target }: ProposedAction): TextLine[] {
+  const { forge, owner, repo, base_branch, base_commit } = target;
+  const base = typeof base_commit === 'string' ? `, base ${base_branch} @ ${base_commit.slice(0, 12)}` : '';
+  return [field('acts on', `${forge} ${owner}/${repo}${base}`)];
 }
 
 export function approvalText({ approval, decision }: ProposedAction): string {
@@ -152,10 +167,10 @@ function fileLines(files: ShownFiles, { glyphs }: Look): TextLine[] {
     const from = file.old_path === null ? '' : ` (from ${file.old_path})`;
     const mode =
       file.old_mode !== null && file.new_mode !== null && file.old_mode !== file.new_mode
-        ? `  mode ${file.old_mode} to ${file.new_mode}`
+        ? visibleLine(`  mode ${file.old_mode} to ${file.new_mode}`)
         : '';
     return line(
-      span(`  ${file.status.padEnd(9)} `, { color: 'gray' }),
+      span(`  ${visibleLine(file.status).padEnd(9)} `, { color: 'gray' }),
       span(visibleLine(`${file.path}${from}`)),
       span('  '),
       ...count,
@@ -199,6 +214,20 @@ function withSlots(text: string): Row {
     .map((part) => (part.startsWith('{{') ? span(part, { color: 'cyan' }) : span(part)));
 }
 
+function cameOfIt(action: ProposedAction): TextLine[] {
+  const { outcome, state } = action;
+  if (outcome === null || waitsUnapproved(action)) return [];
+  const style = state === 'succeeded' ? ({ color: 'green' } as const) : ({ color: 'yellow' } as const);
+  const { url } = outcome.facts;
+  const lines = [emptyLine, heading('What came of it'), ...quoted(outcome.message, style, '  ')];
+  if (typeof url === 'string') lines.push(field('  address', url));
+  if (state === 'failed') {
+    const again = '  x tries again, u takes back what was done; n in the list plans the issue again';
+    lines.push(line(span(again, { color: 'gray' })));
+  }
+  return lines;
+}
+
 function afterwards(open: OpenRun, action: ProposedAction, look: Look): TextLine[] {
   const lines: TextLine[] = [];
   const sent = open.sent[action.action_id];
@@ -206,23 +235,11 @@ function afterwards(open: OpenRun, action: ProposedAction, look: Look): TextLine
   if (texts.length > 0) {
     lines.push(emptyLine, heading('As it was sent'));
     for (const [name, text] of texts) {
-      lines.push(line(span(name, { color: 'gray' })));
+      lines.push(line(span(visibleLine(name), { color: 'gray' })));
       lines.push(...quoted(text as string, undefined, `${look.glyphs.vertical} `));
     }
   }
-  const { outcome } = action;
-  if (outcome !== null) {
-    lines.push(emptyLine, heading('What came of it'));
-    lines.push(
-      ...quoted(
-        outcome.message,
-        action.state === 'succeeded' ? { color: 'green' } : { color: 'yellow' },
-        '  ',
-      ),
-    );
-    const { url } = outcome.facts;
-    if (typeof url === 'string') lines.push(field('  address', url));
-  }
+  if (isOpen(action)) lines.push(...cameOfIt(action));
   if (action.kind === 'run_validation' && open.output.length > 0) {
     lines.push(
       emptyLine,

@@ -84,7 +84,9 @@ function panePart(open: OpenRun, area: Area, looks: Looks): Body {
   );
   const columns = area.columns - (tree === 0 ? 0 : tree + 1);
   const rows = numbers.map((row) => content.row(row));
-  const shown = shownOf(open, content, numbers);
+  // A row that the screen cuts is not shown.
+  const whole = numbers.filter((_, index) => rowWidth(rows[index]!) <= columns);
+  const shown = shownOf(open, content, whole, columns);
   if (tree === 0) return { rows: filled(rows, area.rows), shown };
   const files = treeRows(open.patch!, fileOnScreen(open, content), area.rows, looks.glyphs);
   const withTree = Array.from(
@@ -103,7 +105,12 @@ function filled(rows: readonly Row[], count: number): readonly Row[] {
 }
 
 /** What this frame brings to the screen of the selected action; nothing before its patch is there. */
-function shownOf(open: OpenRun, content: PaneContent, rows: readonly number[]): Shown | null {
+function shownOf(
+  open: OpenRun,
+  content: PaneContent,
+  rows: readonly number[],
+  columns: number,
+): Shown | null {
   const action = actionOf(open, open.selected);
   if (action === null || (action.kind === 'apply_patch' && open.patch === null)) return null;
   return {
@@ -111,14 +118,15 @@ function shownOf(open: OpenRun, content: PaneContent, rows: readonly number[]): 
     digest: action.digest,
     spans: rows.map((row) => content.span(row)),
     payloadEnd: content.payloadEnd,
-    split: content.split,
+    layout: `${columns}${content.split ? ' split' : ''}`,
+    patchBegin: action.kind === 'apply_patch' ? content.patchBegin : null,
   };
 }
 
 /** Between list and pane: where in its content the pane is. */
 function ruler(open: OpenRun, area: Area, { glyphs, panes }: Looks): Row {
   const { content } = panes(open, area);
-  const place = placeText(open.pane.top, area.rows, content.count);
+  const place = placeOf(open.pane.top, area.rows, content.count);
   const text = ` ${actionOf(open, open.selected)?.kind ?? open.selected}  ${place} `;
   const left = glyphs.horizontal.repeat(2);
   const rest = Math.max(0, area.columns - rowWidth([span(left + text)]));
@@ -129,7 +137,7 @@ function ruler(open: OpenRun, area: Area, { glyphs, panes }: Looks): Row {
   ];
 }
 
-function placeText(top: number, rows: number, count: number): string {
+export function placeOf(top: number, rows: number, count: number): string {
   if (count <= rows) return 'all';
   return `${top + 1} to ${Math.min(count, top + rows)} of ${count}`;
 }

@@ -22,7 +22,10 @@ export function heading(text: string): TextLine {
 const labelColumns = 12;
 
 export function field(label: string, text: string, style?: Style): TextLine {
-  return line(span(label.padEnd(labelColumns), { color: 'gray' }), span(visibleLine(text), style));
+  return line(
+    span(visibleLine(label).padEnd(labelColumns), { color: 'gray' }),
+    span(visibleLine(text), style),
+  );
 }
 
 /** Text by others, line by line as it is. */

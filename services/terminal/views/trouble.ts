@@ -1,22 +1,25 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { Link } from '../model/state.ts';
-import { type Row, span } from '../screen/cell.ts';
+import { type Row, type Span, span, wrapRow } from '../screen/cell.ts';
 
 /** The whole screen while there is nothing else to show. */
 export function troubleRows(
   link: Link & { readonly state: 'trouble' },
+  columns: number,
   { program }: { readonly program: string },
 ): readonly Row[] {
+  const end = `This screen goes on by itself as soon as it answers. q ends ${visibleLine(program)}.`;
   return [
     [],
-    [span('  '), span(visibleLine(link.message), { bold: true })],
+    ...indented(span(visibleLine(link.message), { bold: true }), columns),
     [],
-    [span(`  ${visibleLine(link.hint)}`)],
+    ...indented(span(visibleLine(link.hint)), columns),
     [],
-    [
-      span(`  This screen goes on by itself as soon as it answers. q ends ${visibleLine(program)}.`, {
-        color: 'gray',
-      }),
-    ],
+    ...indented(span(end, { color: 'gray' }), columns),
   ];
+}
+
+function indented(text: Span, columns: number): readonly Row[] {
+  const lines = wrapRow([text], Math.max(1, columns - 4), true);
+  return lines.map((line) => [span('  '), ...line]);
 }

@@ -1,5 +1,6 @@
 import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts';
 import type { RunStore } from '../../runs/run-store.ts';
+import { LiveLines } from '../../validation/live-lines.ts';
 import type { TreeCopy } from '../../validation/tree-copy.ts';
 import type { Validation, ValidationReport } from '../../validation/validation.ts';
 import type { ActionExecutor, Effect } from '../action-executor.ts';
@@ -39,6 +40,7 @@ export function runValidation(
       const runner = await validation();
       const copy = await ready;
       ready = none;
+      const output = new LiveLines(step.progress);
       let report: ValidationReport;
       try {
         report = await runner.run({
@@ -47,10 +49,15 @@ export function runValidation(
           tree,
           plan,
           signal: step.signal,
-          onStep: step.progress,
+          onStep(text) {
+            output.flush();
+            step.progress(text);
+          },
+          onOutput: (text) => output.add(text),
           ...(copy === undefined ? {} : { copy }),
         });
       } finally {
+        output.flush();
         // Beside the actions that follow.
         removed = copy?.remove();
       }

@@ -1,0 +1,77 @@
+import { EventEmitter } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { expect } from 'chai';
+import type { WebSocket } from 'ws';
+import type { Logger } from '#kit/log.ts';
+import { Connection } from './connection.ts';
+import { Turn } from './turn.ts';
+
+/** The websocket of a worker, as far as a connection uses it. */
+class Socket extends EventEmitter {
+  pauses = 0;
+
+  pause(): void {
+    this.pauses++;
+  }
+
+  resume(): void {}
+}
+
+describe('A connection of a worker', () => {
+  function connected() {
+    const socket = new Socket();
+    const lines: string[] = [];
+    const logger: Logger = {
+      error() {},
+      warn: (text) => void lines.push(text),
+      info() {},
+      debug() {},
+      child: () => logger,
+    };
+    const passed: number[] = [];
+    const connection = new Connection({
+      ws: socket as unknown as WebSocket,
+      socket: new PassThrough(),
+      token: null,
+      mayCall: true,
+      address: 'test',
+      framesPerSecond: 1_000_000,
+      mostUnread: 1_000_000,
+      turn: new Turn(),
+      handlers: {
+        bytes: (_, bytes) => bytes[0] === 0x5b && passed.push(bytes.length) > 0,
+        frame() {},
+        fault() {},
+        closed() {},
+      },
+      logger,
+    });
+    const send = (text: string) => void socket.emit('message', Buffer.from(text), false);
+    return { socket, connection, lines, passed, send };
+  }
+
+  it('has its turn end at once after a frame of many bytes or many values, and not after a small one', () => {
+    const small = connected();
+    small.send(`["${'x'.repeat(10_000)}"]`);
+    const long = connected();
+    long.send(`["${'x'.repeat(4_000_000)}"]`);
+    const many = connected();
+    many.send(`[${'[],'.repeat(20_000)}0]`);
+    for (const { passed } of [small, long, many]) expect(passed).to.have.length(1);
+    expect([small, long, many].map(({ socket }) => socket.pauses)).to.deep.equal([0, 1, 1]);
+  });
+
+  it('has refusals logged the first, the tenth and the hundredth time, however many there are', () => {
+    const { connection, lines } = connected();
+    for (let nth = 0; nth < 999; nth++) connection.refused('not taken');
+    expect(lines).to.have.length(3);
+    connection.refused('not taken');
+    expect(lines).to.have.length(4);
+  });
+
+  it('has broken frames logged in the same way', () => {
+    const { lines, send } = connected();
+    for (let nth = 0; nth < 100; nth++) send('{');
+    expect(lines).to.have.length(3);
+  });
+});

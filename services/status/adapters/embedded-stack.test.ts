@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { processState } from '../process-state.ts';
+import { embeddedStack } from './embedded-stack.ts';
+
+const holderModule = import.meta.resolve('#kit/sqlite-lease-holder.ts');
+
+describe('The embedded stack', () => {
+  it('is not well while its supervisor is halted', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const program = `const { thisProcess } = await import(${JSON.stringify(holderModule)});
+      process.stdout.write(JSON.stringify(thisProcess()));
+      setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const [holder] = await once(child.stdout, 'data');
+    const state = temporaryFolder();
+    mkdirSync(join(state, stackFolder));
+    const note = {
+      holder: JSON.parse(String(holder)),
+      since: '2026-01-01T00:00:00Z',
+      services: {},
+      left: {},
+    };
+    writeFileSync(join(state, stackFolder, stackNoteName), JSON.stringify(note));
+    const manager = embeddedStack({ state });
+    try {
+      expect(manager.problem?.()).to.equal(null);
+      child.kill('SIGSTOP');
+      while (processState(child.pid!) !== 'stopped') await setTimeout(10);
+      expect(manager.problem?.()).to.deep.equal({
+        detail: `./core up, process ${child.pid}, is stopped: it starts nothing again that ends`,
+        fix: `kill -CONT ${child.pid}`,
+      });
+    } finally {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    expect(manager.problem?.()).to.equal(null);
+  });
+});

@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { fixByUnits } from './fixes.ts';
+import type { Unit } from './service-manager.ts';
+
+describe('What to do about a part that does not answer', () => {
+  const now = Date.parse('2026-01-01T00:01:00Z');
+  const unit = (change: Partial<Unit>): Unit => ({
+    ...{ state: 'running', pid: 7, restarts: 0, since: '2026-01-01T00:00:00Z', detail: '', fix: null },
+    ...change,
+  });
+  const fix = (units: Record<string, Unit>) =>
+    fixByUnits(['core-bus-worker', 'core-agentd'], new Map(Object.entries(units)), 'look at its log', now);
+
+  it('is what is to be done about the nearest service behind it that does not run', () => {
+    const stopped = unit({ state: 'stopped', fix: 'kill -CONT 7' });
+    expect(fix({ 'core-bus-worker': unit({}), 'core-agentd': stopped })).to.equal(
+      'core-agentd: kill -CONT 7',
+    );
+    const waiting = unit({ state: 'waiting', fix: 'read the log' });
+    expect(fix({ 'core-bus-worker': waiting, 'core-agentd': stopped })).to.equal(
+      'core-bus-worker: read the log',
+    );
+  });
+
+  it('says of one that was left out on purpose that it was', () => {
+    expect(fix({ 'core-bus-worker': unit({ state: 'left_out' }) })).to.contain('core-bus-worker is left out');
+  });
+
+  it('is to wait for one that was started a moment ago', () => {
+    const young = unit({ since: '2026-01-01T00:00:56Z' });
+    expect(fix({ 'core-bus-worker': unit({}), 'core-agentd': young })).to.equal(
+      'Wait a moment: core-agentd was started 4 s ago.',
+    );
+  });
+
+  it('is the usual where all run, and where nobody tells', () => {
+    for (const units of [{ 'core-bus-worker': unit({}) }, { 'core-agentd': unit({ state: 'unknown' }) }, {}])
+      expect(fix(units as Record<string, Unit>)).to.equal('look at its log');
+    expect(fix({ 'core-agentd': unit({ since: '2026-01-01T00:01:09Z' }) })).to.equal('look at its log');
+  });
+});

@@ -1,0 +1,27 @@
+import type { Unit } from './service-manager.ts';
+
+/** A process that was started so short a time ago, in milliseconds, is still starting where it does not answer. */
+const startingMs = 15_000;
+
+/**
+ * What to do about something that does not answer, by what the service manager says of the services behind it, the nearest first: one
+ * that is halted or waits is the reason, and one that has just begun needs time alone.
+ */
+export function fixByUnits(
+  names: readonly string[],
+  units: ReadonlyMap<string, Unit>,
+  otherwise: string | null,
+  now = Date.now(),
+): string | null {
+  for (const name of names) {
+    const unit = units.get(name);
+    if (unit === undefined || unit.state === 'unknown') continue;
+    if (unit.state === 'left_out')
+      return `${name} is left out; ./core up starts it where nothing leaves it out.`;
+    if (unit.state !== 'running') return unit.fix === null ? otherwise : `${name}: ${unit.fix}`;
+    const age = unit.since === null ? startingMs : now - Date.parse(unit.since);
+    if (age >= 0 && age < startingMs)
+      return `Wait a moment: ${name} was started ${Math.round(age / 1000)} s ago.`;
+  }
+  return otherwise;
+}

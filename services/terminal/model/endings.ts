@@ -1,0 +1,90 @@
+import * as t from 'io-ts';
+import type { ProposedAction } from '#kit/contracts/action.ts';
+import type { RunDetail } from '#kit/contracts/run.ts';
+import { shapeOf } from '../views/known-params.ts';
+import { named } from './naming.ts';
+import { isOpen, type Notice, type OpenRun } from './state.ts';
+
+/** Says what work came to when it ends while the page is open; null when nothing ended. */
+export function whatEnded({ detail: before, decided }: OpenRun, now: RunDetail): Notice | null {
+  if (before === null) return null;
+  if (before.status !== 'cancelled' && now.status === 'cancelled') {
+    return { tone: 'bad', text: 'The run was cancelled; press n in the list to plan the issue again' };
+  }
+  if (before.undo?.finished !== true && now.undo?.finished === true) {
+    return howUndoEnded(now);
+  }
+  if (executionEnded(before, now)) return howItEnded(now);
+  return decidedByOthers(newDecisions(before, now).filter(({ action_id }) => !decided.has(action_id)));
+}
+
+/** Short executions begin and end between two looks at the run. */
+function executionEnded(before: RunDetail, now: RunDetail): boolean {
+  if (now.status === 'executing' || now.undo !== null) return false;
+  if (before.status === 'executing') return true;
+  return (
+    now.execution !== null &&
+    now.execution.finished === true &&
+    now.head.seq > before.head.seq &&
+    JSON.stringify(before.execution) !== JSON.stringify(now.execution)
+  );
+}
+
+const UndoResults = t.array(t.strict({ action_id: t.string, state: t.string, message: t.string }));
+
+function howUndoEnded({ undo, actions, status }: RunDetail): Notice {
+  const results = shapeOf(UndoResults, undo?.results) ?? [];
+  const stays = results.filter(({ state }) => state !== 'undone');
+  if (status === 'undone' && stays.length === 0) return { tone: 'good', text: 'Everything was taken back' };
+  const why = stays.map(({ action_id, message }) => {
+    const action = actions.find((one) => one.action_id === action_id);
+    return `${action === undefined ? action_id : named(action)} stays: ${message}`;
+  });
+  const next = status === 'undone' ? '' : '. u tries the rest again';
+  return { tone: 'bad', text: `Not everything was taken back. ${why.join('; ')}${next}` };
+}
+
+function howItEnded({ actions, status }: RunDetail): Notice {
+  const failed = actions.find(({ state }) => state === 'failed' || state === 'unknown');
+  if (failed !== undefined) {
+    const what = `${named(failed)} ${failed.state}: ${failed.outcome?.message ?? ''}`;
+    return { tone: 'bad', text: `${what}. x tries again, u takes back what was done` };
+  }
+  const stuck = actions.find(
+    (action) => action.approval === 'approved' && (action.state === 'blocked' || action.state === 'refused'),
+  );
+  if (stuck !== undefined) {
+    return {
+      tone: 'bad',
+      text: `${named(stuck)} was not executed: ${stuck.outcome?.message ?? stuck.state}`,
+    };
+  }
+  if (status === 'interrupted') return { tone: 'bad', text: 'The execution was cut off; R resumes it' };
+  const waits = actions.some((action) => isOpen(action) && action.approval === 'required');
+  const next = waits ? '; A approves the next gate' : '';
+  const { url, number } = actions.find(({ kind }) => kind === 'open_pull_request')?.outcome?.facts ?? {};
+  const pull = typeof number === 'number' ? `; the pull request is #${number}` : '';
+  const address = typeof url === 'string' ? ' (o opens it)' : '';
+  return {
+    tone: 'good',
+    text: `Executed; the run is ${status.replaceAll('_', ' ')}${pull}${address}${next}`,
+  };
+}
+
+/** What was decided between two looks at the run. */
+export function newDecisions(before: RunDetail | null, now: RunDetail): readonly ProposedAction[] {
+  return now.actions.filter((action) => {
+    const old = before?.actions.find(({ action_id }) => action_id === action.action_id);
+    return old !== undefined && action.decision !== null && old.decision?.at !== action.decision.at;
+  });
+}
+
+function decidedByOthers(changed: readonly ProposedAction[]): Notice | null {
+  if (changed.length === 0) return null;
+  return { tone: 'plain', text: changed.map(decisionText).join('; ') };
+}
+
+function decisionText(action: ProposedAction): string {
+  const { approver, reason } = action.decision!;
+  return `${approver} ${action.approval} ${named(action)}${reason ? `: ${reason}` : ''}`;
+}
