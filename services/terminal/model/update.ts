@@ -14,6 +14,7 @@ import { quitting } from './quitting.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
 import { appliedPatch, isOpen, type OpenRun, type State } from './state.ts';
+import { execute } from './work.ts';
 
 const mostOutput = 5_000;
 
@@ -38,7 +39,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
     case 'changed-run':
       return only(keptOnScreen({ ...state, runs: withRuns(state.runs, [message.run]) }));
     case 'checkouts':
-      return only({ ...state, checkouts: message.names });
+      return withCheckouts(state, message.names);
     case 'undo-plan':
       if (state.open?.run_id !== message.run_id) return only(state);
       // Keys that are being typed are meant for what is on the screen.
@@ -227,6 +228,12 @@ function keptOnScreen(state: State): State {
 function linked(state: State, link: State['link']): State {
   const { notice } = state;
   return { ...state, link, notice: link.state === 'live' && notice?.about === 'link' ? null : notice };
+}
+
+function withCheckouts(state: State, checkouts: readonly string[]): Step<State> {
+  const next = { ...state, checkouts };
+  const asked = state.dialog?.kind === 'execute' && state.open !== null;
+  return asked ? execute(next, state.open!) : only(next);
 }
 
 function late(text: string): State['notice'] {

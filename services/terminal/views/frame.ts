@@ -71,7 +71,7 @@ function placeText(state: State, { panes }: Looks): string {
   const place = `${placeOf(open.pane.top, pane.rows, content.count)}`;
   const action = actionOf(open, open.selected);
   if (action === null || !isOpen(action) || action.approval !== 'required') return place;
-  const seen = readiness(open, action) === 'ready' ? 'all seen' : 'not all seen';
+  const seen = readiness(open, action) === 'ready' ? 'all seen' : 'more to read';
   return place === 'all' ? seen : `${place}, ${seen}`;
 }
 

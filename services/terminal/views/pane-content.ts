@@ -28,6 +28,9 @@ export interface PaneContent {
   find(text: string, from: number, step: 1 | -1): number | null;
 }
 
+/** Makes the layout of a patch, or has made it before. */
+export type Lay = typeof layDiff;
+
 export interface PaneSource {
   readonly covered: readonly TextLine[];
   readonly patch: Patch | null;
@@ -38,11 +41,16 @@ export interface PaneSource {
   readonly search: string;
 }
 
-export function makePane(source: PaneSource, glyphs: Glyphs, highlighter: Highlighter): PaneContent {
+export function makePane(
+  source: PaneSource,
+  glyphs: Glyphs,
+  highlighter: Highlighter,
+  lay: Lay = layDiff,
+): PaneContent {
   const { patch, columns, split, folded, search } = source;
   const nameRow = (file: number) => fileRow(patch!.files[file]!, folded.has(file), glyphs);
   const before = layText(source.covered, columns, 0);
-  const diff = patch === null ? null : layDiff(patch, { columns, split, folded, nameRow });
+  const diff = patch === null ? null : lay(patch, { columns, split, folded, nameRow });
   const patchBegin = source.covered.length;
   const payloadEnd = patchBegin + (patch?.lines.length ?? 0);
   const after = layText(source.after, columns, payloadEnd);

@@ -1,3 +1,4 @@
+import { type DiffRows, layDiff } from '../diff/diff-rows.ts';
 import type { Highlighter } from '../diff/highlight.ts';
 import type { Patch } from '../diff/parse-patch.ts';
 import { actionOf, type OpenRun } from '../model/state.ts';
@@ -6,7 +7,7 @@ import type { Glyphs } from '../screen/glyphs.ts';
 import { contextLines, issueLines, planLines } from './about-run.ts';
 import type { Area } from './geometry.ts';
 import { splitsFor } from './geometry.ts';
-import { makePane, type PaneContent } from './pane-content.ts';
+import { type Lay, makePane, type PaneContent } from './pane-content.ts';
 import { payloadOf } from './payload.ts';
 import { line, type TextLine } from './text-lines.ts';
 
@@ -18,6 +19,17 @@ const treeFrom = 110;
 export function createPanes(glyphs: Glyphs, highlighter: Highlighter): Panes {
   let key: readonly unknown[] = [];
   let content: PaneContent | null = null;
+
+  // A run is read again at each of its events; its patch stays where it is.
+  let laid: { key: readonly unknown[]; rows: DiffRows } | null = null;
+  const lay: Lay = (patch, layout) => {
+    const { columns, split, folded } = layout;
+    const key = [patch, columns, split, folded];
+    if (laid === null || key.some((value, index) => value !== laid!.key[index])) {
+      laid = { key, rows: layDiff(patch, layout) };
+    }
+    return laid.rows;
+  };
 
   return (open, area) => {
     const { selected, detail, patch, issue, explanation, output, sent, pane } = open;
@@ -36,6 +48,7 @@ export function createPanes(glyphs: Glyphs, highlighter: Highlighter): Panes {
         { covered, after, patch: shownPatch, columns, split, folded, search },
         glyphs,
         highlighter,
+        lay,
       );
     }
     return { content, tree };
