@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { codeOf, Refused } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
 
 /** Shorter ones can be guessed. */
 const shortest = 16;
@@ -63,7 +64,7 @@ function linesOf(path: string): string[] {
   const what =
     broken === undefined
       ? 'holds no secret'
-      : `holds one of ${broken.length} characters: must be ${shortest} to ${longest}`;
+      : `holds a secret of ${broken.length} characters: must be ${shortest} to ${longest}`;
   throw new Refused('signing_secret_unusable', `${path} ${what}`, { facts: { path }, hint: howTo(path) });
 }
 
@@ -81,5 +82,6 @@ function unusable(path: string, cause: unknown): Refused {
 }
 
 function howTo(path: string): string {
-  return `Make one, and give it to the other side too: openssl rand -hex 32 > ${path}`;
+  const make = `mkdir -p -m 700 ${shellWord(dirname(path))} && (umask 077; openssl rand -hex 32 > ${shellWord(path)})`;
+  return `Make one, and give it to the other side too: ${make}`;
 }

@@ -35,8 +35,8 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     const token = () => shower.text('core-bus-engine', url);
     const engine = await readEngine({ url, token, timeoutMs });
     // Where nobody listens, no token would have helped.
-    const asked = engine.unreachable !== null && !engine.unreachable.includes('ECONNREFUSED');
-    const why = asked ? shower.why('core-bus-engine', url) : null;
+    const taken = engine.unreachable !== null && !engine.unreachable.includes('ECONNREFUSED');
+    const why = taken ? shower.why('core-bus-engine', url) : null;
     return why === null ? engine : unreachableEngine(`${engine.unreachable}; it was shown no token: ${why}`);
   }
 

@@ -45,19 +45,25 @@ export function loopTests(stack: ContainerStack): void {
       runId,
     );
     expect(refused.exitCode, refused.stderr).to.equal(3);
-    await stack.toolsDone('core-agentd', 'approve', runId, '--all');
-    const said = await stack.toolsDone(
-      'core-agentd',
-      'execute-approved',
-      '--repo-dir',
-      '/repository',
-      '--run-id',
-      runId,
-    );
-    expect(said).to.contain('completed');
-    expect(said).to.match(/create_branch .*\(jj\)/);
-    expect(said).to.match(/run_validation .*\(in bubblewrap\)/);
-    expect(said).to.match(/pull request +#2/);
+    const said: string[] = [];
+    for (const gate of ['build', 'publish']) {
+      await stack.toolsDone('core-agentd', 'approve', runId, '--gate', gate);
+      said.push(
+        await stack.toolsDone(
+          'core-agentd',
+          'execute-approved',
+          '--repo-dir',
+          '/repository',
+          '--run-id',
+          runId,
+        ),
+      );
+    }
+    const [built, published] = said;
+    expect(built).to.match(/create_branch .*\(jj\)/);
+    expect(built).to.match(/run_validation .*\(in bubblewrap\)/);
+    expect(published).to.contain('completed');
+    expect(published).to.match(/pull request +#2/);
     await stack.toolsDone('core-agentd', 'verify', runId);
   });
 

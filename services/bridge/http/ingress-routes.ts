@@ -8,6 +8,7 @@ import { readJsonBytes } from '#kit/http/body.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
+import { IngressLog } from '../ingress/ingress-log.ts';
 import {
   type IngressRequest,
   type IngressSource,
@@ -31,12 +32,13 @@ export interface IngressRouteParts {
  * stands around it should cost less than that.
  */
 export function ingressRoutes(sources: readonly IngressSource[], parts: IngressRouteParts): RawRoute[] {
-  return sources.map((source) => ingressRoute(source, parts));
+  const log = new IngressLog(parts.logger);
+  return sources.map((source) => ingressRoute(source, parts, log));
 }
 
 const places = { dashboard: 'dashboard-issue', github: 'github', gitea: 'gitea' } as const;
 
-function ingressRoute(source: IngressSource, parts: IngressRouteParts): RawRoute {
+function ingressRoute(source: IngressSource, parts: IngressRouteParts, log: IngressLog): RawRoute {
   const path = `/v1/ingress/${places[source.name]}`;
   const { queue, bodyBytes, redactor, logger, stored } = parts;
   const description = { description: 'Refused', content: Problem };
@@ -67,6 +69,7 @@ function ingressRoute(source: IngressSource, parts: IngressRouteParts): RawRoute
       const by = senderOf(source, received);
       const read = source.read(received, by);
       const reply = read.event === null ? ignoredReply(read) : await keep(read);
+      log.answered(source.name, reply);
       const bytes = Buffer.from(JSON.stringify(reply));
       writeHead(202, {
         'content-type': 'application/json; charset=utf-8',
@@ -75,6 +78,7 @@ function ingressRoute(source: IngressSource, parts: IngressRouteParts): RawRoute
       response.end(bytes);
     },
     refuse(response, error, { id, writeHead }) {
+      log.refused(source.name, error);
       answerProblem(response, error, { path, id }, { writeHead, redactor, logger });
     },
   };

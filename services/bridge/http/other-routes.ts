@@ -34,7 +34,7 @@ export function otherRoutes({ roles, sync, schedules }: OtherRouteParts): Route[
         bodyOptional: true,
         answers: { 200: { description: 'What was told, and what waits', content: SyncReply } },
       },
-      async ({ body }) => ({ json: await sync.sync({ retryDead: body.retry_dead ?? false }) }),
+      async ({ body }) => ({ json: await sync.sync({ retryDead: body.retry_dead ?? false, early: true }) }),
     ),
     route(
       {

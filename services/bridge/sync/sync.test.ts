@@ -131,6 +131,17 @@ describe('What dashboards are told of runs', () => {
     expect((await sync.sync()).dashboards.board).to.deep.include({ waiting: 0, delivered: 2, problem: null });
   });
 
+  it('is tried before its time when somebody asks for it', async () => {
+    daemon.runList = [run('run_1', 'completed')];
+    board.before = () => {
+      throw new DeliveryFailed('there is no secret');
+    };
+    await sync.sync();
+    board.before = () => {};
+    expect((await sync.sync()).dashboards.board).to.include({ waiting: 1, problem: 'there is no secret' });
+    expect((await sync.sync({ early: true })).dashboards.board).to.include({ waiting: 0, delivered: 1 });
+  });
+
   it('goes on with others where one message is refused, and gives that one up after a few times', async () => {
     daemon.runList = [run('run_2', 'completed'), run('run_1', 'completed')];
     board.before = (key) => {

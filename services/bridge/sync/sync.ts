@@ -21,6 +21,13 @@ export interface SyncParts extends Pick<OutboxParts, 'observe'> {
   readonly now?: () => number;
 }
 
+export interface HowToSync {
+  /** Also what was given up. */
+  readonly retryDead?: boolean;
+  /** Also what waits for its next try: a person asks, who may have mended what was wrong. */
+  readonly early?: boolean;
+}
+
 type Counts = Pick<SyncReply, 'runs' | 'queued' | 'delivered' | 'failed'>;
 
 /** What happened in the daemon goes to the dashboards: looks what runs have come to, queues it, and delivers what is due. */
@@ -44,8 +51,8 @@ export class Sync {
   }
 
   /** Does it once, after what of it is under way. @throws what the daemon's client throws, after what waits was delivered */
-  sync({ retryDead = false }: { readonly retryDead?: boolean } = {}): Promise<SyncReply> {
-    const work = this.#last.then(() => this.#syncOnce(retryDead));
+  sync(how: HowToSync = {}): Promise<SyncReply> {
+    const work = this.#last.then(() => this.#syncOnce(how));
     this.#last = work.catch(() => {});
     return work;
   }
@@ -90,7 +97,7 @@ export class Sync {
     return Math.min(config.seconds * 1000, Math.max(1_000, Math.min(...due) - this.#now()));
   }
 
-  async #syncOnce(retryDead: boolean): Promise<SyncReply> {
+  async #syncOnce({ retryDead = false, early = false }: HowToSync): Promise<SyncReply> {
     const { rows, dashboards } = this.#parts;
     if (retryDead) for (const { name } of dashboards) rows.revive(name, this.#now());
     let counts: Counts = { runs: 0, queued: 0, delivered: 0, failed: 0 };
@@ -102,7 +109,7 @@ export class Sync {
       this.problem = messageOf(error);
       unseen = error;
     }
-    const sent = await Promise.all(this.#outboxes.map((outbox) => outbox.flush(this.#ending.signal)));
+    const sent = await Promise.all(this.#outboxes.map((outbox) => outbox.flush(this.#ending.signal, early)));
     if (unseen !== null) throw unseen;
     return {
       ...counts,

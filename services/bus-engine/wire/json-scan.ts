@@ -1,7 +1,8 @@
+import { endOfString } from '#kit/json-bytes.ts';
+
 const quote = 0x22;
 const comma = 0x2c;
 const colon = 0x3a;
-const backslash = 0x5c;
 
 export interface JsonShape {
   /** Levels of lists and objects in each other. */
@@ -18,7 +19,7 @@ export function shapeOf(json: Buffer, most: JsonShape): JsonShape {
   let [depth, deepest, values] = [0, 0, 1];
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
-    if (byte === quote) at = endOfString(json, at + 1);
+    if (byte === quote) at = endOfString(json, at) - 1;
     else if (byte === comma) values++;
     else if (byte === 0x5b || byte === 0x7b) {
       values++;
@@ -38,13 +39,13 @@ export function stringMembers(json: Buffer): Readonly<Record<string, string>> {
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
     if (byte === quote) {
-      const end = endOfString(json, at + 1);
+      const end = endOfString(json, at);
       if (depth === 1) {
-        const text = textOf(json.subarray(at, end + 1));
+        const text = textOf(json.subarray(at, end));
         if (isName) name = text;
         else if (name !== null && text !== null) members.set(name, text);
       }
-      at = end;
+      at = end - 1;
     } else if (byte === 0x5b || byte === 0x7b) depth++;
     else if (byte === 0x5d || byte === 0x7d) depth--;
     else if (depth === 1 && (byte === comma || byte === colon)) isName = byte === comma;
@@ -61,14 +62,4 @@ function textOf(json: Buffer): string | null {
   } catch {
     return null;
   }
-}
-
-/** Offset of the quote that ends the string which begins at `from`. */
-function endOfString(json: Buffer, from: number): number {
-  for (let at = json.indexOf(quote, from); at !== -1; at = json.indexOf(quote, at + 1)) {
-    let escapes = 0;
-    while (json[at - 1 - escapes] === backslash) escapes++;
-    if (escapes % 2 === 0) return at;
-  }
-  return json.length;
 }

@@ -1,4 +1,4 @@
-import { endOfString } from './json-members.ts';
+import { endOfString } from '#kit/json-bytes.ts';
 
 const deltaKey = Buffer.from('"delta"');
 const quote = 0x22;

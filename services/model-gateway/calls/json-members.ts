@@ -1,3 +1,5 @@
+import { endOfString } from '#kit/json-bytes.ts';
+
 /** A member of a JSON object in its bytes; ends are exclusive. */
 export interface Member {
   readonly key: string;
@@ -21,7 +23,6 @@ export const deepest = 200;
 export class NestedTooDeep extends Error {}
 
 const quote = 0x22;
-const backslash = 0x5c;
 
 /**
  * The members of the object that begins at `from`, those with equal keys too. @throws NestedTooDeep
@@ -72,25 +73,6 @@ function skipSpace(json: Buffer, from: number): number {
   let at = from;
   while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at++;
   return at;
-}
-
-/** `from` is the opening quote. */
-export function endOfString(json: Buffer, from: number): number {
-  let at = from;
-  for (;;) {
-    at = nextQuote(json, at + 1);
-    if (at === -1) return json.length;
-    let slashes = 0;
-    while (json[at - 1 - slashes] === backslash) slashes++;
-    if (slashes % 2 === 0) return at + 1;
-  }
-}
-
-/** Most texts are short: to look at their bytes here costs less than the call of a search. */
-function nextQuote(json: Buffer, from: number): number {
-  const near = Math.min(from + 24, json.length);
-  for (let at = from; at < near; at++) if (json[at] === quote) return at;
-  return near === json.length ? -1 : json.indexOf(quote, near);
 }
 
 function endOfValue(json: Buffer, from: number): number {
