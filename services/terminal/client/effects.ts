@@ -59,6 +59,8 @@ export class World {
     const { dispatch } = this.#options;
     try {
       const notice = await this.#ask(effect);
+      // What is said to be approved is in the lists that the next key opens.
+      if (effect.kind === 'decide') await this.#follower?.refresh().catch(() => {});
       dispatch({ kind: 'answered', notice });
     } catch (error) {
       const about = isAboutLink(error) ? ({ about: 'link' } as const) : {};
@@ -115,8 +117,10 @@ export class World {
         return { tone: 'plain', text: 'Taking back' };
       }
       case 'browse':
-        await openInBrowser(effect.url).catch(() => {});
-        return { tone: 'plain', text: `Opening ${effect.url}` };
+        return openInBrowser(effect.url).then(
+          () => ({ tone: 'plain', text: `Opening ${effect.url}` }),
+          () => ({ tone: 'plain', text: `No browser could be started here; the address is ${effect.url}` }),
+        );
       case 'plan': {
         const { owner, repo, number } = effect;
         const { run_id } = await daemon.plan({ owner, repo, number });
