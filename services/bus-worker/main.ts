@@ -2,7 +2,7 @@ import type { ProgramStart } from '#kit/cli/program.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 
-/** Runs one command line of core-bus-worker. */
+/** Runs one command line; `./core worker` and `core-bus-worker` are two names for it. */
 export async function main(start: ProgramStart): Promise<number> {
   const { runWorkerProgram } = await import('./cli/program.ts');
   return runWorkerProgram(start);

@@ -15,6 +15,7 @@ const services: ReadonlyMap<string, string> = new Map([
   ['context', 'context'],
   ['model', 'model-gateway'],
   ['bus', 'bus-engine'],
+  ['worker', 'bus-worker'],
   ['bridge', 'bridge'],
   ['status', 'status'],
   ['tui', 'terminal'],

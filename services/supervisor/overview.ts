@@ -55,6 +55,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
     [
       ['bridge events', 'events of dashboards and forges; bridge --help lists the rest'],
       ['bus functions', 'what can be called on the bus; bus --help lists the rest'],
+      ['worker call', "call one of the platform's functions over the bus; worker functions lists them"],
     ],
   ],
   [

@@ -68,9 +68,10 @@ const described: readonly DocumentedProgram[] = [
     load: () => declaredBy('bus-engine'),
   },
   {
-    call: 'core-bus-worker',
+    call: './core worker',
     title: 'Functions on the bus',
-    about: '`./core up` starts it; it has no name of its own in `./core`.',
+    about:
+      '`core-bus-worker` takes the same commands. `functions` and `call` ask the bus that `./core up` starts.',
     service: 'bus-worker',
     load: () => declaredBy('bus-worker'),
   },
