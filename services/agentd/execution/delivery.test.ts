@@ -19,7 +19,7 @@ import {
   type TestRepository,
 } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { checkCheckout, deliver, withdraw } from './delivery.ts';
+import { checkCheckout, deliver, whyInUse, withdraw } from './delivery.ts';
 
 const ref = 'refs/heads/core/1-greeting';
 
@@ -94,14 +94,18 @@ describe('delivery into the checkout of a person', () => {
     expect(await codeOf(deliver(checkout.dir, remote.dir, clone.dir, ref, commit))).to.match(/^ref_exists: /);
   });
 
-  it('leaves a branch that the person has checked out', async () => {
+  it('leaves a branch that the person has checked out, until they switch away', async () => {
     const { remote, clone, commit } = scene();
     const checkout = checkoutOf(remote);
     await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
     checkout.git('checkout', '-q', 'core/1-greeting');
-    const kept = await withdraw(checkout.dir, remote.dir, ref, commit);
-    expect(kept.state).to.equal('kept');
-    expect(kept.message).to.contain('checked out');
+    const inUse = await withdraw(checkout.dir, remote.dir, ref, commit);
+    expect(inUse.state).to.equal('failed');
+    expect(inUse.message).to.contain('is checked out in').and.to.contain('switch to another branch');
+    expect(await whyInUse(checkout.dir, remote.dir, ref)).to.equal(inUse.message);
+    checkout.git('checkout', '-q', 'main');
+    expect(await whyInUse(checkout.dir, remote.dir, ref)).to.equal(null);
+    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
   });
 
   const shapes: [string, (remote: TestRepository) => TestRepository][] = [
