@@ -45,37 +45,34 @@ export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
   };
 }
 
-export interface Place {
-  readonly recorded_at: string;
-  readonly memory: number;
-}
-
-export interface MemoryPage {
+export interface MemoryLines {
   /** JSON, without line ends. */
   readonly lines: readonly string[];
-  /** Where the next page begins; null after the last. */
-  readonly next: Place | null;
+  /** How many of the memories that were asked for have been dealt with: what was forgotten meanwhile has no line. */
+  readonly taken: number;
 }
 
 const mostBytes = 4 * 1024 * 1024;
-const mostLines = 500;
 
-/** Some of the whole memory, oldest first. */
-export function memoryPage(db: DatabaseSync, { after }: { readonly after: Place | null }): MemoryPage {
-  const rows = db
-    .prepare(
-      'SELECT * FROM memories WHERE (recorded_at, memory) > (?, ?) ORDER BY recorded_at, memory LIMIT ?',
-    )
-    .iterate(after?.recorded_at ?? '', after?.memory ?? 0, mostLines) as Iterable<unknown>;
+/** Rows of all memories, the oldest first. */
+export function memoryOrder(db: DatabaseSync, _: null): number[] {
+  const read = db.prepare('SELECT memory FROM memories ORDER BY recorded_at, memory');
+  read.setReturnArrays(true);
+  return (read.all() as unknown as [number][]).map(([memory]) => memory);
+}
+
+/** The first of them, as many as fit into one message. */
+export function memoryLines(db: DatabaseSync, memories: readonly number[]): MemoryLines {
+  const read = statement(db, 'SELECT * FROM memories WHERE memory = ?');
   const lines: string[] = [];
-  let last: Place | null = null;
   let bytes = 0;
-  for (const row of rows as Iterable<MemoryRow>) {
+  for (const [at, memory] of memories.entries()) {
+    const row = read.get(memory) as unknown as MemoryRow | undefined;
+    if (row === undefined) continue;
     const line = JSON.stringify(lineOf(db, row));
     lines.push(line);
-    last = { recorded_at: row.recorded_at, memory: row.memory };
     bytes += line.length;
-    if (bytes > mostBytes) return { lines, next: last };
+    if (bytes > mostBytes) return { lines, taken: at + 1 };
   }
-  return { lines, next: lines.length === mostLines ? last : null };
+  return { lines, taken: memories.length };
 }

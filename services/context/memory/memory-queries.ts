@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryDetail } from '#kit/contracts/context/memory.ts';
 import { NotFound } from '#kit/errors.ts';
 import { lookUpMemories } from './lookup/lookup.ts';
-import { memoryPage } from './memory-line.ts';
+import { memoryLines, memoryOrder } from './memory-line.ts';
 import { aboutOf, memoryById, memoryFacts } from './memory-row.ts';
 
 function readMemory(db: DatabaseSync, id: string): MemoryDetail {
@@ -25,4 +25,4 @@ function hasUnwiped(db: DatabaseSync, _: null): boolean {
 }
 
 /** See record/read-queries.ts. */
-export const memoryQueries = { lookUpMemories, readMemory, memoryPage, hasUnwiped } as const;
+export const memoryQueries = { lookUpMemories, readMemory, memoryOrder, memoryLines, hasUnwiped } as const;

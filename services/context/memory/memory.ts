@@ -17,9 +17,10 @@ import type { Readers } from '../record/readers.ts';
 import type { Writer } from '../record/writer.ts';
 import type { Embedder } from '../vectors/embedder.ts';
 import { importLines } from './import-lines.ts';
-import type { MemoryPage, Place } from './memory-line.ts';
 import { prepareRecording, storedName, utc } from './prepare-recording.ts';
 import { wipeLog } from './wipe-log.ts';
+
+const linesAtOnce = 500;
 
 export interface MemoryOptions {
   readonly writer: Writer;
@@ -124,11 +125,11 @@ export class Memory {
 
   /** All that is remembered as JSON Lines, oldest first, each line with its end. */
   async *exportAll(): AsyncGenerator<string> {
-    for (let after: Place | null = null; ; ) {
-      const page: MemoryPage = await this.#readers.ask('memoryPage', { after });
-      for (const line of page.lines) yield `${line}\n`;
-      if (page.next === null) return;
-      after = page.next;
+    const order = await this.#readers.ask('memoryOrder', null);
+    for (let from = 0; from < order.length; ) {
+      const { lines, taken } = await this.#readers.ask('memoryLines', order.slice(from, from + linesAtOnce));
+      for (const line of lines) yield `${line}\n`;
+      from += taken;
     }
   }
 
