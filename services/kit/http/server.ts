@@ -265,8 +265,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       });
   }
 
-  const headers = Object.entries(dataHeaders).flat();
+  const headers = Object.entries(securityHeaders).flat();
   const parts = { access, metrics, logger, redactor, bodyLimit, headers, requestId };
+  const rawParts = { ...parts, headers: Object.entries(dataHeaders).flat() };
   const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
   const answer: RequestListener = (request, response) => {
     useOriginForm(request);
@@ -277,7 +278,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const [path] = request.url!.split('?', 1);
     const raw = rawRoutes.get(`${request.method} ${path}`);
     if (raw === undefined) answerOthers(request, response);
-    else answerRaw(raw, request, response, parts);
+    else answerRaw(raw, request, response, rawParts);
   };
   const server = listener(binding, answer, settings);
   if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
@@ -324,7 +325,7 @@ function bodyOfAnswer(bytes: string | Uint8Array | AsyncIterable<string>): strin
   return bytes instanceof Uint8Array ? Buffer.from(bytes) : Readable.from(bytes);
 }
 
-/** Enough where every answer is JSON or a stream of events, which no browser takes for a document; each header costs its microsecond. */
+/** Enough where every answer is JSON or a stream of events, which no browser takes for a document, and every microsecond counts. */
 const dataHeaders = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
