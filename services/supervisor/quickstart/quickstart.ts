@@ -224,6 +224,7 @@ class Tour {
     this.#step('What next');
     this.#say('Take it all back: pull request, remote branch, branch in the checkout');
     this.#command('undo', id);
+    this.#onOneScreen();
     this.#say('Your own repository, with issues in a folder; patches in an issue need no model');
     this.#say(
       `  ${this.#options.program} forge init --owner you --repo thing --from DIR   (prints the line that connects DIR)`,
@@ -242,7 +243,14 @@ class Tour {
     this.#command('execute-approved', '--run-id', shortId(runId), '--repo-dir', checkout);
     this.#say('or say no for good, and plan again');
     this.#command('reject', shortId(runId), '--gate', gate, '--reason', 'TEXT');
+    this.#onOneScreen();
     return exitCodes.done;
+  }
+
+  #onOneScreen(): void {
+    this.#say('Or all of it on one screen, while the services run in another terminal');
+    this.#command('up');
+    this.#command('tui');
   }
 
   /** Runs a command of ours for its result. */
