@@ -169,8 +169,9 @@ export type BridgeConfig = t.TypeOf<typeof BridgeConfig>;
 export function readBridgeConfig(sources: AddressSources, forges: readonly KnownForge[]): BridgeConfig {
   const fromFiles = readConcern(BridgeConfig, 'bridge', sources.folders);
   const path = join(sources.folders.config, 'bridge.json');
-  for (const told of [...repeatedDashboards(fromFiles), ...forgesThatAreNone(fromFiles, forges)])
-    throw new InvalidInput('config_invalid', `${path}: ${told}`, { hint: `Correct ${path}.` });
+  const [wrong] = [...repeatedDashboards(fromFiles), ...forgesThatAreNone(fromFiles, forges)];
+  if (wrong !== undefined)
+    throw new InvalidInput('config_invalid', `${path}: ${wrong}`, { hint: `Correct ${path}.` });
   return { ...fromFiles, ...addressChanges('bridge', sources) };
 }
 

@@ -95,6 +95,14 @@ describe('The queue of events', () => {
     );
   });
 
+  it('judges a delivery anew that comes with the bytes of another one', async () => {
+    const skip = { code: 'target_host_unknown', message: 'no such forge' };
+    await queue.accept(event(1, { source: 'github', skip, target: null }));
+    await queue.accept(event(2, { source: 'github', content: event(1).content }));
+    const again = await queue.accept(event(1, { source: 'github', body_sha256: event(2).body_sha256 }));
+    expect(again.event).to.include({ event_id: 'e1', state: 'pending', body_sha256: event(1).body_sha256 });
+  });
+
   it('says why a skipped one cannot be tried again', async () => {
     await queue.accept(event(1, { skip: { code: 'x', message: 'no such forge' } }));
     expect(() => queue.revive('e1')).to.throw('"e1" is skipped (no such forge): only a dead one');

@@ -45,7 +45,7 @@ export class EventRows {
       INSERT INTO events (event_id, source, body_sha256, facts, target, state, received_at, changed_at, due_at, reason_code, reason, issue_sha256)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
     this.#replace = db.prepare(`
-      UPDATE events SET body_sha256 = ?, facts = ?, target = ?, state = ?, changed_at = ?, due_at = ?, reason_code = ?, reason = ?,
+      UPDATE events SET facts = ?, target = ?, state = ?, changed_at = ?, due_at = ?, reason_code = ?, reason = ?,
         issue_sha256 = ?
       WHERE seq = ?`);
     this.#byId = db.prepare('SELECT * FROM events WHERE event_id = ?');
@@ -78,12 +78,12 @@ export class EventRows {
     };
   }
 
-  /** What came again, judged by what is configured now. It keeps its place and its id. */
+  /** What came again, judged by what is configured now. It keeps its place, its id, and the bytes that it is known by. */
   replace({ seq }: StoredEvent, event: NewEvent, now: number): StoredEvent {
-    const { body_sha256, skip, issue_sha256 = null } = event;
+    const { skip, issue_sha256 = null } = event;
     const { facts, key, state, due_at } = columnsOf(event, now);
     this.#replace.run(
-      ...[body_sha256, facts, key, state, now, due_at],
+      ...[facts, key, state, now, due_at],
       ...[skip?.code ?? null, skip?.message ?? null, issue_sha256, seq],
     );
     return this.bySeq(seq);
