@@ -13,6 +13,7 @@ import { Memory } from '../../services/context/memory/memory.ts';
 import { openRecord } from '../../services/context/record/open-record.ts';
 import { Readers } from '../../services/context/record/readers.ts';
 import { Writer } from '../../services/context/record/writer.ts';
+import { loopbackBinding } from '../fixtures/http/loopback-binding.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 
 const load = fileURLToPath(new URL('./memory-load.ts', import.meta.url));
@@ -65,14 +66,7 @@ async function startService(folder: string): Promise<Service> {
   const server = createHttpServer({
     service: 'core-context',
     version: '0',
-    binding: {
-      host: '127.0.0.1',
-      port: 0,
-      allowed_hosts: [],
-      require_token_for_reads: false,
-      behind_proxy: false,
-      tls: null,
-    },
+    binding: loopbackBinding,
     tokens: openTokens(folders),
     // What it logs it logs, as where it runs for people.
     logger: createLogger({

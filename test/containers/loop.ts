@@ -12,6 +12,7 @@ import { cypher, newestRun, until } from './asking.ts';
 import type { ContainerStack } from './stack/container-stack.ts';
 
 export const demo = ['--owner', 'demo', '--repo', 'hello'];
+const execute = ['core-agentd', 'execute-approved', '--repo-dir', '/repository', '--run-id'];
 
 /** From an issue to a pull request through the tools container. */
 export function loopTests(stack: ContainerStack): void {
@@ -36,28 +37,12 @@ export function loopTests(stack: ContainerStack): void {
 
   it('refuses what nobody approved, and executes what was with jj and in bubblewrap', async function () {
     this.timeout(900_000);
-    const refused = await stack.tools(
-      'core-agentd',
-      'execute-approved',
-      '--repo-dir',
-      '/repository',
-      '--run-id',
-      runId,
-    );
+    const refused = await stack.tools(...execute, runId);
     expect(refused.exitCode, refused.stderr).to.equal(3);
     const said: string[] = [];
     for (const gate of ['build', 'publish']) {
       await stack.toolsDone('core-agentd', 'approve', runId, '--gate', gate);
-      said.push(
-        await stack.toolsDone(
-          'core-agentd',
-          'execute-approved',
-          '--repo-dir',
-          '/repository',
-          '--run-id',
-          runId,
-        ),
-      );
+      said.push(await stack.toolsDone(...execute, runId));
     }
     const [built, published] = said;
     expect(built).to.match(/create_branch .*\(jj\)/);

@@ -6,6 +6,7 @@ import { Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import * as t from 'io-ts';
+import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
 import { integerBetween, optional } from '../decode.ts';
 import { Conflict, Unavailable } from '../errors.ts';
 import { createLogger } from '../log.ts';
@@ -54,14 +55,7 @@ describe('A direct route', () => {
     server = createHttpServer({
       service: 'core-test',
       version: '1',
-      binding: {
-        host: '127.0.0.1',
-        port: 0,
-        allowed_hosts: [],
-        require_token_for_reads: false,
-        behind_proxy: false,
-        tls: null,
-      },
+      binding: loopbackBinding,
       tokens: openTokens(folders),
       logger: createLogger({ service: 'core-test', level: 'debug', format: 'json', redactor, stream }),
       redactor,

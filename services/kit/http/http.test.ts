@@ -6,6 +6,7 @@ import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import * as t from 'io-ts';
+import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
 import type { HealthStatus } from '../contracts/health.ts';
 import { integerBetween } from '../decode.ts';
 import { CoreError, Failed, InvalidInput, TimedOut, Unavailable } from '../errors.ts';
@@ -18,14 +19,7 @@ import { readEvents } from './event-reader.ts';
 import { type EventSink, route, routeWithBody } from './route.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 
-const loopback: Binding = {
-  host: '127.0.0.1',
-  port: 0,
-  allowed_hosts: ['core.test'],
-  require_token_for_reads: false,
-  behind_proxy: false,
-  tls: null,
-};
+const loopback: Binding = { ...loopbackBinding, allowed_hosts: ['core.test'] };
 const Body = t.strict({ number: integerBetween(1, 9) });
 const answers = { 200: { description: 'ok', content: t.UnknownRecord } };
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import * as t from 'io-ts';
+import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
 import { createLogger } from '../log.ts';
 import { Redactor } from '../redaction.ts';
 import { createToken, openTokens } from '../tokens.ts';
@@ -54,14 +55,7 @@ describe('A raw route', () => {
     server = createHttpServer({
       service: 'core-test',
       version: '1.2.3',
-      binding: {
-        host: '127.0.0.1',
-        port: 0,
-        allowed_hosts: [],
-        require_token_for_reads: false,
-        behind_proxy: false,
-        tls: null,
-      },
+      binding: loopbackBinding,
       tokens: openTokens(folders),
       logger: createLogger({ service: 'core-test', level: 'debug', format: 'json', redactor, stream }),
       redactor,

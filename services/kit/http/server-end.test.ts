@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
+import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { Redactor } from '../redaction.ts';
 import { silentLogger } from '../silent-logger.ts';
@@ -12,14 +13,7 @@ describe('An HTTP server that ends', () => {
     const server = createHttpServer({
       service: 'core-test',
       version: '1',
-      binding: {
-        host: '127.0.0.1',
-        port: 0,
-        allowed_hosts: [],
-        require_token_for_reads: false,
-        behind_proxy: false,
-        tls: null,
-      },
+      binding: loopbackBinding,
       tokens: openTokens({ tokens: temporaryFolder() }),
       logger: silentLogger,
       redactor: new Redactor(),
