@@ -134,7 +134,7 @@ export class World {
 /** @throws what refused one of them, saying how many were decided before it */
 export async function decideAll(
   daemon: Daemon,
-  { run_id, decision, actions, reason }: Omit<Effect & { kind: 'decide' }, 'kind'>,
+  { run_id, decision, actions, reason }: Omit<Effect & { kind: 'decide' }, 'kind' | 'said'>,
 ): Promise<void> {
   let done = 0;
   try {

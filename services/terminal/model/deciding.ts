@@ -7,8 +7,6 @@ import { named, unapprovedNeeds } from './naming.ts';
 import { firstUnseen } from './pane-input.ts';
 import { actionOf, type Decision, type Gate, isOpen, type OpenRun, type State } from './state.ts';
 
-export { named };
-
 /** Approving and rejecting, action by action or gate by gate. */
 
 export const approvalWord = 'approve';

@@ -6,8 +6,9 @@ import { decideAll, whatWentWrong } from '../client/effects.ts';
 import { executeHere } from '../client/execute-here.ts';
 import { safeText } from '../diff/line-text.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
-import { approvalWord, named } from '../model/deciding.ts';
+import { approvalWord } from '../model/deciding.ts';
 import { decisionOn, gateActions, notYetShown, readiness } from '../model/decisions.ts';
+import { named } from '../model/naming.ts';
 import { appliedPatch, isOpen, type OpenRun, openRun } from '../model/state.ts';
 import { executable } from '../model/work.ts';
 import { rowText } from '../screen/cell.ts';
@@ -186,7 +187,6 @@ export class PlainRun {
       decision: 'approve',
       actions: actions.map((action) => decisionOn(this.#open, action)),
       reason: null,
-      said: '',
     });
     dialogue.say(`Approved ${what}.`);
   }
