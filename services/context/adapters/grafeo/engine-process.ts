@@ -83,8 +83,7 @@ export class EngineProcess {
     return new Promise<Calls[N]['output']>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       this.#child.send({ id, name, input }, (error) => {
-        if (error !== null)
-          this.#settleOne(id, (waiting) => waiting.reject(new EngineEnded('crash', error.message)));
+        if (error !== null) this.#stop('crash', error.message);
       });
     });
   }
@@ -101,11 +100,15 @@ export class EngineProcess {
 
   /** Ends it at once, whatever it does. */
   kill(reason: EndReason): void {
+    this.#stop(reason, reason);
+  }
+
+  #stop(reason: EndReason, detail: string): void {
     if (this.#ended !== null) return;
     this.#reason = reason;
     if (this.#inner !== null) endQuietly(this.#inner);
     this.#child.kill('SIGKILL');
-    this.#end(reason);
+    this.#end(detail);
   }
 
   #settle(answer: AnswerMessage): void {
