@@ -5,6 +5,7 @@ import { environment } from '#kit/environment.ts';
 import { Failed } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { Shutdown } from '#kit/shutdown.ts';
 import { type EmbeddedService, embeddedStack, type StackFlags } from './embedded-services.ts';
 import { withFreePorts } from './free-ports.ts';
@@ -88,7 +89,7 @@ export async function up(options: UpOptions): Promise<number> {
   const shown = show(embedded, ready, width, stdout, shutdown.signal).then((whole) => {
     if (!whole) return;
     const reasons = left.map(({ name, why }) => `${name} is not started: ${why}\n`).join('');
-    stdout.write(`${reasons}\n${lastLines(folders.state, program)}`);
+    stdout.write(`${reasons}\n${lastLines(folders.state, { program, home: options.home })}`);
   });
   const exitCode = await Promise.race([gaveUp, signalled]);
   await shutdown.close('up ends');
@@ -123,9 +124,14 @@ async function show(
   return true;
 }
 
-function lastLines(state: string, program: string): string {
+function lastLines(
+  state: string,
+  { program, home }: { readonly program: string; readonly home: string | undefined },
+): string {
+  const command = (words: string) =>
+    `${program} ${words}${home === undefined ? '' : ` --home ${shellWord(home)}`}`;
   return `state  ${state}
-next   ${program} plan-issue --owner OWNER --repo REPO --number N    look  ${program} status --pretty    end  Ctrl-C
+next   ${command('plan-issue --owner OWNER --repo REPO --number N')}    look  ${command('status --pretty')}    end  Ctrl-C
 `;
 }
 
