@@ -22,9 +22,7 @@ describe('The embedded stack', () => {
       .with.property('hint')
       .that.contains('--bridge-port or CORE_BRIDGE_PORT');
     expect(same).to.throw().with.property('code', 'config_invalid');
-    expect(embeddedStack(home(), { bridgePort: 8090, without: 'context' }, plain).services).to.have.length(
-      5,
-    );
+    expect(embeddedStack(home(), { bridgePort: 8090, without: 'context' }, plain).services).to.have.length(5);
   });
 
   it('tells every service where all the others are', async () => {

@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exitCodes } from '#kit/errors.ts';
 import { writeContainerUser } from './container-user.ts';
-import { givePrivately, ownerOf } from './owner.ts';
+import { givePrivately } from './give-privately.ts';
+import { ownerOf } from './owner.ts';
 import { makeSecretFiles } from './secret-files.ts';
 
 export interface SecretsInitOptions {
