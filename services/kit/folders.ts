@@ -31,7 +31,7 @@ type FolderEnvironment = Pick<
 > &
   Partial<Pick<Environment, 'CORE_SECRETS_DIR' | 'CORE_TOKENS_DIR' | 'CORE_REGISTRY_DIR'>>;
 
-/** In a state or configuration folder while a restore works on it: what lies beside it may be half of something. */
+/** In a state or configuration folder, and in its services' parts that are there, while a restore works on it: what lies beside it may be half of something. */
 export const unfinishedRestoreName = 'restore.unfinished';
 
 /**
@@ -40,14 +40,17 @@ export const unfinishedRestoreName = 'restore.unfinished';
  */
 export function resolveFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
   const folders = locateFolders(flags, environment);
-  for (const path of [folders.state, folders.config]) {
-    if (!existsSync(join(path, unfinishedRestoreName))) continue;
-    throw new Conflict('restore_unfinished', `a restore into ${path} has not come to its end`, {
-      facts: { path },
-      hint: 'Wait for it; if it was cut off, run ./core restore again.',
-    });
-  }
+  for (const path of [folders.state, folders.config]) requireRestored(path);
   return folders;
+}
+
+/** @throws Conflict (`restore_unfinished`) while a restore works on a folder, or since one was cut off */
+export function requireRestored(path: string): void {
+  if (!existsSync(join(path, unfinishedRestoreName))) return;
+  throw new Conflict('restore_unfinished', `a restore into ${path} has not come to its end`, {
+    facts: { path },
+    hint: 'Wait for it; if it was cut off, run ./core restore again.',
+  });
 }
 
 /** Where they are, whatever is in them. */
