@@ -5,7 +5,7 @@ import * as t from 'io-ts';
 import { decodeJson } from './decode.ts';
 import { writeFileDurably } from './durable-file.ts';
 import { Conflict } from './errors.ts';
-import { requireRestored } from './folders.ts';
+import { prepareFolder, requireRestored } from './folders.ts';
 import { sqliteCode, sqliteCodes } from './sqlite-error.ts';
 import { thisProcess } from './sqlite-lease-holder.ts';
 
@@ -34,10 +34,11 @@ const patienceMs = 2_000;
 /**
  * The operating system keeps the lock, through SQLite, on a file of its own: it is free as soon as its holder is gone, however
  * that ended, and a full disk takes it from nobody. Who holds it is written beside it, for people.
- * @param folder exists
- * @throws Conflict (of the thing's code) naming the holder, Conflict (`restore_unfinished`)
+ * @param folder is made where it is missing
+ * @throws Conflict (of the thing's code) naming the holder, Conflict (`restore_unfinished`), Failed (`state_not_writable`)
  */
 export function holdFolder(folder: string, thing: HeldThing): FolderHold {
+  prepareFolder(folder, 'state');
   const lock = new DatabaseSync(join(folder, 'holder.lock'), { timeout: patienceMs });
   try {
     lock.exec('BEGIN EXCLUSIVE');

@@ -4,6 +4,16 @@ import { writeFileDurably } from '#kit/durable-file.ts';
 import { giveFile } from './give-privately.ts';
 import type { Owner } from './owner.ts';
 
+/** As whom containers run by `.env`; null where it does not say, or says what nobody can be. */
+export function readContainerUser(project: string): Owner | null {
+  const path = join(project, '.env');
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const idOf = (name: string) =>
+    new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=\\s*["']?(\\d{1,9})["']?\\s*$`, 'm').exec(text)?.[1];
+  const [uid, gid] = [Number(idOf('CORE_UID') ?? 0), Number(idOf('CORE_GID') ?? 0)];
+  return uid > 0 && gid > 0 ? { uid, gid } : null;
+}
+
 /**
  * Says to compose, in `.env` beside compose.yaml, as whom containers run; other lines stay, and who may read it. Gives the file's
  * path.

@@ -10,14 +10,16 @@ export interface Owner {
 const ordinary: Owner = { uid: 1000, gid: 1000 };
 
 /**
- * Who the files belong to: as given; else whoever runs this; else, where that is root, the owner of the project.
+ * Who the files belong to: as given; else whoever runs this; else, where that is root, as whom containers ran before, or the owner
+ * of the project.
  * @throws InvalidInput (`owner_invalid`, `folder_invalid`)
  */
-export function ownerOf(project: string, given: string | undefined): Owner {
+export function ownerOf(project: string, given: string | undefined, before: Owner | null): Owner {
   const { uid, gid } = folderAt(project);
   if (given !== undefined) return parsed(given);
   const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   if (own.uid !== 0) return own;
+  if (before !== null) return before;
   return uid === 0 ? ordinary : { uid, gid };
 }
 

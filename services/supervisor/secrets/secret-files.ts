@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { codeOf, Failed, InvalidInput } from '#kit/errors.ts';
+import { codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { tokenPath } from '#kit/tokens/token-files.ts';
 import { createToken, ensureTokens, openTokens, revokeToken } from '#kit/tokens.ts';
@@ -55,6 +55,12 @@ function makeFolder(path: string): void {
   try {
     makePrivateFolder(path);
   } catch (cause) {
+    if (codeOf(cause) === 'EACCES')
+      throw new Failed('secrets_owner_refused', `${path} cannot be made: ${messageOf(cause)}`, {
+        cause,
+        facts: { folder: path },
+        hint: 'Run this as the owner of the project, or with sudo.',
+      });
     if (codeOf(cause) !== 'EEXIST' && codeOf(cause) !== 'ENOTDIR') throw cause;
     throw new InvalidInput('folder_invalid', `${path} is no folder: must be one, or not be there`, { cause });
   }

@@ -87,6 +87,9 @@ describe('The secrets of the compose stack', () => {
     expect({ uid, gid }).to.deep.equal(owner);
     const env = readFileSync(join(project, '.env'), 'utf8');
     expect(env).to.equal(`COMPOSE_PROJECT_NAME=mine\nCORE_UID=${uid}\nCORE_GID=${gid}\n`);
+    if (!isRoot) return;
+    expect(init(project, { owner: '4321:4322' }).owner).to.deep.equal({ uid: 4321, gid: 4322 });
+    expect(init(project).owner).to.deep.equal({ uid: 4321, gid: 4322 });
   });
 
   it('are given to another by root alone, and never to root', () => {
