@@ -10,6 +10,8 @@ export interface Environment {
   readonly CORE_CONFIG_DIR: string | undefined;
   /** Where tokens of forges and models, tokens of this installation, and the registry of the latter lie, in place of the configuration folder. */
   readonly CORE_SECRETS_DIR: string | undefined;
+  /** Where the model commands keep keys, in place of `CORE_SECRETS_DIR`: in the tools container, where only the gateway sees them. */
+  readonly CORE_MODEL_SECRETS_DIR: string | undefined;
   readonly CORE_TOKENS_DIR: string | undefined;
   readonly CORE_REGISTRY_DIR: string | undefined;
   /** `error`, `warn`, `info` or `debug`. */
@@ -70,6 +72,7 @@ export const environment: Environment = {
   CORE_STATE_DIR: process.env.CORE_STATE_DIR,
   CORE_CONFIG_DIR: process.env.CORE_CONFIG_DIR,
   CORE_SECRETS_DIR: process.env.CORE_SECRETS_DIR,
+  CORE_MODEL_SECRETS_DIR: process.env.CORE_MODEL_SECRETS_DIR,
   CORE_TOKENS_DIR: process.env.CORE_TOKENS_DIR,
   CORE_REGISTRY_DIR: process.env.CORE_REGISTRY_DIR,
   CORE_LOG_LEVEL: process.env.CORE_LOG_LEVEL,

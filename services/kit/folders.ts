@@ -153,7 +153,7 @@ export function prepareFolder(path: string, what: 'state' | 'config'): void {
     throw new Failed(`${what}_not_writable`, `${what} folder ${path} cannot be used: ${reason}`, {
       cause,
       facts: { path, code },
-      hint: `Make ${dirname(path)} writable, or choose another folder with --home DIR or CORE_HOME.`,
+      hint: `Make ${existsSync(path) ? path : dirname(path)} writable for this user, or choose another folder with --home DIR or CORE_HOME.`,
     });
   }
 }

@@ -1,17 +1,16 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandContext } from '#kit/cli/program.ts';
-import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { resolveFolders } from '#kit/folders.ts';
 import { isOwnSecret } from './key-file.ts';
+import { modelFolders } from './model-folders.ts';
 import { changeModels, secretsOnlyIn, withoutModel } from './models-file.ts';
 import { printJson } from './table.ts';
 import { whenItCounts } from './when-it-counts.ts';
 
 /** Takes a model out, then the copies of keys that `model add` made for it alone; other secrets are told and stay. */
 export function remove({ home, json }: CommandContext, name: string, keepSecret: boolean): number {
-  const folders = resolveFolders({ home }, environment);
+  const folders = modelFolders(home);
   let unused: readonly string[] = [];
   const path = changeModels(folders, (config) => {
     const changed = withoutModel(config, name);

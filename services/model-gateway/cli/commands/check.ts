@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { resolveFolders } from '#kit/folders.ts';
 import { readGatewayConfig } from '../../configuration.ts';
 import { shortestHidden } from '../../upstreams/mask.ts';
+import { modelFolders } from '../model-folders.ts';
 import { noModel } from '../no-model.ts';
 import { probe } from '../probe.ts';
 import { printJson, printTable } from '../table.ts';
@@ -18,7 +18,7 @@ export function define(program: Command, run: RunCommand): void {
     .description('ask each upstream its smallest request')
     .action(() =>
       run(async ({ home, json, program: name }) => {
-        const folders = resolveFolders({ home }, environment);
+        const folders = modelFolders(home);
         const config = readGatewayConfig({ folders, environment });
         const { all, close } = openUpstreams(config, folders, 'check');
         const results = await Promise.all(

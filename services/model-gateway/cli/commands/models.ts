@@ -4,12 +4,13 @@ import type { Command } from 'commander';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
-import { type Folders, resolveFolders } from '#kit/folders.ts';
+import type { Folders } from '#kit/folders.ts';
 import { type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
 import { checkModels } from '../../configuration-rules.ts';
 import { shortestHidden } from '../../upstreams/mask.ts';
 import { askOptions, type GivenOptions, requireOptions } from '../ask-model.ts';
 import { secretFrom } from '../key-file.ts';
+import { modelFolders } from '../model-folders.ts';
 import { entryFrom } from '../model-options.ts';
 import { changeModels, type Existing, withModel } from '../models-file.ts';
 import { noModel } from '../no-model.ts';
@@ -63,7 +64,7 @@ export function define(program: Command, run: RunCommand): void {
 }
 
 async function add({ home, json }: CommandContext, flags: AddFlags & GivenOptions): Promise<number> {
-  const folders = foldersOf(home);
+  const folders = modelFolders(home);
   const asks = flags.yes !== true && !json && process.stdin.isTTY === true && process.stdout.isTTY === true;
   const options = asks ? await askOptions(flags) : requireOptions(flags);
   const existing: Existing =
@@ -129,7 +130,7 @@ async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof en
 }
 
 function list({ home, json, program }: CommandContext): number {
-  const folders = foldersOf(home);
+  const folders = modelFolders(home);
   const config = readGatewayConfig({ folders, environment });
   const { all, close } = openUpstreams(config, folders, 'list');
   void close();
@@ -166,8 +167,4 @@ function list({ home, json, program }: CommandContext): number {
 
 function priceText({ input, output, cached }: Price): string {
   return `$${input} in, $${output} out${cached == null ? '' : `, $${cached} cached`}`;
-}
-
-function foldersOf(home: string | undefined): Folders {
-  return resolveFolders({ home }, environment);
 }
