@@ -4,8 +4,9 @@ import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { Daemon } from '../client/daemon.ts';
 import { decideAll, whatWentWrong } from '../client/effects.ts';
 import { executeHere } from '../client/execute-here.ts';
-import { safeText } from '../diff/line-text.ts';
-import { parsePatch } from '../diff/parse-patch.ts';
+import { isChanged, safeText } from '../diff/line-text.ts';
+import { type Patch, parsePatch } from '../diff/parse-patch.ts';
+import { spokenLine } from '../diff/spoken-line.ts';
 import { approvalWord } from '../model/deciding.ts';
 import { decisionOn, gateActions, notYetShown, readiness } from '../model/decisions.ts';
 import { named } from '../model/naming.ts';
@@ -131,8 +132,7 @@ export class PlainRun {
     const { dialogue } = this.#options;
     const { covered, patch, after } = payloadOf(this.#open, action, this.#options);
     this.#say(covered);
-    if (patch && this.#open.patch !== null)
-      for (const line of this.#open.patch.lines) dialogue.say(safeText(line));
+    if (patch && this.#open.patch !== null) this.#sayPatch(this.#open.patch);
     this.#say(after);
     const { action_id, digest } = action;
     const whole = !patch || this.#open.patch !== null;
@@ -271,6 +271,11 @@ export class PlainRun {
       await setTimeout(lookEveryMs);
     }
     dialogue.say(`The run is ${statusWord(this.#open.detail!.status)}.`);
+  }
+
+  #sayPatch(patch: Patch): void {
+    for (const [index, line] of patch.lines.entries())
+      this.#options.dialogue.say(...spokenLine(line, isChanged(patch, index)));
   }
 
   #say(lines: readonly TextLine[]): void {

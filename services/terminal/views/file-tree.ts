@@ -1,5 +1,5 @@
-import { safeText } from '../diff/line-text.ts';
 import type { Patch } from '../diff/parse-patch.ts';
+import { shownPath } from '../diff/shown-path.ts';
 import { onGround, type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 
@@ -13,10 +13,10 @@ export function treeRows(patch: Patch, current: number, rows: number, glyphs: Gl
   const top = Math.max(0, Math.min(at - Math.floor(rows / 2), entries.length - rows));
   return entries.slice(top, top + rows).map(({ file, name, depth }) => {
     const indent = '  '.repeat(depth);
-    if (file === null) return [span(`${indent}${glyphs.unfolded} ${safeText(name)}/`, { color: 'gray' })];
+    if (file === null) return [span(`${indent}${glyphs.unfolded} ${shownPath(name)}/`, { color: 'gray' })];
     const { added, removed } = patch.files[file]!;
     const row: Row = [
-      span(`${indent}  ${safeText(name)} `),
+      span(`${indent}  ${shownPath(name)} `),
       span(`+${added} `, { color: 'green' }),
       span(`${glyphs.minus}${removed}`, { color: 'red' }),
     ];

@@ -1,9 +1,20 @@
 import { type DiffRows, fileAt, layDiff, rowOfLine, wholeRow } from '../diff/diff-rows.ts';
 import type { Highlighter } from '../diff/highlight.ts';
-import { lineText, safeText } from '../diff/line-text.ts';
+import { laidLine, lineText } from '../diff/line-text.ts';
 import { lineKinds, type Patch, type PatchFile } from '../diff/parse-patch.ts';
-import { onGround, type Row, rowWidth, type Span, type Style, span, wrapRow } from '../screen/cell.ts';
+import { shownPath } from '../diff/shown-path.ts';
+import {
+  type Color,
+  onGround,
+  type Row,
+  rowWidth,
+  type Span,
+  type Style,
+  span,
+  wrapRow,
+} from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
+import { withMarks } from './marked-spans.ts';
 import { withMatches } from './matches.ts';
 import type { TextLine } from './text-lines.ts';
 
@@ -172,6 +183,12 @@ interface Painter {
   readonly highlighter: Highlighter;
 }
 
+/** A note says that a file ends without a line end. */
+const wholeRowColors: Readonly<Record<number, Color>> = {
+  [lineKinds.hunk]: 'cyan',
+  [lineKinds.note]: 'yellow',
+};
+
 function paintDiffRow(painter: Painter, index: number): Row {
   const { diff, patch, glyphs, columns } = painter;
   const left = diff.left[index]!;
@@ -182,7 +199,7 @@ function paintDiffRow(painter: Painter, index: number): Row {
     const file = fileAt(patch, left);
     if (file >= 0 && patch.files[file]!.first === left) return pieceOf(painter.nameRow(file), columns, part);
     if (kind === lineKinds.header || kind === lineKinds.hunk || kind === lineKinds.note) {
-      const style: Style = kind === lineKinds.hunk ? { color: 'cyan' } : { color: 'gray' };
+      const style: Style = { color: wholeRowColors[kind] ?? 'gray' };
       return [span('  '), ...pieceOf([span(lineText(patch, left), style)], columns - 2, part)];
     }
     return [...gutter(painter, left, part, 'both'), ...textPiece(painter, left, part)];
@@ -205,10 +222,10 @@ function side(painter: Painter, line: number, part: number, which: 'old' | 'new'
 
 function fileRow(file: PatchFile, isFolded: boolean, glyphs: Glyphs): Row {
   const { path, oldPath, status, nature, added, removed } = file;
-  const from = oldPath === null ? '' : ` (from ${safeText(oldPath)})`;
+  const from = oldPath === null ? '' : ` (from ${shownPath(oldPath)})`;
   return [
     span(`${isFolded ? glyphs.folded : glyphs.unfolded} `, { color: 'gray' }),
-    span(`${safeText(path)}${from}`, { bold: true, underline: true }),
+    span(`${shownPath(path)}${from}`, { bold: true, underline: true }),
     span(`  ${status}${nature === '' ? '' : `, ${nature}`} `, { color: nature === '' ? 'gray' : 'yellow' }),
     span(`+${added}`, { color: 'green' }),
     span(' '),
@@ -236,19 +253,21 @@ const longLine = 2_000;
 const mostLongLines = 50;
 
 function textPiece(painter: Painter, line: number, part: number): Row {
-  const { patch, highlighter, diff, longLines } = painter;
+  const { patch, highlighter, diff, longLines, glyphs } = painter;
   if (patch.lines[line]!.length > longLine) {
     let rows = longLines.get(line);
     if (rows === undefined) {
       if (longLines.size >= mostLongLines) longLines.clear();
-      rows = wrapRow([span(lineText(patch, line))], Math.max(1, diff.textColumns));
+      const { text, marks } = laidLine(patch, line);
+      rows = wrapRow(withMarks([span(text)], marks, glyphs), Math.max(1, diff.textColumns));
       longLines.set(line, rows);
     }
     const row = rows[part] ?? [];
     return diff.split ? row : grounded(patch.kinds[line]!, row);
   }
   const path = patch.files[fileAt(patch, line)]?.path ?? '';
-  const row = pieceOf(highlighter.spans(patch, line, path), diff.textColumns, part);
+  const spans = withMarks(highlighter.spans(patch, line, path), laidLine(patch, line).marks, glyphs);
+  const row = pieceOf(spans, diff.textColumns, part);
   return diff.split ? row : grounded(patch.kinds[line]!, row);
 }
 
