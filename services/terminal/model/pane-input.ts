@@ -1,3 +1,4 @@
+import { fileOnTreeRow } from '../views/file-tree.ts';
 import { type Area, geometryOf, splittable } from '../views/geometry.ts';
 import type { PaneContent } from '../views/pane-content.ts';
 import type { Panes } from '../views/panes.ts';
@@ -80,6 +81,16 @@ export function paneInput(state: State, open: OpenRun, key: string, panes: Panes
 export function scrolled(state: State, open: OpenRun, by: number, panes: Panes): State {
   const shown = shownPane(state, open, panes);
   return shown === null ? state : movedTo(state, open, open.pane.top + by, shown);
+}
+
+/** In the tree of files a click goes to the file; on a folder to its first one. */
+export function clickedFile(state: State, open: OpenRun, row: number, column: number, panes: Panes): State {
+  const { pane } = geometryOf(state);
+  if (pane === null || open.patch === null) return state;
+  const { content, tree } = panes(open, pane);
+  if (column - pane.left >= tree) return state;
+  const file = fileOnTreeRow(open.patch, fileOnScreen(open, content), pane.rows, row - pane.top);
+  return file === null ? state : movedTo(state, open, content.rowOfFile(file), { area: pane, content });
 }
 
 /** Shows the first line that has not been on the screen, with the two before it. */

@@ -49,7 +49,7 @@ describe('The list of runs', () => {
   it('follows changes of ten thousand runs without losing its place', () => {
     const terminal = withRuns(9_999).keys('G');
     expect(terminal.screen()).to.contain('demo/hello#0');
-    terminal.send({ kind: 'changed-run', run: { ...row(0), status: 'failed' } });
+    terminal.send({ kind: 'changed-runs', runs: [{ ...row(0), status: 'failed' }] });
     expect(terminal.screen()).to.match(/demo\/hello#0 +failed/);
     terminal.keys('enter');
     expect(terminal.taken()).to.deep.equal([{ kind: 'open', run_id: row(0).run_id }]);
@@ -302,5 +302,34 @@ describe('Whatever is shown', () => {
     for (const key of keys) {
       for (const line of terminal.keys(key as string).draw()) expect(line).not.to.match(/[\p{Cc}\p{Cf}]/u);
     }
+  });
+});
+
+describe('The mouse', () => {
+  const file = (name: string) => `diff --git a/${name} b/${name}\n--- a/${name}\n+++ b/${name}\n`;
+  const hunk = `@@ -1,0 +1,60 @@\n${'+line\n'.repeat(60)}`;
+  const patch = ['docs/a.md', 'src/one.js', 'src/two.js'].map((name) => file(name) + hunk).join('');
+
+  function click(terminal: PaperTerminal, text: string, column: number): string {
+    const row = terminal.draw().findIndex((line) => line.slice(0, 30).includes(text));
+    expect(row, text).to.be.above(0);
+    return terminal.send({ kind: 'input', input: { kind: 'click', row, column } }).screen();
+  }
+
+  it('selects an action in the list', () => {
+    const terminal = openedSample({ columns: 120, rows: 40 });
+    expect(click(terminal, '4 commit', 8)).to.contain('message, as it will stand');
+  });
+
+  it('goes to a file of the tree, of a folder to its first, and nowhere from the patch', () => {
+    const terminal = openedSample({ columns: 120, rows: 30 }, sampleDetail(), patch).keys('j', 'enter');
+    expect(click(terminal, 'two.js', 8)).to.contain('▾ src/two.js');
+    const { top } = terminal.state.open!.pane;
+    click(terminal, 'one.js', 60);
+    expect(terminal.state.open!.pane.top).to.equal(top);
+    expect(click(terminal, '▾ src/', 2))
+      .to.contain('▾ src/one.js')
+      .and.not.to.contain('▾ src/two.js');
+    expect(click(terminal, 'a.md', 3)).to.contain('▾ docs/a.md');
   });
 });

@@ -36,8 +36,8 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       );
       return only(keptOnScreen({ ...state, runs }));
     }
-    case 'changed-run':
-      return only(keptOnScreen({ ...state, runs: withRuns(state.runs, [message.run]) }));
+    case 'changed-runs':
+      return only(keptOnScreen({ ...state, runs: withRuns(state.runs, message.runs) }));
     case 'checkouts':
       return withCheckouts(state, message.names);
     case 'undo-plan':
@@ -64,6 +64,8 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
       return only({ ...state, asking: null, notice: message.notice ?? state.notice });
+    case 'told':
+      return only({ ...state, notice: message.notice });
     case 'executing-here': {
       const dialog = state.dialog?.kind === 'quit' && !message.running ? null : state.dialog;
       return only({ ...state, dialog, executingHere: message.running, asking: null });
@@ -88,7 +90,18 @@ function input(state: State, message: Message & { kind: 'input' }, panes: Panes)
 
 type OpenMessage = Extract<
   Message,
-  { kind: 'run' | 'patch' | 'issue' | 'explanation' | 'recorded-output' | 'progress' | 'sent' | 'drawn' }
+  {
+    kind:
+      | 'run'
+      | 'patch'
+      | 'no-patch'
+      | 'issue'
+      | 'explanation'
+      | 'recorded-output'
+      | 'progress'
+      | 'sent'
+      | 'drawn';
+  }
 >;
 
 function openChanged(state: State, open: OpenRun, message: OpenMessage): State {
@@ -110,8 +123,12 @@ function withPart(
     case 'patch': {
       const applied = open.detail === null ? null : appliedPatch(open.detail);
       return message.digest === applied
-        ? { ...open, patch: message.patch, patchDigest: message.digest }
+        ? { ...open, patch: message.patch, patchDigest: message.digest, patchTrouble: null }
         : open;
+    }
+    case 'no-patch': {
+      const applied = open.detail === null ? null : appliedPatch(open.detail);
+      return message.digest === applied ? { ...open, patchTrouble: message.text } : open;
     }
     case 'issue':
       return { ...open, issue: message.issue };
@@ -142,7 +159,8 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const busy =
     detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
   const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
-  const keptPatch = open.patchDigest === appliedPatch(detail) ? {} : { patch: null, patchDigest: null };
+  const isSame = open.detail !== null && appliedPatch(open.detail) === appliedPatch(detail);
+  const keptPatch = isSame ? {} : { patch: null, patchDigest: null, patchTrouble: null };
   const told = new Set(newDecisions(open.detail, detail).map(({ action_id }) => action_id));
   const next: OpenRun = {
     ...open,

@@ -177,7 +177,7 @@ export class PlainRun {
     }
     const critical = actions.some(({ risk }) => risk === 'critical');
     const word = critical ? approvalWord : 'y';
-    const answer = await dialogue.ask(`Type ${word} to approve ${what}:`);
+    const answer = await dialogue.decide(`Type ${word} to approve ${what}:`);
     if (answer?.toLowerCase() !== word) {
       dialogue.say('Nothing was approved.');
       return;
@@ -193,7 +193,7 @@ export class PlainRun {
 
   async #reject(action: ProposedAction): Promise<void> {
     const { dialogue, daemon } = this.#options;
-    const reason = await dialogue.ask(`Why is ${named(action)} rejected?`);
+    const reason = await dialogue.decide(`Why is ${named(action)} rejected?`);
     if (reason === null || reason === '') {
       dialogue.say('Nothing was rejected: a rejection needs a reason.');
       return;
@@ -213,12 +213,12 @@ export class PlainRun {
     const ids = actions.map(({ action_id }) => action_id);
     dialogue.say(`This executes ${actions.map(named).join(', ')}.`);
     if (planFacts(this.#open).target?.branch == null) {
-      if ((await dialogue.ask('Type y to execute:')) === 'y') await daemon.execute(run_id, null, ids);
+      if ((await dialogue.decide('Type y to execute:')) === 'y') await daemon.execute(run_id, null, ids);
     } else {
       const signal = new AbortController().signal;
       const names = await daemon.checkouts(signal);
       const choices = [...names, 'or the whole path of a folder'].join(', ');
-      const answer = await dialogue.ask(
+      const answer = await dialogue.decide(
         `Which checkout gets the branch (${choices})?${here === null ? '' : ` Enter takes ${here}.`}`,
       );
       const place = answer === '' ? here : answer;
@@ -248,7 +248,7 @@ export class PlainRun {
       dialogue.say('There is nothing to take back.');
       return;
     }
-    if ((await dialogue.ask('Type y to take it back:')) !== 'y') return;
+    if ((await dialogue.decide('Type y to take it back:')) !== 'y') return;
     await daemon.undo(this.#open.run_id);
     await this.#wait();
   }
