@@ -1,3 +1,4 @@
+import { setTimeout as setLater } from 'node:timers';
 import { setTimeout } from 'node:timers/promises';
 import type { RunDetail } from '#kit/contracts/run.ts';
 import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
@@ -9,6 +10,9 @@ import type { Daemon } from './daemon.ts';
 
 /** Milliseconds between two readings of a run whose events come one after the other. */
 const betweenReadsMs = 100;
+
+/** Milliseconds after which a run that is worked on is looked at again. */
+const busyLookMs = 3_000;
 
 /** Everything about one run, as long as its page is open. */
 export class RunFollower {
@@ -27,6 +31,7 @@ export class RunFollower {
   /** Milliseconds that the last reading took. */
   #readMs = 0;
   #catchingUp = false;
+  #look: NodeJS.Timeout | undefined;
 
   constructor(runId: string, connection: Connection, dispatch: (message: Message) => void) {
     this.#runId = runId;
@@ -40,6 +45,7 @@ export class RunFollower {
 
   close(): void {
     this.#closing.abort();
+    clearTimeout(this.#look);
   }
 
   async follow(): Promise<void> {
@@ -112,10 +118,19 @@ export class RunFollower {
       this.#readMs = performance.now() - begin;
       this.#readTo = Math.max(this.#readTo, detail.head.seq);
       this.#known = true;
+      this.#lookAgain(detail);
       this.#say({ kind: 'run', run_id: this.#runId, detail });
       this.#runId = detail.run_id;
       await this.#readTexts(daemon, detail);
     } while (this.#changed && !this.#closing.signal.aborted);
+  }
+
+  /** Who executes may be killed, of which no event tells. */
+  #lookAgain({ status, undo }: RunDetail): void {
+    clearTimeout(this.#look);
+    const isBusy = status === 'executing' || status === 'planning' || undo?.finished === false;
+    if (!isBusy || this.#closing.signal.aborted) return;
+    this.#look = setLater(() => void this.refresh().catch(() => {}), busyLookMs);
   }
 
   /** What lies behind digests never changes: each is read once. */

@@ -305,6 +305,37 @@ describe('Whatever is shown', () => {
   });
 });
 
+describe('An execution that was cut off', () => {
+  it('is told, with the key that resumes it, also where nobody saw it begin', () => {
+    const cutOff = sampleDetail((detail) => {
+      detail.status = 'interrupted';
+      detail.execution = { finished: false } as typeof detail.execution;
+      detail.actions[2]!.state = 'unknown';
+    });
+    const terminal = openedSample().send({ kind: 'run', run_id: cutOff.run_id, detail: cutOff });
+    expect(terminal.screen())
+      .to.contain('The execution was cut off during 3 run_validation')
+      .and.to.contain('R resume');
+    expect(terminal.keys('R').taken()).to.deep.equal([{ kind: 'resume', run_id: cutOff.run_id }]);
+  });
+
+  it('shows no output of the try before', () => {
+    const terminal = openedSample();
+    const { run_id } = sampleDetail();
+    const progress = (state: 'started' | 'output', message: string) =>
+      terminal.send({
+        kind: 'progress',
+        run_id,
+        progress: { step: 'run_validation', state, message, action_id: undefined, duration_ms: undefined },
+      });
+    progress('started', 'npm test');
+    progress('output', 'first try');
+    progress('started', 'npm test');
+    progress('output', 'second try');
+    expect(terminal.state.open!.output).to.deep.equal(['second try']);
+  });
+});
+
 describe('The mouse', () => {
   const file = (name: string) => `diff --git a/${name} b/${name}\n--- a/${name}\n+++ b/${name}\n`;
   const hunk = `@@ -1,0 +1,60 @@\n${'+line\n'.repeat(60)}`;

@@ -149,7 +149,10 @@ function withPart(
         const output = [...(open.recorded ? [] : open.output), ...progress.message.split('\n')];
         return { ...open, output: output.slice(-mostOutput), recorded: false };
       }
-      return { ...open, progress: progress.state === 'started' ? { ...progress, since: now } : null };
+      if (progress.state !== 'started') return { ...open, progress: null };
+      // What an earlier try said is over.
+      const output = progress.step === 'run_validation' ? [] : open.output;
+      return { ...open, output, progress: { ...progress, since: now } };
     }
   }
 }
