@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { rowText } from '../screen/cell.ts';
 import { unicodeGlyphs } from '../screen/glyphs.ts';
 import { exactRow } from '../views/marked-spans.ts';
-import { laidText, safeText } from './line-text.ts';
+import { laidText, lineText, safeText } from './line-text.ts';
 import { unmistakableName } from './look-alikes.ts';
+import { parsePatch } from './parse-patch.ts';
 import { spokenLine } from './spoken-line.ts';
 import { textOfBytes } from './text-of-bytes.ts';
 
@@ -51,6 +52,17 @@ describe('A changed line', () => {
           expect(length).to.be.above(0);
           expect(at).to.be.at.least(index === 0 ? 0 : marks[index - 1]!.at + marks[index - 1]!.length);
         }
+      }),
+    );
+  });
+
+  it('has the same text where it is only laid out', () => {
+    const piece = fc.constantFrom('a', ' ', '\t', 'return', '  ');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
+        const line = pieces.join('');
+        const patch = parsePatch(`@@ -0,0 +1 @@\n+${line}\n`);
+        expect(lineText(patch, 1)).to.equal(laidText(line, true).text);
       }),
     );
   });

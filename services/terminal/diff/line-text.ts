@@ -29,7 +29,17 @@ const specialOfChanged = new RegExp(`([\t${blanks}${brokenBytes}${spaceSigns.tab
 /** What a line of a patch says, without its sign, safe to show. */
 export function lineText(patch: Patch, index: number): string {
   const raw = rawText(patch, index);
-  return /^[\x20-\x7e]*$/.test(raw) ? raw : laidLine(patch, index).text;
+  return /^[\x20-\x7e\t]*$/.test(raw) ? withTabStops(raw) : laidLine(patch, index).text;
+}
+
+function withTabStops(line: string): string {
+  if (!line.includes('\t')) return line;
+  let text = '';
+  for (const [index, part] of line.split('\t').entries()) {
+    if (index > 0) text += ' '.repeat(tabStop - (text.length % tabStop));
+    text += part;
+  }
+  return text;
 }
 
 export function laidLine(patch: Patch, index: number): LaidText {

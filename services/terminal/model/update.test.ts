@@ -363,4 +363,14 @@ describe('The mouse', () => {
       .and.not.to.contain('▾ src/two.js');
     expect(click(terminal, 'a.md', 3)).to.contain('▾ docs/a.md');
   });
+
+  it('shows a short file at the end of a patch at the top, and goes no further from there', () => {
+    const short = `${patch}${file('z.txt')}@@ -0,0 +1 @@\n+last\n`;
+    const terminal = openedSample({ columns: 120, rows: 30 }, sampleDetail(), short).keys('j', 'enter');
+    expect(click(terminal, 'z.txt', 4).split('\n')[1]).to.contain('▾ z.txt');
+    const { top } = terminal.state.open!.pane;
+    expect(terminal.keys(' ').state.open!.pane.top).to.equal(top);
+    expect(terminal.keys('b').screen()).to.contain('▾ z.txt').and.to.contain('+ line');
+    expect(terminal.keys(']').draw()[1]).to.contain('▾ z.txt');
+  });
 });

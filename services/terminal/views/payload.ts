@@ -1,5 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { withoutLookAlikes } from '../diff/look-alikes.ts';
 import { shownPath } from '../diff/shown-path.ts';
 import { waitsUnapproved } from '../model/naming.ts';
 import { actionOf, isOpen, type OpenRun } from '../model/state.ts';
@@ -53,9 +54,9 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
       span(`risk ${risk} ${risk_score}`, riskStyle(risk)),
     ),
   ];
-  if (title !== kind) lines.push(line(span(visibleLine(title))));
+  if (title !== kind) lines.push(line(span(withoutLookAlikes(visibleLine(title)))));
   for (const reason of risk_reasons)
-    lines.push(line(span(`  ${glyphs.dot} `), span(visibleLine(reason), riskStyle(risk))));
+    lines.push(line(span(`  ${glyphs.dot} `), span(withoutLookAlikes(visibleLine(reason)), riskStyle(risk))));
   if (dry_run) lines.push(line(span('A rehearsal: every check runs, no effect happens.', { color: 'cyan' })));
   return lines;
 }
