@@ -1,18 +1,17 @@
 import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
-import { lineKinds, type Patch } from '../diff/parse-patch.ts';
 import { geometryOf } from '../views/geometry.ts';
 import type { Panes } from '../views/panes.ts';
-import { seenAfter } from './decisions.ts';
 import { dialogInput } from './dialog-input.ts';
 import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
-import type { Message, Shown, Step } from './messages.ts';
+import type { Message, Step } from './messages.ts';
 import { opening, withoutPage } from './opening.ts';
 import { followed, keptPlace } from './pane-input.ts';
 import { quitting } from './quitting.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
+import { withSeen } from './seen.ts';
 import { appliedPatch, isOpen, type OpenRun, type State } from './state.ts';
 import { execute } from './work.ts';
 
@@ -207,37 +206,6 @@ function summaryOf({ runs }: State, { run_id, status, updated_at, actions }: Run
     highest_risk: levels[highest] ?? null,
     waiting: actions.filter((action) => isOpen(action) && action.approval === 'required').length,
   };
-}
-
-function withSeen(open: OpenRun, shown: Shown): OpenRun {
-  const { action_id } = shown;
-  const before = open.seen[action_id];
-  const { patchBegin } = shown;
-  const blockBegin = (line: number) =>
-    patchBegin === null || line < patchBegin
-      ? Math.floor(line)
-      : patchBegin + beginningOfBlock(open.patch, line - patchBegin);
-  const seen = seenAfter(before, shown, blockBegin);
-  if (
-    before?.digest === seen.digest &&
-    before.upTo === seen.upTo &&
-    before.whole === seen.whole &&
-    before.layout === seen.layout
-  ) {
-    return open;
-  }
-  return { ...open, seen: { ...open.seen, [action_id]: seen } };
-}
-
-/** Where the lines that change together with this one begin. */
-function beginningOfBlock(patch: Patch | null, line: number): number {
-  let first = Math.floor(line);
-  if (patch === null) return first;
-  const changes = (at: number) =>
-    patch.kinds[at] === lineKinds.added || patch.kinds[at] === lineKinds.removed;
-  if (!changes(first)) return first;
-  while (first > 0 && changes(first - 1)) first--;
-  return first;
 }
 
 function keptOnScreen(state: State): State {
