@@ -305,6 +305,30 @@ describe('Whatever is shown', () => {
   });
 });
 
+describe('The browser', () => {
+  it('gets what the person selected, and after an execution the pull request that it told of', () => {
+    const detail = sampleDetail((detail) => {
+      for (const [index, kind] of [
+        [5, 'pulls'],
+        [6, 'comments'],
+      ] as const) {
+        const facts = { url: `https://forge.test/${kind}` };
+        detail.actions[index]!.outcome = { code: null, message: 'done', facts } as never;
+        detail.actions[index]!.state = 'succeeded';
+      }
+    });
+    const terminal = openedSample(undefined, detail).keys('G');
+    const comment = detail.actions[6]!.action_id;
+    const followed = { ...terminal.state.open!, selected: comment, following: true };
+    terminal.state = { ...terminal.state, open: followed };
+    expect(terminal.keys('o').taken()).to.deep.equal([{ kind: 'browse', url: 'https://forge.test/pulls' }]);
+    terminal.state = { ...terminal.state, open: { ...followed, following: false } };
+    expect(terminal.keys('o').taken()).to.deep.equal([
+      { kind: 'browse', url: 'https://forge.test/comments' },
+    ]);
+  });
+});
+
 describe('An execution that was cut off', () => {
   it('is told, with the key that resumes it, also where nobody saw it begin', () => {
     const cutOff = sampleDetail((detail) => {
