@@ -47,6 +47,8 @@ export interface HttpClient {
 }
 
 const attempts = 3;
+/** Shorter ones stand in ordinary words. */
+const shortestToken = 16;
 const answerLimit = 32 * 1024 * 1024;
 /** Milliseconds for an answer to an upload, which may be long work. */
 const uploadMs = 600_000;
@@ -68,9 +70,13 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     return undici.request(url, { ...sent, dispatcher: connections });
   }
 
+  /** The token of the last request: an answerer may echo it, and what it says is shown to people. */
+  let sentToken: string | undefined;
+
   function authorization(): { readonly authorization?: string } {
     if (token === undefined) return {};
-    return { authorization: `Bearer ${typeof token === 'string' ? token : token()}` };
+    sentToken = typeof token === 'string' ? token : token();
+    return { authorization: `Bearer ${sentToken}` };
   }
 
   async function call(
@@ -92,7 +98,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      return await readAnswer(answer);
+      return await readAnswer(answer, sentToken);
     } catch (error) {
       throw explained(error, `${method} ${new URL(path, baseUrl).href}`, call.signal, limit);
     }
@@ -116,14 +122,15 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         ...options,
         headers: { accept: 'application/json', ...options.headers },
       });
-      return decodeAnswer(codec, bytes, `GET ${path}`);
+      return decodeAnswer(codec, bytes, `GET ${path}`, sentToken);
     },
     getBytes: (path, options = {}) => get(path, options),
     async post(path, body, codec, options = {}) {
-      return decodeAnswer(codec, await call('POST', path, body, options), `POST ${path}`);
+      return decodeAnswer(codec, await call('POST', path, body, options), `POST ${path}`, sentToken);
     },
     async delete(path, codec, options = {}) {
-      return decodeAnswer(codec, await call('DELETE', path, undefined, options), `DELETE ${path}`);
+      const answer = await call('DELETE', path, undefined, options);
+      return decodeAnswer(codec, answer, `DELETE ${path}`, sentToken);
     },
     async getPieces(path, options = {}) {
       const what = `GET ${new URL(path, baseUrl).href}`;
@@ -132,7 +139,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
           signal: options.signal ?? null,
           headers: authorization(),
         });
-        if (answer.statusCode !== 200) await readAnswer(answer);
+        if (answer.statusCode !== 200) await readAnswer(answer, sentToken);
         return answer.body;
       } catch (error) {
         throw explained(error, what, options.signal);
@@ -148,7 +155,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
           body: content,
           headersTimeout: uploadMs,
         } as const;
-        return decodeAnswer(codec, await readAnswer(await request(new URL(path, baseUrl), sent)), what);
+        const answer = await readAnswer(await request(new URL(path, baseUrl), sent), sentToken);
+        return decodeAnswer(codec, answer, what, sentToken);
       } catch (error) {
         throw explained(error, what);
       }
@@ -165,8 +173,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
             ...(options.lastEventId === undefined ? {} : { 'last-event-id': options.lastEventId }),
           },
         });
-        if (answer.statusCode !== 200) await readAnswer(answer);
-        yield* readEvents(answer.body);
+        if (answer.statusCode !== 200) await readAnswer(answer, sentToken);
+        for await (const event of readEvents(answer.body))
+          yield { ...event, data: withoutToken(event.data, sentToken) };
       } catch (error) {
         throw explained(error, what, options.signal);
       }
@@ -175,7 +184,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   };
 }
 
-async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData<unknown>): Promise<Buffer> {
+async function readAnswer(
+  { statusCode, headers, body }: Dispatcher.ResponseData<unknown>,
+  token: string | undefined,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
@@ -187,7 +199,11 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   const bytes = Buffer.concat(chunks);
   if (statusCode >= 200 && statusCode < 300) return bytes;
   const retryAfter = Number(headers['retry-after']);
-  throw errorOfProblem(statusCode, problemIn(bytes), Number.isFinite(retryAfter) ? retryAfter : undefined);
+  const { Redactor } = await import('../redaction.ts');
+  const redactor = new Redactor();
+  if (token !== undefined) redactor.addSecret(token);
+  const problem = redactor.redactDeep(problemIn(bytes));
+  throw errorOfProblem(statusCode, problem, Number.isFinite(retryAfter) ? retryAfter : undefined);
 }
 
 function problemIn(bytes: Buffer): unknown {
@@ -198,13 +214,18 @@ function problemIn(bytes: Buffer): unknown {
   }
 }
 
-function decodeAnswer<A>(codec: t.Type<A, unknown, unknown>, bytes: Buffer, what: string): A {
-  return decode(
-    codec,
-    parseJson(bytes.toString('utf8'), `answer to ${what}`),
-    `answer to ${what}`,
-    'answer_invalid',
-  );
+function decodeAnswer<A>(
+  codec: t.Type<A, unknown, unknown>,
+  bytes: Buffer,
+  what: string,
+  token: string | undefined,
+): A {
+  const text = withoutToken(bytes.toString('utf8'), token);
+  return decode(codec, parseJson(text, `answer to ${what}`), `answer to ${what}`, 'answer_invalid');
+}
+
+function withoutToken(text: string, token: string | undefined): string {
+  return token === undefined || token.length < shortestToken ? text : text.replaceAll(token, '[redacted]');
 }
 
 function explained(error: unknown, what: string, given?: AbortSignal, limit?: AbortSignal): unknown {

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { CoreError, codeOf, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { Message } from '../model/messages.ts';
 import { Daemon } from './daemon.ts';
+import { RunChanges } from './run-changes.ts';
 
 /** Milliseconds between tries while the daemon is away. */
 const again = 1_000;
@@ -52,21 +53,23 @@ export class Connection {
       const signal = AbortSignal.any([this.signal, stop.signal]);
       let loading: Promise<void> = Promise.resolve();
       let failure: unknown = null;
+      const changes = new RunChanges((runs) => dispatch({ kind: 'changed-runs', runs }));
       try {
         for await (const news of this.daemon.listNews(signal)) {
           if (news.kind === 'listening') {
             dispatch({ kind: 'link', link: { state: 'live' } });
-            loading = this.#loadList(signal).catch((error: unknown) => {
+            loading = this.#loadList(signal, changes).catch((error: unknown) => {
               failure = error;
               stop.abort();
             });
           } else {
-            dispatch({ kind: 'changed-run', run: news.run });
+            changes.add(news.run);
           }
         }
       } catch (error) {
         throw failure ?? error;
       } finally {
+        changes.flush();
         stop.abort();
         await loading;
       }
@@ -88,13 +91,15 @@ export class Connection {
     }
   }
 
-  async #loadList(signal: AbortSignal): Promise<void> {
+  async #loadList(signal: AbortSignal, changes: RunChanges): Promise<void> {
     const { dispatch } = this.#options;
     dispatch({ kind: 'checkouts', names: await this.daemon.checkouts(signal) });
     let cursor: string | null = null;
     do {
       const page: Awaited<ReturnType<Daemon['runs']>> = await this.daemon.runs(cursor, signal);
       cursor = page.next_cursor;
+      // A page is never older than what was told before it came.
+      changes.flush();
       dispatch({ kind: 'runs', runs: page.runs, complete: cursor === null, problems: page.problems });
     } while (cursor !== null);
   }

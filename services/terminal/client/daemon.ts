@@ -6,6 +6,7 @@ import { decodeJson } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Failed } from '#kit/errors.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import { textOfBytes } from '../diff/text-of-bytes.ts';
 import type { Decision } from '../model/state.ts';
 
 const Capabilities = t.strict({ checkouts: t.array(t.string) });
@@ -50,7 +51,7 @@ export class Daemon {
       signal === undefined ? {} : { signal },
     );
     const actual = sha256(bytes);
-    if (actual === digest) return Buffer.from(bytes).toString('utf8');
+    if (actual === digest) return textOfBytes(bytes);
     throw new Failed('artifact_damaged', `the patch of run ${runId} is ${actual}; the plan names ${digest}`);
   }
 

@@ -7,6 +7,9 @@ import type { Daemon } from './daemon.ts';
 import { executeHere } from './execute-here.ts';
 import { RunFollower } from './run-follower.ts';
 
+/** What the daemon is asked. */
+type Asked = Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' | 'browse' }>;
+
 export interface WorldOptions {
   readonly connection: Connection;
   readonly dispatch: (message: Message) => void;
@@ -38,6 +41,9 @@ export class World {
       case 'close':
         this.close();
         break;
+      case 'browse':
+        void this.#browse(effect.url);
+        break;
       default:
         void this.#answer(effect);
     }
@@ -48,6 +54,16 @@ export class World {
     this.#follower = null;
   }
 
+  async #browse(url: string): Promise<void> {
+    const { dispatch } = this.#options;
+    const tell = (text: string) => dispatch({ kind: 'told', notice: { tone: 'plain', text } });
+    try {
+      await openInBrowser(url, () => tell(`Opening ${url}`));
+    } catch {
+      tell(`No browser could be started here; the address is ${url}`);
+    }
+  }
+
   #open(runId: string): void {
     this.close();
     const { connection, dispatch } = this.#options;
@@ -55,25 +71,23 @@ export class World {
     void this.#follower.follow();
   }
 
-  async #answer(effect: Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' }>): Promise<void> {
+  async #answer(effect: Asked): Promise<void> {
     const { dispatch } = this.#options;
+    const refresh = () => this.#follower?.refresh().catch(() => {});
     try {
       const notice = await this.#ask(effect);
-      // What is said to be approved is in the lists that the next key opens.
-      if (effect.kind === 'decide') await this.#follower?.refresh().catch(() => {});
+      // What is said to be done is in the lists that the next key opens.
+      if (changesRun(effect)) await refresh();
       dispatch({ kind: 'answered', notice });
     } catch (error) {
       const about = isAboutLink(error) ? ({ about: 'link' } as const) : {};
       dispatch({ kind: 'answered', notice: { tone: 'bad', text: whatWentWrong(error), ...about } });
-    } finally {
       // An answer that did not come says nothing about what was done; the run does.
-      await this.#follower?.refresh().catch(() => {});
+      await refresh();
     }
   }
 
-  async #ask(
-    effect: Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' }>,
-  ): Promise<Notice | null> {
+  async #ask(effect: Asked): Promise<Notice | null> {
     const { connection, dispatch, home } = this.#options;
     const { daemon } = connection;
     switch (effect.kind) {
@@ -116,11 +130,6 @@ export class World {
         await daemon.undo(effect.run_id);
         return { tone: 'plain', text: 'Taking back' };
       }
-      case 'browse':
-        return openInBrowser(effect.url).then(
-          () => ({ tone: 'plain', text: `Opening ${effect.url}` }),
-          () => ({ tone: 'plain', text: `No browser could be started here; the address is ${effect.url}` }),
-        );
       case 'plan': {
         const { owner, repo, number } = effect;
         const { run_id } = await daemon.plan({ owner, repo, number });
@@ -129,6 +138,10 @@ export class World {
       }
     }
   }
+}
+
+function changesRun({ kind }: Asked): boolean {
+  return kind !== 'ask-undo' && kind !== 'plan';
 }
 
 /** @throws what refused one of them, saying how many were decided before it */

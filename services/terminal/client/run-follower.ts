@@ -1,3 +1,5 @@
+import { setTimeout as setLater } from 'node:timers';
+import { setTimeout } from 'node:timers/promises';
 import type { RunDetail } from '#kit/contracts/run.ts';
 import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
@@ -5,6 +7,12 @@ import type { Message } from '../model/messages.ts';
 import { appliedPatch } from '../model/state.ts';
 import type { Connection } from './connection.ts';
 import type { Daemon } from './daemon.ts';
+
+/** Milliseconds between two readings of a run whose events come one after the other. */
+const betweenReadsMs = 100;
+
+/** Milliseconds after which a run that is worked on is looked at again. */
+const busyLookMs = 3_000;
 
 /** Everything about one run, as long as its page is open. */
 export class RunFollower {
@@ -17,6 +25,13 @@ export class RunFollower {
   #changed = false;
   /** Whether the daemon ever knew the run. */
   #known = false;
+  /** The last event that the stream told, and the last that is in what was read. */
+  #told = 0;
+  #readTo = 0;
+  /** Milliseconds that the last reading took. */
+  #readMs = 0;
+  #catchingUp = false;
+  #look: NodeJS.Timeout | undefined;
 
   constructor(runId: string, connection: Connection, dispatch: (message: Message) => void) {
     this.#runId = runId;
@@ -30,6 +45,7 @@ export class RunFollower {
 
   close(): void {
     this.#closing.abort();
+    clearTimeout(this.#look);
   }
 
   async follow(): Promise<void> {
@@ -46,7 +62,7 @@ export class RunFollower {
           const { seq, type, data } = news.event;
           seen = seq;
           if (type === 'action_intent') this.#tellSent(data);
-          void this.refresh().catch(() => {});
+          void this.#catchUp(seq);
         }
       } catch (error) {
         if (!this.#known && error instanceof NotFound && codeOf(error) === 'run_not_found') {
@@ -72,16 +88,49 @@ export class RunFollower {
     await this.#reading;
   }
 
+  /** Reads the run, soon, unless what was read has the event already. */
+  async #catchUp(seq: number): Promise<void> {
+    this.#told = Math.max(this.#told, seq);
+    if (this.#catchingUp) return;
+    this.#catchingUp = true;
+    try {
+      while (this.#told > this.#readTo && !this.#closing.signal.aborted) {
+        const pause = Math.max(betweenReadsMs, this.#readMs * 2);
+        await setTimeout(pause, undefined, { signal: this.#closing.signal });
+        await this.#reading;
+        const told = this.#told;
+        if (told > this.#readTo) await this.refresh();
+        this.#readTo = Math.max(this.#readTo, told);
+      }
+    } catch {
+      // The stream ends as well then, and the run is read when it is there again.
+    } finally {
+      this.#catchingUp = false;
+    }
+  }
+
   async #read(): Promise<void> {
     do {
       this.#changed = false;
       const { daemon } = this.#connection;
+      const begin = performance.now();
       const detail = await daemon.run(this.#runId, this.#closing.signal);
+      this.#readMs = performance.now() - begin;
+      this.#readTo = Math.max(this.#readTo, detail.head.seq);
       this.#known = true;
+      this.#lookAgain(detail);
       this.#say({ kind: 'run', run_id: this.#runId, detail });
       this.#runId = detail.run_id;
       await this.#readTexts(daemon, detail);
     } while (this.#changed && !this.#closing.signal.aborted);
+  }
+
+  /** Who executes may be killed, of which no event tells. */
+  #lookAgain({ status, undo }: RunDetail): void {
+    clearTimeout(this.#look);
+    const isBusy = status === 'executing' || status === 'planning' || undo?.finished === false;
+    if (!isBusy || this.#closing.signal.aborted) return;
+    this.#look = setLater(() => void this.refresh().catch(() => {}), busyLookMs);
   }
 
   /** What lies behind digests never changes: each is read once. */
@@ -89,10 +138,14 @@ export class RunFollower {
     const { run_id } = detail;
     const { signal } = this.#closing;
     await Promise.all([
-      this.#once(appliedPatch(detail), async (digest) => {
-        const text = await daemon.patch(run_id, digest, signal);
-        this.#say({ kind: 'patch', run_id, digest, patch: parsePatch(text) });
-      }),
+      this.#once(
+        appliedPatch(detail),
+        async (digest) => {
+          const text = await daemon.patch(run_id, digest, signal);
+          this.#say({ kind: 'patch', run_id, digest, patch: parsePatch(text) });
+        },
+        (digest, text) => this.#say({ kind: 'no-patch', run_id, digest, text }),
+      ),
       this.#once(detail.issue?.content, async (digest) => {
         this.#say({ kind: 'issue', run_id, issue: await daemon.issue(run_id, digest, signal) });
       }),
@@ -108,7 +161,13 @@ export class RunFollower {
     ]);
   }
 
-  async #once(digest: unknown, read: (digest: string) => Promise<void>): Promise<void> {
+  /** @param failed called where it cannot be had at all */
+  async #once(
+    digest: unknown,
+    read: (digest: string) => Promise<void>,
+    failed: (digest: string, why: string) => void = (_, why) =>
+      this.#say({ kind: 'told', notice: { tone: 'bad', text: why } }),
+  ): Promise<void> {
     if (typeof digest !== 'string' || this.#loaded.has(digest)) return;
     this.#loaded.add(digest);
     try {
@@ -116,7 +175,7 @@ export class RunFollower {
     } catch (error) {
       this.#loaded.delete(digest);
       if (!(error instanceof CoreError) || error instanceof Unavailable) throw error;
-      this.#say({ kind: 'answered', notice: { tone: 'bad', text: messageOf(error) } });
+      failed(digest, messageOf(error));
       this.#loaded.add(digest);
     }
   }

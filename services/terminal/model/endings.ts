@@ -14,6 +14,7 @@ export function whatEnded({ detail: before, decided }: OpenRun, now: RunDetail):
   if (before.undo?.finished !== true && now.undo?.finished === true) {
     return howUndoEnded(now);
   }
+  if (before.status !== 'interrupted' && now.status === 'interrupted') return howItWasCutOff(now);
   if (executionEnded(before, now)) return howItEnded(now);
   return decidedByOthers(newDecisions(before, now).filter(({ action_id }) => !decided.has(action_id)));
 }
@@ -44,6 +45,15 @@ function howUndoEnded({ undo, actions, status }: RunDetail): Notice {
   return { tone: 'bad', text: `Not everything was taken back. ${why.join('; ')}${next}` };
 }
 
+/** Nobody living works on the run any more: its daemon, or the program that executed it, was killed. */
+function howItWasCutOff({ actions, execution }: RunDetail): Notice {
+  if (execution === null)
+    return { tone: 'bad', text: 'The planning was cut off: who planned is gone. R resumes it' };
+  const running = actions.find(({ state }) => state === 'unknown');
+  const where = running === undefined ? '' : ` during ${named(running)}`;
+  return { tone: 'bad', text: `The execution was cut off${where}: who executed is gone. R resumes it` };
+}
+
 function howItEnded({ actions, status }: RunDetail): Notice {
   const failed = actions.find(({ state }) => state === 'failed' || state === 'unknown');
   if (failed !== undefined) {
@@ -59,12 +69,11 @@ function howItEnded({ actions, status }: RunDetail): Notice {
       text: `${named(stuck)} was not executed: ${stuck.outcome?.message ?? stuck.state}`,
     };
   }
-  if (status === 'interrupted') return { tone: 'bad', text: 'The execution was cut off; R resumes it' };
   const waits = actions.some((action) => isOpen(action) && action.approval === 'required');
   const next = waits ? '; A approves the next gate' : '';
   const { url, number } = actions.find(({ kind }) => kind === 'open_pull_request')?.outcome?.facts ?? {};
   const pull = typeof number === 'number' ? `; the pull request is #${number}` : '';
-  const address = typeof url === 'string' ? ' (o opens it)' : '';
+  const address = typeof url === 'string' ? `, ${url} (o opens it)` : '';
   return {
     tone: 'good',
     text: `Executed; the run is ${status.replaceAll('_', ' ')}${pull}${address}${next}`,

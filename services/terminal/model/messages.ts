@@ -31,11 +31,13 @@ export type Message =
       readonly complete: boolean;
       readonly problems: readonly string[];
     }
-  | { readonly kind: 'changed-run'; readonly run: RunSummary }
+  | { readonly kind: 'changed-runs'; readonly runs: readonly RunSummary[] }
   | { readonly kind: 'checkouts'; readonly names: readonly string[] }
   /** `run_id`: as it was asked for, perhaps the beginning of an identifier. */
   | { readonly kind: 'run'; readonly run_id: string; readonly detail: RunDetail }
   | { readonly kind: 'patch'; readonly run_id: string; readonly digest: string; readonly patch: Patch }
+  /** It cannot be had; `text` says why. */
+  | { readonly kind: 'no-patch'; readonly run_id: string; readonly digest: string; readonly text: string }
   | { readonly kind: 'issue'; readonly run_id: string; readonly issue: IssueThread }
   | { readonly kind: 'explanation'; readonly run_id: string; readonly text: string }
   | { readonly kind: 'recorded-output'; readonly run_id: string; readonly lines: readonly string[] }
@@ -52,6 +54,8 @@ export type Message =
   | { readonly kind: 'planned'; readonly run_id: string }
   /** What was asked for is done, or was refused. */
   | { readonly kind: 'answered'; readonly notice: Notice | null }
+  /** What became of something that was not asked of the daemon. */
+  | { readonly kind: 'told'; readonly notice: Notice }
   | { readonly kind: 'drawn'; readonly shown: Shown }
   /** An execution that this program itself does has begun, or ended. */
   | { readonly kind: 'executing-here'; readonly running: boolean }

@@ -1,3 +1,4 @@
+import { fileOnTreeRow } from '../views/file-tree.ts';
 import { type Area, geometryOf, splittable } from '../views/geometry.ts';
 import type { PaneContent } from '../views/pane-content.ts';
 import type { Panes } from '../views/panes.ts';
@@ -79,7 +80,20 @@ export function paneInput(state: State, open: OpenRun, key: string, panes: Panes
 
 export function scrolled(state: State, open: OpenRun, by: number, panes: Panes): State {
   const shown = shownPane(state, open, panes);
-  return shown === null ? state : movedTo(state, open, open.pane.top + by, shown);
+  if (shown === null) return state;
+  // From a file near the end there is nothing further down.
+  const isBelow = open.pane.top > shown.content.count - shown.area.rows;
+  return by > 0 && isBelow ? state : movedTo(state, open, open.pane.top + by, shown);
+}
+
+/** In the tree of files a click goes to the file; on a folder to its first one. */
+export function clickedFile(state: State, open: OpenRun, row: number, column: number, panes: Panes): State {
+  const { pane } = geometryOf(state);
+  if (pane === null || open.patch === null) return state;
+  const { content, tree } = panes(open, pane);
+  if (column - pane.left >= tree) return state;
+  const file = fileOnTreeRow(open.patch, fileOnScreen(open, content), pane.rows, row - pane.top);
+  return file === null ? state : movedToFile(state, open, file, { area: pane, content });
 }
 
 /** Shows the first line that has not been on the screen, with the two before it. */
@@ -108,8 +122,17 @@ export function followed(state: State, panes: Panes): State {
 
 function movedTo(state: State, open: OpenRun, row: number, { area, content }: Shown): State {
   const last = Math.max(0, content.count - area.rows);
-  const top = Math.max(0, Math.min(row, last));
-  const tail = top === last;
+  return withTop(state, open, Math.max(0, Math.min(row, last)), last);
+}
+
+/** Its name is at the top then, also where less than a page follows: so one sees which file it is. */
+function movedToFile(state: State, open: OpenRun, file: number, { area, content }: Shown): State {
+  const last = Math.max(0, content.count - area.rows);
+  return withTop(state, open, content.count <= area.rows ? 0 : content.rowOfFile(file), last);
+}
+
+function withTop(state: State, open: OpenRun, top: number, last: number): State {
+  const tail = top >= last;
   return top === open.pane.top && tail === open.pane.tail ? state : withPane(state, open, { top, tail });
 }
 
@@ -121,7 +144,7 @@ function toFile(state: State, open: OpenRun, step: 1 | -1, shown: Shown): State 
   const atName = here >= 0 && shown.content.rowOfFile(here) === open.pane.top;
   const to = step === 1 ? here + 1 : atName ? here - 1 : here;
   if (to < 0) return movedTo(state, open, 0, shown);
-  return movedTo(state, open, shown.content.rowOfFile(Math.min(files - 1, to)), shown);
+  return movedToFile(state, open, Math.min(files - 1, to), shown);
 }
 
 export function fileOnScreen(open: OpenRun, content: PaneContent): number {

@@ -4,14 +4,14 @@ import type { Panes } from '../views/panes.ts';
 import { approve, approveGate, continueReview, reject } from './deciding.ts';
 import type { Step } from './messages.ts';
 import { withoutPage } from './opening.ts';
-import { paneInput, scrolled } from './pane-input.ts';
+import { clickedFile, paneInput, scrolled } from './pane-input.ts';
 import { actionOf, itemsOf, type OpenRun, type State } from './state.ts';
 import { browse, cancel, execute, resume, undo } from './work.ts';
 
 /** Keys of a run's page. */
 export function runInput(state: State, open: OpenRun, input: Input, panes: Panes): Step<State> {
   if (input.kind === 'wheel') return wheel(state, open, input, panes);
-  if (input.kind === 'click') return only(clicked(state, open, input.row, input.column));
+  if (input.kind === 'click') return only(clicked(state, open, input, panes));
   if (input.kind === 'paste') return only(state);
   const { key } = input;
   if (open.review !== null && key === 'enter') return continueReview(state, open, panes);
@@ -89,8 +89,14 @@ function wheel(state: State, open: OpenRun, input: Input & { kind: 'wheel' }, pa
   return only(scrolled(state, open, input.lines, panes));
 }
 
-function clicked(state: State, open: OpenRun, row: number, column: number): State {
+function clicked(
+  state: State,
+  open: OpenRun,
+  { row, column }: Input & { kind: 'click' },
+  panes: Panes,
+): State {
   const { list } = geometryOf(state);
+  if (open.zoomed) return clickedFile(state, open, row, column, panes);
   if (list === null || column >= list.columns || row < list.top || row >= list.top + list.rows) return state;
   const item = listedItems(open)[listTop(open, list.rows) + row - list.top];
   return item == null ? state : selectItem(state, open, item);

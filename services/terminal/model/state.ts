@@ -69,6 +69,8 @@ export interface OpenRun {
   /** Always that of the action that would apply it: another one is no longer shown. */
   readonly patch: Patch | null;
   readonly patchDigest: string | null;
+  /** Why the patch cannot be shown; null while it can or may be. */
+  readonly patchTrouble: string | null;
   readonly issue: IssueThread | null;
   readonly explanation: string | null;
   /** What the validation said, live or from its record. */
@@ -185,6 +187,7 @@ export function openRun(run_id: string): OpenRun {
     detail: null,
     patch: null,
     patchDigest: null,
+    patchTrouble: null,
     issue: null,
     explanation: null,
     output: [],

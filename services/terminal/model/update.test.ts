@@ -49,7 +49,7 @@ describe('The list of runs', () => {
   it('follows changes of ten thousand runs without losing its place', () => {
     const terminal = withRuns(9_999).keys('G');
     expect(terminal.screen()).to.contain('demo/hello#0');
-    terminal.send({ kind: 'changed-run', run: { ...row(0), status: 'failed' } });
+    terminal.send({ kind: 'changed-runs', runs: [{ ...row(0), status: 'failed' }] });
     expect(terminal.screen()).to.match(/demo\/hello#0 +failed/);
     terminal.keys('enter');
     expect(terminal.taken()).to.deep.equal([{ kind: 'open', run_id: row(0).run_id }]);
@@ -302,5 +302,99 @@ describe('Whatever is shown', () => {
     for (const key of keys) {
       for (const line of terminal.keys(key as string).draw()) expect(line).not.to.match(/[\p{Cc}\p{Cf}]/u);
     }
+  });
+});
+
+describe('The browser', () => {
+  it('gets what the person selected, and after an execution the pull request that it told of', () => {
+    const detail = sampleDetail((detail) => {
+      for (const [index, kind] of [
+        [5, 'pulls'],
+        [6, 'comments'],
+      ] as const) {
+        const facts = { url: `https://forge.test/${kind}` };
+        detail.actions[index]!.outcome = { code: null, message: 'done', facts } as never;
+        detail.actions[index]!.state = 'succeeded';
+      }
+    });
+    const terminal = openedSample(undefined, detail).keys('G');
+    const comment = detail.actions[6]!.action_id;
+    const followed = { ...terminal.state.open!, selected: comment, following: true };
+    terminal.state = { ...terminal.state, open: followed };
+    expect(terminal.keys('o').taken()).to.deep.equal([{ kind: 'browse', url: 'https://forge.test/pulls' }]);
+    terminal.state = { ...terminal.state, open: { ...followed, following: false } };
+    expect(terminal.keys('o').taken()).to.deep.equal([
+      { kind: 'browse', url: 'https://forge.test/comments' },
+    ]);
+  });
+});
+
+describe('An execution that was cut off', () => {
+  it('is told, with the key that resumes it, also where nobody saw it begin', () => {
+    const cutOff = sampleDetail((detail) => {
+      detail.status = 'interrupted';
+      detail.execution = { finished: false } as typeof detail.execution;
+      detail.actions[2]!.state = 'unknown';
+    });
+    const terminal = openedSample().send({ kind: 'run', run_id: cutOff.run_id, detail: cutOff });
+    expect(terminal.screen())
+      .to.contain('The execution was cut off during 3 run_validation')
+      .and.to.contain('R resume');
+    expect(terminal.keys('R').taken()).to.deep.equal([{ kind: 'resume', run_id: cutOff.run_id }]);
+  });
+
+  it('shows no output of the try before', () => {
+    const terminal = openedSample();
+    const { run_id } = sampleDetail();
+    const progress = (state: 'started' | 'output', message: string) =>
+      terminal.send({
+        kind: 'progress',
+        run_id,
+        progress: { step: 'run_validation', state, message, action_id: undefined, duration_ms: undefined },
+      });
+    progress('started', 'npm test');
+    progress('output', 'first try');
+    progress('started', 'npm test');
+    progress('output', 'second try');
+    expect(terminal.state.open!.output).to.deep.equal(['second try']);
+  });
+});
+
+describe('The mouse', () => {
+  const file = (name: string) => `diff --git a/${name} b/${name}\n--- a/${name}\n+++ b/${name}\n`;
+  const hunk = `@@ -1,0 +1,60 @@\n${'+line\n'.repeat(60)}`;
+  const patch = ['docs/a.md', 'src/one.js', 'src/two.js'].map((name) => file(name) + hunk).join('');
+
+  function click(terminal: PaperTerminal, text: string, column: number): string {
+    const row = terminal.draw().findIndex((line) => line.slice(0, 30).includes(text));
+    expect(row, text).to.be.above(0);
+    return terminal.send({ kind: 'input', input: { kind: 'click', row, column } }).screen();
+  }
+
+  it('selects an action in the list', () => {
+    const terminal = openedSample({ columns: 120, rows: 40 });
+    expect(click(terminal, '4 commit', 8)).to.contain('message, as it will stand');
+  });
+
+  it('goes to a file of the tree, of a folder to its first, and nowhere from the patch', () => {
+    const terminal = openedSample({ columns: 120, rows: 30 }, sampleDetail(), patch).keys('j', 'enter');
+    expect(click(terminal, 'two.js', 8)).to.contain('▾ src/two.js');
+    const { top } = terminal.state.open!.pane;
+    click(terminal, 'one.js', 60);
+    expect(terminal.state.open!.pane.top).to.equal(top);
+    expect(click(terminal, '▾ src/', 2))
+      .to.contain('▾ src/one.js')
+      .and.not.to.contain('▾ src/two.js');
+    expect(click(terminal, 'a.md', 3)).to.contain('▾ docs/a.md');
+  });
+
+  it('shows a short file at the end of a patch at the top, and goes no further from there', () => {
+    const short = `${patch}${file('z.txt')}@@ -0,0 +1 @@\n+last\n`;
+    const terminal = openedSample({ columns: 120, rows: 30 }, sampleDetail(), short).keys('j', 'enter');
+    expect(click(terminal, 'z.txt', 4).split('\n')[1]).to.contain('▾ z.txt');
+    const { top } = terminal.state.open!.pane;
+    expect(terminal.keys(' ').state.open!.pane.top).to.equal(top);
+    expect(terminal.keys('b').screen()).to.contain('▾ z.txt').and.to.contain('+ line');
+    expect(terminal.keys(']').draw()[1]).to.contain('▾ z.txt');
   });
 });

@@ -1,18 +1,17 @@
 import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
-import { lineKinds, type Patch } from '../diff/parse-patch.ts';
 import { geometryOf } from '../views/geometry.ts';
 import type { Panes } from '../views/panes.ts';
-import { seenAfter } from './decisions.ts';
 import { dialogInput } from './dialog-input.ts';
 import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
-import type { Message, Shown, Step } from './messages.ts';
+import type { Message, Step } from './messages.ts';
 import { opening, withoutPage } from './opening.ts';
 import { followed, keptPlace } from './pane-input.ts';
 import { quitting } from './quitting.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
+import { withSeen } from './seen.ts';
 import { appliedPatch, isOpen, type OpenRun, type State } from './state.ts';
 import { execute } from './work.ts';
 
@@ -36,8 +35,8 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       );
       return only(keptOnScreen({ ...state, runs }));
     }
-    case 'changed-run':
-      return only(keptOnScreen({ ...state, runs: withRuns(state.runs, [message.run]) }));
+    case 'changed-runs':
+      return only(keptOnScreen({ ...state, runs: withRuns(state.runs, message.runs) }));
     case 'checkouts':
       return withCheckouts(state, message.names);
     case 'undo-plan':
@@ -64,6 +63,8 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
       return only({ ...state, asking: null, notice: message.notice ?? state.notice });
+    case 'told':
+      return only({ ...state, notice: message.notice });
     case 'executing-here': {
       const dialog = state.dialog?.kind === 'quit' && !message.running ? null : state.dialog;
       return only({ ...state, dialog, executingHere: message.running, asking: null });
@@ -88,7 +89,18 @@ function input(state: State, message: Message & { kind: 'input' }, panes: Panes)
 
 type OpenMessage = Extract<
   Message,
-  { kind: 'run' | 'patch' | 'issue' | 'explanation' | 'recorded-output' | 'progress' | 'sent' | 'drawn' }
+  {
+    kind:
+      | 'run'
+      | 'patch'
+      | 'no-patch'
+      | 'issue'
+      | 'explanation'
+      | 'recorded-output'
+      | 'progress'
+      | 'sent'
+      | 'drawn';
+  }
 >;
 
 function openChanged(state: State, open: OpenRun, message: OpenMessage): State {
@@ -110,8 +122,12 @@ function withPart(
     case 'patch': {
       const applied = open.detail === null ? null : appliedPatch(open.detail);
       return message.digest === applied
-        ? { ...open, patch: message.patch, patchDigest: message.digest }
+        ? { ...open, patch: message.patch, patchDigest: message.digest, patchTrouble: null }
         : open;
+    }
+    case 'no-patch': {
+      const applied = open.detail === null ? null : appliedPatch(open.detail);
+      return message.digest === applied ? { ...open, patchTrouble: message.text } : open;
     }
     case 'issue':
       return { ...open, issue: message.issue };
@@ -132,7 +148,10 @@ function withPart(
         const output = [...(open.recorded ? [] : open.output), ...progress.message.split('\n')];
         return { ...open, output: output.slice(-mostOutput), recorded: false };
       }
-      return { ...open, progress: progress.state === 'started' ? { ...progress, since: now } : null };
+      if (progress.state !== 'started') return { ...open, progress: null };
+      // What an earlier try said is over.
+      const output = progress.step === 'run_validation' ? [] : open.output;
+      return { ...open, output, progress: { ...progress, since: now } };
     }
   }
 }
@@ -142,7 +161,8 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const busy =
     detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
   const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
-  const keptPatch = open.patchDigest === appliedPatch(detail) ? {} : { patch: null, patchDigest: null };
+  const isSame = open.detail !== null && appliedPatch(open.detail) === appliedPatch(detail);
+  const keptPatch = isSame ? {} : { patch: null, patchDigest: null, patchTrouble: null };
   const told = new Set(newDecisions(open.detail, detail).map(({ action_id }) => action_id));
   const next: OpenRun = {
     ...open,
@@ -186,37 +206,6 @@ function summaryOf({ runs }: State, { run_id, status, updated_at, actions }: Run
     highest_risk: levels[highest] ?? null,
     waiting: actions.filter((action) => isOpen(action) && action.approval === 'required').length,
   };
-}
-
-function withSeen(open: OpenRun, shown: Shown): OpenRun {
-  const { action_id } = shown;
-  const before = open.seen[action_id];
-  const { patchBegin } = shown;
-  const blockBegin = (line: number) =>
-    patchBegin === null || line < patchBegin
-      ? Math.floor(line)
-      : patchBegin + beginningOfBlock(open.patch, line - patchBegin);
-  const seen = seenAfter(before, shown, blockBegin);
-  if (
-    before?.digest === seen.digest &&
-    before.upTo === seen.upTo &&
-    before.whole === seen.whole &&
-    before.layout === seen.layout
-  ) {
-    return open;
-  }
-  return { ...open, seen: { ...open.seen, [action_id]: seen } };
-}
-
-/** Where the lines that change together with this one begin. */
-function beginningOfBlock(patch: Patch | null, line: number): number {
-  let first = Math.floor(line);
-  if (patch === null) return first;
-  const changes = (at: number) =>
-    patch.kinds[at] === lineKinds.added || patch.kinds[at] === lineKinds.removed;
-  if (!changes(first)) return first;
-  while (first > 0 && changes(first - 1)) first--;
-  return first;
 }
 
 function keptOnScreen(state: State): State {

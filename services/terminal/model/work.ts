@@ -69,11 +69,12 @@ export function wasCutOff({ detail }: OpenRun): boolean {
   );
 }
 
-/** The pull request where there is one and it is what is looked at, else the issue. */
+/** What the person selected where it has an address, else the pull request, else the issue. */
 export function browse(state: State, open: OpenRun): Step<State> {
   const actions = open.detail?.actions ?? [];
   const pull = actions.find(({ kind }) => kind === 'open_pull_request')?.outcome?.facts.url;
-  const own = actionOf(open, open.selected)?.outcome?.facts.url;
+  // A selection that only followed the execution is nobody's choice.
+  const own = open.following ? undefined : actionOf(open, open.selected)?.outcome?.facts.url;
   const url = [
     open.selected === 'issue' ? issueFacts(open).html_url : own,
     pull,

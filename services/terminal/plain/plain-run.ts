@@ -4,8 +4,9 @@ import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { Daemon } from '../client/daemon.ts';
 import { decideAll, whatWentWrong } from '../client/effects.ts';
 import { executeHere } from '../client/execute-here.ts';
-import { safeText } from '../diff/line-text.ts';
-import { parsePatch } from '../diff/parse-patch.ts';
+import { isChanged, safeText } from '../diff/line-text.ts';
+import { type Patch, parsePatch } from '../diff/parse-patch.ts';
+import { spokenLine } from '../diff/spoken-line.ts';
 import { approvalWord } from '../model/deciding.ts';
 import { decisionOn, gateActions, notYetShown, readiness } from '../model/decisions.ts';
 import { named } from '../model/naming.ts';
@@ -131,8 +132,7 @@ export class PlainRun {
     const { dialogue } = this.#options;
     const { covered, patch, after } = payloadOf(this.#open, action, this.#options);
     this.#say(covered);
-    if (patch && this.#open.patch !== null)
-      for (const line of this.#open.patch.lines) dialogue.say(safeText(line));
+    if (patch && this.#open.patch !== null) this.#sayPatch(this.#open.patch);
     this.#say(after);
     const { action_id, digest } = action;
     const whole = !patch || this.#open.patch !== null;
@@ -177,7 +177,7 @@ export class PlainRun {
     }
     const critical = actions.some(({ risk }) => risk === 'critical');
     const word = critical ? approvalWord : 'y';
-    const answer = await dialogue.ask(`Type ${word} to approve ${what}:`);
+    const answer = await dialogue.decide(`Type ${word} to approve ${what}:`);
     if (answer?.toLowerCase() !== word) {
       dialogue.say('Nothing was approved.');
       return;
@@ -193,7 +193,7 @@ export class PlainRun {
 
   async #reject(action: ProposedAction): Promise<void> {
     const { dialogue, daemon } = this.#options;
-    const reason = await dialogue.ask(`Why is ${named(action)} rejected?`);
+    const reason = await dialogue.decide(`Why is ${named(action)} rejected?`);
     if (reason === null || reason === '') {
       dialogue.say('Nothing was rejected: a rejection needs a reason.');
       return;
@@ -213,12 +213,12 @@ export class PlainRun {
     const ids = actions.map(({ action_id }) => action_id);
     dialogue.say(`This executes ${actions.map(named).join(', ')}.`);
     if (planFacts(this.#open).target?.branch == null) {
-      if ((await dialogue.ask('Type y to execute:')) === 'y') await daemon.execute(run_id, null, ids);
+      if ((await dialogue.decide('Type y to execute:')) === 'y') await daemon.execute(run_id, null, ids);
     } else {
       const signal = new AbortController().signal;
       const names = await daemon.checkouts(signal);
       const choices = [...names, 'or the whole path of a folder'].join(', ');
-      const answer = await dialogue.ask(
+      const answer = await dialogue.decide(
         `Which checkout gets the branch (${choices})?${here === null ? '' : ` Enter takes ${here}.`}`,
       );
       const place = answer === '' ? here : answer;
@@ -248,7 +248,7 @@ export class PlainRun {
       dialogue.say('There is nothing to take back.');
       return;
     }
-    if ((await dialogue.ask('Type y to take it back:')) !== 'y') return;
+    if ((await dialogue.decide('Type y to take it back:')) !== 'y') return;
     await daemon.undo(this.#open.run_id);
     await this.#wait();
   }
@@ -271,6 +271,11 @@ export class PlainRun {
       await setTimeout(lookEveryMs);
     }
     dialogue.say(`The run is ${statusWord(this.#open.detail!.status)}.`);
+  }
+
+  #sayPatch(patch: Patch): void {
+    for (const [index, line] of patch.lines.entries())
+      this.#options.dialogue.say(...spokenLine(line, isChanged(patch, index)));
   }
 
   #say(lines: readonly TextLine[]): void {

@@ -1,22 +1,16 @@
-import { safeText } from '../diff/line-text.ts';
 import type { Patch } from '../diff/parse-patch.ts';
+import { shownPath } from '../diff/shown-path.ts';
 import { onGround, type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 
 /** The files of a patch under their folders, around the one that is on the screen. */
 export function treeRows(patch: Patch, current: number, rows: number, glyphs: Glyphs): readonly Row[] {
-  const entries = entriesOf(patch);
-  const at = Math.max(
-    0,
-    entries.findIndex(({ file }) => file === current),
-  );
-  const top = Math.max(0, Math.min(at - Math.floor(rows / 2), entries.length - rows));
-  return entries.slice(top, top + rows).map(({ file, name, depth }) => {
+  return visibleEntries(patch, current, rows).map(({ file, name, depth }) => {
     const indent = '  '.repeat(depth);
-    if (file === null) return [span(`${indent}${glyphs.unfolded} ${safeText(name)}/`, { color: 'gray' })];
+    if (file === null) return [span(`${indent}${glyphs.unfolded} ${shownPath(name)}/`, { color: 'gray' })];
     const { added, removed } = patch.files[file]!;
     const row: Row = [
-      span(`${indent}  ${safeText(name)} `),
+      span(`${indent}  ${shownPath(name)} `),
       span(`+${added} `, { color: 'green' }),
       span(`${glyphs.minus}${removed}`, { color: 'red' }),
     ];
@@ -26,9 +20,26 @@ export function treeRows(patch: Patch, current: number, rows: number, glyphs: Gl
   });
 }
 
+/** The file that a row of the tree stands for, of a folder its first; null below the last. */
+export function fileOnTreeRow(patch: Patch, current: number, rows: number, row: number): number | null {
+  return visibleEntries(patch, current, rows)[row]?.first ?? null;
+}
+
+function visibleEntries(patch: Patch, current: number, rows: number): readonly Entry[] {
+  const entries = entriesOf(patch);
+  const at = Math.max(
+    0,
+    entries.findIndex(({ file }) => file === current),
+  );
+  const top = Math.max(0, Math.min(at - Math.floor(rows / 2), entries.length - rows));
+  return entries.slice(top, top + rows);
+}
+
 interface Entry {
   /** Index of the file; null for a folder. */
   readonly file: number | null;
+  /** The file, or the first in the folder. */
+  readonly first: number;
   readonly name: string;
   readonly depth: number;
 }
@@ -45,9 +56,9 @@ function entriesOf({ files }: Patch): readonly Entry[] {
     const shared = folders.findIndex((folder, index) => open[index] !== folder);
     const from = shared === -1 ? folders.length : shared;
     for (let depth = from; depth < folders.length; depth++)
-      entries.push({ file: null, name: folders[depth]!, depth: Math.min(depth, deepest) });
+      entries.push({ file: null, first: file, name: folders[depth]!, depth: Math.min(depth, deepest) });
     open = folders;
-    entries.push({ file, name: parts.at(-1)!, depth: Math.min(folders.length, deepest) });
+    entries.push({ file, first: file, name: parts.at(-1)!, depth: Math.min(folders.length, deepest) });
   }
   return entries;
 }

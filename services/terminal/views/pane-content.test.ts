@@ -74,6 +74,20 @@ describe('A patch in the pane', () => {
     expect(far.replace(/[\n 0-9+]/g, '')).to.contain('yEVILz');
   });
 
+  it('shows tabs, spaces at the end, carriage returns and a missing line end, on both sides', () => {
+    const patch = patchOf(['-a\tb', '-same\r', '+a   b', '+same  ']);
+    for (const split of [false, true]) {
+      const shown = shownText(`${patch}\\ No newline at end of file\n`, 80, split);
+      for (const text of ['a⇥  b', 'a   b', 'same\\r', 'same··', 'No newline at end of file'])
+        expect(shown).to.contain(text);
+    }
+  });
+
+  it('shows letters in names that only look like others', () => {
+    const shown = shownText(patchOf(['+x'], 'src/gr\u0435et.js'), 80, false);
+    expect(shown).to.contain('src/gr\\u{435}et.js');
+  });
+
   it('names a file in as many rows as its name takes', () => {
     const path = `${'p/'.repeat(60)}evil.sh`;
     const mode = `diff --git a/${path} b/${path}\nold mode 100644\nnew mode 100755\n`;

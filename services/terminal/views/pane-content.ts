@@ -1,9 +1,9 @@
-import { type DiffRows, fileAt, layDiff, rowOfLine, wholeRow } from '../diff/diff-rows.ts';
+import { fileAt, layDiff, rowOfLine } from '../diff/diff-rows.ts';
 import type { Highlighter } from '../diff/highlight.ts';
-import { lineText, safeText } from '../diff/line-text.ts';
-import { lineKinds, type Patch, type PatchFile } from '../diff/parse-patch.ts';
-import { onGround, type Row, rowWidth, type Span, type Style, span, wrapRow } from '../screen/cell.ts';
+import { lineKinds, type Patch } from '../diff/parse-patch.ts';
+import { type Row, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
+import { fileRow, paintDiffRow } from './diff-painter.ts';
 import { withMatches } from './matches.ts';
 import type { TextLine } from './text-lines.ts';
 
@@ -160,103 +160,4 @@ function allLines({ covered, patch, after }: PaneSource): { length: number; at(l
 export function matcher(search: string): (text: string) => boolean {
   if (search !== search.toLowerCase()) return (text) => text.includes(search);
   return (text) => text.toLowerCase().includes(search);
-}
-
-interface Painter {
-  readonly patch: Patch;
-  readonly diff: DiffRows;
-  readonly columns: number;
-  readonly nameRow: (file: number) => Row;
-  readonly longLines: Map<number, readonly Row[]>;
-  readonly glyphs: Glyphs;
-  readonly highlighter: Highlighter;
-}
-
-function paintDiffRow(painter: Painter, index: number): Row {
-  const { diff, patch, glyphs, columns } = painter;
-  const left = diff.left[index]!;
-  const right = diff.right[index]!;
-  const part = diff.part[index]!;
-  if (right === wholeRow) {
-    const kind = patch.kinds[left]!;
-    const file = fileAt(patch, left);
-    if (file >= 0 && patch.files[file]!.first === left) return pieceOf(painter.nameRow(file), columns, part);
-    if (kind === lineKinds.header || kind === lineKinds.hunk || kind === lineKinds.note) {
-      const style: Style = kind === lineKinds.hunk ? { color: 'cyan' } : { color: 'gray' };
-      return [span('  '), ...pieceOf([span(lineText(patch, left), style)], columns - 2, part)];
-    }
-    return [...gutter(painter, left, part, 'both'), ...textPiece(painter, left, part)];
-  }
-  const half = Math.floor((columns - 1) / 2);
-  return [
-    ...side(painter, left, part, 'old', half),
-    span(glyphs.vertical, { color: 'gray' }),
-    ...side(painter, right, part, 'new', half),
-  ];
-}
-
-function side(painter: Painter, line: number, part: number, which: 'old' | 'new', width: number): Row {
-  if (line === -1) return [span(' '.repeat(width))];
-  const row = [...gutter(painter, line, part, which), ...textPiece(painter, line, part)];
-  const used = rowWidth(row);
-  const wide = used < width ? [...row, span(' '.repeat(width - used))] : row;
-  return grounded(painter.patch.kinds[line]!, wide);
-}
-
-function fileRow(file: PatchFile, isFolded: boolean, glyphs: Glyphs): Row {
-  const { path, oldPath, status, nature, added, removed } = file;
-  const from = oldPath === null ? '' : ` (from ${safeText(oldPath)})`;
-  return [
-    span(`${isFolded ? glyphs.folded : glyphs.unfolded} `, { color: 'gray' }),
-    span(`${safeText(path)}${from}`, { bold: true, underline: true }),
-    span(`  ${status}${nature === '' ? '' : `, ${nature}`} `, { color: nature === '' ? 'gray' : 'yellow' }),
-    span(`+${added}`, { color: 'green' }),
-    span(' '),
-    span(`${glyphs.minus}${removed}`, { color: 'red' }),
-    ...(isFolded ? [span('  folded', { color: 'yellow' })] : []),
-  ];
-}
-
-function gutter({ patch, diff }: Painter, line: number, part: number, which: 'old' | 'new' | 'both'): Row {
-  const { numberColumns } = diff;
-  const number = (value: number) =>
-    numberColumns === 0 ? '' : `${(value === 0 || part > 0 ? '' : String(value)).padStart(numberColumns)} `;
-  const kind = patch.kinds[line]!;
-  const sign = kind === lineKinds.added ? '+' : kind === lineKinds.removed ? '-' : ' ';
-  const numbers =
-    which === 'both'
-      ? number(patch.oldNumbers[line]!) + number(patch.newNumbers[line]!)
-      : number(which === 'old' ? patch.oldNumbers[line]! : patch.newNumbers[line]!);
-  const signStyle: Style = kind === lineKinds.added ? { color: 'green' } : { color: 'red' };
-  return [span(numbers, { color: 'gray' }), span(part > 0 ? '  ' : `${sign} `, signStyle)];
-}
-
-/** Lines longer than this are not coloured, and are broken once: machines write them by the megabyte. */
-const longLine = 2_000;
-const mostLongLines = 50;
-
-function textPiece(painter: Painter, line: number, part: number): Row {
-  const { patch, highlighter, diff, longLines } = painter;
-  if (patch.lines[line]!.length > longLine) {
-    let rows = longLines.get(line);
-    if (rows === undefined) {
-      if (longLines.size >= mostLongLines) longLines.clear();
-      rows = wrapRow([span(lineText(patch, line))], Math.max(1, diff.textColumns));
-      longLines.set(line, rows);
-    }
-    const row = rows[part] ?? [];
-    return diff.split ? row : grounded(patch.kinds[line]!, row);
-  }
-  const path = patch.files[fileAt(patch, line)]?.path ?? '';
-  const row = pieceOf(highlighter.spans(patch, line, path), diff.textColumns, part);
-  return diff.split ? row : grounded(patch.kinds[line]!, row);
-}
-
-function grounded(kind: number, row: Row): Row {
-  if (kind === lineKinds.added) return onGround(row, 'added');
-  return kind === lineKinds.removed ? onGround(row, 'removed') : row;
-}
-
-function pieceOf(spans: readonly Span[], columns: number, part: number): Row {
-  return wrapRow(spans, Math.max(1, columns))[part] ?? [];
 }

@@ -1,7 +1,8 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { type DiffRows, layDiff } from '../diff/diff-rows.ts';
 import type { Highlighter } from '../diff/highlight.ts';
 import type { Patch } from '../diff/parse-patch.ts';
-import { actionOf, type OpenRun } from '../model/state.ts';
+import { actionOf, appliedPatch, type OpenRun } from '../model/state.ts';
 import { span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { contextLines, issueLines, planLines } from './about-run.ts';
@@ -32,7 +33,7 @@ export function createPanes(glyphs: Glyphs, highlighter: Highlighter): Panes {
   };
 
   return (open, area) => {
-    const { selected, detail, patch, issue, explanation, output, sent, pane } = open;
+    const { selected, detail, patch, patchTrouble, issue, explanation, output, sent, pane } = open;
     const action = actionOf(open, selected);
     const withTree =
       action?.kind === 'apply_patch' && pane.tree && open.zoomed && (patch?.files.length ?? 0) > 1;
@@ -40,7 +41,8 @@ export function createPanes(glyphs: Glyphs, highlighter: Highlighter): Panes {
     const columns = area.columns - (tree === 0 ? 0 : tree + 1);
     const split = splitsFor(pane.split, columns);
     const { folded, search } = pane;
-    const shows = [selected, detail, patch, issue, explanation, output, sent, columns, split, folded, search];
+    const texts = [patch, patchTrouble, issue, explanation, output, sent];
+    const shows = [selected, detail, ...texts, columns, split, folded, search];
     if (content === null || shows.some((value, index) => value !== key[index])) {
       key = shows;
       const { covered, after, shownPatch } = linesOf(open, glyphs);
@@ -74,6 +76,17 @@ function linesOf(
   if (!payload.patch) return { ...payload, shownPatch: null };
   if (open.patch !== null) return { ...payload, shownPatch: open.patch };
   // Until the patch is there the action has not been shown.
-  const loading = line(span('The patch is being read', { color: 'yellow' }));
-  return { covered: [...payload.covered, loading], after: [], shownPatch: null };
+  return { covered: [...payload.covered, withoutPatch(open)], after: [], shownPatch: null };
+}
+
+function withoutPatch({ detail, patchTrouble }: OpenRun): TextLine {
+  if (patchTrouble !== null) return unshown(patchTrouble);
+  if (detail !== null && appliedPatch(detail) === null)
+    return unshown('the plan and its action do not name one and the same patch');
+  return line(span('The patch is being read', { color: 'yellow' }));
+}
+
+function unshown(why: string): TextLine {
+  const text = `The patch cannot be shown, and so it cannot be approved here: ${visibleLine(why)}`;
+  return line(span(text, { color: 'red' }));
 }

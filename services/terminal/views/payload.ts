@@ -1,10 +1,13 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { withoutLookAlikes } from '../diff/look-alikes.ts';
+import { shownPath } from '../diff/shown-path.ts';
 import { waitsUnapproved } from '../model/naming.ts';
 import { actionOf, isOpen, type OpenRun } from '../model/state.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { ShownFiles, ShownValidation, shapeOf } from './known-params.ts';
+import { exactRow } from './marked-spans.ts';
 import { riskStyle } from './marks.ts';
 import { emptyLine, field, heading, line, outputLine, quoted, type TextLine } from './text-lines.ts';
 
@@ -51,9 +54,9 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
       span(`risk ${risk} ${risk_score}`, riskStyle(risk)),
     ),
   ];
-  if (title !== kind) lines.push(line(span(visibleLine(title))));
+  if (title !== kind) lines.push(line(span(withoutLookAlikes(visibleLine(title)))));
   for (const reason of risk_reasons)
-    lines.push(line(span(`  ${glyphs.dot} `), span(visibleLine(reason), riskStyle(risk))));
+    lines.push(line(span(`  ${glyphs.dot} `), span(withoutLookAlikes(visibleLine(reason)), riskStyle(risk))));
   if (dry_run) lines.push(line(span('A rehearsal: every check runs, no effect happens.', { color: 'cyan' })));
   return lines;
 }
@@ -164,14 +167,14 @@ function fileLines(files: ShownFiles, { glyphs }: Look): TextLine[] {
             span(' '),
             span(`${glyphs.minus}${file.removed}`, { color: 'red' }),
           ];
-    const from = file.old_path === null ? '' : ` (from ${file.old_path})`;
+    const from = file.old_path === null ? '' : ` (from ${shownPath(file.old_path)})`;
     const mode =
       file.old_mode !== null && file.new_mode !== null && file.old_mode !== file.new_mode
         ? visibleLine(`  mode ${file.old_mode} to ${file.new_mode}`)
         : '';
     return line(
       span(`  ${visibleLine(file.status).padEnd(9)} `, { color: 'gray' }),
-      span(visibleLine(`${file.path}${from}`)),
+      span(`${shownPath(file.path)}${from}`),
       span('  '),
       ...count,
       span(mode, { color: 'yellow' }),
@@ -191,9 +194,17 @@ const slotMeanings: Readonly<Record<string, string>> = {
 /** A text with its slots standing out, and what will fill each. */
 function template(text: string, { glyphs }: Look): TextLine[] {
   const bar = `${glyphs.vertical} `;
-  const lines = quoted(text).map(({ row }) =>
-    line(span(bar, { color: 'gray' }), ...row.flatMap(({ text }) => withSlots(text))),
-  );
+  const lines = text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((one) =>
+      line(
+        span(bar, { color: 'gray' }),
+        ...exactRow(one, glyphs).flatMap((part) =>
+          part.style === undefined ? withSlots(part.text) : [part],
+        ),
+      ),
+    );
   const used = Object.entries(slotMeanings).filter(([name]) => text.includes(`{{${name}}}`));
   return [
     ...lines,
