@@ -10,8 +10,7 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
   let scene: Scene;
   let graph: Graph;
 
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     scene = makeScene();
     graph = open(scene);
     await graph.refresh();
@@ -230,8 +229,7 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
     });
   });
 
-  describe('hungry queries', function () {
-    this.timeout(120_000);
+  describe('hungry queries', () => {
     let limited: Graph;
 
     before(() => graph.close());

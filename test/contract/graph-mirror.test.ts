@@ -12,8 +12,7 @@ import { needs } from '../needs.ts';
 import { type Neo4jServer, startNeo4j } from '../support/neo4j.ts';
 import { at, makeScene, openSceneGraph, type Scene } from './cypher-scene.ts';
 
-describe('the mirror on Neo4j', function () {
-  this.timeout(180_000);
+describe('the mirror on Neo4j', () => {
   let server: Neo4jServer;
   let scene: Scene;
   let graph: Graph;

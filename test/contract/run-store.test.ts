@@ -68,8 +68,7 @@ describe('run store in folders', () => {
     expect([mode(logOf(run_id)), mode(join(folder, 'artifacts', digest))]).to.deep.equal([0o600, 0o600]);
   });
 
-  it('loses and repeats nothing when two processes append at once', async function () {
-    this.timeout(30_000);
+  it('loses and repeats nothing when two processes append at once', async () => {
     const { run_id } = await store.create(sampleRequest());
     const writers = [startWriter(run_id, 60), startWriter(run_id, 60)];
     const acknowledged = (await Promise.all(writers.map(({ ended }) => ended))).flat();
@@ -81,8 +80,7 @@ describe('run store in folders', () => {
     expect((await store.read(run_id)).head.seq).to.equal(121);
   });
 
-  it('keeps every acknowledged event when the writer is killed at any moment', async function () {
-    this.timeout(60_000);
+  it('keeps every acknowledged event when the writer is killed at any moment', async () => {
     const { run_id } = await store.create(sampleRequest());
     for (let round = 0; round < 5; round++) {
       const before = (await store.read(run_id)).head.seq;

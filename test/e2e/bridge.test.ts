@@ -20,8 +20,7 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 const program = fileURLToPath(new URL('../../services/bridge/main.ts', import.meta.url));
 const secret = 's'.repeat(40);
 
-describe('core-bridge beside core-bus-engine', function () {
-  this.timeout(180_000);
+describe('core-bridge beside core-bus-engine', () => {
   const home = temporaryFolder();
   const planning = toyPlanning();
   let engine: EngineProcess;

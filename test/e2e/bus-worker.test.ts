@@ -8,8 +8,7 @@ import { freePort } from '../support/free-port.ts';
 
 const program = fileURLToPath(new URL('../../services/bus-worker/cli/core-bus-worker', import.meta.url));
 
-describe('core-bus-worker', function () {
-  this.timeout(120_000);
+describe('core-bus-worker', () => {
   let home: string;
   let engine: EngineProcess;
   let worker: ReturnType<typeof started>;

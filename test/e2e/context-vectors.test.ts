@@ -7,8 +7,7 @@ import { type ContextProcess, startContext } from './context-process.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
 
-describe('core-context with an embeddings model of the gateway', function () {
-  this.timeout(60_000);
+describe('core-context with an embeddings model of the gateway', () => {
   let place: Place;
   let upstream: ModelUpstream;
   let gateway: GatewayProcess;

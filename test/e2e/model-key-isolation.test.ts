@@ -70,8 +70,7 @@ const leaks: Readonly<Record<string, (key: string) => Script>> = {
   },
 };
 
-describe('A credential of the gateway', function () {
-  this.timeout(120_000);
+describe('A credential of the gateway', () => {
   let upstream: ModelUpstream;
   let gateway: GatewayProcess;
   let home: string;

@@ -20,8 +20,7 @@ const steps = [
 const solve: Script = ({ body }) => steps[body.messages.filter(({ role }) => role === 'assistant').length]!;
 const planted = 'sk-planted-7Qx2mVb9LtRz4KdN8wYc';
 
-describe('The model planner through the gateway', function () {
-  this.timeout(120_000);
+describe('The model planner through the gateway', () => {
   let world: World;
   let upstream: ModelServer;
   let gateway: GatewayProcess | undefined;

@@ -20,8 +20,7 @@ import type { Said } from './core-process.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('the quickstart in a copy of the project', function () {
-  this.timeout(300_000);
+describe('the quickstart in a copy of the project', () => {
   let copy: string;
   let personHome: string;
   let first: Said;

@@ -10,8 +10,7 @@ import { movedIssue } from '../fixtures/bridge/moved-issue.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
 
-describe('the whole stack', function () {
-  this.timeout(180_000);
+describe('the whole stack', () => {
   let place: Place;
   let stack: Stack;
   let token: string;

@@ -25,8 +25,7 @@ async function failure(promise: Promise<unknown>): Promise<CoreError> {
   );
 }
 
-describe('approval and execution', function () {
-  this.timeout(30_000);
+describe('approval and execution', () => {
   let world: World;
 
   before(async () => {

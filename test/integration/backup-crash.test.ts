@@ -32,8 +32,7 @@ async function expectWhole(home: string, runId: string): Promise<void> {
   store.close();
 }
 
-describe('backup and restore, cut off', function () {
-  this.timeout(120_000);
+describe('backup and restore, cut off', () => {
   let sample: SampleHome;
   let file: string;
 
@@ -81,8 +80,7 @@ describe('backup and restore, cut off', function () {
   });
 });
 
-describe('backup and restore on a full disk', function () {
-  this.timeout(120_000);
+describe('backup and restore on a full disk', () => {
   let disk: OwnMounts | undefined;
   after(() => disk?.close());
 

@@ -7,8 +7,7 @@ import { differences, fingerprint } from '../fixtures/world/fingerprint.ts';
 import { allowUnsandboxed, expectVerified, issueWith, kindsOf } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
-describe('what may be asked for', function () {
-  this.timeout(60_000);
+describe('what may be asked for', () => {
   let world: World;
 
   before(async () => {

@@ -9,8 +9,7 @@ import { needs } from '../needs.ts';
 
 const memory = (text: string) => ({ layer: 'semantic', content: text });
 
-describe('the record of a running core-context', function () {
-  this.timeout(240_000);
+describe('the record of a running core-context', () => {
   let home: string;
   let service: ContextProcess | undefined;
   beforeEach(() => {

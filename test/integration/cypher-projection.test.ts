@@ -66,8 +66,7 @@ describe("the embedded engine's projection", () => {
     expect((await graph.query(count)).rows).to.deep.equal([{ c: 6 }]);
   });
 
-  it('is right after its process was killed again and again while it was fed', async function () {
-    this.timeout(120_000);
+  it('is right after its process was killed again and again while it was fed', async () => {
     for (let round = 0; round < 5; round++) {
       scene.write((record) => {
         for (let nth = 0; nth < 2_000; nth++) put(record, `round:${round}:${nth}`);
@@ -153,7 +152,6 @@ describe("the embedded engine's projection", () => {
   for (const leave of [0, 300_000]) {
     it(`stays as it was on a disk with ${leave} bytes left, and catches up when there is room`, async function () {
       needs(this, 'mounts');
-      this.timeout(120_000);
       const home = join(scene.folder, 'home');
       mkdirSync(join(home, 'state'), { recursive: true });
       const disk = await smallDisk(home, 16);
@@ -186,8 +184,7 @@ describe("the embedded engine's projection", () => {
     });
   }
 
-  it('ends a hungry query, and answers those beside it that do no harm', async function () {
-    this.timeout(60_000);
+  it('ends a hungry query, and answers those beside it that do no harm', async () => {
     const { held, engine } = alone(scene, { seconds: 8 });
     await held.current();
     const query = "RETURN size(reduce(s = 'xxxxxxxx', x IN range(1, 60) | s + s)) AS s";
@@ -216,8 +213,7 @@ describe("the embedded engine's projection", () => {
     expect(replies.map(({ rows }) => rows[0]?.x)).to.deep.equal(Array.from({ length: 40 }, (_, x) => x));
   });
 
-  it('says that it is busy rather than keep ever more waiting', async function () {
-    this.timeout(60_000);
+  it('says that it is busy rather than keep ever more waiting', async () => {
     await graph.query(count);
     // Nothing is answered meanwhile: two have a place, and 64 wait.
     signalChildren(folder(), 'STOP');

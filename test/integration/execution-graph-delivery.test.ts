@@ -10,8 +10,7 @@ import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fix
 
 const issueText = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
-describe('telling the context service of runs', function () {
-  this.timeout(180_000);
+describe('telling the context service of runs', () => {
   let world: World;
   const running: (RunningContext | BrokenContext)[] = [];
 

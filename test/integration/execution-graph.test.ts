@@ -9,8 +9,7 @@ import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fix
 
 const issueText = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
-describe('runs in the execution graph', function () {
-  this.timeout(120_000);
+describe('runs in the execution graph', () => {
   let world: World;
   let context: RunningContext;
 

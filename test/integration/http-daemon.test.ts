@@ -440,7 +440,7 @@ describe('The daemon over HTTP', () => {
     expect(Object.keys(answers[0]!.json)).to.include.members(['ok', 'services', 'http', 'iii', 'storage']);
     const { json } = await get('/v1/storage');
     expect(json.runs_count).to.equal((await world.agent.runs({ limit: 100 })).runs.length);
-  }).timeout(20_000);
+  });
 
   it('has described every route, and every described route was asked here', () => {
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -186,5 +186,5 @@ describe('The model gateway with an Anthropic upstream', () => {
     expect(server.events(), 'of half a million').to.be.lessThan(200_000);
     await reader.cancel();
     while (server.aborted() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  }).timeout(20_000);
+  });
 });

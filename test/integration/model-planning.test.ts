@@ -25,8 +25,7 @@ const steps = [
 /** Answers by what was said before, as a model does: the same conversation gets the same answer. */
 const solve: Script = ({ body }) => steps[body.messages.filter(({ role }) => role === 'assistant').length]!;
 
-describe('planning with a model', function () {
-  this.timeout(60_000);
+describe('planning with a model', () => {
   let world: World;
   let server: ModelServer;
 

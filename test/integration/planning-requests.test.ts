@@ -15,9 +15,7 @@ import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fix
 
 const body = `\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
-describe('requests for planning', function () {
-  this.timeout(120_000);
-
+describe('requests for planning', () => {
   describe('on a local forge', () => {
     let world: World;
     let daemon: TestDaemon;

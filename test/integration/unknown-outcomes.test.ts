@@ -17,8 +17,7 @@ for (const [kind, start] of [
   ['github', startGitHubServer],
   ['gitea', startGiteaServer],
 ] as const) {
-  describe(`unknown outcomes on ${kind}`, function () {
-    this.timeout(60_000);
+  describe(`unknown outcomes on ${kind}`, () => {
     let server: ForgeServer;
     let world: World;
     let served: ServedRepository;

@@ -38,8 +38,7 @@ function event(number: number): NewEvent {
   };
 }
 
-describe('Processing an event', function () {
-  this.timeout(30_000);
+describe('Processing an event', () => {
   let now: number;
   let queue: EventQueue;
   let closeDatabase: () => void;

@@ -123,7 +123,7 @@ describe('What reached an Anthropic upstream', () => {
       response.end(events.slice(1).join(''));
     };
     expect(await textOf(await send(true, 1_500))).to.contain('[DONE]');
-  }).timeout(20_000);
+  });
 
   it('may answer with kinds of content that are new, whole and streamed', async () => {
     const block = { type: 'hologram', light: 1 };
