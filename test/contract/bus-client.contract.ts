@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Bus, BusCall, BusFunction } from '#kit/bus/bus.ts';
 import { callWithRetry } from '#kit/bus/call-with-retry.ts';
 import { NotFound } from '#kit/errors.ts';
+import { until } from '../fixtures/until.ts';
 
 /** A bus that a test can stop and start again. */
 export interface BusWorld {
@@ -168,7 +169,7 @@ export function busContract(open: () => Promise<BusWorld>): void {
     await bus.whenConnected(20_000);
     expect(bus.connected).to.equal(true);
     await world.stop();
-    while (bus.connected) await new Promise(setImmediate);
+    await until('the loss of the connection', () => !bus.connected);
     expect(await failure(bus.whenConnected(5))).to.include({ code: 'not_connected', retryable: true });
     expect(await failure(bus.call('test.any', {}, { timeoutMs: 5 }))).to.include({ code: 'not_connected' });
     await world.start();

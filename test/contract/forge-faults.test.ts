@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
+import { until } from '../fixtures/until.ts';
 import { giteaBench, githubBench, type RemoteBench } from './forge.benches.ts';
 import { failure } from './forge.contract.ts';
 
@@ -109,7 +110,7 @@ for (const [name, open] of [
       bench.server.faults.push({ method: 'POST', path: comments, answer: 'hang' });
       const abort = new AbortController();
       const written = failure(bench.forge.comment(bench.ref, number, 'cancelled', abort.signal));
-      while (sent('POST').length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until('a request', () => sent('POST').length > 0);
       abort.abort(new Error('the person pressed Ctrl-C'));
       expect(await written).to.include({ name: 'TimedOut', code: 'forge_timeout' });
       expect(Date.now() - started).to.be.below(2000);

@@ -9,6 +9,7 @@ import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 import { dockerCompose } from '../../services/status/adapters/docker-compose.ts';
 import { embeddedStack } from '../../services/status/adapters/embedded-stack.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { type ManagedScene, serviceManagerContract } from './service-manager.contract.ts';
 
 const since = '2026-11-22T06:00:00.000Z';
@@ -156,6 +157,5 @@ function noteWith(change: Partial<StackNote>): string {
 
 async function untilStopped(pid: number): Promise<void> {
   const path = `/proc/${pid}/stat`;
-  while (existsSync(path) && !/\) T /.test(readFileSync(path, 'utf8')))
-    await new Promise((resolve) => setImmediate(resolve));
+  await until('it to be stopped', () => !existsSync(path) || /\) T /.test(readFileSync(path, 'utf8')));
 }

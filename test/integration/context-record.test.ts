@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ContextProcess, startContext } from '../e2e/context-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
 import { needs } from '../needs.ts';
 
@@ -32,7 +33,7 @@ describe('the record of a running core-context', () => {
         }
       });
       const enough = acknowledged.size + 1 + Math.floor(Math.random() * 30);
-      while (acknowledged.size < enough) await setTimeout(1);
+      await until('writes', () => acknowledged.size >= enough);
       await service.kill();
       going = false;
       await Promise.all(writers);

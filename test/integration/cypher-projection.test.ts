@@ -8,6 +8,7 @@ import { GrafeoProjection } from '../../services/context/adapters/grafeo/grafeo-
 import { IdleLoading } from '../../services/context/adapters/grafeo/idle-loading.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
 import { at, makeScene, openSceneGraph, type Scene, silent } from '../contract/cypher-scene.ts';
+import { until } from '../fixtures/until.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
 import { needs } from '../needs.ts';
 
@@ -131,7 +132,7 @@ describe("the embedded engine's projection", () => {
     scene.write((record) => {
       for (let nth = 0; nth < 3_000; nth++) put(record, `file:${nth}`);
     });
-    await until(async () => (await graph.health()).lag.changes === 0);
+    await until('it to be loaded', async () => (await graph.health()).lag.changes === 0);
     expect((await graph.health()).detail).to.equal('grafeo, not started, up to date');
     expect((await graph.query(count)).rows).to.deep.equal([{ c: 3_006 }]);
   });
@@ -145,7 +146,7 @@ describe("the embedded engine's projection", () => {
     const { held, engine } = alone(scene, { readers: slow, loadingMs: 1_000 });
     const error = await engine.query(call).catch((thrown) => thrown);
     expect([error.code, error.status, error.retryAfter]).to.deep.equal(['projection_loading', 503, 5]);
-    await until(async () => held.position !== null && held.loading === null);
+    await until('the end of loading', () => held.position !== null && held.loading === null);
     held.close();
   });
 
@@ -173,7 +174,7 @@ describe("the embedded engine's projection", () => {
         expect(await answer()).to.equal(6);
         loading.start();
         disk.free();
-        await until(async () => (await engine.health()).status === 'ok');
+        await until('it to catch up', async () => (await engine.health()).status === 'ok');
         expect(await answer()).to.equal(5_006);
         expect(readdirSync(join(disk.state, 'cypher'))).to.have.length(2);
       } finally {
@@ -228,7 +229,7 @@ describe("the embedded engine's projection", () => {
       ),
     );
     try {
-      await until(async () => busy === 34);
+      await until('the refusals', () => busy === 34);
     } finally {
       signalChildren(folder(), 'CONT');
     }
@@ -256,14 +257,6 @@ function alone(
   const limits = { seconds, memory_mb: 400 };
   const held = new GrafeoProjection({ readers, folder, memoryMb: 400, logger: silent, sandbox: () => null });
   return { held, engine: new GrafeoEngine({ projection: held, readers, limits, loadingMs }) };
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it did not become so within 30 s');
-    await sleep(100);
-  }
 }
 
 function add(scene: Scene, id: string): void {

@@ -5,6 +5,7 @@ import { startAnthropicServer } from '../fixtures/model-upstream/anthropic-serve
 import { startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
 import { chunk, completion, eventOf, sendJson } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
+import { until } from '../fixtures/until.ts';
 
 const messages = [{ role: 'user', content: 'Hello' }];
 const price = { input: 1, output: 100 };
@@ -49,14 +50,11 @@ describe('What the model gateway counts against budgets', () => {
 
   /** Of the run of a key, when its calls are settled. */
   async function usedBy(id: string): Promise<number> {
-    for (;;) {
-      const found = (await (await gateway.ask(`/v1/keys/${id}`)).json()) as {
-        used: number;
-        reserved: number;
-      };
-      if (found.reserved === 0) return found.used;
-      await delay(10);
-    }
+    const { used } = await until('its calls to be settled', async () => {
+      const key = (await (await gateway.ask(`/v1/keys/${id}`)).json()) as { used: number; reserved: number };
+      return key.reserved === 0 && key;
+    });
+    return used;
   }
 
   it('refuses limits that a server may read as more than was set aside', async () => {
@@ -245,12 +243,12 @@ describe('What the model gateway counts against budgets', () => {
         if (seen.split(': thinking').length > 50) break;
       }
       leaving.abort();
-      for (let output = 0; output < (50 * 7) / 3.5; await delay(10)) {
+      const { output_tokens } = await until('the call to be counted', async () => {
         const usage = await (await thinking.ask('/v1/usage')).json();
         const { total } = usage as { total: { calls: number; output_tokens: number } };
-        output = total.output_tokens;
-        if (total.calls === 1) expect(output).to.be.at.least((50 * 7) / 3.5);
-      }
+        return total.calls === 1 && total;
+      });
+      expect(output_tokens).to.be.at.least((50 * 7) / 3.5);
     } finally {
       await thinking.stop();
       await claude.close();
@@ -277,7 +275,7 @@ describe('What the model gateway counts against budgets', () => {
     });
     const running = call(first.key, { max_tokens: 100 });
     const waiting = call(second.key, { max_tokens: 100 });
-    while (upstream.requests.length === 0) await delay(5);
+    await until('a request', () => upstream.requests.length > 0);
     await delay(30);
     for (const { id } of [first, second]) {
       const url = `${gateway.url}/v1/keys/${id}`;

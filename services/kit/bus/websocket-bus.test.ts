@@ -1,5 +1,3 @@
-import { createServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
   type AnyFrame,
@@ -8,6 +6,8 @@ import {
   type SmallEngineOptions,
   startSmallEngine,
 } from '../../../test/fixtures/bus/small-engine.ts';
+import { until } from '../../../test/fixtures/until.ts';
+import { freePort } from '../../../test/support/free-port.ts';
 import { NotFound } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Bus, BusFunction } from './bus.ts';
@@ -100,7 +100,7 @@ describe('the client of the bus', () => {
     });
     let token = 'old';
     const bus = connect(() => url, { token: () => token });
-    while (attempts() < 2) await sleep(1);
+    await until('a second attempt', () => attempts() >= 2);
     const refused = await failure(bus.whenConnected(1));
     expect(refused).to.include({ code: 'not_connected', retryable: true });
     expect(refused.message).to.contain(`${url} refused the connection with status 401`);
@@ -128,7 +128,7 @@ describe('the client of the bus', () => {
   it('names what kept a call from being sent when its time is over', async () => {
     const port = await freePort();
     const bus = connect(`ws://127.0.0.1:${port}`);
-    while (said.length === 0) await sleep(1);
+    await until('a warning', () => said.length > 0);
     const error = await failure(bus.call('test.echo', {}, { timeoutMs: 5 }));
     expect(error).to.include({ code: 'not_connected', retryable: true });
     expect(error.message).to.match(/^test\.echo could not be called within 5 ms: .*ECONNREFUSED/);
@@ -169,7 +169,8 @@ describe('the client of the bus', () => {
   });
 
   it('sends what a handler gave while there was no connection', async () => {
-    const { url, seen } = await engine();
+    let away = false;
+    const { url, seen } = await engine({ refuses: () => (away ? 503 : null) });
     const bus = connect(url);
     const finish = Promise.withResolvers<void>();
     bus.register([
@@ -185,9 +186,12 @@ describe('the client of the bus', () => {
     first.send({ type: 'invokefunction', invocation_id: 'one', function_id: 'test.slow', data: {} });
     first.send({ type: 'ping' });
     await seen(({ frames }) => frames.some(({ type }) => type === 'pong'));
+    away = true;
     first.cut();
-    while (bus.connected) await sleep(1);
+    await until('the loss of the connection', () => !bus.connected);
     finish.resolve();
+    await new Promise(setImmediate);
+    away = false;
     const second = await seen(
       (connection) =>
         connection !== first && connection.frames.some(({ type }) => type === 'invocationresult'),
@@ -337,7 +341,7 @@ describe('the client of the bus', () => {
   it('leaves a bus that does not greet', async () => {
     const silent = await engine({ greets: false });
     const bus = connect(silent.url, { timing: { openingMs: 20 } });
-    while (silent.attempts() < 2) await sleep(5);
+    await until('a second attempt', () => silent.attempts() >= 2);
     expect((await failure(bus.whenConnected(1))).message).to.match(/did not greet/);
   });
 
@@ -420,12 +424,4 @@ async function failure(work: Promise<unknown>): Promise<Error & { code: string; 
     return error as Error & { code: string; retryable: boolean };
   }
   throw new Error('it did not fail');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
