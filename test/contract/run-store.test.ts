@@ -21,6 +21,7 @@ import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/lease-name.ts';
+import { until } from '../fixtures/until.ts';
 import { failure, runStoreContract } from './run-store.contract.ts';
 import { executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';
 
@@ -175,8 +176,7 @@ describe('run store in folders', () => {
     }
     expect(existsSync(join(runs, 'notes.txt'))).to.equal(true);
     rmSync(join(runs, 'notes.txt'));
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    expect((await state.open().list({ limit: 10 })).problems).to.have.length(4);
+    await until('the next look', async () => (await state.open().list({ limit: 10 })).problems.length === 4);
   });
 
   for (const [what, spoil] of [

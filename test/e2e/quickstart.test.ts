@@ -137,7 +137,7 @@ describe('the quickstart in a copy of the project', () => {
         });
       }
       // A tour that hangs is ended with all that it started, so that the test can show how far it came.
-      const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 120_000);
+      const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 250_000);
       child.on('error', reject);
       child.on('close', (code) => {
         clearTimeout(late);

@@ -364,7 +364,7 @@ describe('approval and execution', () => {
     });
 
     it('is ended by a cancel, and the run with it', async () => {
-      const run = await plannedWith('sleep 60');
+      const run = await plannedWith('sleep 250');
       const started = performance.now();
       const executing = other.agent.execute(
         { run_id: run.run_id, repo_dir: other.checkout.dir, actions: null, dry_run: false, by: everybody },
@@ -378,7 +378,7 @@ describe('approval and execution', () => {
       );
       const done = await executing;
       expect(done.status).to.equal('cancelled');
-      expect(performance.now() - started).to.be.below(20_000);
+      expect(performance.now() - started).to.be.below(120_000);
       expect((await other.agent.verify(run.run_id)).problems).to.deep.equal([]);
     });
 

@@ -137,7 +137,7 @@ describe('The daemon over HTTP', () => {
   async function follow(runId: string, type: string, lastEventId?: string): Promise<string[]> {
     const seen: string[] = [];
     const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(), 20_000);
+    const timer = setTimeout(() => stop.abort(), 120_000);
     try {
       for await (const event of client.events(`/v1/runs/${runId}/events`, {
         signal: stop.signal,

@@ -71,7 +71,7 @@ describe('Processing an event', () => {
       queue,
       bus: bus.connect('bridge'),
       config,
-      callMs: 20_000,
+      callMs: 100_000,
       logger: silentLogger,
       now: () => now,
       ended(one, outcome) {
@@ -216,7 +216,7 @@ describe('Processing an event', () => {
       return undefined;
     };
     for (let number = 1; number <= 10; number++) await queue.accept(event(number));
-    await bus.connect('probe').whenConnected(1_000);
+    await bus.connect('probe').whenConnected(60_000);
     processing.begin();
     await untilEnded(10);
     expect(queue.counts()).to.include({ done: 10, pending: 0 });

@@ -86,9 +86,9 @@ describe('the client of the bus', () => {
 
   it('sends its token, and none where it has none', async () => {
     const { url, seen } = await engine();
-    await connect(url, { token: 'secret' }).whenConnected(5_000);
+    await connect(url, { token: 'secret' }).whenConnected(60_000);
     expect((await seen(() => true)).headers.authorization).to.equal('Bearer secret');
-    await connect(url, { token: null }).whenConnected(5_000);
+    await connect(url, { token: null }).whenConnected(60_000);
     expect((await seen(({ headers }) => headers.authorization === undefined)).headers).to.not.have.property(
       'authorization',
     );
@@ -106,7 +106,7 @@ describe('the client of the bus', () => {
     expect(refused.message).to.contain(`${url} refused the connection with status 401`);
     expect(bus.connected).to.equal(false);
     token = 'new';
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     expect(bus.connected).to.equal(true);
   });
 
@@ -137,7 +137,7 @@ describe('the client of the bus', () => {
   it('fails calls that were sent when the connection is lost, and sends those that waited', async () => {
     const { url, seen } = await engine({ takes: ({ function_id }) => function_id === 'test.never' });
     const bus = connect(url);
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     const sent = bus.call('test.never', {});
     const first = await seen(({ frames }) => frames.some(({ function_id }) => function_id === 'test.never'));
     first.cut();
@@ -215,7 +215,7 @@ describe('the client of the bus', () => {
         },
       },
     ]);
-    await provider.whenConnected(5_000);
+    await provider.whenConnected(60_000);
     const caller = connect(url);
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     expect(await caller.call('test.look', { a: 1 }, { traceparent })).to.deep.equal({ a: 1 });
@@ -315,7 +315,7 @@ describe('the client of the bus', () => {
     const { url, seen } = await engine({ answersPings: false });
     const lost: boolean[] = [];
     const bus = connect(url, { timing: { pingMs: 10 }, watch: (connected) => void lost.push(connected) });
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     const first = await seen(() => true);
     await seen((connection) => connection !== first);
     expect(lost.slice(0, 2)).to.deep.equal([true, false]);
@@ -324,8 +324,8 @@ describe('the client of the bus', () => {
 
   it('keeps a silent connection whose pings are answered', async () => {
     const { url, connections } = await engine();
-    const bus = connect(url, { timing: { pingMs: 20 } });
-    await bus.whenConnected(5_000);
+    const bus = connect(url, { timing: { pingMs: 100 } });
+    await bus.whenConnected(60_000);
     const [connection] = connections;
     let pings = 0;
     const enough = new Promise<void>((resolve) => {
@@ -361,7 +361,7 @@ describe('the client of the bus', () => {
   it('ends a call at its time, by its signal, and all of them when it is closed', async () => {
     const { url } = await engine({ takes: ({ function_id }) => function_id === 'test.never' });
     const bus = connect(url);
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     expect(await failure(bus.call('test.never', {}, { timeoutMs: 20 }))).to.include({
       code: 'TIMEOUT',
       retryable: true,
