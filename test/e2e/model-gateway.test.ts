@@ -123,8 +123,7 @@ describe('core-model-gateway as a process', () => {
 
     const again = await start();
     expect((await again.ask(hello)).status).to.equal(200);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect((await again.usage()).total.calls).to.equal(2);
+    await until('both calls to be counted', async () => (await again.usage()).total.calls === 2);
   });
 
   it('does not start with a configuration that is wrong, and says where it is wrong', async () => {

@@ -61,10 +61,11 @@ describe('the whole stack', () => {
   });
 
   it('is well, plans a demo issue through all of it, and writes to no repository', async () => {
-    let tried = await status('--smoke', '--pretty');
     // A busy machine may answer too late for the check before it.
-    for (let round = 0; round < 20 && tried.report.smoke!.run_id === null; round++)
-      tried = await status('--smoke', '--pretty');
+    const tried = await until('the smoke test to begin', async () => {
+      const one = await status('--smoke', '--pretty');
+      return one.report.smoke!.run_id !== null && one;
+    });
     const { smoke } = tried.report;
     expect(smoke!.ok, JSON.stringify(tried.report.problems)).to.equal(true);
     expect(tried.last).to.equal(`SMOKE OK run_id=${smoke!.run_id}`);

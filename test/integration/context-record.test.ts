@@ -1,6 +1,5 @@
 import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ContextProcess, startContext } from '../e2e/context-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -119,9 +118,10 @@ describe('the record of a running core-context', () => {
       expect(refused!.headers.get('retry-after')).to.equal('30');
       expect((await service.post('/v1/memory/lookup', { query: 'disk' })).status).to.equal(200);
       // An answer of the health check is good for a second.
-      await setTimeout(1_100);
-      const health = await service.get('/healthz');
-      expect(health.json.checks.disk.status).to.equal('degraded');
+      await until(
+        'the health to tell',
+        async () => (await service!.get('/healthz')).json.checks.disk.status === 'degraded',
+      );
       disk.free();
       const after = await service.post('/v1/memory/record', memory('There is room again.'));
       expect(after.status, after.text).to.equal(201);
