@@ -105,7 +105,7 @@ LABEL org.opencontainers.image.title="core-agentd" \
 COPY --from=agentd-files /out ./
 EXPOSE 7817
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
-  CMD ["node", "images/health-check.js", "http://127.0.0.1:7817/healthz"]
+  CMD ["node", "images/health-check.js", "core-agentd", "7817", "/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/agentd/main.ts"]
 CMD ["serve"]
 
@@ -115,7 +115,7 @@ LABEL org.opencontainers.image.title="core-context" \
 COPY --from=context-files /out ./
 EXPOSE 8090
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
-  CMD ["node", "images/health-check.js", "http://127.0.0.1:8090/healthz"]
+  CMD ["node", "images/health-check.js", "core-context", "8090", "/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/context/main.ts"]
 CMD ["serve"]
 
@@ -125,7 +125,7 @@ LABEL org.opencontainers.image.title="core-model-gateway" \
 COPY --from=model-gateway-files /out ./
 EXPOSE 8092
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
-  CMD ["node", "images/health-check.js", "http://127.0.0.1:8092/healthz"]
+  CMD ["node", "images/health-check.js", "core-model-gateway", "8092", "/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--max-semi-space-size=4", "services/model-gateway/main.ts"]
 CMD ["serve"]
 
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="core-bridge" \
 COPY --from=bridge-files /out ./
 EXPOSE 8093
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
-  CMD ["node", "images/health-check.js", "http://127.0.0.1:8093/healthz"]
+  CMD ["node", "images/health-check.js", "core-bridge", "8093", "/healthz"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/bridge/main.ts"]
 CMD ["serve"]
 
@@ -155,7 +155,7 @@ LABEL org.opencontainers.image.title="core-bus-engine" \
 COPY --from=bus-engine-files /out ./
 EXPOSE 49134 3111
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
-  CMD ["node", "images/health-check.js", "http://127.0.0.1:3111/", "any"]
+  CMD ["node", "images/health-check.js", "core-bus-engine", "3111"]
 ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/bus-engine/main.ts"]
 CMD ["serve"]
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [target, ...named] = process.argv.slice(2);
-const services = named.length > 0 ? named : readdirSync(join(root, 'services'));
+const services = named.length > 0 ? named : foldersIn(join(root, 'services'));
 const dependencies = Object.keys(manifest(root).dependencies);
 const unread = /(\.test\.ts|\.d\.[cm]?ts|\.map|\.md|\.markdown|\.tsbuildinfo|\.flow)$/i;
 /** Node refuses TypeScript in packages; the rest is for browsers and bundlers, or the same once more for another module system. */
@@ -22,7 +22,7 @@ const unreadFolders = {
 
 const folders = [...new Set(['kit', ...services])].map((name) => join('services', name));
 for (const folder of folders) copy(folder, (path) => !unread.test(path));
-copy('config', (path) => !/^config\/(bus|compose|seccomp)(\/|$)/.test(path));
+copy('config', (path) => /^config(\/[a-z-]+\.json)?$/.test(path));
 copy('package.json');
 
 const sources = folders.flatMap((folder) => textsIn(join(root, folder)));
@@ -53,6 +53,12 @@ function isReadInPackage(folder, path) {
   if ((unreadFolders[name] ?? []).some((unreadFolder) => path === `/${unreadFolder}`)) return false;
   const [, grammar] = /\/tree-sitter-([a-z-]+)\.wasm$/.exec(path) ?? [];
   return grammar === undefined || parsed.some((text) => text.includes(`'${grammar}'`));
+}
+
+function foldersIn(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
 }
 
 function textsIn(folder) {

@@ -1,14 +1,20 @@
-// `node health-check.js URL [any]`: exit code 0 where the address answers below 500, or with `any` at all. Plain JavaScript on
-// node:http, because it runs every few seconds.
+// `node health-check.js NAME PORT [PATH]`: exit code 0 where the service answers to others as it has to: at the container's own address,
+// under its name in the network, below 400; without PATH any answer will do. Plain JavaScript on node:http, because it runs every few
+// seconds.
 import { get } from 'node:http';
+import { hostname } from 'node:os';
 
-const [url, any] = process.argv.slice(2);
-const request = get(url, { timeout: 4_000 }, (response) => {
+const [name, port, path] = process.argv.slice(2);
+const host = hostname();
+const where = `${name} at ${host}:${port}${path ?? ''}`;
+const request = get({ host, port, path, headers: { host: `${name}:${port}` }, timeout: 4_000 }, (response) => {
   response.resume();
-  process.exitCode = any === 'any' || response.statusCode < 500 ? 0 : 1;
+  if (path === undefined || response.statusCode < 400) return;
+  process.stderr.write(`${where}: status ${response.statusCode}\n`);
+  process.exitCode = 1;
 });
 request.on('timeout', () => request.destroy(new Error('no answer within 4 s')));
 request.on('error', (error) => {
-  process.stderr.write(`${url}: ${error.message}\n`);
+  process.stderr.write(`${where}: ${error.message}; does its configuration in /config have host 0.0.0.0?\n`);
   process.exitCode = 1;
 });

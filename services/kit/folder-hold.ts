@@ -5,6 +5,7 @@ import * as t from 'io-ts';
 import { decodeJson } from './decode.ts';
 import { writeFileDurably } from './durable-file.ts';
 import { Conflict } from './errors.ts';
+import { prepareFolder, requireRestored } from './folders.ts';
 import { sqliteCode, sqliteCodes } from './sqlite-error.ts';
 import { thisProcess } from './sqlite-lease-holder.ts';
 
@@ -22,6 +23,8 @@ export interface HeldThing {
   readonly code: string;
   /** What the folder holds, as in "the context record". */
   readonly name: string;
+  /** Also while a restore has not come to its end there. */
+  readonly forRestore?: boolean;
 }
 
 const Holder = t.strict({ pid: t.number, host: t.string, since: t.string });
@@ -31,10 +34,11 @@ const patienceMs = 2_000;
 /**
  * The operating system keeps the lock, through SQLite, on a file of its own: it is free as soon as its holder is gone, however
  * that ended, and a full disk takes it from nobody. Who holds it is written beside it, for people.
- * @param folder exists
- * @throws Conflict (of the thing's code) naming the holder
+ * @param folder is made where it is missing
+ * @throws Conflict (of the thing's code) naming the holder, Conflict (`restore_unfinished`), Failed (`state_not_writable`)
  */
 export function holdFolder(folder: string, thing: HeldThing): FolderHold {
+  prepareFolder(folder, 'state');
   const lock = new DatabaseSync(join(folder, 'holder.lock'), { timeout: patienceMs });
   try {
     lock.exec('BEGIN EXCLUSIVE');
@@ -42,6 +46,12 @@ export function holdFolder(folder: string, thing: HeldThing): FolderHold {
     lock.close();
     if (sqliteCode(cause) !== sqliteCodes.busy) throw cause;
     throw heldBy(folder, thing, cause);
+  }
+  try {
+    if (thing.forRestore !== true) requireRestored(folder);
+  } catch (error) {
+    lock.close();
+    throw error;
   }
   const endedWell = !existsSync(holderPath(folder));
   tellHolder(folder);

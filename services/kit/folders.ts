@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { makePrivateFolder } from './durable-file.ts';
@@ -31,7 +31,7 @@ type FolderEnvironment = Pick<
 > &
   Partial<Pick<Environment, 'CORE_SECRETS_DIR' | 'CORE_TOKENS_DIR' | 'CORE_REGISTRY_DIR'>>;
 
-/** In a state or configuration folder while a restore works on it: what lies beside it may be half of something. */
+/** In a state or configuration folder, and in its services' parts that are there, while a restore works on it: what lies beside it may be half of something. */
 export const unfinishedRestoreName = 'restore.unfinished';
 
 /**
@@ -40,14 +40,17 @@ export const unfinishedRestoreName = 'restore.unfinished';
  */
 export function resolveFolders(flags: FolderFlags, environment: FolderEnvironment): Folders {
   const folders = locateFolders(flags, environment);
-  for (const path of [folders.state, folders.config]) {
-    if (!existsSync(join(path, unfinishedRestoreName))) continue;
-    throw new Conflict('restore_unfinished', `a restore into ${path} has not come to its end`, {
-      facts: { path },
-      hint: 'Wait for it; if it was cut off, run ./core restore again.',
-    });
-  }
+  for (const path of [folders.state, folders.config]) requireRestored(path);
   return folders;
+}
+
+/** @throws Conflict (`restore_unfinished`) while a restore works on a folder, or since one was cut off */
+export function requireRestored(path: string): void {
+  if (!existsSync(join(path, unfinishedRestoreName))) return;
+  throw new Conflict('restore_unfinished', `a restore into ${path} has not come to its end`, {
+    facts: { path },
+    hint: 'Wait for it; if it was cut off, run ./core restore again.',
+  });
 }
 
 /** Where they are, whatever is in them. */
@@ -116,6 +119,19 @@ function folder(path: string, name: string): string {
   return resolve(path);
 }
 
+/** As another user's container leaves it. */
+function whose(path: string): string {
+  const own = process.getuid?.();
+  try {
+    const owner = statSync(path).uid;
+    return own === undefined || owner === own
+      ? ''
+      : `: it belongs to user ${owner}, and this process is ${own}`;
+  } catch {
+    return '';
+  }
+}
+
 /**
  * Makes a folder of this installation if it is missing and checks that this user may write there.
  * @throws Failed (`state_not_writable`, `config_not_writable`) naming the folder and what the system said
@@ -130,7 +146,7 @@ export function prepareFolder(path: string, what: 'state' | 'config'): void {
       code === 'EROFS'
         ? 'its file system is read-only'
         : code === 'EACCES' || code === 'EPERM'
-          ? 'this user may not write there'
+          ? `this user may not write there${whose(path)}`
           : code === 'ENOTDIR' || code === 'EEXIST'
             ? 'a part of the path is not a folder'
             : messageOf(cause);

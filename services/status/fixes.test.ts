@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { fixByUnits } from './fixes.ts';
+import type { StatusReport } from '#kit/contracts/status.ts';
+import { fixByUnits, withHome } from './fixes.ts';
 import type { Unit } from './service-manager.ts';
 
 describe('What to do about a part that does not answer', () => {
@@ -37,5 +38,19 @@ describe('What to do about a part that does not answer', () => {
     for (const units of [{ 'core-bus-worker': unit({}) }, { 'core-agentd': unit({ state: 'unknown' }) }, {}])
       expect(fix(units as Record<string, Unit>)).to.equal('look at its log');
     expect(fix({ 'core-agentd': unit({ since: '2026-01-01T00:01:09Z' }) })).to.equal('look at its log');
+  });
+
+  it('is typed with the state folder that was asked about', () => {
+    const part = { part: 'iii', detail: 'away', fix: 'Start it: ./core up; ./core config show lists' };
+    const report = { services: {}, http: {}, problems: [part], warnings: [{ ...part, fix: null }] };
+    const fixesFor = (home: string | undefined) => {
+      const { problems, warnings } = withHome(report as unknown as StatusReport, home);
+      return [...problems, ...warnings].map(({ fix }) => fix);
+    };
+    expect(fixesFor(undefined)).to.deep.equal([part.fix, null]);
+    expect(fixesFor('/tmp/a b')).to.deep.equal([
+      "Start it: ./core up --home '/tmp/a b'; ./core config show --home '/tmp/a b' lists",
+      null,
+    ]);
   });
 });

@@ -1,3 +1,5 @@
+import type { StatusReport } from '#kit/contracts/status.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import type { Unit } from './service-manager.ts';
 
 /** A process that was started so short a time ago, in milliseconds, is still starting where it does not answer. */
@@ -24,4 +26,23 @@ export function fixByUnits(
       return `Wait a moment: ${name} was started ${Math.round(age / 1000)} s ago.`;
   }
   return otherwise;
+}
+
+/** The report with its commands as they are to be typed by who asked about this state folder. */
+export function withHome(report: StatusReport, home: string | undefined): StatusReport {
+  if (home === undefined) return report;
+  const flag = ` --home ${shellWord(home)}`;
+  const told = <T extends { readonly fix: string | null }>(part: T): T =>
+    part.fix === null
+      ? part
+      : { ...part, fix: part.fix.replaceAll(/\.\/core (?:up|doctor|config show|model add)\b/g, `$&${flag}`) };
+  const each = <T extends { readonly fix: string | null }>(parts: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, told(part)]));
+  return {
+    ...report,
+    services: each(report.services),
+    http: each(report.http),
+    problems: report.problems.map(told),
+    warnings: report.warnings.map(told),
+  };
 }

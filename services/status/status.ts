@@ -5,6 +5,7 @@ import { resolveFolders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { checkPlatform } from './check.ts';
 import { readStatusConfig } from './configuration.ts';
+import { withHome } from './fixes.ts';
 import { findPlaces } from './places.ts';
 import { makeReport } from './report.ts';
 import { createTokenShower } from './token-shower.ts';
@@ -25,20 +26,24 @@ function firstWithinMs(): number {
 }
 
 /** The report; what is configured wrongly is a problem in it. */
-export async function status({ home, smoke }: StatusOptions): Promise<StatusReport> {
+export async function status(options: StatusOptions): Promise<StatusReport> {
+  return withHome(await reportOn(options), options.home);
+}
+
+async function reportOn({ home, smoke }: StatusOptions): Promise<StatusReport> {
   const folders = resolveFolders({ home }, environment);
   try {
     const config = readStatusConfig(folders);
     const places = findPlaces(folders, environment);
     const shower = createTokenShower(folders, config.vouched);
     const check = (timeoutMs: number) => checkPlatform({ folders, config, places, shower, timeoutMs });
-    const found = await check(firstWithinMs());
-    const report = makeReport({ ...found, smoke: null });
+    const findings = await check(firstWithinMs());
+    const report = makeReport({ ...findings, smoke: null });
     if (!smoke) return report;
     const missing = missingForSmoke(report);
     if (missing !== null)
       return report.ok
-        ? makeReport({ ...found, smoke: notTried(missing) })
+        ? makeReport({ ...findings, smoke: notTried(missing) })
         : { ...report, smoke: notTried(missing) };
     const { runSmoke } = await import('./smoke/smoke.ts');
     const tried = await runSmoke({ folders, environment, places, shower });

@@ -15,6 +15,16 @@ describe('The embedded stack', () => {
     return resolveFolders({ home: folder }, plain);
   };
 
+  it('refuses one port for two services', () => {
+    const same = () => embeddedStack(home(), { bridgePort: 8090 }, plain);
+    expect(same)
+      .to.throw('port 8090 is for core-context and for core-bridge: must be another for each')
+      .with.property('hint')
+      .that.contains('--bridge-port or CORE_BRIDGE_PORT');
+    expect(same).to.throw().with.property('code', 'config_invalid');
+    expect(embeddedStack(home(), { bridgePort: 8090, without: 'context' }, plain).services).to.have.length(5);
+  });
+
   it('tells every service where all the others are', async () => {
     const flags = await withFreePorts({ port: 0, busPort: '0', busHttpPort: 0, bridgePort: 4001 });
     const { services, left } = embeddedStack(home(), flags, plain);

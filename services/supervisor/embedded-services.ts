@@ -4,6 +4,7 @@ import { readServiceAddress } from '#kit/config/service-address.ts';
 import { describeSettings, readSettings } from '#kit/config/settings.ts';
 import { type PlatformService, platformServices } from '#kit/contracts/platform-services.ts';
 import type { Environment } from '#kit/environment.ts';
+import { InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { urlOf } from '#kit/http/url-of.ts';
 import { readEngineHttpPort } from './engine-http-port.ts';
@@ -57,12 +58,31 @@ export function embeddedStack(folders: Folders, flags: StackFlags, environment: 
   const places = placesOf(folders, flags, environment);
   const left = new Map([...placesElsewhere(folders, flags, environment, places), ...unwanted(flags)]);
   const shared = sharedEnvironment(folders, places, left);
+  const services = platformServices
+    .filter((name) => !left.has(name))
+    .map((name) => definition(name, places, shared));
+  refuseSamePorts(services);
   return {
-    services: platformServices
-      .filter((name) => !left.has(name))
-      .map((name) => definition(name, places, shared)),
+    services,
     left: platformServices.flatMap((name) => (left.has(name) ? [{ name, why: left.get(name)! }] : [])),
   };
+}
+
+function refuseSamePorts(services: readonly EmbeddedService[]): void {
+  const taken = new Map<string, { readonly name: string; readonly place: ServicePort }>();
+  for (const { name, socket, http } of services) {
+    for (const place of [socket, http]) {
+      if (place === null || place.port === 0) continue;
+      const where = `${place.host} ${place.port}`;
+      const other = taken.get(where);
+      if (other !== undefined) {
+        const what = `port ${place.port} is for ${other.name} and for ${name}: must be another for each`;
+        const hint = `Of ${other.name}: ${other.place.otherPort}. Of ${name}: ${place.otherPort}.`;
+        throw new InvalidInput('config_invalid', what, { hint });
+      }
+      taken.set(where, { name, place });
+    }
+  }
 }
 
 type Places = Readonly<Record<'agentd' | 'context' | 'models' | 'bridge' | 'bus' | 'busHttp', ServicePort>>;

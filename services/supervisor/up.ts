@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import { stackFolder } from '#kit/contracts/stack-note.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
-import { Failed } from '#kit/errors.ts';
+import { Failed, messageOf } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { Shutdown } from '#kit/shutdown.ts';
 import { type EmbeddedService, embeddedStack, type StackFlags } from './embedded-services.ts';
 import { withFreePorts } from './free-ports.ts';
@@ -41,10 +42,10 @@ export async function up(options: UpOptions): Promise<number> {
   makePrivateFolder(folder);
   const hold = holdFolder(folder, { code: 'stack_held', name: 'the stack' });
   const checks = await Promise.allSettled(embedded.map((service) => checkPorts(service, program)));
-  const taken = checks.find((check) => check.status === 'rejected');
-  if (taken !== undefined) {
+  const taken = checks.filter((check) => check.status === 'rejected').map(({ reason }) => reason);
+  if (taken.length > 0) {
     hold.release();
-    throw taken.reason;
+    throw taken.length === 1 ? taken[0] : allTaken(taken, program);
   }
 
   const warn = (text: string) => void stderr.write(`core up │ ${text}\n`);
@@ -88,7 +89,7 @@ export async function up(options: UpOptions): Promise<number> {
   const shown = show(embedded, ready, width, stdout, shutdown.signal).then((whole) => {
     if (!whole) return;
     const reasons = left.map(({ name, why }) => `${name} is not started: ${why}\n`).join('');
-    stdout.write(`${reasons}\n${lastLines(folders.state, program)}`);
+    stdout.write(`${reasons}\n${lastLines(folders.state, { program, home: options.home })}`);
   });
   const exitCode = await Promise.race([gaveUp, signalled]);
   await shutdown.close('up ends');
@@ -123,10 +124,24 @@ async function show(
   return true;
 }
 
-function lastLines(state: string, program: string): string {
+function lastLines(
+  state: string,
+  { program, home }: { readonly program: string; readonly home: string | undefined },
+): string {
+  const command = (words: string) =>
+    `${program} ${words}${home === undefined ? '' : ` --home ${shellWord(home)}`}`;
   return `state  ${state}
-next   ${program} plan-issue --owner OWNER --repo REPO --number N    look  ${program} status --pretty    end  Ctrl-C
+next   ${command('plan-issue --owner OWNER --repo REPO --number N')}    look  ${command('status --pretty')}    end  Ctrl-C
 `;
+}
+
+function allTaken(reasons: readonly unknown[], program: string): unknown {
+  if (!reasons.every((reason) => reason instanceof Failed))
+    return reasons.find((reason) => !(reason instanceof Failed));
+  return new Failed('port_in_use', reasons.map(messageOf).join('; '), {
+    facts: { ports: reasons.map(({ facts }) => facts?.port).join(', ') },
+    hint: `Beside another stack: ${program} up --home DIR with the six port flags of ${program} up --help; 0 takes a free port.`,
+  });
 }
 
 async function checkPorts({ name, http, socket }: EmbeddedService, program: string): Promise<void> {

@@ -1,6 +1,8 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { holdFolder } from '#kit/folder-hold.ts';
+import { unfinishedRestoreName } from '#kit/folders.ts';
 import { createRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { backup } from '../../services/supervisor/backup/backup.ts';
 import { restore } from '../../services/supervisor/backup/restore.ts';
@@ -65,6 +67,34 @@ describe('backup and restore, cut off', () => {
       await restore({ file, folders, stateOnly: false, ...work });
       await expectWhole(home, sample.runId);
       expect(readdirSync(folders.state).filter((name) => name.startsWith('restore.'))).to.deep.equal([]);
+    });
+  }
+
+  for (const point of ['restore.moving', 'restore.moved', 'restore.placed']) {
+    it(`keep services from parts on disks of their own, and take nothing from who is there all the same, across a kill at ${point}`, async () => {
+      const home = join(temporaryFolder(), 'home');
+      const part = join(home, 'state/context');
+      mkdirSync(part, { recursive: true });
+      const { ino } = statSync(part);
+      const service = () => holdFolder(part, { code: 'record_held', name: 'the record' });
+      const folders = { ...foldersIn(home) };
+      await killed(['restore', file], home, point);
+      expect(service).to.throw().with.property('code', 'restore_unfinished');
+
+      rmSync(join(part, unfinishedRestoreName), { recursive: true });
+      const running = service();
+      writeFileSync(join(part, 'theirs'), '');
+      const again = () => restore({ file, folders, stateOnly: false, ...work });
+      expect((await again().catch((error) => error)).code).to.equal('restore_in_use');
+      expect(existsSync(join(part, 'theirs'))).to.equal(true);
+      running.release();
+      rmSync(join(part, 'theirs'));
+
+      await again();
+      await expectWhole(home, sample.runId);
+      expect(statSync(part).ino).to.equal(ino);
+      expect(readdirSync(part)).to.include('record.sqlite').and.not.to.include(unfinishedRestoreName);
+      service().release();
     });
   }
 

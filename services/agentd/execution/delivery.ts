@@ -7,6 +7,7 @@ import { personalEnvironment } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { remoteUrls, sameRemote } from '../git/remote-address.ts';
+import { requireWritable } from './checkout-access.ts';
 
 /**
  * The person's own checkout. Its configuration is theirs, or hostile: nothing in it may start a program, so nothing here
@@ -19,11 +20,11 @@ function git(args: readonly string[], options: GitOptions): Promise<GitResult> {
 }
 
 /**
- * The folder belongs to a git repository, one of whose remotes is the approved one.
- * @throws NotFound `checkout_not_found`, Refused `not_a_repository` or `remote_mismatch` naming the remotes found
+ * The folder belongs to a git repository that this process can write to, one of whose remotes is the approved one.
+ * @throws NotFound `checkout_not_found`, Refused `not_a_repository`, `checkout_not_writable`, or `remote_mismatch` naming the remotes found
  */
 export async function checkCheckout(repoDir: string, pushUrl: string): Promise<void> {
-  await checkedGitDir(repoDir, pushUrl);
+  requireWritable(await checkedGitDir(repoDir, pushUrl), repoDir);
 }
 
 /**

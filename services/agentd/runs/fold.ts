@@ -34,6 +34,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     workspace: null,
     undo: null,
     pull_request: null,
+    cancel: null,
     cancelling: false,
   };
   return foldMore(created, rest);
@@ -103,7 +104,7 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     case 'execution_finished':
       return finishExecution(run, event.data);
     case 'cancel_requested':
-      return { cancelling: true };
+      return { cancel: event.data, cancelling: true };
     case 'run_cancelled':
       return { status: 'cancelled', cancelling: false, actions: runningBecomeUnknown(run.actions) };
     case 'undo_started':

@@ -54,6 +54,8 @@ export interface Run {
     | null;
   /** As the forge was seen to have it last; null before anybody asked. */
   readonly pull_request: (DataOf<'pull_request_seen'> & { readonly at: string }) | null;
+  /** Who asked it to stop last, and why; null when nobody did. */
+  readonly cancel: DataOf<'cancel_requested'> | null;
   /** Asked to stop and not yet stopped. */
   readonly cancelling: boolean;
 }

@@ -98,6 +98,14 @@ describe('planning for an event', () => {
     expect(error).to.include({ code: 'too_busy', retryable: true });
   });
 
+  it('leaves a forge that does not answer to who asked', async () => {
+    const before = service.asked.length;
+    script = Array<ScriptedAnswer>(3).fill([503, problem('forge_unavailable')]);
+    const error = await failure(planning().plan(request, call()));
+    expect(error).to.include({ code: 'forge_unavailable', retryable: true });
+    expect(service.asked).to.have.lengthOf(before + 1);
+  });
+
   it('gives a planning that failed as a value with its run', async () => {
     for (const retryable of [true, false]) {
       const failed = { ...run('failed'), failure: { code: 'forge_down', message: 'no answer', retryable } };

@@ -5,7 +5,7 @@ import type { PlanBody } from '#kit/contracts/plan.ts';
 import { Accepted, RunDetail } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
-import { CoreError, TimedOut } from '#kit/errors.ts';
+import { CoreError, codeOf, TimedOut } from '#kit/errors.ts';
 import type { FollowingClient } from '#kit/http/following-client.ts';
 
 export interface PlanningOptions {
@@ -138,6 +138,7 @@ class Attempt {
     } catch (error) {
       const now = performance.now();
       if (!(error instanceof CoreError) || !error.retryable || now >= this.#end) throw error;
+      if (tellsOfForge(error)) throw error;
       this.#awaySince ??= now;
       if (now - this.#awaySince > this.#options.awayMs) throw error;
       return null;
@@ -156,6 +157,11 @@ class Attempt {
     const wait = Math.min(mostLookMs, firstLookMs * 1.5 ** Math.min(looks, 20));
     await setTimeout(wait, undefined, { signal: this.#signal });
   }
+}
+
+/** The daemon is there and waited for the forge already: whoever asks here has others to plan meanwhile. */
+function tellsOfForge(error: CoreError): boolean {
+  return codeOf(error).startsWith('forge_');
 }
 
 /** Of a run without a plan that nobody plans any more. */

@@ -6,6 +6,7 @@ import type { Logger } from '#kit/log.ts';
 import type { Account } from '../ledger/account.ts';
 import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/ledger.ts';
 import type { CallMetrics } from '../metrics.ts';
+import { TimeLimit } from '../time-limit.ts';
 import { lateFailure } from '../upstreams/connection-failure.ts';
 import { type Answered, answerFrom } from './attempts.ts';
 import { unusualTtl } from './cache-ttl.ts';
@@ -84,9 +85,9 @@ export class ModelCalls {
     response.once('close', () => {
       if (!response.writableFinished) ending.abort(new Interrupted('client_gone', 'the client left'));
     });
-    const timer = setTimeout(
-      () => ending.abort(lateFailure(underWay.upstream, 'total', this.#parts.totalMs)),
-      this.#parts.totalMs,
+    const { totalMs } = this.#parts;
+    const limit = new TimeLimit(totalMs, () =>
+      ending.abort(lateFailure(underWay.upstream, 'total', totalMs)),
     );
     const underWay = new CallUnderWay({ parts: this.#parts, model, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
@@ -94,7 +95,7 @@ export class ModelCalls {
       const outputLimit = reservation.bounded ? each : null;
       await underWay.run({ ...decoded, via, outputLimit, signal: ending.signal }, response);
     } finally {
-      clearTimeout(timer);
+      limit.lift();
     }
   }
 }

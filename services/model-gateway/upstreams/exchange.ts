@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { TimeLimit } from '../time-limit.ts';
 import { PieceQueue } from './piece-queue.ts';
 
 export interface ExchangeRequest {
@@ -47,9 +48,9 @@ export function exchange(
       else queue.fail(error);
     }
     const leave = () => stop(signal.reason);
-    const timer = setTimeout(() => stop(late('head', headMs)), headMs);
+    const limit = new TimeLimit(headMs, () => stop(late('head', headMs)));
     function finish(): void {
-      clearTimeout(timer);
+      limit.lift();
       signal.removeEventListener('abort', leave);
     }
     if (signal.aborted) return stop(signal.reason);
@@ -76,7 +77,7 @@ export function exchange(
       },
       onResponseStart(_controller, status, headers) {
         if (status < 200 || stopped !== null) return;
-        clearTimeout(timer);
+        limit.lift();
         queue = new PieceQueue(source, idleMs, () => late('idle', idleMs));
         resolve({ status, headers, body: queue });
       },

@@ -1,3 +1,5 @@
+import { TimeLimit } from '../time-limit.ts';
+
 /** How many bytes wait here before the sender is asked to stop. */
 const highWaterMark = 64 * 1024;
 
@@ -27,7 +29,7 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
   #begun = false;
   #ended = false;
   #error: Error | null = null;
-  #timer: NodeJS.Timeout | null = null;
+  #limit: TimeLimit | null = null;
   #waiting: Waiting | null = null;
 
   /** @param late makes the error for a piece that did not come in time */
@@ -83,8 +85,8 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     if (this.#ended) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
-      if (this.#timer === null) this.#timer = setTimeout(() => this.#expire(), this.#idleMs);
-      else this.#timer.refresh();
+      if (this.#limit === null) this.#limit = new TimeLimit(this.#idleMs, () => this.#expire());
+      else this.#limit.renew();
     });
   }
 
@@ -94,7 +96,7 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     this.end();
     this.#pieces = [];
     this.#size = 0;
-    this.#stopTimer();
+    this.#liftLimit();
     if (running) this.#source.abort();
     return Promise.resolve({ done: true, value: undefined });
   }
@@ -126,23 +128,23 @@ export class PieceQueue implements AsyncIterableIterator<Buffer> {
     this.#source.resume();
   }
 
-  /** The timer stays for the next wait: starting it again costs less than making it. */
+  /** The limit stays for the next wait. */
   #takeWaiting(): Waiting | null {
     const waiting = this.#waiting;
     this.#waiting = null;
-    if (this.#ended) this.#stopTimer();
+    if (this.#ended) this.#liftLimit();
     return waiting;
   }
 
   #expire(): void {
-    this.#timer = null;
+    this.#limit = null;
     if (this.#waiting === null) return;
     this.fail(this.#late());
     this.#source.abort();
   }
 
-  #stopTimer(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+  #liftLimit(): void {
+    this.#limit?.lift();
+    this.#limit = null;
   }
 }

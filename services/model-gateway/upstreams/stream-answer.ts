@@ -2,6 +2,7 @@ import type { UpstreamAnswer } from '../calls/upstream-answer.ts';
 import { UpstreamFailure } from '../calls/upstream-failure.ts';
 import type { Usage } from '../calls/usage.ts';
 import { BrokenStream, StreamReader } from '../calls/usage-of-stream.ts';
+import { TimeLimit } from '../time-limit.ts';
 import { connectionFailure, lateFailure } from './connection-failure.ts';
 import type { Mask } from './mask.ts';
 import { errorInStream } from './upstream-error.ts';
@@ -84,10 +85,10 @@ export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> 
     }
   }
 
-  let timer: NodeJS.Timeout | undefined;
+  let limit: TimeLimit | undefined;
   try {
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(lateFailure(name, 'first', first.limit)), first.ms);
+      limit = new TimeLimit(first.ms, () => reject(lateFailure(name, 'first', first.limit)));
     });
     const piece = await Promise.race([readFirst(), late]);
     // Nobody has seen it yet, so that another attempt can help.
@@ -105,7 +106,7 @@ export async function streamAnswer(facts: StreamFacts): Promise<UpstreamAnswer> 
     settle(reader.usage);
     throw explained(error, false);
   } finally {
-    clearTimeout(timer);
+    limit?.lift();
   }
 }
 

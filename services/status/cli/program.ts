@@ -3,9 +3,11 @@ import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/
 import type { SmokeReport } from '#kit/contracts/status.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { status } from '../status.ts';
+import { summaryOf } from '../summary.ts';
 
 const description = `How the platform is, as JSON: its services, their health, the bus, the stored runs.
-Exit code 1 when anything required is not well; "problems" names each and what to do.`;
+Exit code 1 when anything required is not well; "problems" names each and what to do.
+On a terminal the same follows in a few lines, on standard error.`;
 
 /** Runs one command line of core-status to its end and gives its exit code. */
 export function runStatusProgram(start: ProgramStart): Promise<number> {
@@ -21,6 +23,7 @@ function define(program: Command, run: RunCommand): void {
         const report = await status({ home, smoke: options.smoke === true });
         process.stdout.write(`${JSON.stringify(report, null, options.pretty === true ? 2 : 0)}\n`);
         if (report.smoke !== null) process.stdout.write(`${markerOf(report.smoke)}\n`);
+        if (process.stderr.isTTY === true) process.stderr.write(`\n${summaryOf(report)}`);
         return report.ok ? exitCodes.done : exitCodes.failed;
       }),
     );

@@ -8,6 +8,7 @@ import { CoreError } from '#kit/errors.ts';
 import { foldersIn, makeSampleHome } from '../../../test/fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { backup } from './backup.ts';
+import { placeOf } from './entry-name.ts';
 import { headName, type Manifest, manifestName } from './manifest.ts';
 import { restore } from './restore.ts';
 import { verifyBackup } from './verify-backup.ts';
@@ -99,6 +100,7 @@ describe('a file that is no good backup', () => {
   it('is refused where an entry leads out of the folders, before anything is written there', async () => {
     const names = [
       ...['../evil', '/etc/evil', 'state/../../evil', 'state/a/../../../evil', 'state//evil', 'state/./evil'],
+      ...['state/restore.unfinished', 'state/restore.unfinished/moving.json', 'config/e\nvil'],
       ...['state\\..\\evil', 'other/evil', 'evil', 'config/../evil', 'statement/evil', 'state'],
     ];
     for (const name of names) {
@@ -107,6 +109,10 @@ describe('a file that is no good backup', () => {
       expect(message, name).to.contain('must be a path below state/ or config/');
     }
     expect(existsSync(join(place, 'evil'))).to.equal(false);
+    expect(() => placeOf(`state/${'a'.repeat(256)}`))
+      .to.throw()
+      .with.property('code', 'backup_unsafe');
+    expect(placeOf(`state/${'a'.repeat(255)}`).parts).to.have.length(1);
   });
 
   it('is refused with links, devices and pipes in it', async () => {
@@ -126,6 +132,10 @@ describe('a file that is no good backup', () => {
       const { code } = await refusal(bytes);
       expect(['backup_foreign', 'backup_truncated'], `${index}: ${code}`).to.include(code);
     }
+    for (const format_version of [0, -1.5])
+      expect((await refusal(archive([good], {}, { ...head, format_version }))).code).to.equal(
+        'backup_foreign',
+      );
     const { code, message } = await refusal(
       archive([good], {}, { ...head, format_version: 2, core_version: '9.1.0' }),
     );

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { Timestamp } from '#kit/decode.ts';
+import { integerBetween, Timestamp } from '#kit/decode.ts';
 
 /** Of the file, not of Core: a reader refuses a higher one. */
 export const formatVersion = 1;
@@ -10,7 +10,7 @@ export const manifestName = 'manifest.json';
 
 export const Head = t.strict({
   format: t.literal('core-backup'),
-  format_version: t.number,
+  format_version: integerBetween(1, 1_000_000),
   core_version: t.string,
   created_at: Timestamp,
 });

@@ -32,23 +32,28 @@ export function moveIntoPlace(from: string, to: string): void {
   }
 }
 
-/** Leaves an empty folder where it may not be removed, as where a disk is mounted. */
+/** Of who holds a folder, and of a restore; they stay where all else is removed. */
+const ofHolder = /^(holder\.json|holder\.lock(-journal)?|restore\.unfinished)$/;
+
+/** Leaves an empty folder where it may not be removed, as where a disk is mounted, or somebody holds it. */
 export function removeFromPlace(path: string): void {
   if (!isFolder(path)) {
     rmSync(path, { force: true });
     return;
   }
-  for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true, force: true });
+  for (const name of readdirSync(path))
+    if (!ofHolder.test(name)) rmSync(join(path, name), { recursive: true, force: true });
   try {
     rmdirSync(path);
   } catch (error) {
-    if (!['EBUSY', 'EPERM', 'EACCES'].includes(codeOf(error))) throw error;
+    if (!['EBUSY', 'EPERM', 'EACCES', 'ENOTEMPTY'].includes(codeOf(error))) throw error;
     syncFolder(path);
   }
 }
 
+/** But for what says who holds it. */
 export function isEmptyFolder(path: string): boolean {
-  return isFolder(path) && readdirSync(path).length === 0;
+  return isFolder(path) && readdirSync(path).every((name) => ofHolder.test(name));
 }
 
 function copyDurably(from: string, to: string): void {
@@ -67,6 +72,6 @@ function copyDurably(from: string, to: string): void {
   }
 }
 
-function isFolder(path: string): boolean {
+export function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

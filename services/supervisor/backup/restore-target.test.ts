@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
+import { holdFolder } from '#kit/folder-hold.ts';
 import { resolveFolders, unfinishedRestoreName } from '#kit/folders.ts';
 import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 import { foldersIn } from '../../../test/fixtures/backup/sample-home.ts';
@@ -95,7 +96,21 @@ describe('the place of a restore', () => {
     writeFileSync(join(target.staging('state'), 'context/record/one'), '1');
     target.publish();
     expect(readdirSync(join(home, 'state')).toSorted()).to.deep.equal(['bus', 'context']);
+    holdFolder(mounted, { code: 'record_held', name: 'the record' }).release();
     expect(statSync(mounted).ino).to.equal(ino);
     expect(readFileSync(join(mounted, 'record/one'), 'utf8')).to.equal('1');
+  });
+
+  it('is refused where a service holds a part of it, and leaves that part alone', () => {
+    const part = join(home, 'state/context');
+    mkdirSync(part, { recursive: true });
+    const hold = holdFolder(part, { code: 'record_held', name: 'the record' });
+    const { code, message } = refusal();
+    expect(code).to.equal('restore_in_use');
+    expect(message).to.contain(`what is restored in ${part} is held by process ${process.pid} on `);
+    expect(readdirSync(part)).not.to.include(unfinishedRestoreName);
+    expect(readdirSync(join(home, 'state'))).to.deep.equal(['context']);
+    hold.release();
+    expect(refusal().code).to.equal('taken');
   });
 });

@@ -7,6 +7,7 @@ import { makePrivateFolder, syncFolder, writeFileDurably } from '#kit/durable-fi
 import { Conflict } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { type Folders, prepareFolder, unfinishedRestoreName } from '#kit/folders.ts';
+import { type HeldParts, holdParts } from './held-parts.ts';
 import { isEmptyFolder, moveIntoPlace, removeFromPlace } from './move-into-place.ts';
 import { whoRunsIn } from './who-runs.ts';
 
@@ -35,18 +36,33 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
   requireUnused(folders);
   requireEmpty(folders, roots);
   const made = roots.flatMap((root) => missing(folders[root]));
+  const wasCutOff = existsSync(marker('state'));
   for (const root of roots) prepareFolder(folders[root], root);
   // The marker of the state folder is the first to come and the last to go.
   makePrivateFolder(marker('state'));
   const hold = holdFolder(marker('state'), { code: 'restore_held', name: 'a restore' });
+  let parts: HeldParts | null = null;
   try {
+    parts = holdParts(folders.state);
+    parts.mark();
     removeLeft(folders, roots);
     requireEmpty(folders, roots);
     for (const root of roots) makePrivateFolder(join(marker(root), root));
     for (const root of roots) syncFolder(folders[root]);
   } catch (error) {
-    hold.release();
+    if (!wasCutOff) unmark();
+    letGo();
     throw error;
+  }
+
+  function unmark(): void {
+    parts?.unmark();
+    for (const root of roots.toReversed()) rmSync(marker(root), { recursive: true, force: true });
+  }
+
+  function letGo(): void {
+    parts?.release();
+    hold.release();
   }
 
   function publish(): void {
@@ -64,8 +80,9 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
     }
     crashPoint('restore.placed');
     if (roots.includes('config')) retire(marker('config'));
+    parts?.unmark();
     retire(marker('state'));
-    hold.release();
+    letGo();
   }
 
   return {
@@ -73,8 +90,8 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
     publish,
     discard() {
       removeLeft(folders, roots);
-      for (const root of roots.toReversed()) rmSync(marker(root), { recursive: true, force: true });
-      hold.release();
+      unmark();
+      letGo();
       for (const folder of made) removeIfEmpty(folder);
     },
   };

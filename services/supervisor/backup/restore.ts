@@ -55,7 +55,10 @@ export async function restore({
   }
 }
 
-/** Writes entries where the installation is put together. What is there was made here: there are no links to follow. */
+/**
+ * Writes entries where the installation is put together. What is there was made here: there are no links to follow. Nothing of the
+ * state is a program, so that a repository's hooks, which Core never makes, do not run.
+ */
 class Unpacked implements ArchiveSink {
   readonly #file: string;
   readonly #target: RestoreTarget;
@@ -82,7 +85,9 @@ class Unpacked implements ArchiveSink {
     }
     const path = this.#pathOf(place);
     await this.#makeFolder(dirname(path), place);
-    const handle = await this.#making(place, () => open(path, 'wx', executable ? 0o700 : 0o600));
+    const handle = await this.#making(place, () =>
+      open(path, 'wx', executable && place.root === 'config' ? 0o700 : 0o600),
+    );
     try {
       for await (const bytes of content) await handle.writeFile(bytes);
     } catch (error) {

@@ -27,7 +27,7 @@ export const disposable: readonly LeftOutFolder[] = [
 const passing = [
   /^listening\.json$/,
   /^holder\.json$/,
-  /\.lock$/,
+  /\.lock(-journal)?$/,
   /\.sqlite-(wal|shm|journal)$/,
   /^\..*\.(tmp|draft|partial|pruned|new)$/,
   /^tmp_/,

@@ -1,4 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -76,6 +87,9 @@ describe('The secrets of the compose stack', () => {
     expect({ uid, gid }).to.deep.equal(owner);
     const env = readFileSync(join(project, '.env'), 'utf8');
     expect(env).to.equal(`COMPOSE_PROJECT_NAME=mine\nCORE_UID=${uid}\nCORE_GID=${gid}\n`);
+    if (!isRoot) return;
+    expect(init(project, { owner: '4321:4322' }).owner).to.deep.equal({ uid: 4321, gid: 4322 });
+    expect(init(project).owner).to.deep.equal({ uid: 4321, gid: 4322 });
   });
 
   it('are given to another by root alone, and never to root', () => {
@@ -99,5 +113,87 @@ describe('The secrets of the compose stack', () => {
     expect(() => init(project))
       .to.throw(CoreError)
       .with.property('code', 'secret_file_empty');
+  });
+
+  it('are made anew where a part of them was lost, and fit each other', () => {
+    init(project);
+    const secrets = join(project, 'secrets');
+    const before = readFileSync(join(secrets, 'neo4j-auth'), 'utf8');
+    rmSync(join(secrets, 'neo4j-password'));
+    rmSync(join(secrets, 'tokens/worker.token'));
+    const { made, kept } = init(project);
+    expect(made).to.deep.equal(['neo4j-password', 'tokens/worker.token']);
+    expect(kept).to.include('tokens/bridge.token').and.not.to.include('tokens/worker.token');
+    expect(`neo4j/${readFileSync(join(secrets, 'neo4j-password'), 'utf8')}`).to.equal(before);
+    const worker = readFileSync(join(secrets, 'tokens/worker.token'), 'utf8').trim();
+    const tokens = openTokens({ tokens: join(secrets, 'registry') });
+    expect(tokens.authenticate(worker)).to.deep.include({ name: 'worker' });
+    expect(tokens.list().find(({ name }) => name === 'worker')!.kind).to.equal('service');
+    expect(init(project).made).to.deep.equal([]);
+  });
+
+  it('are refused where one is no file, empty, or contradicts another', () => {
+    init(project);
+    const secrets = join(project, 'secrets');
+    const refusal = () => {
+      try {
+        return init(project).made;
+      } catch (error) {
+        return (error as CoreError).code;
+      }
+    };
+    writeFileSync(join(secrets, 'github-webhook'), '');
+    expect(refusal()).to.equal('secret_file_empty');
+    rmSync(join(secrets, 'github-webhook'));
+    mkdirSync(join(secrets, 'github-webhook'));
+    expect(refusal()).to.equal('secret_file_invalid');
+    rmSync(join(secrets, 'github-webhook'), { recursive: true });
+    writeFileSync(join(secrets, 'neo4j-password'), 'other\n');
+    expect(refusal()).to.equal('secret_file_invalid');
+    rmSync(join(secrets, 'neo4j-auth'));
+    expect(refusal()).to.deep.equal(['neo4j-auth']);
+    rmSync(join(secrets, 'models'), { recursive: true });
+    writeFileSync(join(secrets, 'models'), '');
+    expect(refusal()).to.equal('folder_invalid');
+    expect(() => init(join(secrets, 'models')))
+      .to.throw(CoreError)
+      .with.property('code', 'folder_invalid');
+  });
+
+  it('give nothing away that lies elsewhere: links are not followed, and hard links are refused', () => {
+    if (!isRoot) return void expect(isRoot).to.equal(false);
+    const elsewhere = join(project, 'elsewhere');
+    mkdirSync(elsewhere);
+    writeFileSync(join(elsewhere, 'x'), 'theirs', { mode: 0o644 });
+    mkdirSync(join(project, 'secrets'));
+    symlinkSync(elsewhere, join(project, 'secrets/models'));
+    symlinkSync(join(elsewhere, 'x'), join(project, 'secrets/link'));
+    init(project, { owner: '4321:4322' });
+    for (const path of [elsewhere, join(elsewhere, 'x')]) expect(statSync(path).uid, path).to.equal(0);
+    expect(statSync(join(elsewhere, 'x')).mode & 0o777).to.equal(0o644);
+    linkSync(join(elsewhere, 'x'), join(project, 'secrets/hard'));
+    expect(() => init(project, { owner: '4321:4322' }))
+      .to.throw(CoreError, 'hard link')
+      .with.property('code', 'secrets_owner_refused');
+    expect(statSync(join(elsewhere, 'x')).uid).to.equal(0);
+  });
+
+  it('leave .env to who has it, readable by nobody else than before, where a link leads', () => {
+    const other = join(project, 'env-of-mine');
+    writeFileSync(other, 'REDIS_URL=rediss://u:p@h\n', { mode: 0o640 });
+    if (isRoot) chownSync(other, 77, 78);
+    symlinkSync(other, join(project, '.env'));
+    init(project);
+    expect(lstatSync(join(project, '.env')).isSymbolicLink()).to.equal(true);
+    expect(readFileSync(other, 'utf8')).to.match(/^REDIS_URL=.*\nCORE_UID=\d+\nCORE_GID=\d+\n$/);
+    expect(statSync(other).mode & 0o777).to.equal(0o640);
+    if (isRoot) expect(statSync(other)).to.include({ uid: 77, gid: 78 });
+    const fresh = temporaryFolder();
+    const { owner } = init(fresh);
+    const stats = statSync(join(fresh, '.env'));
+    expect({ uid: stats.uid, gid: stats.gid, mode: stats.mode & 0o777 }).to.deep.equal({
+      ...owner,
+      mode: 0o600,
+    });
   });
 });

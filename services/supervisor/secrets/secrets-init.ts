@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exitCodes } from '#kit/errors.ts';
-import { writeContainerUser } from './container-user.ts';
-import { givePrivately, ownerOf } from './owner.ts';
+import { readContainerUser, writeContainerUser } from './container-user.ts';
+import { givePrivately } from './give-privately.ts';
+import { ownerOf } from './owner.ts';
 import { makeSecretFiles } from './secret-files.ts';
 
 export interface SecretsInitOptions {
@@ -18,7 +19,8 @@ const installation = fileURLToPath(new URL('../../../', import.meta.url));
 /** `core secrets init`: each step leaves what it finds, so that an interrupted one is taken up by the next. */
 export function secretsInit({ dir, owner, json, stdout = process.stdout }: SecretsInitOptions): number {
   const project = resolve(dir ?? installation);
-  const user = ownerOf(project, owner);
+  const before = readContainerUser(project);
+  const user = ownerOf(project, owner, before);
   const { folder, made, kept } = makeSecretFiles(project);
   givePrivately(folder, user);
   const file = writeContainerUser(project, user);
@@ -29,6 +31,9 @@ export function secretsInit({ dir, owner, json, stdout = process.stdout }: Secre
   stdout.write(
     `${made.length === 0 ? 'nothing was missing' : `made ${made.join(', ')}`} in ${folder}\n` +
       `they belong to ${user.uid}:${user.gid}, and ${file} runs the containers as that user\n` +
+      (before === null || before.uid === user.uid
+        ? ''
+        : `before they ran as ${before.uid}:${before.gid}, whom the state of a stack from then belongs to: back it up as that user, and restore it into new volumes\n`) +
       `add yours  ${folder}/forges/github-token for GitHub, ${folder}/models/NAME for a model\n`,
   );
   return exitCodes.done;

@@ -36,6 +36,7 @@ export function runView(
   const lines = [
     ...(brief ? [''] : headLines(run, terminal)),
     `${run.run_id} ${symbols.dot} ${statusPaint(run.status, paint)(run.status)} ${symbols.dot} ${when}${run.cancelling ? ` ${symbols.dot} stopping` : ''}`,
+    ...(brief ? [] : askedLines(run)),
     '',
   ];
   if (run.failure !== null)
@@ -50,6 +51,21 @@ export function runView(
   if (context) lines.push(...contextLines(run, terminal, verbose));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
+}
+
+/** What led to it, and who ended it. */
+function askedLines({ request, cancel }: Run): string[] {
+  const { trigger } = request;
+  const lines: string[] = [];
+  if (trigger !== undefined) {
+    const { kind, what, actor, event_id } = trigger;
+    const said = [what, actor == null ? null : `by ${actor}`, event_id == null ? null : `event ${event_id}`];
+    const facts = said.filter((fact) => fact != null).join(', ');
+    lines.push(visibleLine(`asked for by ${kind}${facts === '' ? '' : `: ${facts}`}`));
+  }
+  if (cancel !== null)
+    lines.push(visibleLine(`cancelled by ${cancel.by}${cancel.reason === null ? '' : `: ${cancel.reason}`}`));
+  return lines;
 }
 
 /** One line for each action: approval, state, and the outcome where there is one. */

@@ -43,6 +43,35 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(shown).to.contain('2 files, +6 -2');
   });
 
+  it('says what led to a run, and who ended it', () => {
+    const run = sampleRun();
+    const trigger = {
+      kind: 'dashboard',
+      what: 'issue.created',
+      actor: 'mi\u202era',
+      event_id: 'e1',
+    } as const;
+    const shown = runView(
+      { ...run, request: { ...run.request, trigger }, cancel: { by: 'root', reason: 'not\nnow' } },
+      terminal(),
+      suggestions,
+    );
+    expect(shown).to.contain(
+      'asked for by dashboard: issue.created, by mi\\u{202e}ra, event e1\ncancelled by root: not\\nnow\n',
+    );
+    const short = runView(
+      {
+        ...run,
+        request: { ...run.request, trigger: { kind: 'bus', what: null, actor: null, event_id: null } },
+        cancel: { by: 'root', reason: null },
+      },
+      terminal(),
+      suggestions,
+    );
+    expect(short).to.contain('asked for by bus\ncancelled by root\n');
+    expect(runView(run, terminal(), suggestions)).not.to.match(/asked for|cancelled/);
+  });
+
   it('suggests to execute what is approved, into the checkout', () => {
     const run = sampleRun({ approval: 'approved', gates: ['build'] });
     expect(runView(run, terminal(), suggestions)).to.contain(
