@@ -33,6 +33,7 @@ COPY core core
 COPY secrets.example secrets.example
 RUN node images/assemble.js /out \
     && cp -r core secrets.example /out/ \
+    && chmod -R u=rwX,go=rX /out/core /out/secrets.example \
     && mkdir -p /out/bin \
     && ln -s ../core /out/bin/core \
     && for cli in /out/services/*/cli/core-*; do ln -s "../${cli#/out/}" "/out/bin/${cli##*/}"; done
@@ -44,7 +45,7 @@ LABEL org.opencontainers.image.vendor="Core" \
       org.opencontainers.image.version="0.1.0"
 RUN for part in . agentd mirrors context model-gateway bridge bus bus-worker; do mkdir -m 1777 -p "/state/$part" && chmod 1777 "/state/$part"; done \
     && mkdir -p /config
-COPY images/health-check.js /core/images/
+COPY --chmod=0644 images/health-check.js /core/images/
 WORKDIR /core
 ENV NODE_ENV=production \
     HOME=/home/node \
@@ -180,7 +181,7 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
 COPY config config
 COPY services services
 COPY site site
-RUN node --disable-warning=ExperimentalWarning site/run.ts build
+RUN node --disable-warning=ExperimentalWarning site/run.ts build && chmod -R u=rwX,go=rX site/.vitepress/dist
 
 # Perl is in every Debian image; a program of its own spares the health check a shell.
 FROM nginx:stable-bookworm AS site
@@ -189,8 +190,8 @@ LABEL org.opencontainers.image.vendor="Core" \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.title="core-site" \
       org.opencontainers.image.description="Documentation of Core"
-COPY images/nginx.conf /etc/nginx/nginx.conf
-COPY images/site-health-check.pl /usr/local/lib/
+COPY --chmod=0644 images/nginx.conf /etc/nginx/nginx.conf
+COPY --chmod=0644 images/site-health-check.pl /usr/local/lib/
 COPY --from=site-pages /core/site/.vitepress/dist /usr/share/nginx/html
 USER nginx
 EXPOSE 80

@@ -1,7 +1,7 @@
 // Copies one image's part of the project: `node assemble.js TARGET [SERVICE…]` with the services that its programs are made of (none
 // named: all), their configuration, and of node_modules what they import, without what no program reads when it runs.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -35,8 +35,17 @@ for (const folder of [...packages].sort()) {
   const own = relative(root, folder);
   copy(own, (path) => !unread.test(path) && isReadInPackage(own, path.slice(own.length)));
 }
+open(target);
 importAll();
 process.stdout.write(`${services.join(', ')}: ${packages.size} packages for ${imported.join(', ')}\n`);
+
+/** To whoever runs the image, whatever the modes are where it is built. */
+function open(path) {
+  const stats = lstatSync(path);
+  if (stats.isSymbolicLink()) return;
+  chmodSync(path, stats.isDirectory() || (stats.mode & 0o100) !== 0 ? 0o755 : 0o644);
+  if (stats.isDirectory()) for (const name of readdirSync(path)) open(join(path, name));
+}
 
 function copy(path, keep = () => true) {
   mkdirSync(dirname(join(target, path)), { recursive: true });

@@ -5,6 +5,7 @@ import { environment } from '#kit/environment.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
+import { isLoopback } from '#kit/http/access.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { Shutdown } from '#kit/shutdown.ts';
 import { type EmbeddedService, embeddedStack, type StackFlags } from './embedded-services.ts';
@@ -116,10 +117,13 @@ async function show(
   stdout: NodeJS.WritableStream,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (const [index, { name }] of embedded.entries()) {
+  for (const [index, { name, http, socket }] of embedded.entries()) {
     const { where, status } = await ready[index]!;
+    const open = [http, socket].find((place) => place != null && !isLoopback(place.host));
     if (signal.aborted) return false;
-    stdout.write(`${name.padEnd(width)}  ${where}${where === '' ? '' : '  '}${status}\n`);
+    stdout.write(
+      `${name.padEnd(width)}  ${where}${where === '' ? '' : '  '}${status}${open == null ? '' : `, open at ${open.host} beyond this machine`}\n`,
+    );
   }
   return true;
 }

@@ -107,6 +107,23 @@ describe('a backup', () => {
     }
   });
 
+  it('does not promise keys and tokens that lie elsewhere, as in containers', async () => {
+    const folders = { ...foldersIn(sample.home), secrets: '/run/secrets' };
+    const options = {
+      folders,
+      target,
+      withSecrets: true,
+      withMirrors: false,
+      version: '0.1.0',
+      progress: silent,
+      signal,
+    };
+    const error = await backup(options).catch((thrown) => thrown);
+    expect(error.code).to.equal('secrets_elsewhere');
+    expect(error.message).to.contain('keys and tokens lie in /run/secrets');
+    expect(existsSync(target) && statSync(target).isFile()).to.equal(false);
+  });
+
   it('holds keys and tokens only when asked, and says so', async () => {
     const without = await taken(sample, join(target, 'without'));
     expect(gunzipSync(readFileSync(without.file)).includes(sampleKey)).to.equal(false);

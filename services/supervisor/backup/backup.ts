@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { crashPoint } from '#kit/crash-point.ts';
+import { Refused } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { openBackupTarget } from './backup-target.ts';
 import { type Cut, type CutOptions, takeCut } from './cut.ts';
@@ -41,6 +42,19 @@ export interface BackupReport {
   readonly manifest: Manifest;
 }
 
+/** In containers they are files of the host, each in one container. @throws Refused (`secrets_elsewhere`) */
+function requireSecretsInside({ config, secrets, tokens, registry }: Folders): void {
+  const outside = [secrets, tokens, registry].filter((folder) => dirname(folder) !== config);
+  if (outside.length === 0) return;
+  throw new Refused(
+    'secrets_elsewhere',
+    `keys and tokens lie in ${[...new Set(outside)].join(', ')}, outside of ${config}: a backup cannot take them along`,
+    {
+      hint: 'Leave --with-secrets out, and keep that folder (of the compose stack: secrets/ on the host) beside the backup.',
+    },
+  );
+}
+
 /** A copy of a database that was pinned at the cut. */
 interface Copy {
   readonly name: string;
@@ -53,6 +67,7 @@ interface Copy {
  */
 export async function backup(options: BackupOptions): Promise<BackupReport> {
   const { folders, version, progress, signal } = options;
+  if (options.withSecrets) requireSecretsInside(folders);
   const target = openBackupTarget(options.target, folders, new Date());
   let cut: Cut | null = null;
   try {

@@ -35,12 +35,13 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
   const marker = (root: Root) => join(folders[root], unfinishedRestoreName);
   requireUnused(folders);
   requireEmpty(folders, roots);
+  for (const root of roots) removeRetired(folders[root]);
   const made = roots.flatMap((root) => missing(folders[root]));
-  const wasCutOff = existsSync(marker('state'));
   for (const root of roots) prepareFolder(folders[root], root);
   // The marker of the state folder is the first to come and the last to go.
   makePrivateFolder(marker('state'));
   const hold = holdFolder(marker('state'), { code: 'restore_held', name: 'a restore' });
+  const wasMoving = existsSync(join(marker('state'), movingName));
   let parts: HeldParts | null = null;
   try {
     parts = holdParts(folders.state);
@@ -50,7 +51,8 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
     for (const root of roots) makePrivateFolder(join(marker(root), root));
     for (const root of roots) syncFolder(folders[root]);
   } catch (error) {
-    if (!wasCutOff) unmark();
+    // Without a list of what is moved nothing is in its place yet.
+    if (!wasMoving) unmark();
     letGo();
     throw error;
   }
@@ -104,6 +106,13 @@ function retire(marker: string): void {
   syncFolder(dirname(marker));
   crashPoint('restore.retired');
   rmSync(retired, { recursive: true, force: true });
+}
+
+/** Of restores that were cut off in their last step. */
+function removeRetired(folder: string): void {
+  for (const name of namesIn(folder))
+    if (name.startsWith(`${unfinishedRestoreName}.done-`))
+      rmSync(join(folder, name), { recursive: true, force: true });
 }
 
 /** What a restore that was cut off put into the folders; the files in its own folder it makes anew. */

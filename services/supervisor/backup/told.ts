@@ -1,6 +1,7 @@
 import { shellWord } from '#kit/shell-word.ts';
 import type { BackupReport } from './backup.ts';
 import type { Counts, Manifest } from './manifest.ts';
+import type { RestoredPlaces } from './restored-notes.ts';
 
 /** What people are told after a backup, a check and a restore. */
 
@@ -31,33 +32,16 @@ export function toldOfCheck(
 
 export function toldOfRestore(
   manifest: Manifest,
-  { state, config }: { readonly state: string; readonly config: string | null },
+  { state, config, notes }: RestoredPlaces & { readonly notes: readonly string[] },
   program: string,
 ): string {
   const lines = [
     `Restored ${config === null ? state : `${state} and ${config}`}, as they were at ${manifest.created_at}`,
     `holds   ${counted(manifest.counts)}, ${size(manifest.counts.bytes)}`,
-    ...notesOf(manifest, state).map((note) => `note    ${note}`),
-    `next    ${program} up    what was under way  ${program} runs --status interrupted`,
+    ...notes.map((note) => `note    ${note}`),
+    `next    start the services (${program} up, or docker compose up); what was under way  ${program} runs --status interrupted`,
   ];
   return `${lines.join('\n')}\n`;
-}
-
-/** What a person has to know of an installation that lies elsewhere now, or came without its secrets. */
-export function notesOf(manifest: Manifest, state: string): string[] {
-  const notes: string[] = [];
-  if (!manifest.with_secrets) {
-    notes.push(
-      'without keys and tokens: put keys of forges and models into config/secrets again; tokens are made anew',
-    );
-  }
-  const hasForge = manifest.files.some(({ path }) => path.startsWith('state/forge/'));
-  if (hasForge && manifest.folders.state !== state) {
-    notes.push(
-      `runs of the local forge push to ${manifest.folders.state}, as it was approved: plan them again here, or restore to that path`,
-    );
-  }
-  return notes;
 }
 
 function counted({ runs, events, stores, repositories, files }: Counts): string {

@@ -12,12 +12,13 @@ export function define(program: Command, run: RunOwn): void {
     .option('--state-only', 'leave the configuration folder alone')
     .action((file: string, { stateOnly }: { stateOnly?: boolean }) =>
       run(async ({ home, json, program: name }) => {
-        const [{ restore }, { createProgress }, { untilSignal }, { notesOf, toldOfRestore }] =
+        const [{ restore }, { createProgress }, { untilSignal }, { toldOfRestore }, { notesOf }] =
           await Promise.all([
             import('../backup/restore.ts'),
             import('../backup/progress.ts'),
             import('../backup/until-signal.ts'),
             import('../backup/told.ts'),
+            import('../backup/restored-notes.ts'),
           ]);
         const folders = locateFolders({ home }, environment);
         const progress = createProgress(process.stderr);
@@ -26,8 +27,11 @@ export function define(program: Command, run: RunOwn): void {
         );
         const places = { state: folders.state, config: stateOnly === true ? null : folders.config };
         const { files: _files, ...told } = manifest;
-        const report = { file, ...places, notes: notesOf(manifest, folders.state), manifest: told };
-        process.stdout.write(json ? `${JSON.stringify(report)}\n` : toldOfRestore(manifest, places, name));
+        const notes = notesOf(manifest, places);
+        const report = { file, ...places, notes, manifest: told };
+        process.stdout.write(
+          json ? `${JSON.stringify(report)}\n` : toldOfRestore(manifest, { ...places, notes }, name),
+        );
         return exitCodes.done;
       }),
     );

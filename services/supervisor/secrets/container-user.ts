@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { giveFile } from './give-privately.ts';
@@ -31,4 +31,17 @@ export function writeContainerUser(project: string, owner: Owner): string {
   writeFileDurably(path, after, stats === null ? 0o600 : stats.mode & 0o777);
   giveFile(path, stats ?? owner);
   return named;
+}
+
+/** Files of the containers' configuration that their user may not read, as of a clone that was made with a narrow umask. */
+export function unreadableConfig(project: string, { uid, gid }: Owner): string[] {
+  const folder = join(project, 'config/compose');
+  if (!existsSync(folder)) return [];
+  const paths = [folder, ...readdirSync(folder).map((name) => join(folder, name))];
+  return paths.filter((path) => {
+    const stats = statSync(path);
+    const needed = stats.isDirectory() ? 0o5 : 0o4;
+    const shift = stats.uid === uid ? 6 : stats.gid === gid ? 3 : 0;
+    return ((stats.mode >> shift) & needed) !== needed;
+  });
 }

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   chownSync,
   linkSync,
   lstatSync,
@@ -105,6 +106,26 @@ describe('The secrets of the compose stack', () => {
     if (isRoot) expect(statSync(join(project, 'secrets/neo4j-auth')).uid).to.equal(4321);
     for (const owner of ['0:0', 'me', '1000', '-1:5'])
       expect(refusal(owner), owner).to.equal('owner_invalid');
+  });
+
+  it('are told with what of the configuration the containers cannot read', () => {
+    const said = () => {
+      let text = '';
+      const stdout = new Writable({
+        write(chunk, _, done) {
+          text += chunk;
+          done();
+        },
+      });
+      secretsInit({ dir: project, stdout });
+      return text;
+    };
+    const folder = join(project, 'config/compose');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'core.json'), '{}', { mode: 0o644 });
+    expect(said()).not.to.contain('cannot be read');
+    chmodSync(join(folder, 'core.json'), 0o040);
+    expect(said()).to.match(/core\.json cannot be read by that user: chmod -R a\+rX .*\/config\n/);
   });
 
   it('are refused where a password is empty', () => {

@@ -1,7 +1,8 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exitCodes } from '#kit/errors.ts';
-import { readContainerUser, writeContainerUser } from './container-user.ts';
+import { shellWord } from '#kit/shell-word.ts';
+import { readContainerUser, unreadableConfig, writeContainerUser } from './container-user.ts';
 import { givePrivately } from './give-privately.ts';
 import { ownerOf } from './owner.ts';
 import { makeSecretFiles } from './secret-files.ts';
@@ -24,6 +25,7 @@ export function secretsInit({ dir, owner, json, stdout = process.stdout }: Secre
   const { folder, made, kept } = makeSecretFiles(project);
   givePrivately(folder, user);
   const file = writeContainerUser(project, user);
+  const [unreadable] = unreadableConfig(project, user);
   if (json) {
     stdout.write(`${JSON.stringify({ folder, made, kept, owner: user, env_file: file })}\n`);
     return exitCodes.done;
@@ -34,6 +36,9 @@ export function secretsInit({ dir, owner, json, stdout = process.stdout }: Secre
       (before === null || before.uid === user.uid
         ? ''
         : `before they ran as ${before.uid}:${before.gid}, whom the state of a stack from then belongs to: back it up as that user, and restore it into new volumes\n`) +
+      (unreadable === undefined
+        ? ''
+        : `${unreadable} cannot be read by that user: chmod -R a+rX ${shellWord(dirname(file))}/config\n`) +
       `add yours  ${folder}/forges/github-token for GitHub, ${folder}/models/NAME for a model\n`,
   );
   return exitCodes.done;
