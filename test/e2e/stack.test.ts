@@ -161,6 +161,7 @@ describe('the whole stack', () => {
     for (const pid of pids) expect(() => process.kill(pid, 0), String(pid)).to.throw('ESRCH');
     const { code: red, report } = await status();
     expect(red).to.equal(1);
-    expect(report.services['core-agentd']).to.include({ state: 'missing', fix: 'Start it: ./core up' });
+    const fix = `Start it: ./core up --home ${place.home}`;
+    expect(report.services['core-agentd']).to.include({ state: 'missing', fix });
   });
 });
