@@ -9,8 +9,7 @@ import { holdFolder } from './folder-hold.ts';
 const thing = { code: 'toy_held', name: 'the toy' };
 const module = new URL('./folder-hold.ts', import.meta.url).href;
 
-describe('A folder that one process holds', function () {
-  this.timeout(30_000);
+describe('A folder that one process holds', () => {
   let folder: string;
 
   beforeEach(() => {

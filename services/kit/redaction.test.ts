@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { processorTime } from '../../test/fixtures/processor-time.ts';
 import { findSecrets, fingerprintOf, Redactor } from './redaction.ts';
 
 /** Made at run time, so that no file of the project holds anything that looks like a secret. */
@@ -151,9 +152,9 @@ describe('Finding secrets', () => {
       `eyJ${'eyJabcdefghijkl.'.repeat(10_000)}`,
     ];
     for (const text of texts) {
-      const start = performance.now();
+      const spent = processorTime();
       findSecrets(text);
-      expect(performance.now() - start, text.slice(0, 30)).to.be.lessThan(2_000);
+      expect(spent(), text.slice(0, 30)).to.be.lessThan(20_000);
     }
   });
 });

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { until } from '../../test/fixtures/until.ts';
 import { createLeases, type Leases } from './sqlite-lease.ts';
 
 describe('leases in SQLite', () => {
@@ -79,13 +79,13 @@ describe('leases in SQLite', () => {
     leases.acquire('of the dead');
   });
 
-  it('outlive a holder that cannot be seen from here until they expire', async () => {
+  it('outlive a holder that cannot be seen from here until they expire', () => {
     const db = open();
-    const leases = leasesOf(db, 90);
+    const leases = leasesOf(db);
     leases.acquire('a').release();
-    elsewhere(db, 'a', Date.now() + 150);
+    elsewhere(db, 'a', Date.now() + 60_000);
     expect(() => leases.acquire('a')).to.throw(/held by process 4242 on otherhost since .*at the latest/);
-    await sleep(180);
+    elsewhere(db, 'a', Date.now() - 1);
     leases.acquire('a');
   });
 
@@ -99,41 +99,37 @@ describe('leases in SQLite', () => {
 
   it('renew themselves while the process lives', async () => {
     const db = open();
-    const lease = leasesOf(db, 60).acquire('a');
+    const lease = leasesOf(db, 2_000).acquire('a');
     const expires = (): number =>
       (db.prepare('SELECT expires_at FROM leases').get() as { expires_at: number }).expires_at;
     const first = expires();
-    await sleep(120);
-    expect(expires()).to.be.greaterThan(first);
+    await until('it to be renewed', () => expires() > first);
     expect(lease.lost.aborted).to.equal(false);
   });
 
   it('say that they were lost to somebody else, and leave them to the new holder', async () => {
     const db = open();
     const lease = leasesOf(db, 60).acquire('a');
-    elsewhere(db, 'a', Date.now() + 10_000);
-    await sleep(100);
-    expect(lease.lost.aborted).to.equal(true);
+    elsewhere(db, 'a', Date.now() + 600_000);
+    await until('its loss', () => lease.lost.aborted);
     lease.release();
     expect(db.prepare('SELECT host FROM leases').get()).to.deep.equal({ host: 'otherhost' });
   });
 
   it('come back when the database was made anew', async () => {
     const db = open();
-    const leases = leasesOf(db, 60);
+    const leases = leasesOf(db, 2_000);
     const lease = leases.acquire('a');
     db.exec('DELETE FROM leases');
-    await sleep(100);
+    await until('it to come back', () => leases.holder('a')?.pid === process.pid);
     expect(lease.lost.aborted).to.equal(false);
-    expect(leases.holder('a')?.pid).to.equal(process.pid);
   });
 
   it('are lost when they could not be renewed in time', async () => {
     const db = open();
     const lease = leasesOf(db, 60).acquire('a');
     db.exec('DROP TABLE leases');
-    await sleep(150);
-    expect(lease.lost.aborted).to.equal(true);
+    await until('its loss', () => lease.lost.aborted);
     db.exec('CREATE TABLE leases (name TEXT, token TEXT)');
   });
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { until } from '../../test/fixtures/until.ts';
 import { TimeLimit } from './time-limit.ts';
 
 describe('A limit of time', () => {
@@ -7,7 +8,7 @@ describe('A limit of time', () => {
     const began = performance.now();
     const passed: number[] = [];
     new TimeLimit(60, () => passed.push(performance.now() - began));
-    await until(() => passed.length > 0);
+    await until('its end', () => passed.length > 0);
     await sleep(100);
     expect(passed).to.have.length(1);
     expect(passed[0]).to.be.at.least(60);
@@ -24,24 +25,21 @@ describe('A limit of time', () => {
     });
     third = new TimeLimit(30, () => passed.push('third'));
     new TimeLimit(120, () => passed.push('last'));
-    await until(() => passed.includes('last'));
+    await until('the last', () => passed.includes('last'));
     expect(passed).to.deep.equal(['first', 'last']);
   });
 
   it('begins anew', async () => {
     const passed: string[] = [];
-    const limit = new TimeLimit(120, () => passed.push('renewed'));
+    const began = performance.now();
+    let limit: TimeLimit | null = null;
     new TimeLimit(60, () => {
       passed.push('other');
-      limit.renew();
+      limit?.renew();
     });
-    const began = performance.now();
-    await until(() => passed.length === 2);
+    limit = new TimeLimit(120, () => passed.push('renewed'));
+    await until('both', () => passed.length === 2);
     expect(passed).to.deep.equal(['other', 'renewed']);
     expect(performance.now() - began).to.be.at.least(180);
   });
 });
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await sleep(5);
-}

@@ -79,8 +79,7 @@ describe('core doctor', () => {
     expect(text).to.contain('do  Correct ');
   });
 
-  it('asks every service whether it understands its files, and tells all that they say', async function () {
-    this.timeout(120_000);
+  it('asks every service whether it understands its files, and tells all that they say', async () => {
     const { findings } = JSON.parse((await run(true)).text) as { findings: Finding[] };
     const of = (all: readonly Finding[]) => all.filter(({ name }) => name === 'configuration');
     expect(of(findings)).to.have.lengthOf(1);

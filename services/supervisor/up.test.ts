@@ -12,9 +12,10 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { StackNote } from '#kit/contracts/stack-note.ts';
+import { until } from '../../test/fixtures/until.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 describe('core up', () => {
   let home: string;
@@ -39,7 +40,7 @@ describe('core up', () => {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
       await exit;
     }
-    await until(() => daemons().length === 0);
+    await comes(() => daemons().length === 0);
     rmSync(home, { recursive: true, force: true });
   });
 
@@ -83,21 +84,9 @@ describe('core up', () => {
       .map(Number);
   }
 
-  async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-    for (let round = 0; round < 200; round++) {
-      if (await condition()) return;
-      await setTimeout(50);
-    }
-    throw new Error(`it never came: ${condition} in\n${started.map(({ out }) => out()).join('\n')}`);
-  }
-
-  async function freePort(): Promise<number> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    server.close();
-    await once(server, 'close');
-    return port;
+  /** Waits until it holds; says what was said when it never does. */
+  async function comes(condition: () => boolean | Promise<boolean>): Promise<void> {
+    await until(() => `${condition} in\n${started.map(({ out }) => out()).join('\n')}`, condition);
   }
 
   const addressOf = (folder: string) => join(home, 'state', folder, 'listening.json');
@@ -112,7 +101,7 @@ describe('core up', () => {
     if (process.platform !== 'linux') this.skip();
     const port = await freePort();
     const up = start(port);
-    await until(() => up.out().includes(`core-agentd         http://127.0.0.1:${port}  ok`));
+    await comes(() => up.out().includes(`core-agentd         http://127.0.0.1:${port}  ok`));
     expect(up.out()).to.contain(`core-context        http://127.0.0.1:${contextPort}  ok`);
     expect(up.out()).to.contain(
       `core-model-gateway  http://127.0.0.1:${modelsPort}  degraded: no model is configured; ./core model add configures one`,
@@ -145,8 +134,8 @@ describe('core up', () => {
 
     const [first] = daemons('agentd');
     process.kill(first!, 'SIGKILL');
-    await until(() => up.out().includes('core-agentd ended: SIGKILL; again in 0.5 s'));
-    await until(() => answers(port));
+    await comes(() => up.out().includes('core-agentd ended: SIGKILL; again in 0.5 s'));
+    await comes(() => answers(port));
     expect(daemons('agentd')).not.to.include(first);
     expect(await answers(contextPort)).to.equal(true);
     const after: StackNote = JSON.parse(readFileSync(join(home, 'state/supervisor/stack.json'), 'utf8'));
@@ -163,10 +152,10 @@ describe('core up', () => {
     if (process.platform !== 'linux') this.skip();
     const port = await freePort();
     const up = start(port);
-    await until(() => /core-agentd +http\S+ {2}ok/.test(up.out()));
+    await comes(() => /core-agentd +http\S+ {2}ok/.test(up.out()));
     up.child.kill('SIGKILL');
     await up.exit;
-    await until(() => daemons().length === 0);
+    await comes(() => daemons().length === 0);
     expect(await answers(port)).to.equal(false);
     expect(await answers(contextPort)).to.equal(false);
     expect(await answers(modelsPort)).to.equal(false);
@@ -179,7 +168,7 @@ describe('core up', () => {
     const script = `import { up } from ${JSON.stringify(new URL('./up.ts', import.meta.url).href)};
       process.exitCode = await up({ home: ${JSON.stringify(home)}, port: ${port}, modelsPort: ${modelsPort}, without: 'bus-engine,bus-worker,bridge' }); process.exit();`;
     const up = launch(script);
-    await until(() => up.out().includes('core-context is not started: context.url is null'));
+    await comes(() => up.out().includes('core-context is not started: context.url is null'));
     expect(daemons('context')).to.deep.equal([]);
     expect(await answers(port)).to.equal(true);
   });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Bus, BusCall, BusFunction } from '#kit/bus/bus.ts';
 import { callWithRetry } from '#kit/bus/call-with-retry.ts';
 import { NotFound } from '#kit/errors.ts';
+import { until } from '../fixtures/until.ts';
 
 /** A bus that a test can stop and start again. */
 export interface BusWorld {
@@ -47,7 +48,7 @@ export function busContract(open: () => Promise<BusWorld>): void {
         handle,
       })),
     );
-    await callWithRetry(bus, 'test.here', {}, { withinMs: 20_000 });
+    await callWithRetry(bus, 'test.here', {}, { withinMs: 60_000 });
     return bus;
   }
 
@@ -116,7 +117,7 @@ export function busContract(open: () => Promise<BusWorld>): void {
   it('ends a call at its time and by its signal', async () => {
     await offer({ 'test.never': () => new Promise(() => {}) });
     const caller = connect('caller');
-    await caller.whenConnected(20_000);
+    await caller.whenConnected(60_000);
     const late = await failure(caller.call('test.never', {}, { timeoutMs: 30 }));
     expect(late).to.include({ code: 'TIMEOUT', retryable: true });
     const stop = new AbortController();
@@ -158,28 +159,28 @@ export function busContract(open: () => Promise<BusWorld>): void {
     expect(error.retryable).to.equal(true);
     expect(error.code).to.be.oneOf(['connection_lost', 'invocation_stopped']);
     sleeps = false;
-    const waiting = callWithRetry(caller, 'test.nap', {}, { withinMs: 30_000 });
+    const waiting = callWithRetry(caller, 'test.nap', {}, { withinMs: 60_000 });
     await world.start();
     expect(await waiting).to.equal('awake');
   });
 
   it('says that it is not connected while there is no bus, and when it is again', async () => {
     const bus = connect('caller');
-    await bus.whenConnected(20_000);
+    await bus.whenConnected(60_000);
     expect(bus.connected).to.equal(true);
     await world.stop();
-    while (bus.connected) await new Promise(setImmediate);
+    await until('the loss of the connection', () => !bus.connected);
     expect(await failure(bus.whenConnected(5))).to.include({ code: 'not_connected', retryable: true });
     expect(await failure(bus.call('test.any', {}, { timeoutMs: 5 }))).to.include({ code: 'not_connected' });
     await world.start();
-    await bus.whenConnected(20_000);
+    await bus.whenConnected(60_000);
     expect(bus.connected).to.equal(true);
   });
 
   it('takes no calls after it was closed, and ends those that wait', async () => {
     await offer({ 'test.never': () => new Promise(() => {}) });
     const caller = connect('caller');
-    await caller.whenConnected(20_000);
+    await caller.whenConnected(60_000);
     const waiting = failure(caller.call('test.never', {}));
     await caller.close();
     expect(await waiting).to.include({ code: 'bus_closed', retryable: false });

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
+import { until } from '../fixtures/until.ts';
 import {
   closeClients,
   type Frame,
@@ -8,7 +9,6 @@ import {
   type RawPeer,
   rawPeer,
   refusal,
-  until,
 } from './bus-scene.ts';
 
 describe('the bus, where core-bus-engine does more than the protocol asks', () => {
@@ -155,7 +155,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       const caller = await rawPeer(engine);
       second.ws.terminate();
       const asked = first.next({ type: 'invokefunction' });
-      await until(async () => {
+      await until('the call to arrive', async () => {
         const stopped = caller.call('own.restored', {}).then(() => null);
         return (await Promise.race([asked, stopped])) !== null;
       });
@@ -364,7 +364,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       const ask = () => fetch(`${engine.httpUrl}${at}/x`, { headers: engine.headers });
       const call = second.worker.next({ type: 'invokefunction' });
       let answer: Promise<Response> = ask();
-      await until(async () => {
+      await until('the call to arrive', async () => {
         if ((await Promise.race([answer.then(({ status }) => status), call])) instanceof Object) return true;
         answer = ask();
         return false;
@@ -464,7 +464,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       expect(result.id).to.be.a('string');
       await engine.revoke('fleeting');
       await peer.closed;
-      await until(() =>
+      await until('the warning', () =>
         engine.log.some((line) => line.includes('the token fleeting that it was registered')),
       );
     });

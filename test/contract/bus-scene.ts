@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type IIIClient, registerWorker } from 'iii-sdk';
 import { type ClientOptions, WebSocket } from 'ws';
 import type { Logger } from '#kit/log.ts';
@@ -236,9 +235,4 @@ export async function refusal(engine: Pick<BusUnderTest, 'url' | 'headers'>, opt
 
 function has(frame: Frame, members: Frame): boolean {
   return Object.entries(members).every(([name, value]) => frame[name] === value);
-}
-
-/** Asks until the answer is true; the test's own time limit ends it otherwise. */
-export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await check())) await pause(10);
 }

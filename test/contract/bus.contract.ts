@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { TriggerAction } from 'iii-sdk';
-import { type BusUnderTest, closeClients, type Frame, rawPeer, sdkWorker, until } from './bus-scene.ts';
+import { until } from '../fixtures/until.ts';
+import { type BusUnderTest, closeClients, type Frame, rawPeer, sdkWorker } from './bus-scene.ts';
 
 /**
  * What every engine of the protocol does. Ids of functions and paths are new for each test: an engine elsewhere keeps what earlier
@@ -16,6 +17,7 @@ export function busContract(engine: () => BusUnderTest): void {
   async function registered(id: string): Promise<void> {
     const peer = await rawPeer(engine());
     await until(
+      () => `the function ${id}`,
       async () => (await peer.call('engine::functions::info', { function_id: id })).error === undefined,
     );
     peer.ws.terminate();
@@ -74,7 +76,7 @@ export function busContract(engine: () => BusUnderTest): void {
         action: TriggerAction.Void(),
         metadata,
       });
-      await until(() => seen.length === 1);
+      await until('the call', () => seen.length === 1);
       expect(answer).to.equal(undefined);
       expect(seen).to.deep.equal([[1, metadata]]);
     });
@@ -98,7 +100,7 @@ export function busContract(engine: () => BusUnderTest): void {
       const caller = sdkWorker(engine(), 'caller');
       expect(await caller.trigger({ function_id: id, payload: {} })).to.deep.equal({ ok: true });
       (provider as Frame).ws.terminate();
-      await until(async () => {
+      await until('an answer', async () => {
         const answer = (await caller.trigger({ function_id: id, payload: {} }).catch(() => null)) as Frame;
         return answer?.ok === true;
       });
@@ -167,7 +169,7 @@ export function busContract(engine: () => BusUnderTest): void {
       await provider.next({ type: 'invokefunction' });
       provider.ws.terminate();
       expect((await answer).error.code).to.equal('invocation_stopped');
-      await until(async () => (await caller.call(id, {})).error?.code === 'function_not_found');
+      await until('its end', async () => (await caller.call(id, {})).error?.code === 'function_not_found');
     });
 
     it('overlooks what it does not understand, and stays', async () => {
@@ -261,7 +263,7 @@ export function busContract(engine: () => BusUnderTest): void {
       sdkWorker(engine(), name);
       const peer = await rawPeer(engine());
       let found: Frame;
-      await until(async () => {
+      await until('the worker', async () => {
         const { workers } = (await peer.call('engine::workers::list', {})).result;
         found = workers.find((worker: Frame) => worker.name === name);
         expect(workers.some((worker: Frame) => worker.id === peer.workerId)).to.equal(false);
@@ -343,7 +345,7 @@ export function busContract(engine: () => BusUnderTest): void {
           body: '{"n":1}',
         });
       let answer = await ask();
-      await until(async () => {
+      await until('the route', async () => {
         if (answer.status === 201) return true;
         answer = await ask();
         return false;
@@ -371,7 +373,7 @@ export function busContract(engine: () => BusUnderTest): void {
       await registered(id);
       const { httpUrl, headers } = engine();
       let answer: Response | undefined;
-      await until(async () => {
+      await until('the route', async () => {
         answer = await fetch(`${httpUrl}${path}`, { headers });
         return answer.status === 500;
       });
@@ -409,7 +411,7 @@ export function busContract(engine: () => BusUnderTest): void {
       const { httpUrl, headers } = engine();
       const body = 'é'.repeat(100_000);
       let answer: Response | undefined;
-      await until(async () => {
+      await until('the route', async () => {
         answer = await fetch(`${httpUrl}${path}`, { method: 'POST', headers, body });
         return answer.status === 202;
       });
@@ -425,7 +427,7 @@ export function busContract(engine: () => BusUnderTest): void {
         ticks.push(tick);
       });
       worker.registerTrigger({ type: 'cron', function_id: id, config: { expression: '* * * * * *' } });
-      await until(() => ticks.length >= 2);
+      await until('two ticks', () => ticks.length >= 2);
       expect(ticks[0]).to.have.keys('trigger', 'job_id', 'scheduled_time', 'actual_time');
       expect(ticks[0].trigger).to.equal('cron');
       expect(ticks[1].scheduled_time > ticks[0].scheduled_time).to.equal(true);

@@ -55,7 +55,7 @@ export function openSceneGraph(scene: Scene, server: Neo4jServer | null, limits:
     onServer,
     readers: scene.readers,
     config: {
-      cypher: { seconds: 5, rows: 10_000, memory_mb: 500, ...limits },
+      cypher: { seconds: 60, rows: 10_000, memory_mb: 500, ...limits },
       neo4j:
         server === null
           ? null

@@ -12,7 +12,6 @@ describe('Cypher on Neo4j', () => {
 
   before(async function () {
     needs(this, 'neo4j');
-    this.timeout(180_000);
     server = await startNeo4j();
   });
 

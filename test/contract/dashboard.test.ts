@@ -91,9 +91,7 @@ function answer(behaviour: Behaviour, response: ServerResponse): void {
   }
 }
 
-describe('a dashboard', function () {
-  this.timeout(30_000);
-
+describe('a dashboard', () => {
   describe('by a signed webhook', () => {
     dashboardContract(webhookBench);
 

@@ -1,7 +1,7 @@
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import { addBranch, deleteBranch, gitIn } from '../fixtures/forges/bare-repository.ts';
+import { until } from '../fixtures/until.ts';
 import type { ForgeBench } from './forge.benches.ts';
 
 /** What every adapter of the ports Forge and ForgeWriter must do. */
@@ -225,7 +225,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       const young = await issueBy('mira');
       const { created_at } = await bench.forge.issue(bench.ref, young);
       // Forges tell whole seconds.
-      while (Date.now() < Date.parse(created_at) + 1_000) await setTimeout(50);
+      await until('the next second', () => Date.now() >= Date.parse(created_at) + 1_000);
       await bench.comment(old, { body: 'Is this still so?', author: 'mira' });
       const numbers = async (sort: 'created' | 'updated', limit: number): Promise<number[]> =>
         (await bench.forge.listIssues(bench.ref, { state: 'open', limit, sort })).map(({ number }) => number);

@@ -8,12 +8,12 @@ import { CoreError } from '#kit/errors.ts';
 import { Neo4jConnection } from '../../services/context/adapters/neo4j/connection.ts';
 import { Neo4jMirror } from '../../services/context/adapters/neo4j/neo4j-mirror.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
+import { until } from '../fixtures/until.ts';
 import { needs } from '../needs.ts';
 import { type Neo4jServer, startNeo4j } from '../support/neo4j.ts';
 import { at, makeScene, openSceneGraph, type Scene } from './cypher-scene.ts';
 
-describe('the mirror on Neo4j', function () {
-  this.timeout(180_000);
+describe('the mirror on Neo4j', () => {
   let server: Neo4jServer;
   let scene: Scene;
   let graph: Graph;
@@ -53,7 +53,7 @@ describe('the mirror on Neo4j', function () {
 
   it('catches up by itself', async () => {
     addMany(scene, 10);
-    await until(async () => (await graph.health()).lag.changes === 0);
+    await until('the mirror to catch up', async () => (await graph.health()).lag.changes === 0);
     expect((await graph.check()).same).to.equal(true);
   });
 
@@ -164,7 +164,7 @@ describe('the mirror on Neo4j', function () {
     expect(error).to.be.instanceOf(CoreError);
     expect(error.code).to.equal('cypher_unavailable');
     await control.start();
-    await until(async () => (await graph.health()).status === 'ok');
+    await until('the mirror to be well', async () => (await graph.health()).status === 'ok');
     expect((await graph.check()).same).to.equal(true);
   });
 
@@ -175,7 +175,7 @@ describe('the mirror on Neo4j', function () {
     await sleep(1_500);
     expect((await graph.health()).lag.changes).to.be.above(0);
     server.control.resume();
-    await until(async () => (await graph.health()).lag.changes === 0);
+    await until('the mirror to catch up', async () => (await graph.health()).lag.changes === 0);
     expect((await graph.check()).same).to.equal(true);
   });
 
@@ -187,7 +187,7 @@ describe('the mirror on Neo4j', function () {
       await server.control.kill();
       await server.control.start();
     }
-    await until(async () => (await graph.health()).lag.changes === 0);
+    await until('the mirror to catch up', async () => (await graph.health()).lag.changes === 0);
     expect(await graph.check()).to.deep.include({ same: true, differences: [] });
   });
 });
@@ -211,14 +211,6 @@ function addMany(scene: Scene, count: number, round?: number): void {
       before = node;
     }
   });
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 90_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it did not become so within 90 s');
-    await sleep(100);
-  }
 }
 
 async function namesOf({ account }: Neo4jServer, query: string): Promise<string[]> {

@@ -109,8 +109,7 @@ const gitea: IngressBench = {
   eventId: (id) => `gitea:${id}`,
 };
 
-describe('an event that comes in', function () {
-  this.timeout(60_000);
+describe('an event that comes in', () => {
   const kinds = {
     dashboard: ['local', dashboard],
     github: ['github', github],

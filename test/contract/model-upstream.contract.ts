@@ -7,6 +7,7 @@ import type {
 } from 'openai/resources';
 import type { Conversation, Model, Reply } from '../fixtures/model-upstream/anthropic-conversation.ts';
 import type { TestGateway } from '../fixtures/model-upstream/gateway.ts';
+import { until } from '../fixtures/until.ts';
 
 /** A gateway with one model, `large`, that answers by a script. */
 export interface Place {
@@ -277,10 +278,10 @@ export function describeModelUpstream(kind: string, open: (model: Model) => Prom
             () => 'answered',
             (error) => error,
           );
-        while (place.seen.length === before.seen) await pause();
+        await until('a request', () => place.seen.length > before.seen);
         leaving.abort();
         expect(await asked).to.be.instanceOf(OpenAI.APIUserAbortError);
-        while (place.aborted() === before.aborted) await pause();
+        await until('its end upstream', () => place.aborted() > before.aborted);
       }
     });
 
@@ -294,7 +295,7 @@ export function describeModelUpstream(kind: string, open: (model: Model) => Prom
       });
       let chunks = 0;
       for await (const _ of stream) if (++chunks === 5) break;
-      while (place.aborted() === before) await pause();
+      await until('its end upstream', () => place.aborted() > before);
     });
   });
 }
@@ -326,8 +327,4 @@ function sightOf({ choices, usage }: ChatCompletion): Sight {
             cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
           },
   };
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 5));
 }

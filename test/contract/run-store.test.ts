@@ -21,6 +21,7 @@ import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/lease-name.ts';
+import { until } from '../fixtures/until.ts';
 import { failure, runStoreContract } from './run-store.contract.ts';
 import { executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';
 
@@ -68,8 +69,7 @@ describe('run store in folders', () => {
     expect([mode(logOf(run_id)), mode(join(folder, 'artifacts', digest))]).to.deep.equal([0o600, 0o600]);
   });
 
-  it('loses and repeats nothing when two processes append at once', async function () {
-    this.timeout(30_000);
+  it('loses and repeats nothing when two processes append at once', async () => {
     const { run_id } = await store.create(sampleRequest());
     const writers = [startWriter(run_id, 60), startWriter(run_id, 60)];
     const acknowledged = (await Promise.all(writers.map(({ ended }) => ended))).flat();
@@ -81,8 +81,7 @@ describe('run store in folders', () => {
     expect((await store.read(run_id)).head.seq).to.equal(121);
   });
 
-  it('keeps every acknowledged event when the writer is killed at any moment', async function () {
-    this.timeout(60_000);
+  it('keeps every acknowledged event when the writer is killed at any moment', async () => {
     const { run_id } = await store.create(sampleRequest());
     for (let round = 0; round < 5; round++) {
       const before = (await store.read(run_id)).head.seq;
@@ -177,8 +176,7 @@ describe('run store in folders', () => {
     }
     expect(existsSync(join(runs, 'notes.txt'))).to.equal(true);
     rmSync(join(runs, 'notes.txt'));
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    expect((await state.open().list({ limit: 10 })).problems).to.have.length(4);
+    await until('the next look', async () => (await state.open().list({ limit: 10 })).problems.length === 4);
   });
 
   for (const [what, spoil] of [

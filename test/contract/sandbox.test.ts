@@ -4,11 +4,10 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect } from 'chai';
 import { sandboxes } from '../../services/agentd/adapters/sandboxes/registry.ts';
 import { toolPaths } from '../../services/agentd/adapters/sandboxes/tool-paths.ts';
+import { until } from '../fixtures/until.ts';
 import { needs } from '../needs.ts';
 import { isolationContract, running, sandboxContract } from './sandbox.contract.ts';
 
@@ -51,11 +50,9 @@ async function endsWithItsStarter(kind: keyof typeof sandboxes): Promise<void> {
   );
   try {
     await once(holder.stdout, 'data');
-    for (let left = 100; left > 0 && running(sleep).length < 2; left--) await delay(20);
-    expect(running(sleep)).to.have.length(2);
+    await until('both of its processes', () => running(sleep).length === 2);
     holder.kill('SIGKILL');
-    for (let left = 100; left > 0 && running(sleep).length > 0; left--) await delay(20);
-    expect(running(sleep)).to.deep.equal([]);
+    await until('the end of both', () => running(sleep).length === 0);
   } finally {
     holder.kill('SIGKILL');
     rmSync(workspace, { recursive: true, force: true });

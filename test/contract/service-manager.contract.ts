@@ -18,7 +18,7 @@ export interface ManagedScene {
 export function serviceManagerContract(open: () => Promise<ManagedScene>): void {
   let scene: ManagedScene;
   const unit = async (name: string) => {
-    const units = await scene.manager.units(AbortSignal.timeout(20_000));
+    const units = await scene.manager.units(AbortSignal.timeout(100_000));
     return units.get(name);
   };
   before(async () => {
@@ -48,7 +48,7 @@ export function serviceManagerContract(open: () => Promise<ManagedScene>): void 
   });
 
   it('gives a log or says that it keeps none', async () => {
-    const log = await scene.manager.log('core-bus-engine', AbortSignal.timeout(20_000));
+    const log = await scene.manager.log('core-bus-engine', AbortSignal.timeout(100_000));
     if (log !== null) expect(log).to.contain('Building engine');
   });
 }

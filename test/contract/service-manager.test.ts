@@ -9,6 +9,7 @@ import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 import { dockerCompose } from '../../services/status/adapters/docker-compose.ts';
 import { embeddedStack } from '../../services/status/adapters/embedded-stack.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { type ManagedScene, serviceManagerContract } from './service-manager.contract.ts';
 
 const since = '2026-11-22T06:00:00.000Z';
@@ -19,7 +20,7 @@ describe('The service manager of the embedded stack', () => {
 
   it('knows services that were left out, and those that do not run at all', async () => {
     const state = noteWith({ services: {}, left: { 'core-bridge': '--without bridge leaves it out' } });
-    const units = await embeddedStack({ state }).units(AbortSignal.timeout(1_000));
+    const units = await embeddedStack({ state }).units(AbortSignal.timeout(100_000));
     expect(units.get('core-bridge')).to.include({
       state: 'left_out',
       detail: '--without bridge leaves it out',
@@ -31,7 +32,7 @@ describe('The service manager of the embedded stack', () => {
     const services = { 'core-agentd': { ...none, state: 'running' as const, since, pid: process.pid } };
     const holder = { ...thisProcess(), process_started: '1' };
     const manager = embeddedStack({ state: noteWith({ services, holder }) });
-    expect((await manager.units(AbortSignal.timeout(1_000))).get('core-agentd')?.state).to.equal('missing');
+    expect((await manager.units(AbortSignal.timeout(100_000))).get('core-agentd')?.state).to.equal('missing');
     expect(manager.detail).to.match(/^no \.\/core up runs/);
   });
 });
@@ -46,7 +47,7 @@ describe('The service manager of docker compose', () => {
       { Service: 'core-context', State: 'running', Status: 'Up', Health: 'unhealthy', ExitCode: 0 },
     ]);
     const manager = dockerCompose({ file: null, project: 'core' }, { command: fakeDocker(list) });
-    const units = await manager.units(AbortSignal.timeout(20_000));
+    const units = await manager.units(AbortSignal.timeout(100_000));
     expect(units.get('init')).to.include({ state: 'left_out' });
     expect(units.get('core-agentd')).to.include({ state: 'starting' });
     expect(units.get('core-context')).to.include({
@@ -58,7 +59,7 @@ describe('The service manager of docker compose', () => {
   it('says why it cannot be asked', async () => {
     const reason = async (command: string) => {
       const manager = dockerCompose({ file: null, project: null }, { command });
-      return manager.units(AbortSignal.timeout(20_000)).then(
+      return manager.units(AbortSignal.timeout(100_000)).then(
         () => null,
         (error: CoreError) => [error.code, error.message],
       );
@@ -73,7 +74,7 @@ describe('The service manager of docker compose', () => {
       'docker compose cannot be asked: Cannot connect to the Docker daemon',
     ]);
     const garbled = dockerCompose({ file: null, project: null }, { command: fakeDocker('{"Service":7}') });
-    const error = await garbled.units(AbortSignal.timeout(20_000)).catch((thrown: unknown) => thrown);
+    const error = await garbled.units(AbortSignal.timeout(100_000)).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(CoreError);
   });
 });
@@ -156,6 +157,5 @@ function noteWith(change: Partial<StackNote>): string {
 
 async function untilStopped(pid: number): Promise<void> {
   const path = `/proc/${pid}/stat`;
-  while (existsSync(path) && !/\) T /.test(readFileSync(path, 'utf8')))
-    await new Promise((resolve) => setImmediate(resolve));
+  await until('it to be stopped', () => !existsSync(path) || /\) T /.test(readFileSync(path, 'utf8')));
 }

@@ -342,8 +342,7 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
 
   describe('killed at a crash point', () => {
     for (const place of crashPoints) {
-      it(`goes on from ${place}`, async function () {
-        this.timeout(20_000);
+      it(`goes on from ${place}`, async () => {
         const scene = await makeScene();
         const child = fileURLToPath(new URL('./vcs-child.ts', import.meta.url));
         const killed = await promisify(execFile)(process.execPath, [child, vcs.kind, JSON.stringify(scene)], {

@@ -13,8 +13,7 @@ import { type Stack, startStack } from './stack-process.ts';
 
 const demo = ['--owner', 'demo', '--repo', 'hello'];
 
-describe('a run that was cut off, on a machine that was lost', function () {
-  this.timeout(240_000);
+describe('a run that was cut off, on a machine that was lost', () => {
   let place: Place;
   let stack: Stack;
   let checkout: string;

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { Bus } from '#kit/bus/bus.ts';
@@ -16,12 +15,12 @@ import { ensureTokens, ownToken, serviceToken } from '#kit/tokens.ts';
 import { toyPlanning } from '../fixtures/bridge/toy-planning.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 
 const program = fileURLToPath(new URL('../../services/bridge/main.ts', import.meta.url));
 const secret = 's'.repeat(40);
 
-describe('core-bridge beside core-bus-engine', function () {
-  this.timeout(180_000);
+describe('core-bridge beside core-bus-engine', () => {
   const home = temporaryFolder();
   const planning = toyPlanning();
   let engine: EngineProcess;
@@ -50,6 +49,14 @@ describe('core-bridge beside core-bus-engine', function () {
     return { code: code as number, said: out + err };
   }
 
+  async function bridgeAnswers(): Promise<string> {
+    const { url } = await until('the bridge', () => {
+      expect(bridge.exitCode).to.equal(null);
+      return runningService('core-bridge', { state: join(home, 'state') });
+    });
+    return url;
+  }
+
   before(async () => {
     const tokens = { tokens: join(home, 'config/tokens') };
     ensureTokens(tokens);
@@ -63,16 +70,11 @@ describe('core-bridge beside core-bus-engine', function () {
     bridge = run('serve', '--port', '0');
     bridge.stdout!.resume();
     bridge.stderr!.resume();
-    while (runningService('core-bridge', { state: join(home, 'state') }) === null) {
-      expect(bridge.exitCode).to.equal(null);
-      await setTimeout(20);
-    }
-    url = runningService('core-bridge', { state: join(home, 'state') })!.url;
-    for (;;) {
+    url = await bridgeAnswers();
+    await until('the bridge to be well', async () => {
       const health = (await (await fetch(`${url}/healthz`)).json()) as { status: string };
-      if (health.status === 'ok') break;
-      await setTimeout(50);
-    }
+      return health.status === 'ok';
+    });
   });
   after(async () => {
     await worker?.close();
@@ -153,7 +155,7 @@ describe('core-bridge beside core-bus-engine', function () {
     bridge = run('serve', '--port', '0');
     bridge.stdout!.resume();
     bridge.stderr!.resume();
-    while (runningService('core-bridge', { state: join(home, 'state') }) === null) await setTimeout(20);
+    await bridgeAnswers();
     const { said } = await output('show', 'second', '--json');
     expect(JSON.parse(said) as EventView).to.include({ state: 'done', run_id: 'run_2' });
   });

@@ -3,13 +3,13 @@ import { expect } from 'chai';
 import { functionIds } from '#kit/contracts/bus/functions.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { type Ended, ended, started } from '../fixtures/world/core-command.ts';
 import { freePort } from '../support/free-port.ts';
 
 const program = fileURLToPath(new URL('../../services/bus-worker/cli/core-bus-worker', import.meta.url));
 
-describe('core-bus-worker', function () {
-  this.timeout(120_000);
+describe('core-bus-worker', () => {
   let home: string;
   let engine: EngineProcess;
   let worker: ReturnType<typeof started>;
@@ -22,7 +22,7 @@ describe('core-bus-worker', function () {
     nowhere = { CORE_AGENTD_PORT: String(await freePort()) };
     engine = await startEngine(home);
     worker = started(program, ['serve', '--home', home], nowhere);
-    while ((await command('functions')).code !== 0);
+    await until('the worker', async () => (await command('functions')).code === 0);
   });
 
   after(async () => {

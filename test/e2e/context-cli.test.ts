@@ -92,8 +92,7 @@ describe('The commands of core-context', () => {
 });
 
 describe('core-context with TLS', () => {
-  it('answers its commands and doctor', async function () {
-    this.timeout(60_000);
+  it('answers its commands and doctor', async () => {
     const home = temporaryFolder();
     const [key, certificate] = [join(home, 'key.pem'), join(home, 'certificate.pem')];
     const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { tokenNameFor } from '#kit/tokens/token.ts';
+import { until } from '../fixtures/until.ts';
+import { freePort } from '../support/free-port.ts';
 
 const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
 
@@ -66,12 +66,14 @@ export async function startContext(
     });
   }
   const ended = once(child, 'close');
-  for (let asked = 0; ; asked++) {
-    if (await answers(url, certificate)) break;
-    if (asked === 400 || child.exitCode !== null || child.signalCode !== null)
-      throw Object.assign(new Error(`core-context does not answer: ${said}`), { exitCode: child.exitCode });
-    await setTimeout(50);
-  }
+  await until(
+    () => `core-context to answer: ${said}`,
+    async () => {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw Object.assign(new Error(`core-context does not answer: ${said}`), { exitCode: child.exitCode });
+      return answers(url, certificate);
+    },
+  );
   const person = join(home, 'config/tokens', `${tokenNameFor(userInfo().username)}.token`);
 
   async function ask(
@@ -131,13 +133,4 @@ function safeJson(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { sendJson } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
+import { until } from '../fixtures/until.ts';
 import { type ContextProcess, startContext } from './context-process.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
 
-describe('core-context with an embeddings model of the gateway', function () {
-  this.timeout(60_000);
+describe('core-context with an embeddings model of the gateway', () => {
   let place: Place;
   let upstream: ModelUpstream;
   let gateway: GatewayProcess;
@@ -47,20 +47,19 @@ describe('core-context with an embeddings model of the gateway', function () {
   it('finds a memory by what it means', async () => {
     for (const content of ['Mira drives an automobile.', 'The bread cools.'])
       await context.post('/v1/memory/record', { layer: 'semantic', content });
-    let results: { text: string; why: { vector?: number } }[] = [];
-    for (let asked = 0; results.length === 0 && asked < 200; asked++) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      results = (await context.post('/v1/memory/lookup', { query: 'car' })).json.results;
-    }
+    const results = await until('a memory that says it otherwise', async () => {
+      const found: { text: string; why: { vector?: number } }[] = (
+        await context.post('/v1/memory/lookup', { query: 'car' })
+      ).json.results;
+      return found.length > 0 && found;
+    });
     expect(results.map(({ text }) => text)).to.deep.equal(['Mira drives an automobile.']);
     expect(results[0]!.why.vector).to.be.greaterThan(0.9);
     // What a service says of its health is good for a second.
-    let detail = '';
-    for (let asked = 0; !detail.endsWith(': answers') && asked < 100; asked++) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      ({ detail } = (await context.get('/healthz')).json.checks.embeddings);
-    }
-    expect(detail).to.match(/^vectors at http.*: answers$/);
+    await until('its health', async () => {
+      const { detail } = (await context.get('/healthz')).json.checks.embeddings;
+      return /^vectors at http.*: answers$/.test(detail);
+    });
     const { stdout } = await place.core('doctor');
     expect(stdout).to.match(/embeddings: vectors at http.*: answers/);
     expect(upstream.requests.every(({ json }) => json.model === 'embedder')).to.equal(true);

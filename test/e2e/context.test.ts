@@ -7,6 +7,7 @@ import { execa } from 'execa';
 import { createToken } from '#kit/tokens.ts';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { type Answer, type ContextProcess, startContext } from './context-process.ts';
 
 describe('core-context over HTTP', () => {
@@ -45,11 +46,10 @@ describe('core-context over HTTP', () => {
   }
 
   it('reads the configured repositories by itself', async () => {
-    for (let asked = 0; asked < 200; asked++) {
-      const { json } = await service.get('/v1/admin/refresh');
-      if (json?.state === 'done') break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    await until(
+      'the first reading',
+      async () => (await service.get('/v1/admin/refresh')).json?.state === 'done',
+    );
     const { json } = await service.get('/v1/repositories');
     expect(json.repositories).to.have.length(1);
     expect(json.repositories[0]).to.include({ repository: 'demo/hello', files: 3, complete: true });
@@ -169,8 +169,10 @@ describe('core-context over HTTP', () => {
       wait: false,
     });
     expect(begun.status).to.be.oneOf([200, 202]);
-    let { json } = begun;
-    while (json.state === 'running') json = (await service.get(`/v1/admin/refresh?id=${json.id}`)).json;
+    const json = await until('its end', async () => {
+      const { json } = await service.get(`/v1/admin/refresh?id=${begun.json.id}`);
+      return json.state !== 'running' && json;
+    });
     expect(json).to.include({ state: 'done' });
     expect(json.repositories[0]).to.include({ repository: 'demo/other', files: 1 });
     problem(

@@ -70,7 +70,7 @@ describe('the first steps with core', () => {
     }
     expect(shown).to.contain('plan again').and.to.contain('core diff run_');
     expect(shown).to.not.match(/core (approve|execute-approved) /);
-  }).timeout(20_000);
+  });
 
   it('ends quietly when nobody reads on, and says in one line that the disk is full', async () => {
     const quiet = await run(

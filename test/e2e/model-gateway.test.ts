@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +10,8 @@ import { oneModel } from '../fixtures/model-upstream/gateway.ts';
 import { chunk, eventOf } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
+import { freePort } from '../support/free-port.ts';
 
 const program = fileURLToPath(
   new URL('../../services/model-gateway/cli/core-model-gateway', import.meta.url),
@@ -63,13 +64,12 @@ describe('core-model-gateway as a process', () => {
     const port = await freePort();
     const { child, said } = run(port);
     const url = `http://127.0.0.1:${port}`;
-    for (let asked = 0; ; asked++) {
+    await until(said, async () => {
+      if (child.exitCode !== null) throw new Error(said());
       const answer = await fetch(`${url}/healthz`).catch(() => null);
       await answer?.arrayBuffer();
-      if (answer !== null) break;
-      if (asked === 200 || child.exitCode !== null) throw new Error(said());
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      return answer !== null;
+    });
     const name = tokenNameFor(userInfo().username);
     const token = readFileSync(join(home, 'config/tokens', `${name}.token`), 'utf8').trim();
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -116,15 +116,14 @@ describe('core-model-gateway as a process', () => {
     upstream.next(() => {});
     const gateway = await start();
     const lost = gateway.ask(hello).catch(() => null);
-    while (upstream.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until('a request', () => upstream.requests.length > 0);
     gateway.child.kill('SIGKILL');
     await once(gateway.child, 'close');
     expect(await lost).to.equal(null);
 
     const again = await start();
     expect((await again.ask(hello)).status).to.equal(200);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect((await again.usage()).total.calls).to.equal(2);
+    await until('both calls to be counted', async () => (await again.usage()).total.calls === 2);
   });
 
   it('does not start with a configuration that is wrong, and says where it is wrong', async () => {
@@ -147,12 +146,3 @@ describe('core-model-gateway as a process', () => {
     expect(said()).to.match(/port \d+ on 127\.0\.0\.1 is used already/);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}

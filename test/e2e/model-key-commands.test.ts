@@ -9,8 +9,7 @@ import { configureGateway, startGatewayProcess } from './model-key-gateway.ts';
 
 const key = 'sk-Zt8Lq2Vx6Nw4Rb9Kc3Mf';
 
-describe('The commands of models', function () {
-  this.timeout(60_000);
+describe('The commands of models', () => {
   let home: string;
   let upstream: ModelUpstream;
   let keyFile: string;

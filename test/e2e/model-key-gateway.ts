@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownToken } from '#kit/tokens.ts';
+import { until } from '../fixtures/until.ts';
+import { freePort } from '../support/free-port.ts';
 
 const program = fileURLToPath(
   new URL('../../services/model-gateway/cli/core-model-gateway', import.meta.url),
@@ -62,14 +62,16 @@ export async function startGatewayProcess(
     });
   }
   const ended = once(child, 'close');
-  for (let asked = 0; ; asked++) {
-    const answer = await fetch(`${url}/healthz`).catch(() => null);
-    await answer?.arrayBuffer();
-    if (answer !== null) break;
-    if (asked === 400 || child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`core-model-gateway does not answer: ${said}`);
-    await setTimeout(50);
-  }
+  await until(
+    () => `core-model-gateway to answer: ${said}`,
+    async () => {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`core-model-gateway does not answer: ${said}`);
+      const answer = await fetch(`${url}/healthz`).catch(() => null);
+      await answer?.arrayBuffer();
+      return answer !== null;
+    },
+  );
   const token = ownToken(resolveFolders({ home }, {} as never)).text;
   return {
     url,
@@ -97,13 +99,4 @@ export async function startGatewayProcess(
     },
     again: () => startGatewayProcess(home, env, otherPort),
   };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

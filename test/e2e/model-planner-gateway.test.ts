@@ -5,7 +5,8 @@ import { UsageReply } from '#kit/contracts/model-gateway/usage.ts';
 import { decode } from '#kit/decode.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { configureGateway, freePort, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
+import { freePort } from '../support/free-port.ts';
+import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
 
 const call = (name: string, args: unknown) => ({ calls: [{ name, arguments: args }] });
 const steps = [
@@ -20,8 +21,7 @@ const steps = [
 const solve: Script = ({ body }) => steps[body.messages.filter(({ role }) => role === 'assistant').length]!;
 const planted = 'sk-planted-7Qx2mVb9LtRz4KdN8wYc';
 
-describe('The model planner through the gateway', function () {
-  this.timeout(120_000);
+describe('The model planner through the gateway', () => {
   let world: World;
   let upstream: ModelServer;
   let gateway: GatewayProcess | undefined;

@@ -43,8 +43,7 @@ const solve: Model = ({ turns }) => {
   return { text: `Step ${turn + 1}.`, calls: [{ id: `call_${turn}`, name, input }] };
 };
 
-describe('the model planner with recorded traffic', function () {
-  this.timeout(180_000);
+describe('the model planner with recorded traffic', () => {
   const places: Place[] = [];
   let upstream: AnthropicServer;
   const seen: Conversation[] = [];

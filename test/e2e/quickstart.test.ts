@@ -15,13 +15,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { childEnvironment } from '#kit/environment.ts';
+import { until } from '../fixtures/until.ts';
 import { needs } from '../needs.ts';
 import type { Said } from './core-process.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('the quickstart in a copy of the project', function () {
-  this.timeout(300_000);
+describe('the quickstart in a copy of the project', () => {
   let copy: string;
   let personHome: string;
   let first: Said;
@@ -66,7 +66,7 @@ describe('the quickstart in a copy of the project', function () {
     expect(first.stdout).to.match(/answers on http:\/\/127\.0\.0\.1:(?!7817)\d+ \(7817 is taken\)/);
   });
 
-  it('leaves nothing outside the folder that it names, and no process', () => {
+  it('leaves nothing outside the folder that it names, and no process', async () => {
     expect(first.stdout).to.contain('.core/quickstart');
     expect(readdirSync(personHome)).to.deep.equal([]);
     expect(readdirSync(copy).sort()).to.deep.equal([
@@ -77,7 +77,10 @@ describe('the quickstart in a copy of the project', function () {
       'package.json',
       'services',
     ]);
-    expect(processesOf(copy)).to.deep.equal([]);
+    await until(
+      () => `the end of ${processesOf(copy)}`,
+      () => processesOf(copy).length === 0,
+    );
   });
 
   it('prints a line that undoes it, as it stands', async () => {
@@ -120,7 +123,10 @@ describe('the quickstart in a copy of the project', function () {
     const exitCode = await new Promise((resolve) => child.on('close', resolve));
     expect(said).to.contain('Stopped.');
     expect(exitCode).to.equal(130);
-    expect(processesOf(copy)).to.deep.equal([]);
+    await until(
+      () => `the end of ${processesOf(copy)}`,
+      () => processesOf(copy).length === 0,
+    );
   });
 
   function inCopy(program: string, ...args: readonly string[]): Promise<Said> {
@@ -138,7 +144,7 @@ describe('the quickstart in a copy of the project', function () {
         });
       }
       // A tour that hangs is ended with all that it started, so that the test can show how far it came.
-      const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 120_000);
+      const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 250_000);
       child.on('error', reject);
       child.on('close', (code) => {
         clearTimeout(late);

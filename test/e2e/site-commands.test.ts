@@ -7,8 +7,7 @@ import { blocksOf, commandsOf, handWrittenPages } from './site-blocks.ts';
 import { inOrder, refusals, ServiceCalls } from './site-requests.ts';
 import { openSiteWorld, type SitePort, type SiteWorld } from './site-world.ts';
 
-describe('what the site says to type', function () {
-  this.timeout(300_000);
+describe('what the site says to type', () => {
   let world: SiteWorld;
   before(async function () {
     needs(this, 'curl');

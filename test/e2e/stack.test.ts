@@ -1,17 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
 import { StatusReport as StatusCodec } from '#kit/contracts/status.ts';
 import { decode } from '#kit/decode.ts';
 import { movedIssue } from '../fixtures/bridge/moved-issue.ts';
+import { until } from '../fixtures/until.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
 
-describe('the whole stack', function () {
-  this.timeout(180_000);
+describe('the whole stack', () => {
   let place: Place;
   let stack: Stack;
   let token: string;
@@ -43,14 +42,13 @@ describe('the whole stack', function () {
     return { code: exitCode, report: decode(StatusCodec, JSON.parse(json), 'report'), last };
   }
 
-  async function until(wanted: (report: StatusReport) => boolean): Promise<StatusReport> {
+  async function becomes(wanted: (report: StatusReport) => boolean): Promise<StatusReport> {
     let last: StatusReport | null = null;
-    for (let round = 0; round < 40; round++) {
+    const failed = () => `${wanted}\n${JSON.stringify(last, null, 1)}\n${stack.said()}`;
+    return until(failed, async () => {
       last = (await status()).report;
-      if (wanted(last)) return last;
-      await setTimeout(250);
-    }
-    throw new Error(`it never came: ${wanted}\n${JSON.stringify(last, null, 1)}\n${stack.said()}`);
+      return wanted(last) && last;
+    });
   }
 
   const words = (report: StatusReport) =>
@@ -63,16 +61,17 @@ describe('the whole stack', function () {
   });
 
   it('is well, plans a demo issue through all of it, and writes to no repository', async () => {
-    let tried = await status('--smoke', '--pretty');
     // A busy machine may answer too late for the check before it.
-    for (let round = 0; round < 20 && tried.report.smoke!.run_id === null; round++)
-      tried = await status('--smoke', '--pretty');
+    const tried = await until('the smoke test to begin', async () => {
+      const one = await status('--smoke', '--pretty');
+      return one.report.smoke!.run_id !== null && one;
+    });
     const { smoke } = tried.report;
     expect(smoke!.ok, JSON.stringify(tried.report.problems)).to.equal(true);
     expect(tried.last).to.equal(`SMOKE OK run_id=${smoke!.run_id}`);
     expect(smoke!.steps.map(({ ok }) => ok)).to.deep.equal([true, true, true, true, true]);
     expect(smoke!.repositories).to.have.length(1);
-    const report = await until(({ ok }) => ok);
+    const report = await becomes(({ ok }) => ok);
     expect(report.storage.runs_count).to.equal(1);
     expect(report.latest_runs.map(({ run_id, status: its }) => [run_id, its])).to.deep.equal([
       [smoke!.run_id, 'awaiting_approval'],
@@ -138,13 +137,13 @@ describe('the whole stack', function () {
   }
 
   it('is well again when all go on', async () => {
-    expect(await until(({ ok }) => ok)).to.deep.include({ problems: [] });
+    expect(await becomes(({ ok }) => ok)).to.deep.include({ problems: [] });
   });
 
   it('starts again what is killed, and tells of it', async () => {
     const before = stack.note().services['core-bridge']!;
     process.kill(before.pid!, 'SIGKILL');
-    const report = await until(({ ok, services }) => ok && services['core-bridge']?.restarts === 1);
+    const report = await becomes(({ ok, services }) => ok && services['core-bridge']?.restarts === 1);
     expect(report.services['core-bridge']?.detail).to.match(/started again once, last after SIGKILL$/);
     expect(report.services['core-bridge']?.pid).to.not.equal(before.pid);
   });
@@ -162,6 +161,7 @@ describe('the whole stack', function () {
     for (const pid of pids) expect(() => process.kill(pid, 0), String(pid)).to.throw('ESRCH');
     const { code: red, report } = await status();
     expect(red).to.equal(1);
-    expect(report.services['core-agentd']).to.include({ state: 'missing', fix: 'Start it: ./core up' });
+    const fix = `Start it: ./core up --home ${place.home}`;
+    expect(report.services['core-agentd']).to.include({ state: 'missing', fix });
   });
 });

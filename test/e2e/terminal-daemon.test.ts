@@ -9,8 +9,7 @@ import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 import { needs } from '../needs.ts';
 
-describe('The terminal interface and its daemon', function () {
-  this.timeout(180_000);
+describe('The terminal interface and its daemon', () => {
   let world: World;
   let daemon: TestDaemon;
   let line: DaemonLine;

@@ -25,8 +25,7 @@ const endless =
   'i=0; while :; do i=$((i+1)); printf "line %s \\033[31mred\\a\\n" $i; sleep 0.1; done; grep -q x src/greet.js';
 const validation = JSON.stringify({ validation: { commands: [{ name: 'check', run: endless }] } });
 
-describe('A run in the terminal interface', function () {
-  this.timeout(180_000);
+describe('A run in the terminal interface', () => {
   let world: World;
   let daemon: TestDaemon | undefined;
   let terminal: TmuxTerminal | undefined;

@@ -25,8 +25,7 @@ async function failure(promise: Promise<unknown>): Promise<CoreError> {
   );
 }
 
-describe('approval and execution', function () {
-  this.timeout(30_000);
+describe('approval and execution', () => {
   let world: World;
 
   before(async () => {
@@ -365,7 +364,7 @@ describe('approval and execution', function () {
     });
 
     it('is ended by a cancel, and the run with it', async () => {
-      const run = await plannedWith('sleep 60');
+      const run = await plannedWith('sleep 250');
       const started = performance.now();
       const executing = other.agent.execute(
         { run_id: run.run_id, repo_dir: other.checkout.dir, actions: null, dry_run: false, by: everybody },
@@ -379,7 +378,7 @@ describe('approval and execution', function () {
       );
       const done = await executing;
       expect(done.status).to.equal('cancelled');
-      expect(performance.now() - started).to.be.below(20_000);
+      expect(performance.now() - started).to.be.below(120_000);
       expect((await other.agent.verify(run.run_id)).problems).to.deep.equal([]);
     });
 

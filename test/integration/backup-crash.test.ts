@@ -34,8 +34,7 @@ async function expectWhole(home: string, runId: string): Promise<void> {
   store.close();
 }
 
-describe('backup and restore, cut off', function () {
-  this.timeout(120_000);
+describe('backup and restore, cut off', () => {
   let sample: SampleHome;
   let file: string;
 
@@ -111,8 +110,7 @@ describe('backup and restore, cut off', function () {
   });
 });
 
-describe('backup and restore on a full disk', function () {
-  this.timeout(120_000);
+describe('backup and restore on a full disk', () => {
   let disk: OwnMounts | undefined;
   after(() => disk?.close());
 

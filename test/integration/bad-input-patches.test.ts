@@ -161,9 +161,7 @@ const refused: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
 };
 
-describe('what a patch may hold', function () {
-  this.timeout(60_000);
-
+describe('what a patch may hold', () => {
   for (const vcs of ['git', 'jj'] as const) {
     describe(`executed with ${vcs}`, () => {
       let world: World;

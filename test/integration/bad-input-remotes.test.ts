@@ -19,8 +19,7 @@ import { needs } from '../needs.ts';
 const files = { ...helloFiles, ...validated };
 
 for (const vcs of ['git', 'jj'] as const) {
-  describe(`what a remote may do, with ${vcs}`, function () {
-    this.timeout(60_000);
+  describe(`what a remote may do, with ${vcs}`, () => {
     let world: World;
     let source: TestRepository;
     let place: Place;

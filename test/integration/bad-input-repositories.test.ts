@@ -21,8 +21,7 @@ import { greetPatch, helloFiles, makeWorld, type World } from '../fixtures/world
 
 const files = { ...helloFiles, ...validated };
 
-describe('what a repository may be', function () {
-  this.timeout(60_000);
+describe('what a repository may be', () => {
   let world: World;
   let count = 0;
 

@@ -2,13 +2,13 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
+import { processorTime } from '../fixtures/processor-time.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { differences, fingerprint } from '../fixtures/world/fingerprint.ts';
 import { allowUnsandboxed, expectVerified, issueWith, kindsOf } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
-describe('what may be asked for', function () {
-  this.timeout(60_000);
+describe('what may be asked for', () => {
   let world: World;
 
   before(async () => {
@@ -135,10 +135,10 @@ describe('what may be asked for', function () {
     it(`is answered soon although an issue is full of ${what}`, async () => {
       const size = Math.floor((1024 * 1024) / Buffer.byteLength(unit));
       const number = await world.newIssue(unit.repeat(size));
-      const clock = performance.now();
+      const spent = processorTime();
       const run = await world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
       expect(kindsOf(run)).to.deep.equal(['comment_issue']);
-      expect(performance.now() - clock).to.be.lessThan(5000);
+      expect(spent()).to.be.lessThan(50_000);
       const comment = run.actions[0]!.definition;
       expect(comment.kind === 'comment_issue' && comment.params.body.length).to.be.lessThan(10_000);
     });

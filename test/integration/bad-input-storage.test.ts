@@ -18,8 +18,7 @@ const room = {
 } as const;
 
 for (const vcs of ['git', 'jj'] as const) {
-  describe(`a full disk, with ${vcs}`, function () {
-    this.timeout(60_000);
+  describe(`a full disk, with ${vcs}`, () => {
     let world: World;
     let run: Run;
     let disk: OwnMounts | undefined;
@@ -102,8 +101,7 @@ for (const vcs of ['git', 'jj'] as const) {
   });
 }
 
-describe('a state folder that cannot be written', function () {
-  this.timeout(60_000);
+describe('a state folder that cannot be written', () => {
   let world: World;
   let run: Run;
   let mounts: OwnMounts | undefined;
@@ -140,8 +138,7 @@ describe('a state folder that cannot be written', function () {
   });
 });
 
-describe('what does not belong among the runs', function () {
-  this.timeout(60_000);
+describe('what does not belong among the runs', () => {
   let world: World;
   let run: Run;
 

@@ -28,8 +28,7 @@ function event(number: number, more: object = {}): object {
   };
 }
 
-describe('the interface of core-bridge', function () {
-  this.timeout(60_000);
+describe('the interface of core-bridge', () => {
   let bridge: RunningBridge;
 
   before(async () => {
@@ -183,9 +182,7 @@ describe('the interface of core-bridge', function () {
   });
 });
 
-describe('core-bridge where it processes by itself', function () {
-  this.timeout(180_000);
-
+describe('core-bridge where it processes by itself', () => {
   it('has every event planned once, also 1,000 at the same time', async () => {
     const config = { processing: { automatic: true, concurrency: 8 } };
     const bridge = await startBridge({ config });

@@ -4,14 +4,8 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  closeClients,
-  type Frame,
-  type OwnEngine,
-  openEngine,
-  rawPeer,
-  until,
-} from '../contract/bus-scene.ts';
+import { closeClients, type Frame, type OwnEngine, openEngine, rawPeer } from '../contract/bus-scene.ts';
+import { until } from '../fixtures/until.ts';
 
 const flooderPath = fileURLToPath(new URL('bus-engine-flooder.ts', import.meta.url));
 
@@ -75,7 +69,7 @@ describe('core-bus-engine and what it should not be sent', () => {
     }
     worker.ws.removeAllListeners('message');
     caller.send(`${call}1}`);
-    await until(() => engine.service.engine.calls.pending === 1);
+    await until('the call', () => engine.service.engine.calls.pending === 1);
     const result = `{"type":"invocationresult","invocation_id":"${id}","function_id":"bad.deep","result":`;
     worker.send(`${result}${deep(100_000)}}`);
     const failed = await caller.next({ type: 'invocationresult', invocation_id: id });
@@ -154,7 +148,7 @@ describe('core-bus-engine and what it should not be sent', () => {
     void caller.call('bad.late', {});
     const { invocation_id } = await worker.next({ type: 'invokefunction' });
     caller.ws.terminate();
-    await until(() => engine.service.engine.calls.pending === 0);
+    await until('the end of the call', () => engine.service.engine.calls.pending === 0);
     worker.send({ type: 'invocationresult', invocation_id, function_id: 'bad.late', result: 1 });
     await worker.settled();
   });
@@ -197,7 +191,7 @@ describe('core-bus-engine and what it should not be sent', () => {
   });
 
   it('limits connections, and takes new ones when others go', async () => {
-    await until(() => engine.service.engine.workers.size === 0);
+    await until('the end of all workers', () => engine.service.engine.workers.size === 0);
     const peers = [];
     for (;;) {
       const peer = await rawPeer(engine).catch((error) => error);
@@ -209,6 +203,6 @@ describe('core-bus-engine and what it should not be sent', () => {
       peers.push(peer);
     }
     peers[0].ws.terminate();
-    await until(async () => !((await rawPeer(engine).catch((error) => error)) instanceof Error));
+    await until('a place', async () => !((await rawPeer(engine).catch((error) => error)) instanceof Error));
   });
 });

@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { openBindings } from '../../services/bus-engine/cron/open-bindings.ts';
-import { closeClients, type OwnEngine, openEngine, rawPeer, until } from '../contract/bus-scene.ts';
+import { closeClients, type OwnEngine, openEngine, rawPeer } from '../contract/bus-scene.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
@@ -86,7 +87,7 @@ describe('core-bus-engine and values that it would keep, announce or pass on', (
     expect(error.message).to.include('this one answers when that one is gone');
     first.ws.terminate();
     second.ws.terminate();
-    await until(() => engine.service.engine.workers.size === 1);
+    await until('the end of the others', () => engine.service.engine.workers.size === 1);
     third.send({ ...register, id: 'c', function_id: 'fc' });
     await third.settled();
     expect(third.frames).to.deep.equal([]);
@@ -105,7 +106,7 @@ describe('core-bus-engine and values that it would keep, announce or pass on', (
       direction: 'read',
     });
     flooder.ws.terminate();
-    await until(() => engine.service.engine.channels.size === 1);
+    await until('the end of its channels', () => engine.service.engine.channels.size === 1);
   });
 
   it('leaves places for the workers of the platform, and for others', async () => {

@@ -1,13 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import {
-  closeClients,
-  type OwnEngine,
-  openEngine,
-  type RawPeer,
-  rawPeer,
-  until,
-} from '../contract/bus-scene.ts';
+import { closeClients, type OwnEngine, openEngine, type RawPeer, rawPeer } from '../contract/bus-scene.ts';
+import { until } from '../fixtures/until.ts';
 
 /** More than Node's sockets take before they say that they are full. */
 const limit = 256 * 1024;
@@ -56,9 +49,9 @@ describe('core-bus-engine and a worker that does not read', () => {
     expect(error).to.include({ code: 'bus_busy' });
     expect((await caller.call('engine::health::check', {})).result.status).to.equal('healthy');
     slow.ws.resume();
-    await until(async () => connectionOf(slow).outbox.waiting === 0);
+    await until('all to be read', () => connectionOf(slow).outbox.waiting === 0);
     void caller.call('slow.echo', { last: true });
-    await until(() => slow.frames.some(({ data }) => data?.last === true));
+    await until('the last call', () => slow.frames.some(({ data }) => data?.last === true));
   });
 
   it('gives calls that never left it to the worker that comes back', async () => {
@@ -103,7 +96,9 @@ describe('core-bus-engine and a worker that does not read', () => {
       await echo.settled();
       if (deaf.ws.readyState !== deaf.ws.OPEN) break;
     }
-    await until(() => engine.log.some((line) => line.includes('does not read what is sent to it')));
+    await until('the warning', () =>
+      engine.log.some((line) => line.includes('does not read what is sent to it')),
+    );
   });
 
   it('ends who asks and asks and reads no answer', async () => {
@@ -112,10 +107,10 @@ describe('core-bus-engine and a worker that does not read', () => {
     deaf.ws.pause();
     const data = { include_internal: true };
     const list = { type: 'invokefunction', function_id: 'engine::functions::list', data };
-    while (connectionOf(deaf) === connection) {
-      for (let nth = 0; nth < 100; nth++) deaf.send({ ...list, invocation_id: crypto.randomUUID() });
-      await pause(1);
-    }
+    await until('its end', () => {
+      for (let nth = 0; nth < 300; nth++) deaf.send({ ...list, invocation_id: crypto.randomUUID() });
+      return connectionOf(deaf) !== connection;
+    });
     expect(engine.log.some((line) => line.includes('does not read what is sent to it'))).to.equal(true);
   });
 });

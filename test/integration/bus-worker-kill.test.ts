@@ -19,8 +19,7 @@ const timing = { firstWaitMs: 10, mostWaitMs: 100 };
 type Started = ReturnType<typeof started>;
 
 /** Whatever is killed whenever: the event has one run, and who asks again gets it. */
-describe('planning over the bus through kills', function () {
-  this.timeout(180_000);
+describe('planning over the bus through kills', () => {
   let world: World;
   let engine: SmallEngine;
   let caller: Bus;

@@ -11,8 +11,7 @@ const recorder = fileURLToPath(new URL('./context-memory.recorder.ts', import.me
 const rounds = 20;
 
 describe('A memory whose process is killed', () => {
-  it(`has every acknowledged memory afterwards, ${rounds} times`, async function () {
-    this.timeout(300_000);
+  it(`has every acknowledged memory afterwards, ${rounds} times`, async () => {
     const state = temporaryFolder();
     const acknowledged = new Map<string, string>();
     for (let round = 1; round <= rounds; round++) {

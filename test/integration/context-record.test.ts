@@ -1,16 +1,15 @@
 import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ContextProcess, startContext } from '../e2e/context-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
 import { needs } from '../needs.ts';
 
 const memory = (text: string) => ({ layer: 'semantic', content: text });
 
-describe('the record of a running core-context', function () {
-  this.timeout(240_000);
+describe('the record of a running core-context', () => {
   let home: string;
   let service: ContextProcess | undefined;
   beforeEach(() => {
@@ -33,7 +32,7 @@ describe('the record of a running core-context', function () {
         }
       });
       const enough = acknowledged.size + 1 + Math.floor(Math.random() * 30);
-      while (acknowledged.size < enough) await setTimeout(1);
+      await until('writes', () => acknowledged.size >= enough);
       await service.kill();
       going = false;
       await Promise.all(writers);
@@ -119,9 +118,10 @@ describe('the record of a running core-context', function () {
       expect(refused!.headers.get('retry-after')).to.equal('30');
       expect((await service.post('/v1/memory/lookup', { query: 'disk' })).status).to.equal(200);
       // An answer of the health check is good for a second.
-      await setTimeout(1_100);
-      const health = await service.get('/healthz');
-      expect(health.json.checks.disk.status).to.equal('degraded');
+      await until(
+        'the health to tell',
+        async () => (await service!.get('/healthz')).json.checks.disk.status === 'degraded',
+      );
       disk.free();
       const after = await service.post('/v1/memory/record', memory('There is room again.'));
       expect(after.status, after.text).to.equal(201);

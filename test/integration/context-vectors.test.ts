@@ -7,6 +7,7 @@ import { decode } from '#kit/decode.ts';
 import { Memory } from '../../services/context/memory/memory.ts';
 import { Embedder } from '../../services/context/vectors/embedder.ts';
 import { EmbeddingsClient } from '../../services/context/vectors/embeddings-client.ts';
+import { until } from '../fixtures/until.ts';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
 
 /** What means the same lies in the same direction. */
@@ -70,7 +71,7 @@ describe('memories with vectors', () => {
   const missing = async (model = 'meaning-1') =>
     (await place.readers.ask('memoriesWithoutVector', { model, limit: 100 })).length;
   async function allMade(): Promise<void> {
-    while ((await missing()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until('all vectors', async () => (await missing()) === 0);
   }
 
   it('are found by what they mean, beside what they say', async () => {
@@ -100,23 +101,20 @@ describe('memories with vectors', () => {
     const memory = withModel(port);
     await tell(memory, 'The loaf cools on the sill.');
     await tell(memory, 'The hound sleeps.');
-    const began = performance.now();
     const { results } = await memory.lookup({ query: 'loaf' });
-    expect(performance.now() - began).to.be.lessThan(900);
     expect(results).to.have.length(1);
     expect(results[0]!.why.vector).to.equal(undefined);
-    while (warnings.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until('a warning', () => warnings.length > 0);
     expect(warnings).to.have.length(1);
     expect(warnings[0]).to.contain('does not answer');
     expect(embedder.state).to.have.property('problem').that.contains('does not answer');
 
     server = await startEmbeddings(undefined, port);
     await allMade();
-    let found = (await memory.lookup({ query: 'bakery' })).results;
-    for (let tries = 0; found.length === 0 && tries < 100; tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-      found = (await memory.lookup({ query: 'bakery' })).results;
-    }
+    const found = await until('a memory that says it otherwise', async () => {
+      const { results } = await memory.lookup({ query: 'bakery' });
+      return results.length > 0 && results;
+    });
     expect(found.map(({ text }) => text)).to.deep.equal(['The loaf cools on the sill.']);
     expect(embedder.state).to.deep.equal({ answers: true });
   });

@@ -8,6 +8,7 @@ import { GrafeoProjection } from '../../services/context/adapters/grafeo/grafeo-
 import { IdleLoading } from '../../services/context/adapters/grafeo/idle-loading.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
 import { at, makeScene, openSceneGraph, type Scene, silent } from '../contract/cypher-scene.ts';
+import { until } from '../fixtures/until.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
 import { needs } from '../needs.ts';
 
@@ -66,8 +67,7 @@ describe("the embedded engine's projection", () => {
     expect((await graph.query(count)).rows).to.deep.equal([{ c: 6 }]);
   });
 
-  it('is right after its process was killed again and again while it was fed', async function () {
-    this.timeout(120_000);
+  it('is right after its process was killed again and again while it was fed', async () => {
     for (let round = 0; round < 5; round++) {
       scene.write((record) => {
         for (let nth = 0; nth < 2_000; nth++) put(record, `round:${round}:${nth}`);
@@ -132,7 +132,7 @@ describe("the embedded engine's projection", () => {
     scene.write((record) => {
       for (let nth = 0; nth < 3_000; nth++) put(record, `file:${nth}`);
     });
-    await until(async () => (await graph.health()).lag.changes === 0);
+    await until('it to be loaded', async () => (await graph.health()).lag.changes === 0);
     expect((await graph.health()).detail).to.equal('grafeo, not started, up to date');
     expect((await graph.query(count)).rows).to.deep.equal([{ c: 3_006 }]);
   });
@@ -146,14 +146,13 @@ describe("the embedded engine's projection", () => {
     const { held, engine } = alone(scene, { readers: slow, loadingMs: 1_000 });
     const error = await engine.query(call).catch((thrown) => thrown);
     expect([error.code, error.status, error.retryAfter]).to.deep.equal(['projection_loading', 503, 5]);
-    await until(async () => held.position !== null && held.loading === null);
+    await until('the end of loading', () => held.position !== null && held.loading === null);
     held.close();
   });
 
   for (const leave of [0, 300_000]) {
     it(`stays as it was on a disk with ${leave} bytes left, and catches up when there is room`, async function () {
       needs(this, 'mounts');
-      this.timeout(120_000);
       const home = join(scene.folder, 'home');
       mkdirSync(join(home, 'state'), { recursive: true });
       const disk = await smallDisk(home, 16);
@@ -175,7 +174,7 @@ describe("the embedded engine's projection", () => {
         expect(await answer()).to.equal(6);
         loading.start();
         disk.free();
-        await until(async () => (await engine.health()).status === 'ok');
+        await until('it to catch up', async () => (await engine.health()).status === 'ok');
         expect(await answer()).to.equal(5_006);
         expect(readdirSync(join(disk.state, 'cypher'))).to.have.length(2);
       } finally {
@@ -186,9 +185,8 @@ describe("the embedded engine's projection", () => {
     });
   }
 
-  it('ends a hungry query, and answers those beside it that do no harm', async function () {
-    this.timeout(60_000);
-    const { held, engine } = alone(scene, { seconds: 8 });
+  it('ends a hungry query, and answers those beside it that do no harm', async () => {
+    const { held, engine } = alone(scene, { seconds: 60 });
     await held.current();
     const query = "RETURN size(reduce(s = 'xxxxxxxx', x IN range(1, 60) | s + s)) AS s";
     const slow = 'UNWIND range(1, 900) AS x UNWIND range(1, 300) AS y RETURN count(DISTINCT x + y) AS c';
@@ -205,7 +203,7 @@ describe("the embedded engine's projection", () => {
       .to.have.property('value')
       .with.property('rows')
       .that.deep.equals([{ c: 1_199 }]);
-    expect(performance.now() - began).to.be.below(16_000);
+    expect(performance.now() - began).to.be.below(150_000);
     held.close();
   });
 
@@ -216,8 +214,7 @@ describe("the embedded engine's projection", () => {
     expect(replies.map(({ rows }) => rows[0]?.x)).to.deep.equal(Array.from({ length: 40 }, (_, x) => x));
   });
 
-  it('says that it is busy rather than keep ever more waiting', async function () {
-    this.timeout(60_000);
+  it('says that it is busy rather than keep ever more waiting', async () => {
     await graph.query(count);
     // Nothing is answered meanwhile: two have a place, and 64 wait.
     signalChildren(folder(), 'STOP');
@@ -232,7 +229,7 @@ describe("the embedded engine's projection", () => {
       ),
     );
     try {
-      await until(async () => busy === 34);
+      await until('the refusals', () => busy === 34);
     } finally {
       signalChildren(folder(), 'CONT');
     }
@@ -248,7 +245,7 @@ function alone(
   {
     readers = scene.readers,
     folder = join(scene.folder, 'alone'),
-    seconds = 5,
+    seconds = 60,
     loadingMs = 30_000,
   }: {
     readonly readers?: Scene['readers'];
@@ -260,14 +257,6 @@ function alone(
   const limits = { seconds, memory_mb: 400 };
   const held = new GrafeoProjection({ readers, folder, memoryMb: 400, logger: silent, sandbox: () => null });
   return { held, engine: new GrafeoEngine({ projection: held, readers, limits, loadingMs }) };
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it did not become so within 30 s');
-    await sleep(100);
-  }
 }
 
 function add(scene: Scene, id: string): void {

@@ -10,8 +10,7 @@ import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fix
 
 const issueText = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
-describe('telling the context service of runs', function () {
-  this.timeout(180_000);
+describe('telling the context service of runs', () => {
   let world: World;
   const running: (RunningContext | BrokenContext)[] = [];
 
@@ -106,11 +105,11 @@ describe('telling the context service of runs', function () {
     await broken(() => {});
     const clock = performance.now();
     const run = await planned();
-    expect(performance.now() - clock).to.be.below(30_000);
+    expect(performance.now() - clock).to.be.below(100_000);
     expect(run.plan!.notices.join('\n')).to.match(/did not answer within (10|5) s/);
     const before = performance.now();
     await world.approve(run, ['create_branch']);
-    expect(performance.now() - before).to.be.below(5_000);
+    expect(performance.now() - before).to.be.below(25_000);
   });
 
   it('keeps what it could not tell, and tells it with the next command', async () => {

@@ -4,13 +4,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
+import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
 const issueText = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
-describe('runs in the execution graph', function () {
-  this.timeout(120_000);
+describe('runs in the execution graph', () => {
   let world: World;
   let context: RunningContext;
 
@@ -97,21 +97,24 @@ describe('runs in the execution graph', function () {
     world.checkout.git('pull', '-q');
     writeFileSync(
       join(world.checkout.dir, '.core.json'),
-      '{"validation":{"commands":[{"name":"slow","run":"sleep 4"}]}}\n',
+      '{"validation":{"commands":[{"name":"slow","run":"until [ -e told ]; do sleep 0.05; done"}]}}\n',
     );
     world.checkout.git('-c', 'user.name=t', '-c', 'user.email=t@example.org', 'commit', '-qam', 'Slow down');
     world.checkout.git('push', '-q', 'origin', 'HEAD:main');
     const run = await world.approve(await plan());
-    const seen = new Set<string>();
     const work = execute(run);
-    const looking = setInterval(() => {
+    await until('it to be told', () => {
       const [{ status } = { status: '' }] = properties('ReasoningRun');
       const validation = properties('Action').find(({ kind }) => kind === 'run_validation');
-      seen.add(`${status} ${validation?.state}`);
-    }, 100);
+      return status === 'executing' && validation?.state === 'running';
+    });
+    const copies = join(world.home, 'state/validation');
+    const [copy] = await until('the copy in which it runs', () => {
+      const found = readdirSync(copies);
+      return found.length === 1 && found;
+    });
+    writeFileSync(join(copies, copy!, 'workspace/told'), '');
     await work;
-    clearInterval(looking);
-    expect([...seen]).to.include('executing running');
     expect(properties('ReasoningRun')[0]).to.include({ status: 'completed' });
   });
 

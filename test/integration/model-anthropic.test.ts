@@ -12,6 +12,7 @@ import {
 } from '../fixtures/model-upstream/anthropic-server.ts';
 import { startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
+import { until } from '../fixtures/until.ts';
 
 const credential = 'sk-ant-planted-0123456789abcdef';
 const hello = { model: 'large', messages: [{ role: 'user' as const, content: 'Hello' }] };
@@ -185,6 +186,6 @@ describe('The model gateway with an Anthropic upstream', () => {
     }
     expect(server.events(), 'of half a million').to.be.lessThan(200_000);
     await reader.cancel();
-    while (server.aborted() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  }).timeout(20_000);
+    await until('its end upstream', () => server.aborted() > 0);
+  });
 });

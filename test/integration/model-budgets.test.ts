@@ -5,6 +5,7 @@ import { startAnthropicServer } from '../fixtures/model-upstream/anthropic-serve
 import { startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
 import { chunk, completion, eventOf, sendJson } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
+import { until } from '../fixtures/until.ts';
 
 const messages = [{ role: 'user', content: 'Hello' }];
 const price = { input: 1, output: 100 };
@@ -17,24 +18,33 @@ describe('What the model gateway counts against budgets', () => {
 
   beforeEach(async () => {
     upstream = await startModelUpstream();
-    const entry = { kind: 'openai', base_url: upstream.url, price };
-    gateway = await startGateway({
-      models: {
-        small: { upstreams: [{ ...entry, model: 'tiny-1', concurrency: 1 }] },
-        pair: { upstreams: ['one', 'two'].map((model) => ({ ...entry, model })) },
-        other: { upstreams: [{ ...entry, model: 'huge' }] },
-      },
-      timeouts: { first_token_ms: 150, total_ms: 400 },
-      retries: 0,
-    });
+    gateway = await start({ first_token_ms: 100_000, total_ms: 200_000 });
   });
   afterEach(async () => {
     await gateway.stop();
     await upstream.close();
   });
 
+  function start(timeouts: object): Promise<TestGateway> {
+    const entry = { kind: 'openai', base_url: upstream.url, price };
+    return startGateway({
+      models: {
+        small: { upstreams: [{ ...entry, model: 'tiny-1', concurrency: 1 }] },
+        pair: { upstreams: ['one', 'two'].map((model) => ({ ...entry, model })) },
+        other: { upstreams: [{ ...entry, model: 'huge' }] },
+      },
+      timeouts,
+      retries: 0,
+    });
+  }
+
+  async function startAgain(timeouts: object): Promise<void> {
+    await gateway.stop();
+    gateway = await start(timeouts);
+  }
+
   async function key(budget: number | null = 1): Promise<{ id: string; key: string }> {
-    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const expires_at = new Date(Date.now() + 600_000).toISOString();
     const made = await gateway.ask('/v1/keys', {
       body: { run: `run_${crypto.randomUUID()}`, models: ['small', 'pair'], budget, expires_at },
     });
@@ -49,14 +59,11 @@ describe('What the model gateway counts against budgets', () => {
 
   /** Of the run of a key, when its calls are settled. */
   async function usedBy(id: string): Promise<number> {
-    for (;;) {
-      const found = (await (await gateway.ask(`/v1/keys/${id}`)).json()) as {
-        used: number;
-        reserved: number;
-      };
-      if (found.reserved === 0) return found.used;
-      await delay(10);
-    }
+    const { used } = await until('its calls to be settled', async () => {
+      const key = (await (await gateway.ask(`/v1/keys/${id}`)).json()) as { used: number; reserved: number };
+      return key.reserved === 0 && key;
+    });
+    return used;
   }
 
   it('refuses limits that a server may read as more than was set aside', async () => {
@@ -161,14 +168,17 @@ describe('What the model gateway counts against budgets', () => {
     expect(upstream.requests[2]!.json).to.not.have.property('max_completion_tokens');
   });
 
-  it('counts whole answers that came too late, broke off or were not waited for as if they were written', async () => {
+  it('counts whole answers that came too late as if they were written', async () => {
+    await startAgain({ first_token_ms: 1_000, total_ms: 1_000 });
     const late = await key();
     upstream.next(() => {});
     expect((await call(late.key, { max_tokens: 100 })).status).to.equal(504);
     expect(await usedBy(late.id))
       .to.be.above(wholeOutput)
       .and.below(wholeOutput * 1.1);
+  });
 
+  it('counts whole answers that broke off or were not waited for as if they were written', async () => {
     const cut = await key();
     upstream.next((_, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
@@ -204,7 +214,10 @@ describe('What the model gateway counts against budgets', () => {
     upstream.next(html);
     expect((await call(answered.key, { model: 'pair', max_tokens: 100 })).status).to.equal(200);
     expect(await usedBy(answered.id)).to.be.closeTo((await usedBy(own.id)) + input, 2e-6);
+  });
 
+  it('counts the input of an attempt that sent no token', async () => {
+    await startAgain({ first_token_ms: 1_000, total_ms: 200_000 });
     const silent = await key();
     upstream.next(
       (_, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
@@ -245,12 +258,12 @@ describe('What the model gateway counts against budgets', () => {
         if (seen.split(': thinking').length > 50) break;
       }
       leaving.abort();
-      for (let output = 0; output < (50 * 7) / 3.5; await delay(10)) {
+      const { output_tokens } = await until('the call to be counted', async () => {
         const usage = await (await thinking.ask('/v1/usage')).json();
         const { total } = usage as { total: { calls: number; output_tokens: number } };
-        output = total.output_tokens;
-        if (total.calls === 1) expect(output).to.be.at.least((50 * 7) / 3.5);
-      }
+        return total.calls === 1 && total;
+      });
+      expect(output_tokens).to.be.at.least((50 * 7) / 3.5);
     } finally {
       await thinking.stop();
       await claude.close();
@@ -277,7 +290,7 @@ describe('What the model gateway counts against budgets', () => {
     });
     const running = call(first.key, { max_tokens: 100 });
     const waiting = call(second.key, { max_tokens: 100 });
-    while (upstream.requests.length === 0) await delay(5);
+    await until('a request', () => upstream.requests.length > 0);
     await delay(30);
     for (const { id } of [first, second]) {
       const url = `${gateway.url}/v1/keys/${id}`;

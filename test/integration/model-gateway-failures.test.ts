@@ -22,7 +22,8 @@ import {
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
 const hello = { model: 'small', messages: [{ role: 'user' as const, content: 'Hello' }] };
-const quick = { connect_ms: 1000, first_token_ms: 300, idle_ms: 300, total_ms: 2000 };
+const patient = { connect_ms: 100_000, first_token_ms: 100_000, idle_ms: 100_000, total_ms: 200_000 };
+const soonIdle = { ...patient, first_token_ms: 300, idle_ms: 300 };
 
 interface Told {
   readonly status: number;
@@ -48,7 +49,7 @@ describe('The model gateway and failing upstreams', () => {
 
   beforeEach(async () => {
     [first, second] = await Promise.all([startModelUpstream(), startModelUpstream()]);
-    gateway = await open(oneModel(first.url, {}, { timeouts: quick }));
+    gateway = await open(oneModel(first.url, {}, { timeouts: patient }));
   });
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((one) => one.stop()));
@@ -236,9 +237,12 @@ describe('The model gateway and failing upstreams', () => {
         },
       ],
     ];
+    const gateway = await open(
+      oneModel(first.url, {}, { timeouts: { ...soonIdle, first_token_ms: 100_000 } }),
+    );
     for (const [code, script] of breaking) {
       first.next(script);
-      const { text, whole } = await streamed();
+      const { text, whole } = await streamed(gateway);
       expect(whole).to.equal(false);
       expect(text).to.contain('"content":"Hel"').and.to.contain(`"code":"${code}"`);
       expect(text).to.not.contain('[DONE]');
@@ -268,7 +272,7 @@ describe('The model gateway and failing upstreams', () => {
   it('asks elsewhere where the first event of a stream is an error, and tells one that comes later', async () => {
     const entry = { kind: 'openai', model: 'tiny-1' };
     const two = { upstreams: [first, second].map(({ url }) => ({ ...entry, base_url: url })) };
-    const pair = await open({ models: { small: two }, retries: 0, timeouts: quick });
+    const pair = await open({ models: { small: two }, retries: 0, timeouts: patient });
     const error = { code: 503, message: 'provider died' };
     const stream = { ...hello, stream: true };
     first.next((_, response) => sendEvents(response, [{ error }]));
@@ -316,7 +320,8 @@ describe('The model gateway and failing upstreams', () => {
       response.once('close', () => clearInterval(timer));
     };
     first.next(comments);
-    const { text, whole } = await streamed();
+    const hasty = await open(oneModel(first.url, {}, { timeouts: { ...patient, first_token_ms: 1_000 } }));
+    const { text, whole } = await streamed(hasty);
     expect(whole).to.equal(true);
     expect(text).to.contain('[DONE]').and.to.not.contain('PROCESSING');
     expect(first.requests).to.have.length(2);
@@ -353,16 +358,18 @@ describe('The model gateway and failing upstreams', () => {
   it('keeps its limits of time', async () => {
     const silent: Script = () => {};
     first.always(silent);
-    const stream = await told({ ...hello, stream: true });
+    const soon = await open(oneModel(first.url, {}, { timeouts: soonIdle }));
+    const stream = await told({ ...hello, stream: true }, soon);
     expect(stream.status).to.equal(504);
     expect(stream.error.message).to.match(/did not send the first token within 0\.3 s/);
-    const whole = await told();
+    const timeouts = { ...patient, first_token_ms: 1_000, idle_ms: 1_000, total_ms: 1_000 };
+    const whole = await told(hello, await open(oneModel(first.url, {}, { timeouts })));
     expect(whole.status).to.equal(504);
-    expect(whole.error.message).to.match(/did not (begin to|end its) answer within 2 s/);
+    expect(whole.error.message).to.match(/did not (begin to|end its) answer within 1 s/);
     first.always((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).write('{');
     });
-    const idle = await told();
+    const idle = await told(hello, soon);
     expect(idle.error.message).to.match(/sent nothing more for 0\.3 s/);
     await first.requests[0]!.left;
   });
@@ -463,13 +470,14 @@ describe('The model gateway and failing upstreams', () => {
 
   it('lets so many calls in at once, and the others wait in turn', async () => {
     const other = await open(
-      oneModel(first.url, { concurrency: 2 }, { queue: { waiting: 2, wait_ms: 5000 }, retries: 0 }),
+      oneModel(first.url, { concurrency: 2 }, { queue: { waiting: 2, wait_ms: 100_000 }, retries: 0 }),
     );
     let now = 0;
     let most = 0;
+    const { promise: full, resolve: tellFull } = Promise.withResolvers<void>();
     first.always(async ({ json }, response) => {
       most = Math.max(most, ++now);
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      await full;
       now--;
       sendEvents(response, greetingChunks(json.model));
     });
@@ -477,6 +485,7 @@ describe('The model gateway and failing upstreams', () => {
     const answers = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const answer = await other.ask('/v1/chat/completions', { body });
+        if (answer.status === 429) tellFull();
         return { status: answer.status, text: await answer.text(), wait: answer.headers.get('retry-after') };
       }),
     );

@@ -204,7 +204,7 @@ describe('The model gateway among odd peers', () => {
     expect((await gateway.ask('/v1/usage')).status).to.equal(200);
     const token = serviceToken(resolveFolders({ home: gateway.home }, {} as never), 'agentd');
     const agentd = createHttpClient({ baseUrl: gateway.url, token });
-    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const expires_at = new Date(Date.now() + 600_000).toISOString();
     const minted = (run: string) => agentd.post('/v1/keys', { run, expires_at }, MintedKey);
     const refused = await minted('token:root').catch((error: Error) => error);
     expect((refused as Error).message).to.contain('does not begin with token:');

@@ -15,9 +15,7 @@ import { readLedgerFile, reservedForTestCall, testPrices } from './model-ledger.
 const spender = fileURLToPath(new URL('./model-ledger.spender.ts', import.meta.url));
 const rounds = 10;
 
-describe('The ledger of model calls, when its process is killed', function () {
-  this.timeout(120_000);
-
+describe('The ledger of model calls, when its process is killed', () => {
   it(`has every call that went to an upstream, and never less than was spent, ${rounds} times`, async () => {
     const state = temporaryFolder();
     const seen = { begun: 0, ended: 0, cost: 0 };
@@ -79,8 +77,7 @@ describe('The ledger of model calls, when its process is killed', function () {
   });
 });
 
-describe('The ledger of model calls on a full disk', function () {
-  this.timeout(60_000);
+describe('The ledger of model calls on a full disk', () => {
   let disk: OwnMounts;
   let home: string;
   before(async function () {

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CoreError } from '#kit/errors.ts';
@@ -10,6 +9,7 @@ import type { BudgetExceeded } from '../../services/model-gateway/ledger/budget-
 import type { Account, Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { ledgerFolder, openLedger } from '../../services/model-gateway/ledger/open-ledger.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { readLedgerFile, reservedForTestCall, spentBy, testCall, testPrices } from './model-ledger.place.ts';
 
 const token: Account = { key: 'token:tester', run: null, models: null, budget: null };
@@ -158,8 +158,7 @@ describe('The ledger of model calls', () => {
     for (const expected of [1, 2]) {
       (await ledger.reserve(token, testCall)).settle({ ...spentBy(10), upstream: 'first' });
       expect(calls()).to.equal(expected - 1);
-      for (let waited = 0; calls() < expected && waited < 2_000; waited += 20) await delay(20);
-      expect(calls()).to.equal(expected);
+      await until('the call to be written', () => calls() === expected);
       await ledger.usage({ by: 'day', from: null, to: null, run: null });
     }
   });

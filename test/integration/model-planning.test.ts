@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
+import { until } from '../fixtures/until.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
 const call = (name: string, args: unknown) => ({ calls: [{ name, arguments: args }] });
@@ -25,8 +26,7 @@ const steps = [
 /** Answers by what was said before, as a model does: the same conversation gets the same answer. */
 const solve: Script = ({ body }) => steps[body.messages.filter(({ role }) => role === 'assistant').length]!;
 
-describe('planning with a model', function () {
-  this.timeout(60_000);
+describe('planning with a model', () => {
   let world: World;
   let server: ModelServer;
 
@@ -125,12 +125,12 @@ describe('planning with a model', function () {
       () => 'ended well',
       (error: Error) => error.message,
     );
-    while (server.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until('a request', () => server.requests.length > 0);
     const [found] = (await world.agent.runs({ limit: 1, ...ref, number })).runs;
     await world.agent.cancel({ run_id: found!.run_id, by: everybody, reason: 'enough' });
     expect(await planning).to.not.equal('ended well');
     expect((await world.agent.run(found!.run_id)).status).to.equal('cancelled');
-    while (server.aborted() === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until('its end upstream', () => server.aborted() > 0);
   });
 
   it('keeps a secret that the model writes out of actions and record', async () => {

@@ -121,5 +121,5 @@ describe('The model gateway that records and replays', () => {
     } finally {
       rmSync(home, { recursive: true, force: true });
     }
-  }).timeout(30_000);
+  });
 });

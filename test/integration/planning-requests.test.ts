@@ -10,14 +10,13 @@ import { makeBareRepository } from '../fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
 const body = `\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
-describe('requests for planning', function () {
-  this.timeout(120_000);
-
+describe('requests for planning', () => {
   describe('on a local forge', () => {
     let world: World;
     let daemon: TestDaemon;
@@ -191,11 +190,10 @@ describe('requests for planning', function () {
 });
 
 async function planned(client: HttpClient, runId: string): Promise<RunDetail> {
-  for (;;) {
+  return until('the end of planning', async () => {
     const run = await client.get(`/v1/runs/${runId}`, RunDetail);
-    if (run.status !== 'planning') return run;
-    await new Promise((resolve) => setTimeout(resolve, 30));
-  }
+    return run.status !== 'planning' && run;
+  });
 }
 
 async function failure(work: Promise<unknown>): Promise<string> {

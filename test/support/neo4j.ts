@@ -1,17 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import neo4j from 'neo4j-driver';
 import { environment } from '#kit/environment.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
+import { freePort } from './free-port.ts';
 import { neo4jJars } from './neo4j-jars.ts';
 
 const jars = neo4jJars(environment);
 
 const password = 'core-test-password';
-const startMs = 120_000;
 
 export interface Neo4jServer {
   readonly account: {
@@ -115,13 +114,13 @@ async function answering(account: Neo4jServer['account'], child: ChildProcess): 
       said = `${said}${data}`.slice(-2_000);
     });
   }
-  const until = Date.now() + startMs;
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`Neo4j ended with ${child.exitCode}: ${said}`);
-    if (Date.now() > until) throw new Error(`Neo4j did not answer within ${startMs / 1_000} s: ${said}`);
-    if (/Started\./.test(said) && (await accepts(account))) return;
-    await sleep(200);
-  }
+  await until(
+    () => `Neo4j to answer: ${said}`,
+    async () => {
+      if (child.exitCode !== null) throw new Error(`Neo4j ended with ${child.exitCode}: ${said}`);
+      return /Started\./.test(said) && accepts(account);
+    },
+  );
 }
 
 async function accepts({ url, user }: Neo4jServer['account']): Promise<boolean> {
@@ -148,17 +147,4 @@ async function works(
     await session.close();
     await driver.close();
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        address !== null && typeof address === 'object' ? resolve(address.port) : reject(),
-      );
-    });
-  });
 }

@@ -95,8 +95,7 @@ describe('the mirror of a forge repository', () => {
     expect(await mirror.branchCommit('main')).to.equal(commit);
   });
 
-  it('is updated by several processes at once, past a lock that a crash left', async function () {
-    this.timeout(30_000);
+  it('is updated by several processes at once, past a lock that a crash left', async () => {
     const work = makeRepository({ a: '1\n' });
     for (let index = 0; index < 20; index++) work.git('branch', `b${index}`);
     const stateDir = temporaryFolder();

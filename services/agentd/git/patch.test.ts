@@ -96,8 +96,7 @@ describe('a patch applied to a tree', () => {
     expect(odd.git('show', `${tree}:q.sql`)).to.equal('select');
   });
 
-  it('makes the same tree again from every change there is', async function () {
-    this.timeout(30_000);
+  it('makes the same tree again from every change there is', async () => {
     const name = fc.constantFrom(
       'a',
       'dir/a',

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Conflict, Refused } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
+import { until } from '../../../test/fixtures/until.ts';
 import type { Watch } from '../agent.ts';
 import { BackgroundWork } from './background-work.ts';
 
@@ -23,21 +24,22 @@ describe('Background work', () => {
       .start('run_1', 'test', () => Promise.reject(new Refused('remote_mismatch', 'another repository')))
       .catch((error) => error);
     expect(refusal).to.have.property('code', 'remote_mismatch');
-    await setTimeout(1);
-    expect(work.isAtWork('run_1')).to.equal(false);
+    await until('its end', () => !work.isAtWork('run_1'));
   });
 
   it('keeps a failure after the beginning to itself, and tells watchers to look', async () => {
     const work = new BackgroundWork(silent);
     const told: unknown[] = [];
     work.watch('run_1', (update) => told.push(update?.message ?? null));
+    const { promise: seen, resolve: goOn } = Promise.withResolvers<void>();
     await work.start('run_1', 'test', async ({ progress }) => {
       progress({ step: 'one', state: 'started', message: 'begun' });
-      await setTimeout(5);
+      await seen;
       throw new Error('later');
     });
     expect(work.isAtWork('run_1')).to.equal(true);
-    await setTimeout(30);
+    goOn();
+    await until('its end', () => told.length > 1);
     expect(told).to.deep.equal(['begun', null]);
   });
 
@@ -50,8 +52,7 @@ describe('Background work', () => {
     work.stop('run_2');
     expect(seen.stopped).to.equal(false);
     work.stop('run_1');
-    await setTimeout(5);
-    expect(seen.stopped).to.equal(true);
+    await until('its end', () => seen.stopped);
     await work.start('run_1', 'third', async () => {});
   });
 

@@ -3,8 +3,7 @@ import { type OwnMounts, smallDisk } from '../../../test/fixtures/world/own-moun
 import { makeWorld } from '../../../test/fixtures/world/world.ts';
 import { needs } from '../../../test/needs.ts';
 
-describe('runs on a full disk', function () {
-  this.timeout(30_000);
+describe('runs on a full disk', () => {
   let disk: OwnMounts;
   let runId: string;
 

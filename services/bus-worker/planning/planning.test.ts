@@ -6,6 +6,7 @@ import {
   type ScriptedService,
   startScriptedService,
 } from '../../../test/fixtures/http/scripted-service.ts';
+import { until } from '../../../test/fixtures/until.ts';
 import { Planning } from './planning.ts';
 
 const request: PlanIssueRequest = {
@@ -151,7 +152,7 @@ describe('planning for an event', () => {
     const stop = new AbortController();
     script = [[202, accepted], ...Array<ScriptedAnswer>(1_000).fill([200, run('planning')])];
     const work = failure(planning().plan(request, { ...call(), signal: stop.signal }));
-    while (service.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until('a second question', () => service.asked.length >= 2);
     stop.abort();
     await work;
     const pause = () => new Promise((resolve) => setTimeout(resolve, 150));

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { processorTime } from '../../../test/fixtures/processor-time.ts';
 import { masked } from './mask-secrets.ts';
 
 describe('Masking secrets in what is remembered', () => {
@@ -40,9 +41,9 @@ describe('Masking secrets in what is remembered', () => {
 
   it('stays fast on hostile text', () => {
     for (const piece of ['password=', 'pwd ', 'secret:"', 'password="a1', 'pwd:1']) {
-      const start = performance.now();
+      const spent = processorTime();
       masked(piece.repeat(100_000 / piece.length));
-      expect(performance.now() - start, piece).to.be.below(1_000);
+      expect(spent(), piece).to.be.below(10_000);
     }
   });
 });

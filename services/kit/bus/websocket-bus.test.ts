@@ -1,5 +1,3 @@
-import { createServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
   type AnyFrame,
@@ -8,6 +6,8 @@ import {
   type SmallEngineOptions,
   startSmallEngine,
 } from '../../../test/fixtures/bus/small-engine.ts';
+import { until } from '../../../test/fixtures/until.ts';
+import { freePort } from '../../../test/support/free-port.ts';
 import { NotFound } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Bus, BusFunction } from './bus.ts';
@@ -86,9 +86,9 @@ describe('the client of the bus', () => {
 
   it('sends its token, and none where it has none', async () => {
     const { url, seen } = await engine();
-    await connect(url, { token: 'secret' }).whenConnected(5_000);
+    await connect(url, { token: 'secret' }).whenConnected(60_000);
     expect((await seen(() => true)).headers.authorization).to.equal('Bearer secret');
-    await connect(url, { token: null }).whenConnected(5_000);
+    await connect(url, { token: null }).whenConnected(60_000);
     expect((await seen(({ headers }) => headers.authorization === undefined)).headers).to.not.have.property(
       'authorization',
     );
@@ -100,13 +100,13 @@ describe('the client of the bus', () => {
     });
     let token = 'old';
     const bus = connect(() => url, { token: () => token });
-    while (attempts() < 2) await sleep(1);
+    await until('a second attempt', () => attempts() >= 2);
     const refused = await failure(bus.whenConnected(1));
     expect(refused).to.include({ code: 'not_connected', retryable: true });
     expect(refused.message).to.contain(`${url} refused the connection with status 401`);
     expect(bus.connected).to.equal(false);
     token = 'new';
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     expect(bus.connected).to.equal(true);
   });
 
@@ -128,7 +128,7 @@ describe('the client of the bus', () => {
   it('names what kept a call from being sent when its time is over', async () => {
     const port = await freePort();
     const bus = connect(`ws://127.0.0.1:${port}`);
-    while (said.length === 0) await sleep(1);
+    await until('a warning', () => said.length > 0);
     const error = await failure(bus.call('test.echo', {}, { timeoutMs: 5 }));
     expect(error).to.include({ code: 'not_connected', retryable: true });
     expect(error.message).to.match(/^test\.echo could not be called within 5 ms: .*ECONNREFUSED/);
@@ -137,7 +137,7 @@ describe('the client of the bus', () => {
   it('fails calls that were sent when the connection is lost, and sends those that waited', async () => {
     const { url, seen } = await engine({ takes: ({ function_id }) => function_id === 'test.never' });
     const bus = connect(url);
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     const sent = bus.call('test.never', {});
     const first = await seen(({ frames }) => frames.some(({ function_id }) => function_id === 'test.never'));
     first.cut();
@@ -169,7 +169,8 @@ describe('the client of the bus', () => {
   });
 
   it('sends what a handler gave while there was no connection', async () => {
-    const { url, seen } = await engine();
+    let away = false;
+    const { url, seen } = await engine({ refuses: () => (away ? 503 : null) });
     const bus = connect(url);
     const finish = Promise.withResolvers<void>();
     bus.register([
@@ -185,9 +186,12 @@ describe('the client of the bus', () => {
     first.send({ type: 'invokefunction', invocation_id: 'one', function_id: 'test.slow', data: {} });
     first.send({ type: 'ping' });
     await seen(({ frames }) => frames.some(({ type }) => type === 'pong'));
+    away = true;
     first.cut();
-    while (bus.connected) await sleep(1);
+    await until('the loss of the connection', () => !bus.connected);
     finish.resolve();
+    await new Promise(setImmediate);
+    away = false;
     const second = await seen(
       (connection) =>
         connection !== first && connection.frames.some(({ type }) => type === 'invocationresult'),
@@ -211,7 +215,7 @@ describe('the client of the bus', () => {
         },
       },
     ]);
-    await provider.whenConnected(5_000);
+    await provider.whenConnected(60_000);
     const caller = connect(url);
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     expect(await caller.call('test.look', { a: 1 }, { traceparent })).to.deep.equal({ a: 1 });
@@ -311,7 +315,7 @@ describe('the client of the bus', () => {
     const { url, seen } = await engine({ answersPings: false });
     const lost: boolean[] = [];
     const bus = connect(url, { timing: { pingMs: 10 }, watch: (connected) => void lost.push(connected) });
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     const first = await seen(() => true);
     await seen((connection) => connection !== first);
     expect(lost.slice(0, 2)).to.deep.equal([true, false]);
@@ -320,8 +324,8 @@ describe('the client of the bus', () => {
 
   it('keeps a silent connection whose pings are answered', async () => {
     const { url, connections } = await engine();
-    const bus = connect(url, { timing: { pingMs: 20 } });
-    await bus.whenConnected(5_000);
+    const bus = connect(url, { timing: { pingMs: 100 } });
+    await bus.whenConnected(60_000);
     const [connection] = connections;
     let pings = 0;
     const enough = new Promise<void>((resolve) => {
@@ -337,7 +341,7 @@ describe('the client of the bus', () => {
   it('leaves a bus that does not greet', async () => {
     const silent = await engine({ greets: false });
     const bus = connect(silent.url, { timing: { openingMs: 20 } });
-    while (silent.attempts() < 2) await sleep(5);
+    await until('a second attempt', () => silent.attempts() >= 2);
     expect((await failure(bus.whenConnected(1))).message).to.match(/did not greet/);
   });
 
@@ -357,7 +361,7 @@ describe('the client of the bus', () => {
   it('ends a call at its time, by its signal, and all of them when it is closed', async () => {
     const { url } = await engine({ takes: ({ function_id }) => function_id === 'test.never' });
     const bus = connect(url);
-    await bus.whenConnected(5_000);
+    await bus.whenConnected(60_000);
     expect(await failure(bus.call('test.never', {}, { timeoutMs: 20 }))).to.include({
       code: 'TIMEOUT',
       retryable: true,
@@ -420,12 +424,4 @@ async function failure(work: Promise<unknown>): Promise<Error & { code: string; 
     return error as Error & { code: string; retryable: boolean };
   }
   throw new Error('it did not fail');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -3,10 +3,10 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import * as t from 'io-ts';
 import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
+import { until } from '../../../test/fixtures/until.ts';
 import { integerBetween, optional } from '../decode.ts';
 import { Conflict, Unavailable } from '../errors.ts';
 import { createLogger } from '../log.ts';
@@ -145,8 +145,7 @@ describe('A direct route', () => {
     expect(log).to.match(/"warn".*"POST \/v1\/direct 500"/);
   });
 
-  it('outlives clients that leave within their body', async function () {
-    const end = Date.now() + this.timeout();
+  it('outlives clients that leave within their body', async () => {
     const socket = connect(port, '127.0.0.1');
     const head = `POST /v1/direct HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${tokens.planner}`;
     await new Promise((resolve) => {
@@ -156,7 +155,7 @@ describe('A direct route', () => {
       );
     });
     socket.destroy();
-    while (!log.includes('POST /v1/direct 409') && Date.now() < end) await setTimeout(5);
+    await until('its request to end', () => log.includes('POST /v1/direct 409'));
     expect((await told('/v1/direct', { body: '{"number":1}' })).status).to.equal(201);
   });
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { until } from '../../../test/fixtures/until.ts';
 import type { CallRows, EndedCall, OpenCall } from './call-rows.ts';
 import { GroupCommit } from './group-commit.ts';
 import { notRecorded } from './storage-error.ts';
@@ -29,7 +30,7 @@ describe('Writing calls in groups', () => {
     expect(notRecorded(refused).message).to.contain('its disk is full');
     expect(commits.problem).to.equal(trouble);
     trouble = null;
-    while (commits.problem !== null) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until('the end of the problem', () => commits.problem === null);
     commits.end(ended);
     await commits.flush();
     expect(written).to.deep.equal([ended]);

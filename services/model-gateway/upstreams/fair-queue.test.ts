@@ -6,7 +6,7 @@ const patient = new AbortController().signal;
 
 describe('The queue before an upstream', () => {
   it('gives accounts their turns, however many calls each has waiting', async () => {
-    const queue = new FairQueue('up', { concurrency: 1, waiting: 10, wait_ms: 1000 });
+    const queue = new FairQueue('up', { concurrency: 1, waiting: 10, wait_ms: 60_000 });
     const leave = await queue.enter('a', patient);
     const order: string[] = [];
     const calls = ['a1', 'a2', 'a3', 'b1', 'c1', 'b2'].map(async (name) => {
@@ -35,7 +35,7 @@ describe('The queue before an upstream', () => {
   });
 
   it('lets nobody fill it: the account with the most waiting gives up its newest for another', async () => {
-    const queue = new FairQueue('up', { concurrency: 1, waiting: 3, wait_ms: 1000 });
+    const queue = new FairQueue('up', { concurrency: 1, waiting: 3, wait_ms: 60_000 });
     const leave = await queue.enter('greedy', patient);
     const ended: string[] = [];
     const enter = (name: string) =>
@@ -56,7 +56,7 @@ describe('The queue before an upstream', () => {
   });
 
   it('forgets who leaves', async () => {
-    const queue = new FairQueue('up', { concurrency: 1, waiting: 5, wait_ms: 1000 });
+    const queue = new FairQueue('up', { concurrency: 1, waiting: 5, wait_ms: 60_000 });
     const leave = await queue.enter('a', patient);
     const leaving = new AbortController();
     const gone = queue.enter('b', leaving.signal).catch((error) => error);

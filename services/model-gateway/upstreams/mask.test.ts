@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { processorTime } from '../../../test/fixtures/processor-time.ts';
 import { Mask } from './mask.ts';
 
 const secret = 'sk-0123456789/abc+DEF==';
@@ -73,10 +74,10 @@ describe('The mask of a credential', () => {
     const mask = new Mask([secret]);
     for (const part of ['\\', '\\u002d', '%73', 's\\', 'sk-']) {
       const bytes = Buffer.from(part.repeat(1_000_000 / part.length));
-      const started = performance.now();
+      const spent = processorTime();
       mask.hideIn(bytes);
       mask.stream().push(bytes);
-      expect(performance.now() - started, part).to.be.lessThan(1000);
+      expect(spent(), part).to.be.lessThan(10_000);
     }
   });
 

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { until } from '../../../test/fixtures/until.ts';
 import { processState } from '../process-state.ts';
 import { embeddedStack } from './embedded-stack.ts';
 
@@ -34,7 +34,7 @@ describe('The embedded stack', () => {
     try {
       expect(manager.problem?.()).to.equal(null);
       child.kill('SIGSTOP');
-      while (processState(child.pid!) !== 'stopped') await setTimeout(10);
+      await until('it to be stopped', () => processState(child.pid!) === 'stopped');
       expect(manager.problem?.()).to.deep.equal({
         detail: `./core up, process ${child.pid}, is stopped: it starts nothing again that ends`,
         fix: `kill -CONT ${child.pid}`,

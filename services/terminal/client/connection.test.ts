@@ -25,9 +25,7 @@ function summary(index: number) {
   };
 }
 
-describe('The list of runs over HTTP', function () {
-  this.timeout(60_000);
-
+describe('The list of runs over HTTP', () => {
   it('has all of ten thousand runs, page by page, and what changes meanwhile', async () => {
     const server = createServer((request, response) => {
       const url = new URL(request.url!, 'http://localhost');

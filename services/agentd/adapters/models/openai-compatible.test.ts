@@ -6,6 +6,7 @@ import {
   startModelServer,
   streamOf,
 } from '../../../../test/fixtures/models/model-server.ts';
+import { until } from '../../../../test/fixtures/until.ts';
 import type { ModelEvent, ModelRequest } from '../../planning/model.ts';
 import { type OpenAiCompatibleOptions, openAiCompatibleModel } from './openai-compatible.ts';
 
@@ -227,9 +228,9 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
   it('has limits for the first piece, for silence in between, and for the whole', async () => {
     const [piece] = streamOf({ text: 'hi' });
     const cases = [
-      { reply: { stall: [], ms: 2000 }, limits: { first_token_ms: 50 }, which: 'first_token' },
-      { reply: { stall: [piece!], ms: 2000 }, limits: { idle_ms: 50 }, which: 'idle' },
-      { reply: { stall: [piece!], ms: 2000 }, limits: { total_ms: 80 }, which: 'total' },
+      { reply: { stall: [], ms: 100_000 }, limits: { first_token_ms: 50 }, which: 'first_token' },
+      { reply: { stall: [piece!], ms: 100_000 }, limits: { idle_ms: 50 }, which: 'idle' },
+      { reply: { stall: [piece!], ms: 100_000 }, limits: { total_ms: 80 }, which: 'total' },
     ];
     for (const { reply, limits, which } of cases) {
       const error = await failure(ask(reply, { limits }));
@@ -241,12 +242,12 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
 
   it('ends the connection and says so when the caller aborts', async () => {
     const abort = new AbortController();
-    setTimeout(() => abort.abort(), 60);
     const [piece] = streamOf({ text: 'hi' });
-    const error = await failure(ask({ stall: [piece!], ms: 5000 }, {}, abort.signal));
-    expect(error).to.include({ code: 'cancelled', exitCode: 130 });
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(server!.aborted()).to.equal(1);
+    const asked = failure(ask({ stall: [piece!], ms: 100_000 }, {}, abort.signal));
+    await until('a request', () => server?.requests.length === 1);
+    abort.abort();
+    expect(await asked).to.include({ code: 'cancelled', exitCode: 130 });
+    await until('the end of the connection', () => server!.aborted() === 1);
   });
 
   it('sends nothing when it was aborted before', async () => {

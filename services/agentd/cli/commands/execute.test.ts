@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { greetPatch, makeWorld, ref, type World } from '../../../../test/fixtures/world/world.ts';
 
-describe('resuming on the command line', function () {
-  this.timeout(30_000);
+describe('resuming on the command line', () => {
   let world: World;
 
   before(async () => {

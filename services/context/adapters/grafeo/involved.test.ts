@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { processorTime } from '../../../../test/fixtures/processor-time.ts';
 import { refuseWrites } from '../../graph/text/read-only.ts';
 import { mostSteps, stepsOf } from '../../graph/text/steps.ts';
 import { tokensOf } from '../../graph/text/tokens.ts';
@@ -61,8 +62,7 @@ function filled(piece: string, before = 'RETURN '): string {
 }
 
 describe('queries that are made to be hard to check', () => {
-  it('take no more than a bounded number of steps, whatever is repeated in them', function () {
-    this.timeout(120_000);
+  it('take no more than a bounded number of steps, whatever is repeated in them', () => {
     const piece = fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 5 });
     const before = fc.constantFrom('RETURN ', 'MATCH (a)-[r]->(b) WHERE ', 'WITH [1, 2] AS a UNWIND ');
     fc.assert(
@@ -76,9 +76,9 @@ describe('queries that are made to be hard to check', () => {
 
   for (const piece of ['1=', '[a + ', 'a = b + ', '(a = ', 'reduce(a = ', 'count(', '1 IN [1] AND ']) {
     it(`are looked at for a moment: ${piece}`, () => {
-      const began = performance.now();
+      const spent = processorTime();
       stepsFor(filled(piece));
-      expect(performance.now() - began).to.be.below(1_500);
+      expect(spent()).to.be.below(15_000);
     });
   }
 

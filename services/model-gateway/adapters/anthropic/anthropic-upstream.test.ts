@@ -7,6 +7,7 @@ import {
   type AnthropicServer,
   startAnthropicServer,
 } from '../../../../test/fixtures/model-upstream/anthropic-server.ts';
+import { until } from '../../../../test/fixtures/until.ts';
 import type { ModelCall, UpstreamAnswer } from '../../calls/upstream-answer.ts';
 import type { UpstreamFailure } from '../../calls/upstream-failure.ts';
 import { Mask } from '../../upstreams/mask.ts';
@@ -248,15 +249,15 @@ describe('an Anthropic upstream', () => {
     );
     const leaving = new AbortController();
     const asked = upstream.send(call({}, { signal: leaving.signal }));
-    while (server.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('a request', () => server.requests.length > 0);
     leaving.abort();
     await failure(asked);
-    while (server.aborted() < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('its end upstream', () => server.aborted() >= 1);
 
     const answer = await upstream.send(call({ stream: true }));
     let pieces = 0;
     for await (const _ of answer.body) if (++pieces === 5) break;
-    while (server.aborted() < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('its end upstream', () => server.aborted() >= 2);
     expect(server.events()).to.be.lessThan(100);
     expect((await answer.usage)!.input).to.equal(100);
   });
@@ -267,7 +268,7 @@ describe('an Anthropic upstream', () => {
     const failed = await failure(upstream.send(call({ stream: true })));
     expect(failed).to.include({ status: 504, code: 'upstream_timeout' });
     expect(failed.message).to.contain('did not send the first token within 0.1 s');
-    while (server.aborted() < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('its end upstream', () => server.aborted() >= 1);
     await server.close();
     await dispatcher.destroy();
 
