@@ -12,8 +12,7 @@ import { saidUntil } from './said-until.ts';
 
 const agentd = fileURLToPath(new URL('../../services/agentd/cli/core-agentd', import.meta.url));
 
-describe('The terminal interface and a daemon that is killed', function () {
-  this.timeout(180_000);
+describe('The terminal interface and a daemon that is killed', () => {
   let world: World;
   let line: DaemonLine;
   let daemon: ReturnType<typeof started>;

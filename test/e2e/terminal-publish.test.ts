@@ -13,8 +13,7 @@ import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 import { needs } from '../needs.ts';
 
-describe('Publishing from the terminal interface', function () {
-  this.timeout(180_000);
+describe('Publishing from the terminal interface', () => {
   let forge: ForgeServer;
   let served: ServedRepository;
   let world: World;
