@@ -1,7 +1,7 @@
 import type { Paint } from '#kit/cli/tell.ts';
 import type { EventState, EventView, ProcessReply } from '#kit/contracts/bridge/events.ts';
 import { labelOf } from '../targets/target.ts';
-import { moment, short } from './output.ts';
+import { due, moment, short } from './output.ts';
 
 /** One line for each event of a list. */
 export function eventLine(event: EventView, paint: Paint): string {
@@ -52,7 +52,7 @@ export function processLines({ event, pending, next_due_at }: ProcessReply, pain
 function becauseOf({ run_id, reason, retry_at }: EventView, most: number): string {
   const run = run_id === null ? '' : `  ${run_id}`;
   const why = reason === null ? '' : `  ${short(reason.message, most)}`;
-  const again = retry_at === null ? '' : `, again ${moment(retry_at)}`;
+  const again = retry_at === null ? '' : `, ${due(retry_at, 'again')}`;
   return `${run}${why}${again}`;
 }
 

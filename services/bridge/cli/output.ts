@@ -10,3 +10,8 @@ export function short(text: string, most: number): string {
 export function moment(time: string): string {
   return `${time.slice(0, 10)} ${time.slice(11, 19)}Z`;
 }
+
+/** When something is to come; what waits for its turn is late. */
+export function due(time: string, word: string, now = Date.now()): string {
+  return Date.parse(time) > now ? `${word} ${moment(time)}` : `due since ${moment(time)}`;
+}

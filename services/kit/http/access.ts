@@ -76,7 +76,9 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
       if (identity !== null) return identity;
       throw new Unauthorized(
         'token_invalid',
-        'the token is none of this installation, or expired, or revoked',
+        text === undefined
+          ? 'the authorization header has no token: must be Bearer and one word'
+          : 'the token is none of this installation, or expired, or revoked',
         {
           hint: './core token list shows names and scopes.',
         },

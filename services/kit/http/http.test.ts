@@ -375,6 +375,10 @@ describe('The HTTP server', () => {
       });
       const wrong = await fetch(`${url}/v1/things/1`, { headers: { authorization: `Bearer ${planner}x` } });
       expect(await problem(wrong)).to.include({ status: 401, code: 'token_invalid' });
+      const empty = await fetch(`${url}/healthz`, { headers: { authorization: 'Bearer ' } });
+      const said = await problem(empty);
+      expect(said.code).to.equal('token_invalid');
+      expect(said.detail).to.contain('has no token');
     });
 
     it('needs a token for reading where that is required, except for health', async () => {

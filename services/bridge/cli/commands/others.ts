@@ -6,7 +6,7 @@ import { ScheduleList, type ScheduleView } from '#kit/contracts/bridge/schedules
 import { SyncReply } from '#kit/contracts/bridge/sync.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { withBridge } from '../client.ts';
-import { moment, short } from '../output.ts';
+import { due, moment, short } from '../output.ts';
 
 /** Milliseconds: dashboards are told one summary after the other. */
 const syncMs = 120_000;
@@ -87,9 +87,9 @@ function scheduleLines({ schedules, last_tick_at }: ScheduleList, paint: Paint):
 
 function linesOf(schedule: ScheduleView, paint: Paint): string[] {
   const { name, cron, zone, owner, repo, label, role, next_at, enabled, last_result: last } = schedule;
-  const next = enabled ? (next_at === null ? 'never' : moment(next_at)) : 'off';
+  const next = enabled ? (next_at === null ? 'next never' : due(next_at, 'next')) : 'off';
   const only = label === null ? '' : ` ${short(label, 60)}`;
-  const first = `${name}  ${cron}  ${zone}  ${owner}/${repo}${only}  ${role ?? ''}  next ${next}`;
+  const first = `${name}  ${cron}  ${zone}  ${owner}/${repo}${only}  ${role ?? ''}  ${next}`;
   if (last === null) return [first];
   const found =
     last.problem === null
