@@ -1,0 +1,163 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { actionKinds } from '../../services/agentd/action.ts';
+import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import {
+  everybody,
+  greetPatch,
+  makeWorld,
+  quiet,
+  ref,
+  type World,
+  widePatch,
+} from '../fixtures/world/world.ts';
+import { needs } from '../needs.ts';
+import { executePoints, planPoints, undoPoints } from './points.ts';
+
+/** Everything killed at every point that it passes, and gone on with. */
+export function crashMatrix(vcs: 'git' | 'jj'): void {
+  describe(`the crash matrix with ${vcs}`, () => {
+    let world: World;
+
+    before(async function () {
+      if (vcs === 'jj') needs(this, 'jj');
+      world = await makeWorld({ vcs });
+    });
+    after(() => world?.close());
+
+    for (const point of planPoints) {
+      it(`goes on planning after a kill at ${point}`, async () => {
+        const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
+        await killed(
+          world,
+          ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)],
+          point,
+        );
+        const [found, ...others] = (await world.agent.runs({ limit: 10, ...ref, number })).runs;
+        expect(others).to.deep.equal([]);
+        if (found!.status === 'interrupted')
+          await world.agent.resume({ run_id: found!.run_id, by: everybody }, quiet);
+        const run = await world.agent.run(found!.run_id);
+        expect(run.status).to.equal('awaiting_approval');
+        expect(run.actions).to.have.length(7);
+        await expectIntact(world, run);
+        expect(
+          world.remote.git('for-each-ref', '--format=%(refname)', `refs/heads/${run.plan!.target.branch}`),
+        ).to.equal('');
+      });
+    }
+
+    for (const point of [...executePoints, ...vcsCrashPoints[vcs].filter((name) => !undoes(name))]) {
+      it(`executes exactly once across a kill at ${point}`, async () => {
+        const run = await world.plannedAndApproved(point === 'vcs.jj.files_tracked' ? widePatch : greetPatch);
+        await killed(world, executing(world, run), point);
+        expect((await world.agent.run(run.run_id)).status).to.equal('interrupted');
+        await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+        await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
+      });
+    }
+
+    for (const point of [...undoPoints, ...vcsCrashPoints[vcs].filter(undoes)]) {
+      it(`undoes everything across a kill at ${point}`, async () => {
+        const run = await world.plannedAndApproved();
+        const { run_id } = run;
+        const { dir } = world.checkout;
+        await world.agent.execute(
+          { run_id, repo_dir: dir, actions: null, dry_run: false, by: everybody },
+          quiet,
+        );
+        await killed(world, ['undo', run_id], point);
+        await world.agent.resume({ run_id, by: everybody }, quiet);
+        await expectUndone(world, await world.agent.run(run_id), run.request.number);
+      });
+    }
+
+    for (const kind of actionKinds) {
+      it(`executes exactly once when the resuming is killed as well, after the reconciliation of ${kind}`, async () => {
+        const run = await world.plannedAndApproved();
+        await killed(world, executing(world, run), `execute.effect.${kind}`);
+        await killed(world, ['resume', run.run_id], `execute.reconciled.${kind}`);
+        await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+        await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
+      });
+    }
+
+    it('rebuilds a clone and a mirror that were deleted in the middle', async () => {
+      const run = await world.plannedAndApproved();
+      await killed(world, executing(world, run), 'execute.intent.commit');
+      rmSync(join(world.home, 'state/clones'), { recursive: true });
+      rmSync(join(world.home, 'state/mirrors'), { recursive: true });
+      await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+      await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
+    });
+  });
+}
+
+/** The places of a VCS adapter that only undoing passes. */
+function undoes(point: string): boolean {
+  return /restore|unpublish/.test(point);
+}
+
+function executing(world: World, run: Run): string[] {
+  return ['execute-approved', '--repo-dir', world.checkout.dir, '--run-id', run.run_id];
+}
+
+async function killed(world: World, args: readonly string[], point: string): Promise<void> {
+  const { signal, stdout, stderr } = await world.command(args, { CORE_CRASH_AT: point });
+  expect(signal, `${point} was not reached\n${stdout}\n${stderr}`).to.equal('SIGKILL');
+}
+
+async function expectIntact(world: World, run: Run): Promise<void> {
+  const { problems } = await world.agent.verify(run.run_id);
+  expect(problems).to.deep.equal([]);
+}
+
+async function expectExecutedOnce(world: World, run: Run, planned: Run): Promise<void> {
+  expect(
+    run.actions.map(
+      ({ definition, state, outcome }) =>
+        `${definition.kind} ${state} ${state === 'succeeded' ? '' : outcome?.message}`,
+    ),
+  ).to.deep.equal(actionKinds.map((kind) => `${kind} succeeded `));
+  expect(run.status).to.equal('completed');
+  expect(run.actions.map(({ decision }) => decision)).to.deep.equal(
+    planned.actions.map(({ decision }) => decision),
+  );
+  const { branch, tree } = run.plan!.target;
+  const refname = `refs/heads/${branch}`;
+  const commit = world.remote.git('rev-parse', refname);
+  expect(world.remote.git('rev-parse', `${refname}^{tree}`)).to.equal(tree);
+  expect(world.checkout.git('rev-parse', refname)).to.equal(commit);
+  const pushes = readFileSync(join(world.remote.gitDir, 'logs', refname), 'utf8')
+    .trim()
+    .split('\n');
+  expect(pushes, 'pushes').to.have.length(1);
+  const { number } = run.request;
+  const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
+  expect(pulls, 'pull requests').to.have.length(1);
+  expect(pulls[0]!.head_commit).to.equal(commit);
+  expect(commentsOn(world, number), 'comments').to.have.length(1);
+  await expectIntact(world, run);
+}
+
+async function expectUndone(world: World, run: Run, number: number): Promise<void> {
+  expect(run.status, JSON.stringify(run.undo)).to.equal('undone');
+  const { branch } = run.plan!.target;
+  expect(world.remote.git('for-each-ref', '--format=%(refname)', `refs/heads/${branch}`)).to.equal('');
+  expect(world.checkout.git('for-each-ref', '--format=%(refname)', `refs/heads/${branch}`)).to.equal('');
+  const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
+  expect(pulls.map(({ state }) => state)).to.deep.equal(['closed']);
+  expect(commentsOn(world, number)).to.deep.equal([]);
+  await expectIntact(world, run);
+}
+
+function commentsOn(world: World, number: number): string[] {
+  const folder = join(world.remote.gitDir, '../comments', String(number));
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.json'));
+  } catch {
+    return [];
+  }
+}

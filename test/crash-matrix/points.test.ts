@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
+import { each, executePoints, planPoints, undoPoints } from './points.ts';
+
+/** Points that have their own tests. */
+const coveredElsewhere = [
+  // services/agentd/runs/prune.test.ts
+  ...['tombstone_written', 'run_buried'],
+  // test/integration/execution-graph-delivery.test.ts
+  ...['context.plan_told', 'context.told'],
+  // test/integration/context-ingest-crash.test.ts
+  ...['ingest_between_batches', 'ingest_between_links', 'ingest_between_closings', 'ingest_before_finish'],
+  // services/context/record/open-record.test.ts
+  ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
+  // test/integration/model-ledger-crash.test.ts
+  'ledger.reserved',
+  // test/integration/bus-engine-crash.test.ts
+  'cron-fired',
+  // test/integration/bus-worker-kill.test.ts
+  ...['worker.before_request', 'worker.requested', 'worker.waiting', 'worker.planned', 'run.before_note'],
+  // test/integration/bridge-crash.test.ts
+  ...['bridge.event_stored', 'bridge.event_claimed', 'bridge.event_planned', 'bridge.event_ended'],
+  ...['bridge.summary_delivered', 'bridge.schedule_stored'],
+  // test/integration/backup-crash.test.ts
+  ...['backup.copied', 'backup.written', 'backup.named', 'restore.unpacked', 'restore.moving'],
+  ...['restore.moved', 'restore.placed', 'restore.retired'],
+];
+
+describe('the crash matrix', () => {
+  it('knows every crash point that the code has', () => {
+    const inCode = new Set(crashPointsIn(fileURLToPath(new URL('../../services', import.meta.url))));
+    const covered = [
+      ...planPoints,
+      ...executePoints.map((point) => point.split(':')[0]!),
+      ...undoPoints,
+      ...vcsCrashPoints.git,
+      ...vcsCrashPoints.jj,
+      ...each('execute.reconciled'),
+      ...coveredElsewhere,
+    ];
+    const families = [
+      'execute.before_intent',
+      'execute.intent',
+      'execute.effect',
+      'execute.reconciled',
+      'undo.intent',
+      'undo.effect',
+      'undo.result',
+    ];
+    const expected = covered.map(
+      (point) => families.find((family) => point.startsWith(`${family}.`)) ?? point,
+    );
+    expect([...inCode].sort()).to.deep.equal([...new Set(expected)].sort());
+  });
+});
+
+function crashPointsIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(
+      (path) =>
+        path.endsWith('.ts') &&
+        !path.endsWith('.test.ts') &&
+        !path.endsWith('crash-point.ts') &&
+        !path.endsWith('crash-points.ts'),
+    )
+    .flatMap((path) => {
+      const text = readFileSync(join(folder, path), 'utf8');
+      const handedOn = [...text.matchAll(/'(vcs\.(?:git|jj)\.[a-z_]+)'/g)].map((match) => match[1]!);
+      const called = [...text.matchAll(/crashPoint\(\s*[`']([a-z_.-]+?)\.?(?:\$\{[^}]*\})?[`']\s*\)/g)].map(
+        (match) => match[1]!,
+      );
+      return [...called, ...handedOn];
+    });
+}

@@ -1,0 +1,33 @@
+import { actionKinds } from '../../services/agentd/action.ts';
+
+export const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
+
+export const planPoints = [
+  'plan.started',
+  'plan.source_read',
+  'plan.proposed',
+  'plan.before_seal',
+  'plan.sealed',
+];
+export const executePoints = [
+  'execute.started',
+  ...each('execute.before_intent'),
+  ...each('execute.intent'),
+  'commit.built',
+  'delivery.fetched',
+  'commit.delivered',
+  ...each('execute.effect'),
+  ...actionKinds.map((_, index) => `execute.result:${index + 1}`),
+  'execute.before_finish',
+  // Between the bytes of an event and its index row, at every other append of an execution.
+  ...[1, 3, 5, 7, 9, 11, 13, 15].flatMap((append) => [
+    `events_written:${append}`,
+    `events_durable:${append + 1}`,
+  ]),
+];
+export const undoPoints = [
+  'undo.started',
+  ...each('undo.intent'),
+  ...each('undo.effect'),
+  ...each('undo.result'),
+];
