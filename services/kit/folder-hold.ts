@@ -42,16 +42,11 @@ export function holdFolder(folder: string, thing: HeldThing): FolderHold {
   const lock = new DatabaseSync(join(folder, 'holder.lock'), { timeout: patienceMs });
   try {
     lock.exec('BEGIN EXCLUSIVE');
+    if (thing.forRestore !== true) requireRestored(folder);
   } catch (cause) {
     lock.close();
     if (sqliteCode(cause) !== sqliteCodes.busy) throw cause;
     throw heldBy(folder, thing, cause);
-  }
-  try {
-    if (thing.forRestore !== true) requireRestored(folder);
-  } catch (error) {
-    lock.close();
-    throw error;
   }
   const endedWell = !existsSync(holderPath(folder));
   tellHolder(folder);

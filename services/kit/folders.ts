@@ -1,9 +1,10 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { makePrivateFolder } from './durable-file.ts';
 import type { Environment } from './environment.ts';
 import { Conflict, codeOf, Failed, InvalidInput, messageOf } from './errors.ts';
+import { foreignOwner } from './foreign-owner.ts';
 
 /** Where this installation keeps things. Nothing here exists before somebody writes; see `prepareFolder`. */
 export interface Folders {
@@ -119,19 +120,6 @@ function folder(path: string, name: string): string {
   return resolve(path);
 }
 
-/** As another user's container leaves it. */
-function whose(path: string): string {
-  const own = process.getuid?.();
-  try {
-    const owner = statSync(path).uid;
-    return own === undefined || owner === own
-      ? ''
-      : `: it belongs to user ${owner}, and this process is ${own}`;
-  } catch {
-    return '';
-  }
-}
-
 /**
  * Makes a folder of this installation if it is missing and checks that this user may write there.
  * @throws Failed (`state_not_writable`, `config_not_writable`) naming the folder and what the system said
@@ -146,7 +134,7 @@ export function prepareFolder(path: string, what: 'state' | 'config'): void {
       code === 'EROFS'
         ? 'its file system is read-only'
         : code === 'EACCES' || code === 'EPERM'
-          ? `this user may not write there${whose(path)}`
+          ? ['this user may not write there', foreignOwner(path)].filter((part) => part !== null).join(': ')
           : code === 'ENOTDIR' || code === 'EEXIST'
             ? 'a part of the path is not a folder'
             : messageOf(cause);

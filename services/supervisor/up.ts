@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { stackFolder } from '#kit/contracts/stack-note.ts';
-import { makePrivateFolder } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
@@ -40,7 +39,6 @@ export async function up(options: UpOptions): Promise<number> {
   prepareFolder(folders.state, 'state');
   prepareFolder(folders.config, 'config');
   const folder = join(folders.state, stackFolder);
-  makePrivateFolder(folder);
   const hold = holdFolder(folder, { code: 'stack_held', name: 'the stack' });
   const checks = await Promise.allSettled(embedded.map((service) => checkPorts(service, program)));
   const taken = checks.filter((check) => check.status === 'rejected').map(({ reason }) => reason);

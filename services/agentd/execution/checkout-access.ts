@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { messageOf, Refused } from '#kit/errors.ts';
+import { foreignOwner } from '#kit/foreign-owner.ts';
 
 /** What a delivery writes to, below the git folder that all work trees of a repository share. */
 const written = ['', 'objects', 'refs', 'refs/heads'];
@@ -17,15 +18,14 @@ export function requireWritable(gitDir: string, repoDir: string, tryAccess = acc
     try {
       tryAccess(path, constants.W_OK | constants.X_OK);
     } catch (cause) {
-      const { uid } = statSync(path);
-      const own = process.getuid?.() ?? uid;
-      const whose = own === uid ? '' : `; it belongs to user ${uid}, and this process is ${own}`;
+      const own = process.getuid?.() ?? statSync(path).uid;
+      const what = `no branch can be delivered to ${repoDir}, for ${path} is not writable: ${messageOf(cause)}`;
       throw new Refused(
         'checkout_not_writable',
-        `no branch can be delivered to ${repoDir}, for ${path} is not writable: ${messageOf(cause)}${whose}`,
+        [what, foreignOwner(path)].filter((part) => part !== null).join('; '),
         {
           cause,
-          facts: { path, owner: uid, user: own },
+          facts: { path, owner: statSync(path).uid, user: own },
           hint: `Execute as the owner of the checkout (in containers CORE_UID and CORE_GID of .env), or give it to user ${own}.`,
         },
       );

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makePrivateFolder } from '#kit/durable-file.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { storageError } from './storage-error.ts';
 import { migrate } from './tables.ts';
@@ -19,7 +18,6 @@ export interface BridgeDatabase {
  */
 export function openBridgeDatabase(state: string): BridgeDatabase {
   const folder = join(state, 'bridge');
-  makePrivateFolder(folder);
   const hold = holdFolder(folder, { code: 'queue_held', name: 'the event queue' });
   const path = join(folder, 'queue.sqlite');
   let db: DatabaseSync | null = null;

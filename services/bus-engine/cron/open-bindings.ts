@@ -1,6 +1,5 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { isSqliteDamage } from '#kit/sqlite-error.ts';
@@ -17,7 +16,6 @@ export interface OpenBindings {
  * @throws Conflict (`bus_held`), Failed (`bus_store_unusable`)
  */
 export function openBindings(folder: string): OpenBindings {
-  makePrivateFolder(folder);
   const hold = holdFolder(folder, { code: 'bus_held', name: 'the bus' });
   try {
     const store = openStore(join(folder, 'triggers.sqlite'));

@@ -1,7 +1,6 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { isSqliteDamage } from '#kit/sqlite-error.ts';
@@ -33,7 +32,6 @@ export function recordFolder(state: string): string {
  */
 export function openRecord(state: string, log: (message: string) => void = () => {}): OpenRecord {
   const folder = recordFolder(state);
-  makePrivateFolder(folder);
   const hold = holdFolder(folder, { code: 'record_held', name: 'the context record' });
   try {
     const path = join(folder, 'record.sqlite');

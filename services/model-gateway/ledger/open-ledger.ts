@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makePrivateFolder } from '#kit/durable-file.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { Background } from './background.ts';
 import { Balances } from './balances.ts';
@@ -40,7 +39,6 @@ export function ledgerFolder(state: string): string {
  */
 export function openLedger(state: string, { prices, dayBudget, now = Date.now }: LedgerOptions): Ledger {
   const folder = ledgerFolder(state);
-  makePrivateFolder(folder);
   const hold = holdFolder(folder, { code: 'ledger_held', name: 'the ledger' });
   const path = join(folder, 'ledger.sqlite');
   let db: DatabaseSync | null = null;

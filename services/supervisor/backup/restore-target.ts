@@ -39,7 +39,6 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
   const made = roots.flatMap((root) => missing(folders[root]));
   for (const root of roots) prepareFolder(folders[root], root);
   // The marker of the state folder is the first to come and the last to go.
-  makePrivateFolder(marker('state'));
   const hold = holdFolder(marker('state'), { code: 'restore_held', name: 'a restore' });
   const wasMoving = existsSync(join(marker('state'), movingName));
   let parts: HeldParts | null = null;

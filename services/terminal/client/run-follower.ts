@@ -4,7 +4,7 @@ import type { RunDetail } from '#kit/contracts/run.ts';
 import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
 import type { Message } from '../model/messages.ts';
-import { appliedPatch } from '../model/state.ts';
+import { appliedPatch, isBusy } from '../model/state.ts';
 import type { Connection } from './connection.ts';
 import type { Daemon } from './daemon.ts';
 
@@ -126,10 +126,9 @@ export class RunFollower {
   }
 
   /** Who executes may be killed, of which no event tells. */
-  #lookAgain({ status, undo }: RunDetail): void {
+  #lookAgain(detail: RunDetail): void {
     clearTimeout(this.#look);
-    const isBusy = status === 'executing' || status === 'planning' || undo?.finished === false;
-    if (!isBusy || this.#closing.signal.aborted) return;
+    if (!isBusy(detail) || this.#closing.signal.aborted) return;
     this.#look = setLater(() => void this.refresh().catch(() => {}), busyLookMs);
   }
 

@@ -1,5 +1,5 @@
 import { visibleLines } from '#kit/cli/terminal-text.ts';
-import { withoutLookAlikes } from './look-alikes.ts';
+import { numbered, withoutLookAlikes } from './look-alikes.ts';
 import { isTextLine, lineKinds, type Patch } from './parse-patch.ts';
 
 /** A place in a line where something stands for what could not be seen. */
@@ -129,10 +129,6 @@ function escapesIn(piece: string, shown: string, offset: number): Mark[] {
     at += found.length;
   }
   return marks;
-}
-
-function numbered(character: string): string {
-  return `\\u{${character.codePointAt(0)!.toString(16)}}`;
 }
 
 function hex(byte: number): string {

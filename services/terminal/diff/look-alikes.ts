@@ -37,7 +37,8 @@ function isAlike(letter: string): boolean {
   return alike.has(letter) || (letter > '\x7f' && /^[A-Za-z0-9]$/.test(letter.normalize('NFKC')));
 }
 
-function numbered(letter: string): string {
+/** The number that stands for a letter which cannot be told by its looks. */
+export function numbered(letter: string): string {
   return `\\u{${letter.codePointAt(0)!.toString(16)}}`;
 }
 

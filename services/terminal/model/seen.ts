@@ -1,4 +1,5 @@
-import { lineKinds, type Patch } from '../diff/parse-patch.ts';
+import { isChanged } from '../diff/line-text.ts';
+import type { Patch } from '../diff/parse-patch.ts';
 import { seenAfter } from './decisions.ts';
 import type { Shown } from './messages.ts';
 import type { OpenRun } from './state.ts';
@@ -28,9 +29,7 @@ export function withSeen(open: OpenRun, shown: Shown): OpenRun {
 function beginningOfBlock(patch: Patch | null, line: number): number {
   let first = Math.floor(line);
   if (patch === null) return first;
-  const changes = (at: number) =>
-    patch.kinds[at] === lineKinds.added || patch.kinds[at] === lineKinds.removed;
-  if (!changes(first)) return first;
-  while (first > 0 && changes(first - 1)) first--;
+  if (!isChanged(patch, first)) return first;
+  while (first > 0 && isChanged(patch, first - 1)) first--;
   return first;
 }

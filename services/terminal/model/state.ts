@@ -231,3 +231,8 @@ export function itemsOf({ detail }: OpenRun): readonly ItemKey[] {
 export function isOpen({ state }: Pick<ProposedAction, 'state'>): boolean {
   return state === 'pending' || state === 'refused' || state === 'blocked';
 }
+
+/** Whether somebody works on the run. */
+export function isBusy({ status, undo }: RunDetail): boolean {
+  return status === 'executing' || status === 'planning' || undo?.finished === false;
+}

@@ -12,7 +12,7 @@ import { quitting } from './quitting.ts';
 import { runInput } from './run-input.ts';
 import { kept, withRuns } from './runs-list.ts';
 import { withSeen } from './seen.ts';
-import { appliedPatch, isOpen, type OpenRun, type State } from './state.ts';
+import { appliedPatch, isBusy, isOpen, type OpenRun, type State } from './state.ts';
 import { execute } from './work.ts';
 
 const mostOutput = 5_000;
@@ -158,8 +158,6 @@ function withPart(
 
 function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const selected = open.selected === '' ? firstItem(detail) : open.selected;
-  const busy =
-    detail.status === 'executing' || detail.status === 'planning' || detail.undo?.finished === false;
   const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
   const isSame = open.detail !== null && appliedPatch(open.detail) === appliedPatch(detail);
   const keptPatch = isSame ? {} : { patch: null, patchDigest: null, patchTrouble: null };
@@ -175,7 +173,7 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
       running === undefined || running.action_id === selected
         ? open.pane
         : { ...open.pane, top: 0, tail: true },
-    progress: busy ? open.progress : null,
+    progress: isBusy(detail) ? open.progress : null,
   };
   const runs = withRuns(
     state.runs,
