@@ -34,7 +34,7 @@ describe('what the site says to type', () => {
   for (const service of services) {
     const port = service.port as SitePort;
     it(`is described as the running ${service.name} describes itself`, async () => {
-      const running = await (await fetch(`${world.url(port)}/v1/openapi.json`)).json();
+      const running = await (await world.fetch(port, '/v1/openapi.json')).json();
       expect(await openApiOf(service)).to.deep.equal(running);
     });
 

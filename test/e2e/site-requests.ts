@@ -43,7 +43,7 @@ export class ServiceCalls {
       this.#named(name, of),
     );
     const aborted = new AbortController();
-    const answer = await fetch(`${this.#world.url(this.#port)}${path}`, {
+    const answer = await this.#world.fetch(this.#port, path, {
       method,
       headers: {
         ...(withToken ? { Authorization: `Bearer ${this.#world.token()}` } : {}),

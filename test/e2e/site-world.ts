@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import type { StackNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { tokenNameFor } from '#kit/tokens/token.ts';
@@ -58,8 +59,8 @@ export interface SiteWorld {
   type(command: string): Promise<Typed>;
   /** Plans the demo's issue anew; it is what `RUN` means from then on. */
   planAgain(): Promise<PlannedRun>;
-  /** Where a service answers, by the port that the site names. */
-  url(port: SitePort): string;
+  /** Asks the service that the site names by this port; a failure tells what the services said. */
+  fetch(port: SitePort, path: string, request?: RequestInit): Promise<Response>;
   /** With every scope. */
   token(): string;
   close(): Promise<void>;
@@ -99,6 +100,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     readFileSync(join(home, '.local/state/core/supervisor/stack.json'), 'utf8'),
   ) as StackNote;
   const url = (port: SitePort) => note.services[servicePorts[port]]!.url!;
+  const said = lastSaid(up);
 
   let run: string | null = null;
   let actions: readonly PlannedAction[] = [];
@@ -117,7 +119,16 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   }
 
   async function json(path: string): Promise<unknown> {
-    return (await fetch(`${url(7817)}${path}`)).json();
+    return (await ask(7817, path)).json();
+  }
+
+  async function ask(port: SitePort, path: string, request: RequestInit = {}): Promise<Response> {
+    try {
+      return await fetch(`${url(port)}${path}`, request);
+    } catch (cause) {
+      const asked = `${request.method ?? 'GET'} ${url(port)}${path}`;
+      throw new Error(`${asked}: ${inspect(cause)}\nThe services said:\n${said()}`, { cause });
+    }
   }
 
   function filledIn(command: string): string {
@@ -160,7 +171,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
         throw new Error('the plan has no action with an artifact');
       return { run_id: run, action_id: action.action_id, digest: action.digest, artifact };
     },
-    url,
+    fetch: ask,
     token: () => readFileSync(join(home, '.config/core/tokens', `${person}.token`), 'utf8').trim(),
     async close() {
       const gone = once(up, 'close');
@@ -185,6 +196,15 @@ function modelsConfig(upstream: ModelUpstream): object {
       vectors: { kind: 'embeddings', upstreams: [{ kind: 'openai', base_url: upstream.url, model: 'fake' }] },
     },
   };
+}
+
+/** The end of what a process writes to its stderr from now on. */
+function lastSaid(child: ChildProcess): () => string {
+  let text = '';
+  child.stderr!.on('data', (chunk) => {
+    text = `${text}${chunk}`.slice(-4000);
+  });
+  return () => text;
 }
 
 function ended(child: ChildProcess): Promise<Typed> {
