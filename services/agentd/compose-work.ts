@@ -31,6 +31,7 @@ import { chatModelFor } from './planning/chat-model.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import { type AgentsConfig, plannerFor, planningRole } from './planning/roles.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
+import { KeyedRuns } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
 import { readWorkConfiguration } from './work-configuration.ts';
@@ -137,6 +138,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
       );
       return planning;
     },
+    keyedRuns: new KeyedRuns(store),
     executeApproved: new ExecuteApproved(store, executorsOf, policy),
     undoRun: new UndoRun(store, executorsOf),
     delivery,

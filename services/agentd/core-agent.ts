@@ -22,7 +22,7 @@ import type { IssueQuery } from './planning/list-issues.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
-import { KeyedRuns } from './runs/keyed-runs.ts';
+import type { KeyedRuns } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
 import { canBePlanned } from './runs/run-status.ts';
 import type { RunQuery } from './runs/run-store.ts';
@@ -31,6 +31,7 @@ import type { RunQuery } from './runs/run-store.ts';
 export interface Work {
   /** Loaded when something is planned first. */
   planning(): Promise<PlanIssue>;
+  readonly keyedRuns: Pick<KeyedRuns, 'name'>;
   readonly executeApproved: ExecuteApproved;
   readonly undoRun: UndoRun;
   /** null where no context service is configured. */
@@ -51,12 +52,10 @@ export interface Work {
 /** The use cases over one run store. */
 export class CoreAgent implements Agent {
   readonly #store: FileRunStore;
-  readonly #keyed: KeyedRuns;
   readonly #work: () => Promise<Work>;
 
   constructor(store: FileRunStore, work: () => Promise<Work>) {
     this.#store = store;
-    this.#keyed = new KeyedRuns(store);
     this.#work = work;
   }
 
@@ -71,7 +70,7 @@ export class CoreAgent implements Agent {
     const resolve = () => work.runRequest(request, signal);
     const { idempotency_key } = request;
     if (idempotency_key !== undefined)
-      return this.#keyed.name({ ...request, idempotency_key }, { resolve, mayCreate, signal });
+      return work.keyedRuns.name({ ...request, idempotency_key }, { resolve, mayCreate, signal });
     mayCreate();
     return { run: await this.#store.create(await resolve()), created: true };
   }

@@ -1,3 +1,6 @@
+import type { ProgramStart } from '#kit/cli/program.ts';
+import type { ServeOptions } from '#kit/cli/serve-command.ts';
+import { startService } from '#kit/cli/start-service.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -85,13 +88,23 @@ export function openServices({
 }
 
 /** Runs one command line; `./core` and `core-agentd` are two names for it. */
-export async function main(start: {
-  readonly args: readonly string[];
-  readonly program: string;
-  readonly version: string;
-}): Promise<number> {
-  const { runCommandLine } = await import('./cli/command-line.ts');
-  return runCommandLine({ ...start, stdout: process.stdout, stderr: process.stderr, open: openServices });
+export function main(start: ProgramStart): Promise<number> {
+  return startService(start, {
+    serve: () => Promise.resolve({ serve: serveAlone }),
+    async program(all) {
+      const { runCommandLine } = await import('./cli/command-line.ts');
+      return runCommandLine({ ...all, stdout: process.stdout, stderr: process.stderr, open: openServices });
+    },
+  });
+}
+
+async function serveAlone({ home }: ServeOptions): Promise<number> {
+  const services = openServices({ home, verbose: false });
+  try {
+    return await services.serve({});
+  } finally {
+    await services.close();
+  }
 }
 
 if (import.meta.main) {

@@ -1,11 +1,14 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
+import { startService } from '#kit/cli/start-service.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 
 /** Runs one command line; `./core worker` and `core-bus-worker` are two names for it. */
-export async function main(start: ProgramStart): Promise<number> {
-  const { runWorkerProgram } = await import('./cli/program.ts');
-  return runWorkerProgram(start);
+export function main(start: ProgramStart): Promise<number> {
+  return startService(start, {
+    serve: () => import('./serve.ts'),
+    program: async (all) => (await import('./cli/program.ts')).runWorkerProgram(all),
+  });
 }
 
 if (import.meta.main) {

@@ -5,7 +5,6 @@ import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
-import { checkAll } from './check.ts';
 import type { ContextConfig } from './configuration.ts';
 import { Execution } from './execution/execution.ts';
 import { executionRoutes } from './execution/execution-routes.ts';
@@ -19,16 +18,18 @@ import { memoryRoutes } from './http/memory-routes.ts';
 import { RefreshDesk } from './http/refresh-desk.ts';
 import { Ingestion } from './ingest/ingestion.ts';
 import { Memory } from './memory/memory.ts';
-import { rebuildAll } from './rebuild.ts';
-import { openRecord, recordFolder } from './record/open-record.ts';
-import { Readers } from './record/readers.ts';
+import { openRecord } from './record/open-record.ts';
+import type { Readers } from './record/readers.ts';
+import { recordFolder } from './record/record-path.ts';
 import { noteDamage } from './record/recovery.ts';
 import { Writer } from './record/writer.ts';
-import { Embedder } from './vectors/embedder.ts';
+import type { Embedder } from './vectors/embedder.ts';
 
 export interface ContextParts {
   readonly folders: Folders;
   readonly config: ContextConfig;
+  /** Of the record, which may not be there yet; closed with the service. */
+  readonly readers: Readers;
   readonly logger: Logger;
   readonly version: string;
 }
@@ -48,12 +49,12 @@ export interface ContextService {
 export async function composeContext({
   folders,
   config,
+  readers,
   logger,
   version,
 }: ContextParts): Promise<ContextService> {
   const record = openRecord(folders.state, (message) => logger.warn(message));
   if (record.recovery !== null) logger.warn(`a damaged record is set aside: ${record.recovery.set_aside}`);
-  const readers = new Readers(record.path);
   const writer = new Writer(record.path, readers);
   const embedder = await embedderFor(config, folders, { readers, writer, logger });
   const memory = new Memory({
@@ -81,15 +82,11 @@ export async function composeContext({
 
   const desk = new RefreshDesk({
     ingestion,
-    rebuild: (progress, signal) =>
-      rebuildAll({
-        writer,
-        readers,
-        graph,
-        historyCommits: config.ingestion.history_commits,
-        progress,
-        signal,
-      }),
+    async rebuild(progress, signal) {
+      const { rebuildAll } = await import('./rebuild.ts');
+      const historyCommits = config.ingestion.history_commits;
+      return rebuildAll({ writer, readers, graph, historyCommits, progress, signal });
+    },
     afterwards: () => memory.link(),
     logger,
   });
@@ -105,7 +102,10 @@ export async function composeContext({
       ...adminRoutes({
         desk,
         ingestion,
-        check: () => checkAll(record.path, graph),
+        async check() {
+          const { checkAll } = await import('./check.ts');
+          return checkAll(record.path, graph);
+        },
         nameOf: (path) => (configured.has(path) ? Promise.resolve(null) : nameByForge(path, folders)),
       }),
       ...graphragRoutes(readers),
@@ -142,7 +142,10 @@ async function embedderFor(
 ): Promise<Embedder | null> {
   if (embeddings === null) return null;
   const { credential = null } = embeddings;
-  const { EmbeddingsClient } = await import('./vectors/embeddings-client.ts');
+  const [{ Embedder }, { EmbeddingsClient }] = await Promise.all([
+    import('./vectors/embedder.ts'),
+    import('./vectors/embeddings-client.ts'),
+  ]);
   return new Embedder({ ...parts, client: new EmbeddingsClient({ ...embeddings, credential, secrets }) });
 }
 

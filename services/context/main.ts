@@ -1,11 +1,14 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
+import { startService } from '#kit/cli/start-service.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
 
 /** Runs one command line; `./core context` and `core-context` are two names for it. */
-export async function main(start: ProgramStart): Promise<number> {
-  const { runContextProgram } = await import('./cli/program.ts');
-  return runContextProgram(start);
+export function main(start: ProgramStart): Promise<number> {
+  return startService(start, {
+    serve: () => import('./http/serve.ts'),
+    program: async (all) => (await import('./cli/program.ts')).runContextProgram(all),
+  });
 }
 
 if (import.meta.main) {

@@ -19,7 +19,7 @@ import { usageRoutes } from './http/usage-routes.ts';
 import { withRunKeys } from './ledger/identities.ts';
 import { openLedger } from './ledger/open-ledger.ts';
 import type { PriceList } from './ledger/prices.ts';
-import { liveUpstream } from './live-upstream.ts';
+import { liveUpstreams } from './live-upstreams.ts';
 import { createCallMetrics } from './metrics.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
 import { credentialReader } from './upstreams/credential.ts';
@@ -55,16 +55,17 @@ export interface GatewayService {
 const settleMs = 3_000;
 
 /** The composition root of core-model-gateway. @throws what `openLedger` throws */
-export function composeGateway(parts: GatewayParts): GatewayService {
+export async function composeGateway(parts: GatewayParts): Promise<GatewayService> {
   const { folders, config, logger, redactor, version } = parts;
+  const adapters = adapterParts(parts);
+  const live = await liveUpstreams(config, adapters);
+  const { mode, recordings } = config;
+  const inMode = await upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
   // What is replayed was paid when it was recorded.
   const prices: PriceList = config.mode === 'replay' ? new Map() : priceList(config);
   const ledger = openLedger(folders.state, { prices, dayBudget: config.budgets.day });
   const file = watchConfigFile(folders);
-  const adapters = adapterParts(parts);
-  const { mode, recordings } = config;
-  const inMode = upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
-  const lanes = modelLanes(config, (facts) => inMode(facts.name, () => liveUpstream(facts, adapters)));
+  const lanes = modelLanes(config, (facts) => inMode(facts.name, () => live(facts)));
   const metrics = createCallMetrics(() => lanes.state());
   const calls = new ModelCalls({
     models: lanes.models,

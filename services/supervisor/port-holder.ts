@@ -2,7 +2,6 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
-import { request } from '#kit/http/node-http.ts';
 import { urlHost } from '#kit/http/url-of.ts';
 
 const connectMs = 1_000;
@@ -47,7 +46,9 @@ export function connects(host: string, port: number): Promise<boolean> {
 }
 
 /** What `/healthz` answers, null where a connection brings no answer, `nobody` without a connection. */
-function askHealth(host: string, port: number): Promise<string | null | 'nobody'> {
+async function askHealth(host: string, port: number): Promise<string | null | 'nobody'> {
+  // Loaded where somebody may answer: what is started first starts sooner.
+  const { request } = await import('#kit/http/node-http.ts');
   return new Promise((resolve) => {
     let connected = false;
     const asked = request(

@@ -8,7 +8,7 @@ import { connects, whoAnswers } from './port-holder.ts';
 import type { SupervisedService } from './supervised-service.ts';
 
 /** Milliseconds after which a service that says nothing is asked all the same, and until nobody asks any more. */
-const askEveryMs = 500;
+const askEveryMs = 2_000;
 export const answerWithinMs = 30_000;
 
 /** Where a service answers, and how it is, in a few words. */

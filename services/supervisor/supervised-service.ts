@@ -24,6 +24,12 @@ export interface ServiceListener {
   changed(): void;
 }
 
+/** Core's modules lie where their names say, and looking whether each is a link takes a tenth of a start. */
+const nodeFlags = [
+  '--disable-warning=ExperimentalWarning',
+  '--preserve-symlinks',
+  '--preserve-symlinks-main',
+];
 const shortestWait = 500;
 const longestWait = 30_000;
 /** Who lived so long, in milliseconds, was well: the next wait is the shortest again. */
@@ -90,7 +96,7 @@ export class SupervisedService {
   start(): void {
     const { args, environment } = this.#definition;
     const started = performance.now();
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+    const child = spawn(process.execPath, [...nodeFlags, ...args], {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: childEnvironment(environment),

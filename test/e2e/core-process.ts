@@ -43,7 +43,11 @@ export function makePlace(): Place {
   };
 }
 
-export const nodeFlags = ['--disable-warning=ExperimentalWarning'];
+export const nodeFlags = [
+  '--disable-warning=ExperimentalWarning',
+  '--preserve-symlinks',
+  '--preserve-symlinks-main',
+];
 
 /** Runs a program to its end; nothing it says is lost. */
 export function run(program: string, args: readonly string[], cwd: string): Promise<Said> {

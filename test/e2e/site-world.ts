@@ -4,9 +4,9 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { inspect } from 'node:util';
 import type { StackNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
+import { messageOf } from '#kit/errors.ts';
 import { tokenNameFor } from '#kit/tokens/token.ts';
 import {
   issueBody,
@@ -126,8 +126,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
     try {
       return await fetch(`${url(port)}${path}`, request);
     } catch (cause) {
-      const asked = `${request.method ?? 'GET'} ${url(port)}${path}`;
-      throw new Error(`${asked}: ${inspect(cause)}\nThe services said:\n${said()}`, { cause });
+      throw new Error(`${messageOf(cause)}\nThe services said:\n${said()}`, { cause });
     }
   }
 

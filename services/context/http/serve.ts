@@ -3,8 +3,9 @@ import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
-import { composeContext } from '../compose.ts';
 import { type ContextConfig, readContextConfig } from '../configuration.ts';
+import { Readers } from '../record/readers.ts';
+import { recordPath } from '../record/record-path.ts';
 
 export function readConfiguration({ home, host, port }: ServeOptions): ContextConfig {
   const folders = resolveFolders({ home }, environment);
@@ -15,7 +16,10 @@ export function readConfiguration({ home, host, port }: ServeOptions): ContextCo
 export async function serve(options: ServeOptions): Promise<number> {
   const config = readConfiguration(options);
   const own = openServiceProcess('core-context', options);
-  const context = await composeContext({ ...own, config });
+  // Its thread loads what it needs while this one loads the rest.
+  const readers = new Readers(recordPath(own.folders.state));
+  const { composeContext } = await import('../compose.ts');
+  const context = await composeContext({ ...own, config, readers });
   own.shutdown.add('the record', () => context.close());
   return serveService(own, {
     concern: 'context',

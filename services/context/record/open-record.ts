@@ -1,10 +1,10 @@
 import { existsSync, lstatSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { holdFolder } from '#kit/folder-hold.ts';
 import { isSqliteDamage } from '#kit/sqlite-error.ts';
 import { openForWriting } from './connection.ts';
+import { recordFolder, recordPath } from './record-path.ts';
 import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';
 import { migrate } from './schema.ts';
 import { storageError } from './storage-error.ts';
@@ -21,10 +21,6 @@ export interface OpenRecord {
   close(): void;
 }
 
-export function recordFolder(state: string): string {
-  return join(state, 'context');
-}
-
 /**
  * Opens `<state>/context/record.sqlite` for this process alone, and makes it where it is missing. After an end that was not
  * orderly its pages are checked first. A damaged record is set aside and made again from the rows that can be read.
@@ -34,7 +30,7 @@ export function openRecord(state: string, log: (message: string) => void = () =>
   const folder = recordFolder(state);
   const hold = holdFolder(folder, { code: 'record_held', name: 'the context record' });
   try {
-    const path = join(folder, 'record.sqlite');
+    const path = recordPath(state);
     requireFile(path);
     const damage = notedDamage(folder) ?? (hold.endedWell ? headDamage(path) : pageDamage(path));
     if (damage !== null) {

@@ -8,16 +8,22 @@ import type { AnswerMessage, CallMessage } from './thread.ts';
 
 const { path } = workerData as { readonly path: string };
 const port = parentPort!;
-const db = openForReading(path);
-const begin = db.prepare('BEGIN');
-const end = db.prepare('COMMIT');
+/** Opened by the first question: this thread starts while the record is still made ready. */
+let opened: ReturnType<typeof open> | null = null;
 
 port.on('message', (calls: readonly CallMessage[]) => {
   for (const { id, name, input } of calls) port.postMessage([answer(id, name, input)]);
 });
 
+function open() {
+  const db = openForReading(path);
+  return { db, begin: db.prepare('BEGIN'), end: db.prepare('COMMIT') };
+}
+
 function answer(id: number, name: string, input: unknown): AnswerMessage {
   try {
+    opened ??= open();
+    const { db, begin } = opened;
     const query = readQueries[name as keyof typeof readQueries] as (
       db: DatabaseSync,
       input: unknown,
@@ -27,6 +33,6 @@ function answer(id: number, name: string, input: unknown): AnswerMessage {
   } catch (thrown) {
     return { id, error: copyOf(storageError(thrown)) };
   } finally {
-    if (db.isTransaction) end.run();
+    if (opened?.db.isTransaction) opened.end.run();
   }
 }

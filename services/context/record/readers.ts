@@ -1,14 +1,13 @@
 import { Unavailable } from '#kit/errors.ts';
 import { Precedence } from './precedence.ts';
 import type { ReadQueries } from './read-queries.ts';
-import { Thread } from './thread.ts';
+import { othersStartedMs, Thread } from './thread.ts';
 
 export type ReadQuery = keyof ReadQueries;
 type InputOf<Q extends ReadQuery> = Parameters<ReadQueries[Q]>[1];
 type OutputOf<Q extends ReadQuery> = ReturnType<ReadQueries[Q]>;
 
 const script = new URL('./reader-thread.ts', import.meta.url);
-const othersAfterMs = 10_000;
 
 /** How many questions may wait for one thread. */
 const mostWaiting = 100;
@@ -31,7 +30,7 @@ export class Readers {
 
   /**
    * One thread starts at once, the others when one has more than it can do, or when all around has started.
-   * @param path of the SQLite file, which exists and is migrated
+   * @param path of the SQLite file, which is there and migrated before something is asked
    */
   constructor(path: string, count = 2) {
     this.#path = path;
@@ -43,7 +42,7 @@ export class Readers {
       this.#tellDamage = resolve;
     });
     this.#start();
-    this.#late = setTimeout(() => this.#startAll(), othersAfterMs).unref();
+    this.#late = setTimeout(() => this.#startAll(), othersStartedMs).unref();
   }
 
   /** Asks the thread that has least to do. @throws Unavailable (`too_busy`) */

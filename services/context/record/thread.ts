@@ -15,6 +15,9 @@ export type AnswerMessage =
 /** What lives long here is in SQLite; a heap that may grow does so before it is cleaned. */
 const resourceLimits = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 512 };
 
+/** Milliseconds after which the services that start together have all started: what nobody asked for yet costs them nothing then. */
+export const othersStartedMs = 10_000;
+
 /** So many calls are not kept until others come: the thread begins with them. */
 const mostTogether = 8;
 const start = new URL('./thread-start.js', import.meta.url);

@@ -42,6 +42,12 @@ describe('A writer', () => {
     await writer.close();
   });
 
+  it('writes nothing after it was closed, whether it ever wrote or not', async () => {
+    await writer.close();
+    const late = await writer.run('beginIngestion', repository('late'), 'full').catch((error) => error);
+    expect(late).to.be.an('error').with.property('code', 'thread_ended');
+  });
+
   it('does what waits before it closes', async () => {
     const waiting = writer.run('beginIngestion', repository('last'), 'normal');
     const closed = writer.close();

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { environment } from '../environment.ts';
-import { CoreError, exitCodes, messageOf } from '../errors.ts';
+import { CoreError, exitCodes } from '../errors.ts';
+import { tellError } from './tell-error.ts';
 
 /** What every command is given. */
 export interface CommandContext {
@@ -90,13 +91,13 @@ export async function runProgram({ args, ...declared }: ProgramOptions): Promise
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (!(error instanceof CommanderError)) return tell(error, args);
+    if (!(error instanceof CommanderError)) return tellError(error, args);
     if (error.exitCode === 0) return exitCodes.done;
     if (error.code === 'commander.help') {
       process.stderr.write(help);
       return exitCodes.usage;
     }
-    return tell(new CoreError('usage', error.message.replace(/^error: /, '')), args, exitCodes.usage);
+    return tellError(new CoreError('usage', error.message.replace(/^error: /, '')), args, exitCodes.usage);
   }
 }
 
@@ -117,37 +118,4 @@ function contextOf(program: Command, name: string): CommandContext {
 function keepQuiet(command: Command, writeErr: (text: string) => void): void {
   command.exitOverride().configureOutput({ writeErr });
   for (const child of command.commands) keepQuiet(child, writeErr);
-}
-
-function tell(error: unknown, args: readonly string[], exitCode?: number): number {
-  const known = error instanceof CoreError;
-  const code = exitCode ?? (known ? error.exitCode : exitCodes.failed);
-  const message = messageOf(error);
-  const hint = known ? error.hint : undefined;
-  if (args.includes('--json')) {
-    const facts = {
-      code: known ? error.code : 'internal',
-      message,
-      exit_code: code,
-      ...(known && error.errors.length > 0 ? { errors: error.errors } : {}),
-      ...(hint === undefined ? {} : { hint }),
-    };
-    process.stderr.write(`${JSON.stringify({ error: facts })}\n`);
-    return code;
-  }
-  process.stderr.write(`error  ${safe(message)}${known ? `  [${error.code}]` : ''}\n`);
-  if (!known && error instanceof Error) process.stderr.write(`       ${safe(error.stack ?? '')}\n`);
-  if (known && error.errors.length > 1) {
-    for (const { pointer, detail } of error.errors)
-      process.stderr.write(`       ${safe(pointer || '/')}  ${safe(detail)}\n`);
-  }
-  if (hint !== undefined) process.stderr.write(`   do  ${safe(hint)}\n`);
-  return code;
-}
-
-/** Words of others must not move the cursor. */
-function safe(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, (found) =>
-    found === '\n' ? '\n       ' : `\\u{${found.codePointAt(0)!.toString(16)}}`,
-  );
 }

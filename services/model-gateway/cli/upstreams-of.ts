@@ -7,7 +7,7 @@ import { Redactor } from '#kit/redaction.ts';
 import type { Upstream } from '../calls/upstream-answer.ts';
 import { adapterParts } from '../compose.ts';
 import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
-import { liveUpstream } from '../live-upstream.ts';
+import { liveUpstreams } from '../live-upstreams.ts';
 import { shortestHidden } from '../upstreams/mask.ts';
 
 export interface ConfiguredUpstream {
@@ -19,12 +19,13 @@ export interface ConfiguredUpstream {
 }
 
 /** Every upstream of the configuration, ready to be asked without the service; `close` ends its connections. */
-export function openUpstreams(
+export async function openUpstreams(
   config: GatewayConfig,
   folders: Pick<Folders, 'secrets'> & Pick<Folders, 'state'>,
   version: string,
-): { readonly all: readonly ConfiguredUpstream[]; close(): Promise<void> } {
+): Promise<{ readonly all: readonly ConfiguredUpstream[]; close(): Promise<void> }> {
   const parts = adapterParts({ folders, config, redactor: new Redactor(), version, proxies: environment });
+  const live = await liveUpstreams(config, parts);
   const all = Object.entries(config.models).flatMap(([model, entry]) => {
     const names = upstreamNames(entry);
     return entry.upstreams.map((one, index): ConfiguredUpstream => {
@@ -34,7 +35,7 @@ export function openUpstreams(
         kind: entry.kind ?? 'chat',
         entry: one,
         credential: credentialState(folders.secrets, one.credential ?? null),
-        upstream: liveUpstream(facts, parts),
+        upstream: live(facts),
       };
     });
   });

@@ -4,8 +4,6 @@ import { Failed } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Upstream } from '../calls/upstream-answer.ts';
-import { Recorder } from './recorder.ts';
-import { Replay } from './replay.ts';
 
 export interface ModeOptions {
   readonly mode: 'live' | 'record' | 'replay';
@@ -17,11 +15,14 @@ export interface ModeOptions {
 }
 
 /** Gives, for each upstream as it would be live, the one for the mode; the live one is not even made in a replay. */
-export function upstreamsInMode(options: ModeOptions): (name: string, live: () => Upstream) => Upstream {
+export async function upstreamsInMode(
+  options: ModeOptions,
+): Promise<(name: string, live: () => Upstream) => Upstream> {
   const { mode, state, redactor, logger } = options;
   if (mode === 'live') return (_, live) => live();
   const folder = options.recordings ?? join(state, 'model-gateway', 'recordings');
   if (mode === 'record') {
+    const { Recorder } = await import('./recorder.ts');
     const recorder = new Recorder({ folder, redactor, warn: (message) => logger.warn(message) });
     logger.info('conversations with models are recorded', { folder });
     return (_, live) => recorder.around(live());
@@ -35,6 +36,7 @@ export function upstreamsInMode(options: ModeOptions): (name: string, live: () =
       },
     );
   }
+  const { Replay } = await import('./replay.ts');
   const replay = new Replay({ folder, redactor, pace: 'none' });
   for (const { file, why } of replay.skipped) logger.warn('a recording is skipped', { file, why });
   logger.info('models answer from recordings, without any network', { folder, recordings: replay.size });

@@ -20,7 +20,7 @@ export function define(program: Command, run: RunCommand): void {
       run(async ({ home, json, program: name }) => {
         const folders = modelFolders(home);
         const config = readGatewayConfig({ folders, environment });
-        const { all, close } = openUpstreams(config, folders, 'check');
+        const { all, close } = await openUpstreams(config, folders, 'check');
         const results = await Promise.all(
           all.map(async ({ model, kind, credential, upstream, entry }) => ({
             model,

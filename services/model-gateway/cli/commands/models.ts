@@ -113,7 +113,7 @@ function forgetting(
 /** @throws Unavailable (`model_does_not_answer`); nothing was written to models.json */
 async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof entryFrom>) {
   const config = readGatewayConfig({ folders, environment });
-  const { all, close } = openUpstreams({ ...config, models: { [name]: entry } }, folders, 'add');
+  const { all, close } = await openUpstreams({ ...config, models: { [name]: entry } }, folders, 'add');
   try {
     const tried = await probe(all[0]!.upstream, all[0]!.kind, waitMs);
     if (tried.ok) return tried;
@@ -129,10 +129,10 @@ async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof en
   }
 }
 
-function list({ home, json, program }: CommandContext): number {
+async function list({ home, json, program }: CommandContext): Promise<number> {
   const folders = modelFolders(home);
   const config = readGatewayConfig({ folders, environment });
-  const { all, close } = openUpstreams(config, folders, 'list');
+  const { all, close } = await openUpstreams(config, folders, 'list');
   void close();
   if (json) {
     printJson({ models: config.models });

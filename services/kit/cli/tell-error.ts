@@ -1,0 +1,39 @@
+import { CoreError, exitCodes, messageOf } from '../errors.ts';
+
+/**
+ * Tells on standard error why a command failed, with `--json` as JSON.
+ * @param exitCode where it is not the error's own
+ * @returns the exit code
+ */
+export function tellError(error: unknown, args: readonly string[], exitCode?: number): number {
+  const known = error instanceof CoreError;
+  const code = exitCode ?? (known ? error.exitCode : exitCodes.failed);
+  const message = messageOf(error);
+  const hint = known ? error.hint : undefined;
+  if (args.includes('--json')) {
+    const facts = {
+      code: known ? error.code : 'internal',
+      message,
+      exit_code: code,
+      ...(known && error.errors.length > 0 ? { errors: error.errors } : {}),
+      ...(hint === undefined ? {} : { hint }),
+    };
+    process.stderr.write(`${JSON.stringify({ error: facts })}\n`);
+    return code;
+  }
+  process.stderr.write(`error  ${safe(message)}${known ? `  [${error.code}]` : ''}\n`);
+  if (!known && error instanceof Error) process.stderr.write(`       ${safe(error.stack ?? '')}\n`);
+  if (known && error.errors.length > 1) {
+    for (const { pointer, detail } of error.errors)
+      process.stderr.write(`       ${safe(pointer || '/')}  ${safe(detail)}\n`);
+  }
+  if (hint !== undefined) process.stderr.write(`   do  ${safe(hint)}\n`);
+  return code;
+}
+
+/** Words of others must not move the cursor. */
+function safe(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (found) =>
+    found === '\n' ? '\n       ' : `\\u{${found.codePointAt(0)!.toString(16)}}`,
+  );
+}
