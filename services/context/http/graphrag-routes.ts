@@ -1,5 +1,5 @@
-import { defaultLimit } from '#kit/contracts/context/common.ts';
 import { SearchReply, SearchRequest } from '#kit/contracts/context/search.ts';
+import { defaultLimit } from '#kit/contracts/context/vocabulary.ts';
 import { type Route, routeWithBody } from '#kit/http/route.ts';
 import type { Readers } from '../record/readers.ts';
 

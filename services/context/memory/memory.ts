@@ -1,4 +1,3 @@
-import { defaultLimit } from '#kit/contracts/context/common.ts';
 import type {
   ForgetReply,
   ForgetRequest,
@@ -11,7 +10,7 @@ import type {
   RecordReply,
   RecordRequest,
 } from '#kit/contracts/context/memory.ts';
-import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
+import { defaultLimit, memoryLayers } from '#kit/contracts/context/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Readers } from '../record/readers.ts';
 import type { Writer } from '../record/writer.ts';

@@ -46,9 +46,11 @@ export function derivedColumns(memory: Remembered) {
   };
 }
 
-const longDate = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' });
+/** Made for the first time that is told: it takes as long as half a start of the service. */
+let longDate: Intl.DateTimeFormat | undefined;
 
 function contextWords({ at, speaker, subject, predicate, kind, layer, steps }: Remembered): string {
+  longDate ??= new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' });
   const date = at === null ? null : longDate.format(new Date(at));
   const words = [date, speaker, subject, predicate, kind === layer ? null : kind, ...steps];
   return words.filter((word) => word !== null).join('\n');

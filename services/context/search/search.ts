@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { defaultLimit } from '#kit/contracts/context/common.ts';
 import type { SearchRequest, SearchResult } from '#kit/contracts/context/search.ts';
+import { defaultLimit } from '#kit/contracts/context/vocabulary.ts';
 import { NotFound } from '#kit/errors.ts';
 import { resultOf } from './explain.ts';
 import { withFallingScores } from './falling-scores.ts';

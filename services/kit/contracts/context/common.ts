@@ -10,7 +10,6 @@ export const RepositoryName = stringThat(
 );
 
 export const Limit = integerBetween(1, 100);
-export const defaultLimit = 10;
 
 /** Words of a person or a program; nothing in them is syntax. */
 export const QueryText = stringThat(

@@ -34,3 +34,6 @@ export const relationKinds = [
   'changed_with',
 ] as const;
 export type RelationKind = (typeof relationKinds)[number];
+
+/** How many results come where nobody says. */
+export const defaultLimit = 10;
