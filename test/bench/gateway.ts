@@ -62,7 +62,7 @@ async function rates(
 /** What each adds to the time without anything between. */
 async function delays(core: ProxyProcess, bare: ProxyProcess, direct: Target): Promise<Comparison[]> {
   const measure = 'time' as const;
-  const whole = await takeTurns(3 * rounds, {
+  const whole = await takeTurns(8 * rounds, {
     direct: () => latency(direct, 200),
     core: () => latency(core, 200),
     bare: () => latency(bare, 200),
