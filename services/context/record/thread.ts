@@ -32,7 +32,10 @@ interface Waiting {
  * wait for an answer.
  */
 export class Thread {
-  readonly #worker: Worker;
+  readonly #script: URL;
+  readonly #data: object;
+  readonly #late: NodeJS.Timeout | undefined;
+  #worker: Worker | null = null;
   readonly #waiting = new Map<number, Waiting>();
   #outbox: CallMessage[] = [];
   #next = 1;
@@ -44,29 +47,34 @@ export class Thread {
   /** Resolves with the first answer that says that the record is damaged. */
   readonly damaged: Promise<Error>;
 
-  /** @param script a module that answers lists of CallMessage with lists of AnswerMessage, of any length; @param data what it finds as `workerData` */
-  constructor(script: URL, data: object) {
-    const workerData = { ...data, script: script.href };
-    this.#worker = new Worker(start, { workerData, resourceLimits });
+  /**
+   * @param script a module that answers lists of CallMessage with lists of AnswerMessage, of any length
+   * @param data what it finds as `workerData`
+   * @param begin with `when asked` it starts with the first call, or when all around has started
+   */
+  constructor(script: URL, data: object, begin: 'now' | 'when asked' = 'now') {
+    this.#script = script;
+    this.#data = data;
     this.ended = new Promise((resolve) => {
       this.#tellEnd = resolve;
     });
     this.damaged = new Promise((resolve) => {
       this.#tellDamage = resolve;
     });
-    this.#worker.unref();
-    this.#worker.on('message', (answers: readonly AnswerMessage[]) => {
-      for (const answer of answers) this.#settle(answer);
-    });
-    this.#worker.on('error', (error) => this.#end(error));
-    this.#worker.on('exit', (code) => this.#end(new Failed('thread_ended', `a thread ended with ${code}`)));
+    if (begin === 'now') this.#start();
+    else this.#late = setTimeout(() => this.#start(), othersStartedMs).unref();
+  }
+
+  /** Whether it has begun. */
+  get started(): boolean {
+    return this.#worker !== null;
   }
 
   /** @throws what the thread's function threw, Core's errors with their class; Failed (`thread_ended`) */
   call<Output>(name: string, input: unknown): Promise<Output> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     const id = this.#next++;
-    this.#worker.ref();
+    this.#start().ref();
     return new Promise<Output>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       if (this.#outbox.length === 0) setImmediate(() => this.#send());
@@ -81,7 +89,7 @@ export class Thread {
     if (calls.length === 0) return;
     this.#outbox = [];
     try {
-      this.#worker.postMessage(calls);
+      this.#start().postMessage(calls);
     } catch {
       for (const call of calls) this.#sendAlone(call);
     }
@@ -90,7 +98,7 @@ export class Thread {
   /** So that what cannot be sent fails its own call. */
   #sendAlone(call: CallMessage): void {
     try {
-      this.#worker.postMessage([call]);
+      this.#start().postMessage([call]);
     } catch (error) {
       this.#settle({ id: call.id, error: copyOf(error) });
     }
@@ -103,13 +111,28 @@ export class Thread {
 
   async close(): Promise<void> {
     this.#end(new Failed('thread_ended', 'the thread was closed'));
-    await this.#worker.terminate();
+    clearTimeout(this.#late);
+    await this.#worker?.terminate();
+  }
+
+  #start(): Worker {
+    if (this.#worker !== null) return this.#worker;
+    const workerData = { ...this.#data, script: this.#script.href };
+    const worker = new Worker(start, { workerData, resourceLimits });
+    worker.unref();
+    worker.on('message', (answers: readonly AnswerMessage[]) => {
+      for (const answer of answers) this.#settle(answer);
+    });
+    worker.on('error', (error) => this.#end(error));
+    worker.on('exit', (code) => this.#end(new Failed('thread_ended', `a thread ended with ${code}`)));
+    this.#worker = worker;
+    return worker;
   }
 
   #settle(answer: AnswerMessage): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) this.#worker.unref();
+    if (this.#waiting.size === 0) this.#worker?.unref();
     if ('error' in answer) this.#refuse(waiting, errorFrom(answer.error));
     else waiting?.resolve(answer.value as never);
   }

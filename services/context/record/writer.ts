@@ -1,7 +1,6 @@
-import { Failed } from '#kit/errors.ts';
 import type { Durability } from './connection.ts';
 import type { Readers } from './readers.ts';
-import { othersStartedMs, Thread } from './thread.ts';
+import { Thread } from './thread.ts';
 import type { WriteCommands } from './write-commands.ts';
 
 export type WriteCommand = keyof WriteCommands;
@@ -23,32 +22,17 @@ const longestWait = 40;
  * nobody waits for, are done in their order while `readers` are idle, or not much later.
  */
 export class Writer {
-  readonly #path: string;
+  readonly #thread: Thread;
   readonly #readers: Pick<Readers, 'idle'> | undefined;
-  readonly #late: NodeJS.Timeout;
-  #thread: Thread | null = null;
-  #closed = false;
   #turn: Promise<void> = Promise.resolve();
-  /** Resolves with the reason when nothing can be written any more. */
-  readonly ended: Promise<Error>;
-  readonly damaged: Promise<Error>;
-  #tellEnd: (error: Error) => void = () => {};
-  #tellDamage: (error: Error) => void = () => {};
 
   /**
    * The thread starts with the first write, or when all around has started.
    * @param path of the SQLite file, which exists and is migrated
    */
   constructor(path: string, readers?: Pick<Readers, 'idle'>) {
-    this.#path = path;
     this.#readers = readers;
-    this.ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
-    });
-    this.damaged = new Promise((resolve) => {
-      this.#tellDamage = resolve;
-    });
-    this.#late = setTimeout(() => this.#started(), othersStartedMs).unref();
+    this.#thread = new Thread(new URL('./writer-thread.ts', import.meta.url), { path }, 'when asked');
   }
 
   run<C extends WriteCommand>(
@@ -56,28 +40,25 @@ export class Writer {
     input: InputOf<C>,
     durability: Durability = 'full',
   ): Promise<OutputOf<C>> {
-    if (this.#closed) return Promise.reject(new Failed('thread_ended', 'the writer was closed'));
     const request: WriteRequest<C> = { input, durability };
     const readers = this.#readers;
-    if (durability === 'full' || readers === undefined) return this.#started().call(command, request);
+    if (durability === 'full' || readers === undefined) return this.#thread.call(command, request);
     this.#turn = this.#turn.then(() => readers.idle(longestWait));
-    return this.#turn.then(() => this.#started().call(command, request));
+    return this.#turn.then(() => this.#thread.call(command, request));
+  }
+
+  /** Resolves with the reason when nothing can be written any more. */
+  get ended(): Promise<Error> {
+    return this.#thread.ended;
+  }
+
+  get damaged(): Promise<Error> {
+    return this.#thread.damaged;
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#late);
     await this.#turn;
-    await this.#thread?.call('close', null);
-    await this.#thread?.close();
-  }
-
-  #started(): Thread {
-    if (this.#thread !== null) return this.#thread;
-    const thread = new Thread(new URL('./writer-thread.ts', import.meta.url), { path: this.#path });
-    void thread.ended.then(this.#tellEnd);
-    void thread.damaged.then(this.#tellDamage);
-    this.#thread = thread;
-    return thread;
+    if (this.#thread.started) await this.#thread.call('close', null);
+    await this.#thread.close();
   }
 }
