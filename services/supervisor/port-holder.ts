@@ -15,7 +15,8 @@ export type PortHolder =
 
 /** Asks the port, and on Linux the system, who it is. */
 export async function whoAnswers(host: string, port: number): Promise<PortHolder> {
-  if (port === 0) return { kind: 'nobody' };
+  // Cheaper than a request where nobody is.
+  if (port === 0 || !(await connects(host, port))) return { kind: 'nobody' };
   const answer = await askHealth(host, port);
   if (answer === 'nobody') return { kind: 'nobody' };
   try {

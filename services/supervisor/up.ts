@@ -9,7 +9,7 @@ import { shellWord } from '#kit/shell-word.ts';
 import { Shutdown } from '#kit/shutdown.ts';
 import { type EmbeddedService, embeddedStack, type StackFlags } from './embedded-services.ts';
 import { withFreePorts } from './free-ports.ts';
-import { connects, describeHolder, whoAnswers } from './port-holder.ts';
+import { describeHolder, whoAnswers } from './port-holder.ts';
 import { type Readiness, waitUntilReady } from './readiness.ts';
 import { StackNoteFile } from './stack-note.ts';
 import { SupervisedService } from './supervised-service.ts';
@@ -150,7 +150,6 @@ async function checkPorts({ name, http, socket }: EmbeddedService, program: stri
   for (const place of [socket, http]) {
     if (place === null) continue;
     const { host, port, otherPort } = place;
-    if (!(await connects(host, port))) continue;
     const holder = await whoAnswers(host, port);
     if (holder.kind === 'nobody') continue;
     const hint =

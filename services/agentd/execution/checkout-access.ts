@@ -18,14 +18,15 @@ export function requireWritable(gitDir: string, repoDir: string, tryAccess = acc
     try {
       tryAccess(path, constants.W_OK | constants.X_OK);
     } catch (cause) {
-      const own = process.getuid?.() ?? statSync(path).uid;
+      const { uid: owner } = statSync(path);
+      const own = process.getuid?.() ?? owner;
       const what = `no branch can be delivered to ${repoDir}, for ${path} is not writable: ${messageOf(cause)}`;
       throw new Refused(
         'checkout_not_writable',
         [what, foreignOwner(path)].filter((part) => part !== null).join('; '),
         {
           cause,
-          facts: { path, owner: statSync(path).uid, user: own },
+          facts: { path, owner, user: own },
           hint: `Execute as the owner of the checkout (in containers CORE_UID and CORE_GID of .env), or give it to user ${own}.`,
         },
       );
