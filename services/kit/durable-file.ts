@@ -23,12 +23,25 @@ export function writeFileDurably(path: string, content: string | Uint8Array, mod
 
 /** The same without the fsync of the folder, which the caller does once for several files. */
 export function replaceFile(path: string, content: string | Uint8Array, mode = 0o600): void {
+  replace(path, content, { mode, sync: fsyncSync });
+}
+
+/** The same without any fsync: for what processes tell of themselves, which is void when the machine's power is cut. */
+export function replaceNote(path: string, content: string | Uint8Array, mode = 0o600): void {
+  replace(path, content, { mode, sync: () => {} });
+}
+
+function replace(
+  path: string,
+  content: string | Uint8Array,
+  { mode, sync }: { readonly mode: number; readonly sync: (fd: number) => void },
+): void {
   const temporary = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}.tmp`);
   try {
     const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
     try {
       writeAll(fd, content);
-      fsyncSync(fd);
+      sync(fd);
     } finally {
       closeSync(fd);
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as t from 'io-ts';
 import { decodeJson } from './decode.ts';
-import { writeFileDurably } from './durable-file.ts';
+import { replaceNote, syncFolder } from './durable-file.ts';
 import { Conflict } from './errors.ts';
 import { prepareFolder, requireRestored } from './folders.ts';
 import { sqliteCode, sqliteCodes } from './sqlite-error.ts';
@@ -64,7 +64,9 @@ function tellHolder(folder: string): void {
   const { pid, host } = thisProcess();
   try {
     const since = new Date().toISOString();
-    writeFileDurably(holderPath(folder), `${JSON.stringify({ pid, host, since })}\n`);
+    replaceNote(holderPath(folder), `${JSON.stringify({ pid, host, since })}\n`);
+    // That it is there tells the next holder that this one did not let go in order, after a power cut too.
+    syncFolder(folder);
   } catch {
     // A full disk: the lock holds without its name.
   }

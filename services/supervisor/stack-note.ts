@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type StackNote, stackNoteName } from '#kit/contracts/stack-note.ts';
-import { replaceFile } from '#kit/durable-file.ts';
+import { replaceNote } from '#kit/durable-file.ts';
 import { messageOf } from '#kit/errors.ts';
 import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 import type { SupervisedService } from './supervised-service.ts';
@@ -48,7 +48,7 @@ export class StackNoteFile {
     const services = Object.fromEntries(this.#services.map(({ name, note }) => [name, note]));
     const note: StackNote = { ...this.#fixed, services };
     try {
-      replaceFile(this.#path, `${JSON.stringify(note)}\n`);
+      replaceNote(this.#path, `${JSON.stringify(note)}\n`);
     } catch (error) {
       this.#warn(`${this.#path} cannot be written, so that core-status knows less: ${messageOf(error)}`);
     }

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
+import { nodeFlags } from '#kit/node-flags.ts';
 import { wordIn } from '#kit/supervisor-channel.ts';
 
 export interface ServiceDefinition {
@@ -24,12 +25,6 @@ export interface ServiceListener {
   changed(): void;
 }
 
-/** Core's modules lie where their names say, and looking whether each is a link takes a tenth of a start. */
-const nodeFlags = [
-  '--disable-warning=ExperimentalWarning',
-  '--preserve-symlinks',
-  '--preserve-symlinks-main',
-];
 const shortestWait = 500;
 const longestWait = 30_000;
 /** Who lived so long, in milliseconds, was well: the next wait is the shortest again. */

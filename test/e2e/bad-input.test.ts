@@ -3,12 +3,13 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { nodeFlags } from '#kit/node-flags.ts';
 import {
   issueBody,
   issueTitle,
   makeDemoRepository,
 } from '../../services/supervisor/quickstart/demo-repository.ts';
-import { makePlace, nodeFlags, type Place } from './core-process.ts';
+import { makePlace, type Place } from './core-process.ts';
 
 describe('core and bad input', () => {
   const demo = ['--owner', 'demo', '--repo', 'hello'];

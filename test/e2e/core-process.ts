@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nodeFlags } from '#kit/node-flags.ts';
 
 const dispatcher = fileURLToPath(new URL('../../services/supervisor/start.js', import.meta.url));
 
@@ -42,12 +43,6 @@ export function makePlace(): Place {
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
-
-export const nodeFlags = [
-  '--disable-warning=ExperimentalWarning',
-  '--preserve-symlinks',
-  '--preserve-symlinks-main',
-];
 
 /** Runs a program to its end; nothing it says is lost. */
 export function run(program: string, args: readonly string[], cwd: string): Promise<Said> {

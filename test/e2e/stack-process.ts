@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StackNote } from '#kit/contracts/stack-note.ts';
-import { nodeFlags } from './core-process.ts';
+import { nodeFlags } from '#kit/node-flags.ts';
 
 const dispatcher = fileURLToPath(new URL('../../services/supervisor/start.js', import.meta.url));
 

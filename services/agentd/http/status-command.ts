@@ -4,6 +4,7 @@ import { decodeJson } from '#kit/decode.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { TimedOut, Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { nodeFlags } from '#kit/node-flags.ts';
 
 /** Gives the report; questions at the same time share one run of the command. */
 export type StatusCommand = () => Promise<StatusReport>;
@@ -29,7 +30,7 @@ export function createStatusCommand(
 
   async function run(): Promise<StatusReport> {
     const { execa } = await import('execa');
-    const ended = await execa(process.execPath, ['--disable-warning=ExperimentalWarning', script], {
+    const ended = await execa(process.execPath, [...nodeFlags, script], {
       reject: false,
       stdin: 'ignore',
       timeout: timeoutMs,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import * as t from 'io-ts';
 import { LeaseHolder } from '../contracts/lease-holder.ts';
 import { decodeJson } from '../decode.ts';
-import { makePrivateFolder, writeFileDurably } from '../durable-file.ts';
+import { makePrivateFolder, replaceNote } from '../durable-file.ts';
 import type { Folders } from '../folders.ts';
 import { isRunning, thisProcess } from '../sqlite-lease-holder.ts';
 import { Hostname, HttpUrl } from './address-codecs.ts';
@@ -45,7 +45,7 @@ export function announceService(
 ): { withdraw(): void } {
   const path = pathIn(state, service);
   makePrivateFolder(dirname(path));
-  writeFileDurably(path, `${JSON.stringify({ ...address, holder: thisProcess() })}\n`);
+  replaceNote(path, `${JSON.stringify({ ...address, holder: thisProcess() })}\n`);
   return {
     withdraw() {
       if (isOwn(path)) rmSync(path, { force: true });

@@ -10,6 +10,7 @@ import { childEnvironment } from '#kit/environment.ts';
 import { Failed } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { git } from '#kit/git/git.ts';
+import { nodeFlags } from '#kit/node-flags.ts';
 
 /** The issue that the smoke run plans, and the repository that it is about. */
 export interface DemoIssue {
@@ -92,17 +93,13 @@ async function makeSource(folder: string, signal: AbortSignal): Promise<void> {
 
 /** The forge's own commands, with a state folder in which this forge is the only one. */
 async function core(home: string, args: readonly string[], signal: AbortSignal): Promise<string> {
-  const ended = await execa(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', agentd, ...args, '--json'],
-    {
-      reject: false,
-      stdin: 'ignore',
-      cancelSignal: signal,
-      extendEnv: false,
-      env: childEnvironment({ CORE_STATE_DIR: home, CORE_CONFIG_DIR: join(home, 'config') }),
-    },
-  );
+  const ended = await execa(process.execPath, [...nodeFlags, agentd, ...args, '--json'], {
+    reject: false,
+    stdin: 'ignore',
+    cancelSignal: signal,
+    extendEnv: false,
+    env: childEnvironment({ CORE_STATE_DIR: home, CORE_CONFIG_DIR: join(home, 'config') }),
+  });
   // Another smoke run may have made it meanwhile.
   if (!ended.failed || ended.stderr.includes('repository_exists')) return ended.stdout;
   const why = ended.stderr.trim().split('\n')[0] || ended.shortMessage;

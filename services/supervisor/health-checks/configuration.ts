@@ -5,6 +5,7 @@ import { type PlatformService, platformServices } from '#kit/contracts/platform-
 import { decode, optional, parseJson } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { nodeFlags } from '#kit/node-flags.ts';
 import type { Finding } from './finding.ts';
 
 const longestMs = 20_000;
@@ -41,7 +42,7 @@ export async function checkConfiguration(folders: Folders): Promise<Finding[]> {
 
 async function refusalOf(service: PlatformService, folders: Folders): Promise<Refusal | null> {
   const main = fileURLToPath(new URL(`../../${service.replace('core-', '')}/main.ts`, import.meta.url));
-  const args = ['--disable-warning=ExperimentalWarning', main, '--json', 'serve', '--check'];
+  const args = [...nodeFlags, main, '--json', 'serve', '--check'];
   const { exitCode, stderr, timedOut } = await execa(process.execPath, args, {
     env: { CORE_STATE_DIR: folders.state, CORE_CONFIG_DIR: folders.config },
     reject: false,

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '#kit/environment.ts';
 import { Unavailable } from '#kit/errors.ts';
+import { nodeFlags } from '#kit/node-flags.ts';
 
 export interface Daemon {
   readonly url: string;
@@ -25,15 +26,11 @@ export async function startDaemon({ service, home, port, logFile }: DaemonOption
   const log = openSync(logFile, 'a', 0o600);
   const main = fileURLToPath(new URL(`../../${service}/main.ts`, import.meta.url));
   const variable = `CORE_${service.toUpperCase()}`;
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', main, 'serve', '--home', home],
-    {
-      // With a channel the daemon ends with this process, even when that is killed.
-      stdio: ['ignore', log, log, 'ipc'],
-      env: childEnvironment({ [`${variable}_PORT`]: String(port), [`${variable}_HOST`]: '127.0.0.1' }),
-    },
-  );
+  const child = spawn(process.execPath, [...nodeFlags, main, 'serve', '--home', home], {
+    // With a channel the daemon ends with this process, even when that is killed.
+    stdio: ['ignore', log, log, 'ipc'],
+    env: childEnvironment({ [`${variable}_PORT`]: String(port), [`${variable}_HOST`]: '127.0.0.1' }),
+  });
   closeSync(log);
   const end = () => void child.kill('SIGKILL');
   process.on('exit', end);

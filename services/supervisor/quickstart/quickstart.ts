@@ -8,6 +8,7 @@ import { makePrivateFolder } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, Failed, Interrupted, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { nodeFlags } from '#kit/node-flags.ts';
 import { ownToken } from '#kit/tokens.ts';
 import { approveOverHttp, waitingActions } from './approve-over-http.ts';
 import { askForGate } from './ask.ts';
@@ -270,14 +271,7 @@ class Tour {
 
   #args(words: readonly string[]): string[] {
     const color = this.#options.color ? [] : ['--no-color'];
-    return [
-      '--disable-warning=ExperimentalWarning',
-      dispatcher,
-      ...words,
-      '--home',
-      this.#homeWord,
-      ...color,
-    ];
+    return [...nodeFlags, dispatcher, ...words, '--home', this.#homeWord, ...color];
   }
 
   #command(...words: readonly string[]): void {
