@@ -1,16 +1,12 @@
-import { constants, copyFileSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, nullable } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { rebuildMemoryIndex } from '../memory/rebuild-index.ts';
-import { openForWriting } from './connection.ts';
-import { GraphRecord } from './graph-record.ts';
-import { rebuildTexts } from './rebuild-text.ts';
-import { remakeGraph } from './remake-graph.ts';
-import { salvage } from './salvage.ts';
-import { migrate } from './schema.ts';
+
+const require = createRequire(import.meta.url);
 
 /** A record that was damaged, and what of it came over. */
 export const Recovery = t.strict({
@@ -24,9 +20,6 @@ export type Recovery = t.TypeOf<typeof Recovery>;
 
 const Damage = t.strict({ at: t.string, reason: t.string, set_aside: nullable(t.string) });
 type Damage = t.TypeOf<typeof Damage>;
-
-/** Main file last: while it lies in its place, nothing was taken from it. */
-const suffixes = ['-wal', '-shm', ''] as const;
 
 /** Says, from a running service, that the next opening must not trust the record. */
 export function noteDamage(folder: string, reason: string): void {
@@ -70,53 +63,10 @@ export function readRecovery(folder: string): Recovery | null {
   return recovery !== null && existsSync(recovery.set_aside) ? recovery : null;
 }
 
-function remake(folder: string, record: string, aside: string): Recovery['tables'] {
-  for (const suffix of suffixes) {
-    if (existsSync(`${record}${suffix}`)) renameSync(`${record}${suffix}`, `${aside}${suffix}`);
-  }
-  syncFolder(folder);
-  crashPoint('record_set_aside');
-  const fresh = join(folder, 'record.sqlite.new');
-  const copy = join(folder, 'record.sqlite.copy');
-  removeDatabase(fresh);
-  removeDatabase(copy);
-  try {
-    for (const suffix of ['', '-wal']) {
-      if (existsSync(`${aside}${suffix}`))
-        copyFileSync(`${aside}${suffix}`, `${copy}${suffix}`, constants.COPYFILE_FICLONE);
-    }
-    const tables = fill(fresh, copy);
-    crashPoint('record_salvaged');
-    renameSync(fresh, record);
-    syncFolder(folder);
-    return tables;
-  } finally {
-    removeDatabase(copy);
-  }
-}
-
-function fill(fresh: string, copy: string): Recovery['tables'] {
-  const db = openForWriting(fresh);
-  try {
-    migrate(db);
-    const tables = salvage(copy, db);
-    const record = new GraphRecord(db);
-    db.exec('BEGIN');
-    remakeGraph(record);
-    // Its index keeps no text; without this note the next refresh reads it again.
-    db.exec('DELETE FROM learned_histories');
-    rebuildMemoryIndex(record, null);
-    rebuildTexts(record, { after: 0, milliseconds: Number.POSITIVE_INFINITY });
-    db.exec('COMMIT');
-    return tables;
-  } finally {
-    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    db.close();
-  }
-}
-
-function removeDatabase(path: string): void {
-  for (const suffix of suffixes) rmSync(`${path}${suffix}`, { force: true });
+/** Much to load, and hardly ever needed. */
+function remake(folder: string, record: string, aside: string) {
+  const { remakeRecord } = require('./remake-record.ts') as typeof import('./remake-record.ts');
+  return remakeRecord(folder, record, aside);
 }
 
 function writeDamage(folder: string, damage: Damage): void {
