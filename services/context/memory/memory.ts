@@ -15,7 +15,6 @@ import { InvalidInput } from '#kit/errors.ts';
 import type { Readers } from '../record/readers.ts';
 import type { Writer } from '../record/writer.ts';
 import type { Embedder } from '../vectors/embedder.ts';
-import { importLines } from './import-lines.ts';
 import { prepareRecording, storedName, utc } from './prepare-recording.ts';
 import { wipeLog } from './wipe-log.ts';
 
@@ -143,6 +142,7 @@ export class Memory {
     chunks: AsyncIterable<string> | Iterable<string>,
     { force = false }: { readonly force?: boolean } = {},
   ): Promise<ImportReply> {
+    const { importLines } = await import('./import-lines.ts');
     return importLines(chunks, (lines) => this.#writer.run('importMemories', { lines, force }, 'full'));
   }
 

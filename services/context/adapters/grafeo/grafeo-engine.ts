@@ -10,13 +10,10 @@ import {
   waitedTooLong,
 } from '../../graph/refusals.ts';
 import { Slots } from '../../graph/slots.ts';
-import { refuseWrites } from '../../graph/text/read-only.ts';
 import type { Readers } from '../../record/readers.ts';
 import { EngineEnded, EngineFailure, type EngineProcess } from './engine-process.ts';
-import { grafeoError } from './grafeo-error.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
 import type { Calls } from './messages.ts';
-import { refuseUnsupported } from './unsupported.ts';
 
 const watchMs = 20;
 const mostWaiting = 64;
@@ -72,8 +69,8 @@ export class GrafeoEngine implements CypherEngine {
   async query({ query, params, limit, caller, signal }: CypherCall): Promise<CypherReply> {
     const began = performance.now();
     checkCall(query, params);
-    const tokens = refuseWrites(query);
-    refuseUnsupported({ text: query, tokens, params });
+    const { refuseQuery } = await import('./refuse-query.ts');
+    refuseQuery(query, params);
     signal?.throwIfAborted();
     const answer = this.#answered({ query, params, rows: limit }, caller);
     const { columns, rows, truncated } = await abortable(answer, signal);
@@ -171,7 +168,9 @@ export class GrafeoEngine implements CypherEngine {
     } catch (error) {
       if (running.guilty) throw tooSlow(this.#limits.seconds);
       if (error instanceof EngineEnded) return error;
-      throw error instanceof EngineFailure ? grafeoError(error.failure, input.query) : error;
+      if (!(error instanceof EngineFailure)) throw error;
+      const { grafeoError } = await import('./grafeo-error.ts');
+      throw grafeoError(error.failure, input.query);
     } finally {
       this.#running.delete(running);
       if (this.#running.size === 0 && this.#watch !== null) clearInterval(this.#watch);

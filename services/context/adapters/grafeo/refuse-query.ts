@@ -1,0 +1,11 @@
+import type { CypherCall } from '../../graph/cypher-engine.ts';
+import { refuseWrites } from '../../graph/text/read-only.ts';
+import { refuseUnsupported } from './unsupported.ts';
+
+/**
+ * What a query is read for before the engine sees it; much to load, so that the first query does.
+ * @throws InvalidInput for what is no query, Refused for one that writes or that the engine cannot do right
+ */
+export function refuseQuery(text: string, params: CypherCall['params']): void {
+  refuseUnsupported({ text, tokens: refuseWrites(text), params });
+}
