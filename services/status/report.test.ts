@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { functionIds } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import type { EngineReport, UnitReport } from '#kit/contracts/status.ts';
 import { StatusReport } from '#kit/contracts/status.ts';

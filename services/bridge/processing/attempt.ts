@@ -1,6 +1,7 @@
 import { type Bus, BusError } from '#kit/bus/bus.ts';
 import { callWithRetry } from '#kit/bus/call-with-retry.ts';
-import { functionIds, type PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { type PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/plan-issue.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, codeOf, Interrupted, messageOf } from '#kit/errors.ts';
 import { planningId, type Reason, type StoredEvent } from '../queue/stored-event.ts';

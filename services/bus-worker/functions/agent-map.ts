@@ -1,6 +1,7 @@
 import type { BusFunction } from '#kit/bus/bus.ts';
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
-import { AgentMapResult, EmptyRequest, functionIds } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { AgentMapResult, EmptyRequest } from '#kit/contracts/bus/functions.ts';
 import { asking } from './asking.ts';
 import type { Services } from './services.ts';
 import { workerFunction } from './worker-function.ts';

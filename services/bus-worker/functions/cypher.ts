@@ -1,5 +1,6 @@
 import type { BusFunction } from '#kit/bus/bus.ts';
-import { CypherRequest, CypherResult, functionIds } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { CypherRequest, CypherResult } from '#kit/contracts/bus/functions.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { asking } from './asking.ts';
 import type { Services } from './services.ts';

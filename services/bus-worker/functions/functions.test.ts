@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import type { Bus } from '#kit/bus/bus.ts';
-import { functionIds } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
 import { memoryBus } from '../../../test/fixtures/bus/memory-bus.ts';
 import {
   type ScriptedAnswer,

@@ -1,5 +1,6 @@
 import type { BusFunction } from '#kit/bus/bus.ts';
-import { EmptyRequest, functionIds, HealthResult } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { EmptyRequest, HealthResult } from '#kit/contracts/bus/functions.ts';
 import { Health } from '#kit/contracts/health.ts';
 import { asking } from './asking.ts';
 import type { Services } from './services.ts';

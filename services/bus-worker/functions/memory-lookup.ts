@@ -1,5 +1,6 @@
 import type { BusFunction } from '#kit/bus/bus.ts';
-import { functionIds, LookupRequest, LookupResultValue } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { LookupRequest, LookupResultValue } from '#kit/contracts/bus/functions.ts';
 import { LookupReply } from '#kit/contracts/context/memory.ts';
 import { asking } from './asking.ts';
 import type { Services } from './services.ts';

@@ -1,5 +1,6 @@
 import type { BusFunction } from '#kit/bus/bus.ts';
-import { functionIds, PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/plan-issue.ts';
 import type { Planning } from '../planning/planning.ts';
 import { workerFunction } from './worker-function.ts';
 

@@ -1,5 +1,6 @@
 import type { BusFunction } from '#kit/bus/bus.ts';
-import { functionIds, SearchRequest, SearchResultValue } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { SearchRequest, SearchResultValue } from '#kit/contracts/bus/functions.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
 import { asking } from './asking.ts';
 import type { Services } from './services.ts';

@@ -1,6 +1,6 @@
 import type * as t from 'io-ts';
 import type { BusCall, BusFunction } from '#kit/bus/bus.ts';
-import type { FunctionFailure } from '#kit/contracts/bus/functions.ts';
+import type { FunctionFailure } from '#kit/contracts/bus/function-failure.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, Interrupted } from '#kit/errors.ts';
 import { jsonSchema } from '#kit/http/json-schema.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { BusCall } from '#kit/bus/bus.ts';
-import type { PlanIssueRequest } from '#kit/contracts/bus/functions.ts';
+import type { PlanIssueRequest } from '#kit/contracts/bus/plan-issue.ts';
 import {
   type ScriptedAnswer,
   type ScriptedService,

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { BusCall } from '#kit/bus/bus.ts';
-import type { PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/functions.ts';
+import type { PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/plan-issue.ts';
 import type { PlanBody } from '#kit/contracts/plan.ts';
 import { Accepted, RunDetail } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';

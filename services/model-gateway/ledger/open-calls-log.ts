@@ -9,7 +9,6 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Failed } from '#kit/errors.ts';
 import type { OpenCall } from './call-rows.ts';
 
@@ -75,12 +74,8 @@ export class OpenCallsLog {
     for (const part of [...this.#parts]) {
       const { fd, size, syncedSize } = part;
       if (size === syncedSize) continue;
-      await promisify(fdatasync)(fd).then(
-        () => {
-          part.syncedSize = size;
-        },
-        () => {},
-      );
+      const problem = await new Promise((resolve) => fdatasync(fd, resolve));
+      if (problem === null) part.syncedSize = size;
     }
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { functionIds } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
 import type { EngineEvidence } from './engine-evidence.ts';
 import { engineReport } from './engine-report.ts';
 

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { functionIds } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
 import type { EngineReport } from '#kit/contracts/status.ts';
 import { matches } from '#kit/decode.ts';
 import type { ConfigurationId, EngineEvidence } from './engine-evidence.ts';

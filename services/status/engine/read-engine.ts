@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { BusError } from '#kit/bus/bus.ts';
 import { connectBus } from '#kit/bus/websocket-bus.ts';
-import { functionIds } from '#kit/contracts/bus/functions.ts';
+import { functionIds } from '#kit/contracts/bus/function-ids.ts';
 import { matches } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
 import { silentLogger } from '#kit/silent-logger.ts';

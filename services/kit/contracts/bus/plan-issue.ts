@@ -1,0 +1,38 @@
+import * as t from 'io-ts';
+import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '../../decode.ts';
+import { RunStatus } from '../run.ts';
+import { RunTrigger } from '../run-trigger.ts';
+import { FunctionFailure } from './function-failure.ts';
+
+export const EventId = stringThat(
+  'EventId',
+  'a text of 1 to 1000 characters that is not only white space',
+  (text) => text.trim() !== '' && text.length <= 1_000,
+);
+
+/** Planning one issue for one event. The same event again names the same run, and waits for the same planning. */
+export const PlanIssueRequest = t.strict({
+  event_id: EventId,
+  owner: NonEmptyString,
+  repo: NonEmptyString,
+  number: integerBetween(1, 2_147_483_647),
+  /** Name of a forge in config/forges.json; its default without it. */
+  forge: optional(nullable(NonEmptyString)),
+  /** Name of a role or its dashboard key. */
+  role: optional(nullable(NonEmptyString)),
+  /** What led to it, kept with the run. */
+  trigger: optional(nullable(RunTrigger)),
+});
+export type PlanIssueRequest = t.TypeOf<typeof PlanIssueRequest>;
+
+export const PlanIssueDone = t.strict({
+  ok: t.literal(true),
+  run_id: t.string,
+  status: RunStatus,
+  /** False where an earlier call of the same event made the run. */
+  created: t.boolean,
+  /** How many actions were proposed. */
+  actions: t.number,
+});
+export const PlanIssueResult = t.union([PlanIssueDone, FunctionFailure]);
+export type PlanIssueResult = t.TypeOf<typeof PlanIssueResult>;
