@@ -127,7 +127,7 @@ COPY --from=model-gateway-files /out ./
 EXPOSE 8092
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=12 \
   CMD ["node", "images/health-check.js", "core-model-gateway", "8092", "/healthz"]
-ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--max-semi-space-size=4", "services/model-gateway/main.ts"]
+ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "--min-semi-space-size=16", "--max-semi-space-size=16", "services/model-gateway/main.ts"]
 CMD ["serve"]
 
 FROM base AS core-bridge
