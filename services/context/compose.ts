@@ -91,6 +91,7 @@ export async function composeContext({
     logger,
   });
 
+  let closing = false;
   const configured = new Set(Object.values(config.repositories));
   const damaged = Promise.race([writer.damaged, readers.damaged]).then((error) => {
     noteDamage(recordFolder(folders.state), messageOf(error));
@@ -116,7 +117,9 @@ export async function composeContext({
     health: () => checkHealth({ version, folders, config, readers, desk, record, graph, embedder }),
     begin() {
       embedder?.begin();
-      void memory.finishForgetting().catch((error) => logger.warn('forgetting is not finished', { error }));
+      void memory.finishForgetting().catch((error) => {
+        if (!closing) logger.warn('forgetting is not finished', { error });
+      });
       if (record.recoveredNow)
         void graph.rebuild().catch((error) => logger.warn('the graph is not made again', { error }));
       if (!record.recoveredNow && Object.keys(config.repositories).length === 0) return;
@@ -124,6 +127,7 @@ export async function composeContext({
     },
     broken: Promise.race([damaged, writer.ended, readers.ended]),
     async close() {
+      closing = true;
       await desk.close();
       await embedder?.close();
       await graph.close();

@@ -7,7 +7,12 @@ import { prepareFolder, resolveFolders } from '#kit/folders.ts';
 import { isLoopback } from '#kit/http/access.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { Shutdown } from '#kit/shutdown.ts';
-import { type EmbeddedService, embeddedStack, type StackFlags } from './embedded-services.ts';
+import {
+  type EmbeddedService,
+  embeddedStack,
+  type ServicePort,
+  type StackFlags,
+} from './embedded-services.ts';
 import { withFreePorts } from './free-ports.ts';
 import { describeHolder, whoAnswers } from './port-holder.ts';
 import { type Readiness, waitUntilReady } from './readiness.ts';
@@ -40,7 +45,11 @@ export async function up(options: UpOptions): Promise<number> {
   prepareFolder(folders.config, 'config');
   const folder = join(folders.state, stackFolder);
   const hold = holdFolder(folder, { code: 'stack_held', name: 'the stack' });
-  const checks = await Promise.allSettled(embedded.map((service) => checkPorts(service, program)));
+  const checks = await Promise.allSettled(
+    embedded.flatMap(({ name, socket, http }) =>
+      [socket, http].flatMap((place) => (place === null ? [] : [checkPort(name, place, program)])),
+    ),
+  );
   const taken = checks.filter((check) => check.status === 'rejected').map(({ reason }) => reason);
   if (taken.length > 0) {
     hold.release();
@@ -146,20 +155,20 @@ function allTaken(reasons: readonly unknown[], program: string): unknown {
   });
 }
 
-async function checkPorts({ name, http, socket }: EmbeddedService, program: string): Promise<void> {
-  for (const place of [socket, http]) {
-    if (place === null) continue;
-    const { host, port, otherPort } = place;
-    const holder = await whoAnswers(host, port);
-    if (holder.kind === 'nobody') continue;
-    const hint =
-      holder.kind === 'core'
-        ? `It may be yours: look with ${program} doctor, or end it and start again. Another port: ${otherPort}.`
-        : `End it, or take another port: ${otherPort}.`;
-    throw new Failed(
-      'port_in_use',
-      `port ${port} on ${host}, which ${name} needs, is used by ${describeHolder(holder)}`,
-      { facts: { host, port }, hint },
-    );
-  }
+async function checkPort(
+  name: string,
+  { host, port, otherPort }: ServicePort,
+  program: string,
+): Promise<void> {
+  const holder = await whoAnswers(host, port);
+  if (holder.kind === 'nobody') return;
+  const hint =
+    holder.kind === 'core'
+      ? `It may be yours: look with ${program} doctor, or end it and start again. Another port: ${otherPort}.`
+      : `End it, or take another port: ${otherPort}.`;
+  throw new Failed(
+    'port_in_use',
+    `port ${port} on ${host}, which ${name} needs, is used by ${describeHolder(holder)}`,
+    { facts: { host, port }, hint },
+  );
 }

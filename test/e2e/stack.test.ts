@@ -60,6 +60,16 @@ describe('the whole stack', () => {
     expect(Object.keys(stack.note().services)).to.deep.equal([...platformServices]);
   });
 
+  it('is in the way of another at every port that it has', async () => {
+    const socket = /^core-bus-engine +ws:\/\/127\.0\.0\.1:(\d+)/m.exec(stack.said())![1]!;
+    const ports = [socket, new URL(stack.url('core-bus-engine')).port];
+    const given = ['--only', 'core-bus-engine', '--bus-port', ports[0]!, '--bus-http-port', ports[1]!];
+    const { exitCode, stderr } = await place.coreAt(join(place.folder, 'another'), 'up', ...given);
+    expect(exitCode).to.equal(1);
+    for (const port of ports)
+      expect(stderr).to.contain(`port ${port} on 127.0.0.1, which core-bus-engine needs`);
+  });
+
   it('is well, plans a demo issue through all of it, and writes to no repository', async () => {
     // A busy machine may answer too late for the check before it.
     const tried = await until('the smoke test to begin', async () => {
