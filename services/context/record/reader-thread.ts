@@ -23,16 +23,27 @@ function open() {
 function answer(id: number, name: string, input: unknown): AnswerMessage {
   try {
     opened ??= open();
-    const { db, begin } = opened;
+    const { db, begin, end } = opened;
     const query = readQueries[name as keyof typeof readQueries] as (
       db: DatabaseSync,
       input: unknown,
     ) => unknown;
     begin.run();
-    return { id, value: query(db, input) };
+    const value = query(db, input);
+    end.run();
+    return { id, value };
   } catch (thrown) {
+    leave();
     return { id, error: copyOf(storageError(thrown)) };
-  } finally {
-    if (opened?.db.isTransaction) opened.end.run();
+  }
+}
+
+/** After a question that failed. A damaged file may refuse this too: the next question then has a connection of its own. */
+function leave(): void {
+  try {
+    if (opened?.db.isTransaction) opened.db.exec('ROLLBACK');
+  } catch {
+    opened?.db.close();
+    opened = null;
   }
 }
