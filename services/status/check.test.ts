@@ -50,7 +50,7 @@ describe('A report on who holds the ports of a platform', () => {
     places = {
       agentd: url,
       bridge: url,
-      bus: { url: `ws://127.0.0.1:${port}`, wants_token: true },
+      bus: { url: `ws://127.0.0.1:${port}`, wants_token: true, ca: null },
       endpoints: [{ service: 'core-agentd', url, health: true }],
       unused: new Map(),
     };
@@ -106,7 +106,7 @@ describe('A report on who holds the ports of a platform', () => {
     const address = silent.address() as AddressInfo;
     const host = `127.0.0.1:${address.port}`;
     const url = `http://${host}`;
-    places = { ...places, agentd: url, bus: { url: `ws://${host}`, wants_token: true } };
+    places = { ...places, agentd: url, bus: { url: `ws://${host}`, wants_token: true, ca: null } };
     places = { ...places, endpoints: [{ service: 'core-agentd', url, health: true }] };
     for (const service of ['core-agentd', 'core-bus-engine'] as const)
       announceService(service, folders, { url, host: '127.0.0.1', port: address.port });

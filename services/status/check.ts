@@ -30,10 +30,10 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
   const asked = places.endpoints.map((endpoint) => askEndpoint(endpoint, { timeoutMs, signal }));
 
   async function engineOfOurs() {
-    const { url, wants_token } = places.bus;
-    if (!wants_token) return readEngine({ url, token: () => null, timeoutMs });
+    const { url, wants_token, ca } = places.bus;
+    if (!wants_token) return readEngine({ url, token: () => null, ca, timeoutMs });
     const token = () => shower.text('core-bus-engine', url);
-    const engine = await readEngine({ url, token, timeoutMs });
+    const engine = await readEngine({ url, token, ca, timeoutMs });
     // Where nobody listens, no token would have helped.
     const taken = engine.unreachable !== null && !engine.unreachable.includes('ECONNREFUSED');
     const why = taken ? shower.why('core-bus-engine', url) : null;

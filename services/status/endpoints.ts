@@ -10,18 +10,20 @@ export interface Endpoint {
   readonly url: string;
   /** Whether it answers `/healthz`; the engine has what its triggers define, and any answer of it will do. */
   readonly health: boolean;
+  /** PEM of the certificate that it serves with, where it is known. */
+  readonly ca?: string | null;
 }
 
 type Judged = Pick<EndpointReport, 'ok' | 'detail' | 'fix' | 'status' | 'health'>;
 
 /** How one service answers; never throws. */
 export async function askEndpoint(
-  { service, url, health }: Endpoint,
+  { service, url, health, ca = null }: Endpoint,
   question: HttpQuestion,
 ): Promise<Omit<EndpointReport, 'required'>> {
   const started = performance.now();
   const asked = health ? `${url}/healthz` : url;
-  const answer = await httpAnswer(asked, question);
+  const answer = await httpAnswer(asked, { ...question, ca });
   const took_ms = Math.round(performance.now() - started);
   return { url: asked, took_ms, ...judge(service, answer, health) };
 }

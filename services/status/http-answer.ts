@@ -13,6 +13,8 @@ export interface HttpQuestion {
   readonly body?: unknown;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** PEM of the certificate to trust; null or absent: those that the system trusts. */
+  readonly ca?: string | null;
 }
 
 /** Bytes of an answer that are read. */
@@ -20,7 +22,7 @@ const mostBytes = 4 * 1024 * 1024;
 
 /** One HTTP exchange by Node's own client, which is there at once; never throws. */
 export function httpAnswer(url: string, question: HttpQuestion): Promise<HttpAnswer> {
-  const { method = 'GET', token = null, body, timeoutMs, signal } = question;
+  const { method = 'GET', token = null, body, timeoutMs, signal, ca = null } = question;
   const text = body === undefined ? null : JSON.stringify(body);
   const limits = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
   const limit = AbortSignal.any(limits);
@@ -30,6 +32,7 @@ export function httpAnswer(url: string, question: HttpQuestion): Promise<HttpAns
       method,
       agent: false,
       signal: limit,
+      ...(ca === null ? {} : { ca }),
       headers: {
         accept: 'application/json',
         ...(token === null ? {} : { authorization: `Bearer ${token}` }),

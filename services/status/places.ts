@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import * as t from 'io-ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { agentdUrl, bridgeUrl, gatewayUrl } from '#kit/config/client-urls.ts';
@@ -14,7 +15,8 @@ export interface Places {
   readonly agentd: string;
   readonly bridge: string;
   readonly endpoints: readonly Endpoint[];
-  readonly bus: { readonly url: string; readonly wants_token: boolean };
+  /** `ca`: PEM of the certificate that it serves with, where it is our own engine with TLS. */
+  readonly bus: { readonly url: string; readonly wants_token: boolean; readonly ca: string | null };
   /** Services that this installation does without, with the reason. */
   readonly unused: ReadonlyMap<string, string>;
 }
@@ -27,14 +29,15 @@ export function findPlaces(folders: Folders, environment: Environment): Places {
   const agentd = agentdUrl(sources);
   const bridge = bridgeUrl(sources);
   const { url: context } = readSettings(sources).context;
-  const bus = busAddress(sources);
+  const { url: busUrl, wants_token, certificate_file } = busAddress(sources);
+  const ca = certificateIn(certificate_file);
   const engineUrl = readStackNote(folders)?.services['core-bus-engine']?.url;
   return {
     agentd,
     bridge,
-    bus,
+    bus: { url: busUrl, wants_token, ca },
     endpoints: [
-      { service: 'core-bus-engine', url: engineUrl ?? engineHttpUrl(bus.url, sources), health: false },
+      { service: 'core-bus-engine', url: engineUrl ?? engineHttpUrl(busUrl, sources), health: false, ca },
       ...(context === null ? [] : [{ service: 'core-context' as const, url: context, health: true }]),
       { service: 'core-model-gateway', url: gatewayUrl(sources), health: true },
       { service: 'core-agentd', url: agentd, health: true },
@@ -44,6 +47,15 @@ export function findPlaces(folders: Folders, environment: Environment): Places {
       context === null ? [['core-context', 'context.url is null: planning does without it']] : [],
     ),
   };
+}
+
+/** null where there is none to read: its service says so when it starts. */
+function certificateIn(file: string | null): string | null {
+  try {
+    return file === null ? null : readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** On the host of the websocket, with the same kind of encryption. */

@@ -19,15 +19,17 @@ export async function readEngine(options: {
   readonly url: string;
   /** Asked before each connecting. */
   readonly token: () => string | null;
+  /** PEM of the certificate to trust; null: those that the system trusts. */
+  readonly ca: string | null;
   /** Milliseconds for all of it. */
   readonly timeoutMs: number;
 }): Promise<Omit<EngineEvidence, 'log'>> {
-  const { url, token, timeoutMs } = options;
+  const { url, token, ca, timeoutMs } = options;
   const started = performance.now();
   const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
   const failure = Promise.withResolvers<never>();
   const failed = (reason: string) => failure.reject(new Error(reason));
-  const bus = connectBus({ url, token, name: 'core-status', logger: silentLogger, failed });
+  const bus = connectBus({ url, token, ca, name: 'core-status', logger: silentLogger, failed });
   const ask = (id: string, data: unknown): Promise<unknown> => bus.call(id, data, { timeoutMs: left() });
   try {
     await Promise.race([bus.whenConnected(left()), failure.promise]);
