@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { environment } from '#kit/environment.ts';
-import { neo4jJars, neo4jVersion } from './support/neo4j-jars.ts';
+import { images } from './fixtures/containers/images.ts';
 
 interface Need {
   readonly command: readonly [string, ...string[]];
@@ -11,6 +10,18 @@ interface Need {
 }
 
 const things = {
+  git: {
+    command: ['git', '--version'],
+    provide: 'apt-get install git',
+  },
+  linux: {
+    command: ['test', '-e', '/proc/self/stat'],
+    provide: 'a Linux machine, or Docker',
+  },
+  openssl: {
+    command: ['openssl', 'version'],
+    provide: 'apt-get install openssl',
+  },
   jj: {
     command: ['jj', '--version'],
     provide: 'cargo install --locked --version 0.41.0 jj-cli',
@@ -23,30 +34,30 @@ const things = {
     command: ['unshare', '--user', '--map-root-user', '--net', '--mount', '--pid', '--fork', 'true'],
     provide: 'apt-get install util-linux (and allow user namespaces)',
   },
+  perl: {
+    command: ['perl', '-e', '1'],
+    provide: 'apt-get install perl',
+  },
   script: {
     command: ['script', '--version'],
     provide: 'apt-get install bsdutils',
   },
   neo4j: {
-    command: [
-      'sh',
-      '-c',
-      'test -n "$NEO4J_URI" || { java -version && ls "$0"; }',
-      join(neo4jJars(environment), `neo4j-${neo4jVersion}.jar`),
-    ],
-    provide: '.ci/run fetches it (or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD)',
+    command: ['sh', '-c', 'test -n "$NEO4J_URI" || docker image inspect "$0"', images.neo4j],
+    provide: `docker pull ${images.neo4j} (or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD)`,
+  },
+  iii: {
+    command: ['docker', 'image', 'inspect', images.iii],
+    provide: `docker pull ${images.iii}`,
+  },
+  gitea: {
+    command: ['sh', '-c', 'test -n "$CORE_TEST_GITEA_URL"'],
+    provide:
+      '.ci/run builds and starts one (or set CORE_TEST_GITEA_URL, and CORE_TEST_GITEA_USER and CORE_TEST_GITEA_PASSWORD of an administrator)',
   },
   docker: {
     command: ['sh', '-c', 'docker info && docker compose version && docker buildx version'],
     provide: 'install Docker with compose and buildx, and start it',
-  },
-  testcontainers: {
-    command: [
-      'test',
-      '-f',
-      fileURLToPath(new URL('containers/node_modules/testcontainers/package.json', import.meta.url)),
-    ],
-    provide: 'npm ci --ignore-scripts --prefix test/containers',
   },
   tmux: {
     command: ['tmux', '-V'],
@@ -90,16 +101,37 @@ export function provides(name: NeedName): string {
 }
 
 /**
- * Skips the test, or the suite from its `before` hook, when the machine lacks a thing, and says how to get it. Where
- * `CI=true` everything is provided, so that a lack is a failure.
+ * A suite of tests that need these things. Where the machine lacks one, the tests are skipped by name and no hook of the
+ * suite runs; where `CI=true` everything is provided but what `CORE_TEST_WITHOUT` names, so that a lack is a failure.
  */
-export function needs(context: Mocha.Context, name: NeedName): void {
-  if (has(name)) return;
-  const message = `needs ${name}: ${provides(name)}`;
-  if (environment.CI === 'true') throw new Error(message);
-  const runnable = context.test ?? context.currentTest;
-  if (runnable !== undefined) runnable.title += ` (${message})`;
-  context.skip();
+export function describeWith(
+  names: readonly NeedName[],
+  title: string,
+  body: (this: Mocha.Suite) => void,
+): void {
+  const lack = lackOf(names);
+  if (lack === null) describe(title, body);
+  else if (isFailure(names)) describe(title, () => it('can run', () => Promise.reject(new Error(lack))));
+  else describe.skip(`${title} (${lack})`, body);
+}
+
+/** One test that needs these things; skipped or failed as a suite is. */
+export function itWith(names: readonly NeedName[], title: string, body: Mocha.AsyncFunc | Mocha.Func): void {
+  const lack = lackOf(names);
+  if (lack === null) it(title, body);
+  else if (isFailure(names)) it(title, () => Promise.reject(new Error(lack)));
+  else it.skip(`${title} (${lack})`, body);
+}
+
+function isFailure(names: readonly NeedName[]): boolean {
+  const without = environment.CORE_TEST_WITHOUT?.split(' ') ?? [];
+  return environment.CI === 'true' && names.some((name) => !has(name) && !without.includes(name));
+}
+
+/** As `skipSummary` reads it from a title. */
+function lackOf(names: readonly NeedName[]): string | null {
+  const name = names.find((name) => !has(name));
+  return name === undefined ? null : `needs ${name}: ${provides(name)}`;
 }
 
 function works(command: readonly string[]): boolean {

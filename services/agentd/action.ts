@@ -75,21 +75,46 @@ export const ValidationPlan = t.strict({
     seconds: t.number,
     memory_mib: t.number,
     processes: t.number,
+    /** Missing in plans of older versions. */
+    disk_mib: optional(t.number),
     output_bytes: t.number,
   }),
 });
 export type ValidationPlan = t.TypeOf<typeof ValidationPlan>;
 
+/** In what a validation runs, and what of the machine it sees. */
+export interface SandboxTerms {
+  readonly kind: string;
+  readonly tool_paths: readonly string[];
+  /** sha256 of each value by the variable's name. */
+  readonly prepare_environment: Readonly<Record<string, string>>;
+}
+
 export const Author = t.strict({ name: t.string, email: t.string });
 export type Author = t.TypeOf<typeof Author>;
 
+/** Members that older versions of Core did not seal are optional: such a plan can be read and undone, and never runs. */
 export const CreateBranchParams = t.strict({
   branch: t.string,
   base_branch: t.string,
   base_commit: t.string,
+  author: optional(Author),
 });
-export const ApplyPatchParams = t.strict({ patch: Sha256, tree: t.string, files: t.array(FileChange) });
-export const RunValidationParams = t.strict({ tree: t.string, sandbox: t.string, plan: ValidationPlan });
+export const ApplyPatchParams = t.strict({
+  patch: Sha256,
+  tree: t.string,
+  files: t.array(FileChange),
+  author: optional(Author),
+});
+export const RunValidationParams = t.strict({
+  tree: t.string,
+  sandbox: t.string,
+  plan: ValidationPlan,
+  /** Folders outside the system that the commands see read-only and find programs in, in the order of their PATH. */
+  tool_paths: optional(t.array(t.string)),
+  /** Variables that preparing with network sees in addition, by name: the sha256 of each value, which may be a secret. */
+  prepare_environment: optional(t.record(t.string, Sha256)),
+});
 export const CommitParams = t.strict({
   tree: t.string,
   /** Template; see `slots`. */
@@ -126,6 +151,10 @@ export type Slot = keyof typeof slots;
 /** Where the run works; part of every digest. */
 export const Target = t.strict({
   forge: t.string,
+  /** Where that forge is: its `base_url`, or the folder of a local one. Missing in plans of older versions. */
+  forge_url: optional(t.string),
+  /** Who acts there; null where planning had no token to ask by. Missing in plans of older versions. */
+  account: optional(nullable(t.strict({ login: t.string, id: t.string }))),
   owner: t.string,
   repo: t.string,
   push_url: t.string,
@@ -135,6 +164,8 @@ export const Target = t.strict({
   base_commit: t.string,
   /** Tree that the patch makes of the base; null when no change is proposed. */
   tree: nullable(t.string),
+  /** The tool that builds the commit; null when no change is proposed. Missing in plans of older versions. */
+  vcs: optional(nullable(oneOf(['jj', 'git']))),
 });
 export type Target = t.TypeOf<typeof Target>;
 

@@ -1,3 +1,5 @@
+import type { Backlog } from '#kit/contracts/health.ts';
+import type { RecordState } from '#kit/contracts/run.ts';
 import type { RunTrigger } from '#kit/contracts/run-trigger.ts';
 import type { ApprovalState, Gate } from './action.ts';
 import type { IssuePage, IssueQuery } from './planning/list-issues.ts';
@@ -41,8 +43,14 @@ export interface Agent {
   sync(request: SyncRequest, watch: Watch): Promise<SyncReport>;
   /** Tells the context service what waits for it; null where none is configured. */
   deliverPending(signal: AbortSignal): Promise<DeliveryReport | null>;
+  /** How much waits for the context service; null where none is configured. */
+  contextBacklog(): Promise<Backlog | null>;
   /** Full id or unique prefix; needs no readable record. */
   verify(idOrPrefix: string): Promise<Verification>;
+  /** Full id or unique prefix; needs no readable record. */
+  record(idOrPrefix: string): Promise<RecordState>;
+  /** Lets a run whose record was cut go on with what is left of it; decisions about what has not started are made again. */
+  recoverRecord(request: RecoveryRequest): Promise<Run>;
   prune(request: PruneRequest): Promise<PruneResult>;
   recovery(runId: string): Promise<Readonly<Record<string, unknown>>>;
   capabilities(): Promise<Readonly<Record<string, unknown>>>;
@@ -180,6 +188,12 @@ export interface Verification {
   readonly head: string;
   readonly artifacts: number;
   readonly problems: readonly { readonly where: string; readonly what: string }[];
+}
+
+export interface RecoveryRequest {
+  readonly run_id: string;
+  readonly reason: string;
+  readonly by: Person;
 }
 
 export interface PruneRequest {

@@ -4,6 +4,7 @@ import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import { gatewayModel } from './adapters/models/gateway-model.ts';
 import { openMirror } from './git/mirror.ts';
@@ -17,7 +18,6 @@ import type { Planner, Role } from './planning/planner.ts';
 import type { Policy } from './planning/policy.ts';
 import { type AgentsConfig, noModelConfigured, roleNamed } from './planning/roles.ts';
 import { createScratchCopy } from './planning/scratch/git-scratch-copy.ts';
-import { secretFinder } from './planning/secrets.ts';
 import type { RunStore } from './runs/run-store.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { planValidation } from './validation/detect.ts';
@@ -30,10 +30,12 @@ export interface PlanningParts {
   readonly tellEarlier: PlanningPorts['tellEarlier'];
   readonly store: RunStore;
   readonly policy: Policy;
+  readonly secrets: SecretFinder;
   readonly agents: AgentsConfig;
   readonly validationConfig: ValidationConfig;
   forgeNamed(name: string): Forge;
-  sandboxKind(): Promise<{ kind: string | null; reason: string }>;
+  sandboxTerms: PlanningPorts['sandbox'];
+  chooseVcs(gitDir: string, baseCommit: string): Promise<'jj' | 'git'>;
   openValidation(): Promise<Validation>;
 }
 
@@ -76,7 +78,8 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     planner: plannerNamed,
     role: (name) => roleNamed(agents, name),
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
-    sandbox: parts.sandboxKind,
+    sandbox: parts.sandboxTerms,
+    vcs: (mirror, baseCommit) => parts.chooseVcs(mirror.dir, baseCommit),
     async validate(gitDir, base_commit, tree, plan, signal) {
       const report = await (await openValidation()).run({
         mirror_dir: gitDir,
@@ -89,8 +92,8 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
         ({ run, exit_code, log }) =>
           `$ ${run}\n${Buffer.from(log).toString('utf8')}\n(exit status ${exit_code})`,
       );
-      return { passed: report.passed, output: output.join('\n') };
+      return { passed: report.passed, output: output.join('\n'), masked: report.masked };
     },
-    secrets: secretFinder(policy.released_secrets),
+    secrets: parts.secrets,
   });
 }

@@ -3,15 +3,17 @@ import type { Settings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { ownToken } from '#kit/tokens.ts';
-import { actionKinds } from './action.ts';
+import { secretFinder } from '#kit/redaction/secret-finder.ts';
+import { serviceToken } from '#kit/tokens.ts';
+import { type ActionOf, actionKinds, type SandboxTerms } from './action.ts';
 import { httpContext } from './adapters/context/http-context.ts';
 import { checkNumber } from './adapters/forges/names.ts';
 import { createForges, createSmokeForge, forgeFor } from './adapters/forges/registry.ts';
-import { chooseSandbox } from './adapters/sandboxes/registry.ts';
-import { chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
+import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './adapters/sandboxes/registry.ts';
+import { approvedVcs, chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
 import type { Work } from './core-agent.ts';
-import type { Executors } from './execution/action-executor.ts';
+import { actionOfKind, type Executors } from './execution/action-executor.ts';
+import { planOutdated } from './execution/approved-plan.ts';
 import { ExecuteApproved } from './execution/execute-approved.ts';
 import { applyPatch } from './execution/kinds/apply-patch.ts';
 import { commentIssue } from './execution/kinds/comment-issue.ts';
@@ -21,7 +23,9 @@ import { openPullRequest } from './execution/kinds/open-pull-request.ts';
 import { pushBranch } from './execution/kinds/push-branch.ts';
 import { runValidation } from './execution/kinds/run-validation.ts';
 import { RunWorkspace } from './execution/run-workspace.ts';
+import { requireSameForge } from './execution/safeguards.ts';
 import { UndoRun } from './execution/undo-run.ts';
+import type { Vcs } from './execution/vcs.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
@@ -33,6 +37,7 @@ import { type AgentsConfig, plannerFor, planningRole } from './planning/roles.ts
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { KeyedRuns } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
+import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
 import { readWorkConfiguration } from './work-configuration.ts';
 
@@ -50,28 +55,51 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     validation: validationConfig,
     forges: forgesConfig,
   } = readWorkConfiguration(folders);
+  const secrets = secretFinder(policy.released_secrets);
   const forgeFolders = { stateDir: folders.state, configDir: folders.config, secretsDir: folders.secrets };
   const forges = createForges(forgesConfig, forgeFolders);
 
   const { url } = settings.context;
-  const context = url === null ? null : httpContext({ baseUrl: url, token: () => tokenOrNone(folders) });
+  const context =
+    url === null
+      ? null
+      : httpContext({
+          baseUrl: url,
+          token: () => serviceToken(folders, 'agentd'),
+          timeoutMs: settings.answers.seconds * 1000,
+        });
   const delivery =
     url === null || context === null
       ? null
       : new RunDelivery(store, new ContextOutbox(folders.state, url), context);
 
+  const sandboxConfig = {
+    ...validationConfig,
+    hidden: [folders.state, folders.config],
+    allow_weak: policy.allow_weak_sandbox,
+  };
   let validation: Promise<Validation> | null = null;
+  /** As planning proposes it. */
   function openValidation(): Promise<Validation> {
-    validation ??= chooseSandbox(validationConfig.sandbox, validationConfig.allow_unsandboxed, {
-      ...validationConfig,
-      hidden: [folders.state, folders.config],
-    })
-      .then((sandbox) => createValidation({ stateDir: folders.state, sandbox, exportTree }))
+    validation ??= chooseSandbox(sandboxConfig.sandbox, sandboxConfig.allow_unsandboxed, sandboxConfig)
+      .then((sandbox) => {
+        const terms = termsOf(sandbox.kind, sandboxOptions(sandboxConfig));
+        return createValidation({ stateDir: folders.state, sandbox, terms, exportTree, secrets });
+      })
       .catch((error) => {
         validation = null;
         throw error;
       });
     return validation;
+  }
+
+  async function openApproved({ params, run_id, target }: ActionOf<'run_validation'>): Promise<Validation> {
+    const { sandbox: kind, tool_paths, prepare_environment, plan } = params;
+    if (tool_paths === undefined || prepare_environment === undefined) throw planOutdated(run_id);
+    requirePrepareNetwork(plan, validationConfig, target);
+    const approved = { kind, tool_paths, prepare_environment };
+    const opened = await approvedSandbox(approved, plan.prepare_network, sandboxConfig);
+    return createValidation({ stateDir: folders.state, ...opened, exportTree, secrets });
   }
 
   function forgeNamed(name: string) {
@@ -87,11 +115,14 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   async function executorsOf(run: Run): Promise<Executors> {
     const { target } = run.plan!;
     const forge = forgeNamed(target.forge);
+    requireSameForge(forge, target);
+    const validationFor = once(openApproved);
     // Trying the sandbox takes a while, and nothing before the validation needs the result: a failure is told there.
-    if (awaitsValidation(run)) openValidation().catch(() => undefined);
+    const awaited = awaitedValidation(run);
+    if (awaited !== undefined) validationFor(awaited).catch(() => undefined);
     const mirror = await openMirror({ stateDir: folders.state, ...target });
     const workspace = new RunWorkspace({
-      vcs: () => chooseVcs(run.workspace?.vcs.kind ?? settings.vcs, mirror.dir, target.base_commit),
+      vcs: () => vcsFor(run),
       store,
       run,
       mirror,
@@ -101,7 +132,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     return {
       create_branch: createBranch(workspace),
       apply_patch: applyPatch(workspace),
-      run_validation: runValidation(workspace, openValidation, store),
+      run_validation: runValidation(workspace, validationFor, store),
       commit: commit(workspace),
       push_branch: pushBranch(workspace, forge, policy, store),
       open_pull_request: openPullRequest(workspace, forge, forge, policy, store),
@@ -109,12 +140,12 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     };
   }
 
-  async function sandboxKind(): Promise<{ kind: string | null; reason: string }> {
+  async function sandboxTerms(): Promise<{ terms: SandboxTerms | null; reason: string }> {
     try {
-      return { kind: (await openValidation()).sandbox, reason: '' };
+      return { terms: (await openValidation()).terms, reason: '' };
     } catch (error) {
       if (codeOf(error) !== 'sandbox_unavailable') throw error;
-      return { kind: null, reason: messageOf(error) };
+      return { terms: null, reason: messageOf(error) };
     }
   }
 
@@ -129,17 +160,19 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
           context,
           tellEarlier: async (signal) => (delivery === null ? null : tellEarlier(delivery, signal)),
           policy,
+          secrets,
           agents,
           validationConfig,
           forgeNamed,
-          sandboxKind,
+          sandboxTerms,
+          chooseVcs: async (gitDir, baseCommit) => (await chooseVcs(settings.vcs, gitDir, baseCommit)).kind,
           openValidation,
         }),
       );
       return planning;
     },
     keyedRuns: new KeyedRuns(store),
-    executeApproved: new ExecuteApproved(store, executorsOf, policy),
+    executeApproved: new ExecuteApproved(store, executorsOf),
     undoRun: new UndoRun(store, executorsOf),
     delivery,
     forge: forgeNamed,
@@ -158,7 +191,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         repo,
         number: request.number,
         role: role.name,
-        planner: plannerFor(agents, () => hasModel(folders), request.planner),
+        planner: smoke ? 'patch' : plannerFor(agents, () => hasModel(folders), request.planner),
         dry_run: request.dry_run ?? false,
         requested_by: request.by.name,
         idempotency_key: request.idempotency_key ?? null,
@@ -178,9 +211,9 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
             ...(await works(() => open().version())),
           })),
         ),
-        sandbox: await sandboxKind().then(({ kind, reason }) => ({
-          kind,
-          works: kind !== null,
+        sandbox: await sandboxTerms().then(({ terms, reason }) => ({
+          kind: terms?.kind ?? null,
+          works: terms !== null,
           reason: reason || null,
         })),
         planners: [
@@ -198,10 +231,25 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   };
 }
 
-function awaitsValidation({ actions }: Run): boolean {
-  return actions.some(
-    ({ definition, state }) => definition.kind === 'run_validation' && state !== 'succeeded',
-  );
+/** The tool that was approved; for the undo of a run that an older version planned, the one that built it. */
+function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
+  const kind = plan?.target.vcs ?? workspace?.vcs.kind;
+  if (kind === undefined) throw planOutdated(run_id);
+  return approvedVcs(kind);
+}
+
+function awaitedValidation(run: Run): ActionOf<'run_validation'> | undefined {
+  const action = actionOfKind(run, 'run_validation');
+  return action?.state === 'succeeded' ? undefined : action?.definition;
+}
+
+/** An execution asks for its one validation several times. */
+function once<A, T>(open: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
+  let opened: Promise<T> | undefined;
+  return (argument) => {
+    opened ??= open(argument);
+    return opened;
+  };
 }
 
 function hasModel(folders: Folders): boolean {
@@ -214,16 +262,6 @@ function modelPlanner(agents: AgentsConfig, folders: Folders): { works: boolean;
     return { works: true, reason: null };
   } catch (error) {
     return { works: false, reason: messageOf(error) };
-  }
-}
-
-/** Reading is open on this machine; what needs a token is refused there without one, and says so. */
-function tokenOrNone(folders: Folders): string | null {
-  try {
-    return ownToken(folders).text;
-  } catch (error) {
-    if (error instanceof CoreError) return null;
-    throw error;
   }
 }
 

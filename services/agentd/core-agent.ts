@@ -8,6 +8,7 @@ import type {
   Person,
   PlanRequest,
   PruneRequest,
+  RecoveryRequest,
   SyncRequest,
   Watch,
 } from './agent.ts';
@@ -119,6 +120,7 @@ export class CoreAgent implements Agent {
     checkScope(request.by, 'approve');
     const { approvalDays, delivery } = await this.#work();
     const days = approvalDays();
+    if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
     // The plan is told before anything of it is approved, if the context service was away when it was made.
     const untold = delivery === null ? null : await tellBriefly(delivery, request.run_id);
     const run = await this.#store.append(request.run_id, (now) => decideActions(now, request, days));
@@ -210,9 +212,31 @@ export class CoreAgent implements Agent {
     return delivery === null ? null : delivery.deliverPending(signal);
   }
 
+  async contextBacklog() {
+    const { delivery } = await this.#work();
+    return delivery === null ? null : delivery.backlog();
+  }
+
   /** Needs no readable record: a damaged one is what it is for. */
   async verify(idOrPrefix: string) {
     return this.#store.verify(await this.#store.resolve(idOrPrefix));
+  }
+
+  async record(idOrPrefix: string) {
+    return this.#store.record(await this.#store.resolve(idOrPrefix));
+  }
+
+  async recoverRecord(request: RecoveryRequest): Promise<Run> {
+    checkScope(request.by, 'admin');
+    if (request.reason.trim() === '') {
+      throw new InvalidInput('reason_required', 'going on with a cut record needs a reason', {
+        errors: [{ pointer: '/reason', detail: 'is missing: must be a string that is not empty' }],
+      });
+    }
+    const run_id = await this.#store.resolve(request.run_id);
+    const run = await this.#store.recover({ ...request, run_id });
+    await this.#store.writeViews(run_id);
+    return run;
   }
 
   prune(request: PruneRequest) {

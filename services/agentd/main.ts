@@ -23,7 +23,13 @@ export function openServices({
 }): Services {
   const folders = resolveFolders({ home }, environment);
   const sources = { environment, folders };
-  const store = createRunStore({ stateDir: folders.state });
+  const store = createRunStore({
+    stateDir: folders.state,
+    async secrets() {
+      const { readReleasedSecrets, secretFinder } = await import('#kit/redaction/secret-finder.ts');
+      return secretFinder(readReleasedSecrets(folders));
+    },
+  });
   const agent = new CoreAgent(store, async () => {
     work ??= Promise.all([import('./compose-work.ts'), settings()]).then(([{ composeWork }, read]) =>
       composeWork({ folders, settings: read, store }),

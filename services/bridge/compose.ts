@@ -2,10 +2,12 @@ import type { Registry } from 'prom-client';
 import type { Bus } from '#kit/bus/bus.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import type { Folders } from '#kit/folders.ts';
+import { Probe } from '#kit/health/probe.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
+import { askWorker } from './ask-worker.ts';
 import type { BridgeConfig } from './configuration.ts';
 import type { Daemon } from './daemon.ts';
 import { checkHealth } from './health.ts';
@@ -41,6 +43,8 @@ export interface BridgeParts {
   /** Where it is looked for. */
   readonly busUrl: () => string;
   readonly daemon: Daemon;
+  /** Milliseconds for the answer of another service about how it is. */
+  readonly answerMs: number;
   readonly logger: Logger;
   readonly redactor: Redactor;
   readonly version: string;
@@ -95,6 +99,9 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     made: () => processing.wake(),
   });
   const { automatic } = config.processing;
+  const { answerMs: timeoutMs } = parts;
+  const agentd = new Probe((signal) => daemon.reached(signal), { timeoutMs });
+  const worker = new Probe((signal) => askWorker(bus, timeoutMs, signal), { timeoutMs });
 
   return {
     routes: [...eventRoutes({ queue, processing }), ...otherRoutes({ roles, sync, schedules })],
@@ -108,7 +115,8 @@ export function composeBridge(parts: BridgeParts): BridgeService {
         if (!accepted.duplicate) processing.wake();
       },
     }),
-    health: async () => checkHealth({ version, queue, bus, busUrl, sync, schedules, automatic, since }),
+    health: () =>
+      checkHealth({ version, queue, bus, busUrl, sync, schedules, agentd, worker, automatic, since }),
     measure: (registry) => metrics.register(registry),
     begin() {
       bus.register([tickFunction(schedules)], schedules.any ? [everyMinute] : []);

@@ -1,5 +1,6 @@
 import { IssueList } from '#kit/contracts/issues.ts';
 import { RunList, type RunSummary } from '#kit/contracts/run.ts';
+import { takesToken } from '#kit/health/takes-token.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 
 export interface IssueQuery {
@@ -17,11 +18,13 @@ export interface Daemon {
   runs(signal?: AbortSignal): AsyncIterable<readonly RunSummary[]>;
   /** @throws NotFound (`repository_not_found` …), Unavailable */
   issues(query: IssueQuery, signal?: AbortSignal): Promise<IssueList>;
+  /** Whether it answers, and takes the bridge's token. @returns a word for people */
+  reached(signal: AbortSignal): Promise<string>;
   close(): Promise<void>;
 }
 
-/** @param url asked before each request: the daemon may come back elsewhere */
-export function connectDaemon(url: () => string, token: string): Daemon {
+/** @param url asked before each request, as the token is: the daemon may come back elsewhere */
+export function connectDaemon(url: () => string, token: () => string): Daemon {
   let current: { readonly baseUrl: string; readonly client: HttpClient } | null = null;
 
   function client(): HttpClient {
@@ -49,6 +52,7 @@ export function connectDaemon(url: () => string, token: string): Daemon {
       if (label !== null) query.set('label', label);
       return client().get(`/v1/issues?${query}`, IssueList, signal === undefined ? {} : { signal });
     },
+    reached: (signal) => takesToken(client(), ['read'], signal),
     close: async () => current?.client.close(),
   };
 }

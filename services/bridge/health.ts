@@ -1,16 +1,26 @@
-import type { Health } from '#kit/contracts/health.ts';
+import {
+  type Backlog,
+  backlogInWords,
+  type Health,
+  type HealthCheck,
+  healthOf,
+} from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
+import type { Probe } from '#kit/health/probe.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 import type { Schedules } from './schedules/schedules.ts';
 import type { Sync } from './sync/sync.ts';
 
 export interface HealthParts {
   readonly version: string;
-  readonly queue: Pick<EventQueue, 'counts' | 'diedSince' | 'problem'>;
+  readonly queue: Pick<EventQueue, 'counts' | 'diedSince' | 'oldestPending' | 'problem'>;
   readonly bus: { readonly connected: boolean };
   /** Where the bus is looked for. */
   readonly busUrl: () => string;
-  readonly sync: Pick<Sync, 'counts' | 'problem'>;
+  readonly sync: Pick<Sync, 'counts' | 'oldestWaiting' | 'problem'>;
+  readonly agentd: Pick<Probe, 'check'>;
+  /** Asked over the bus. */
+  readonly worker: Pick<Probe, 'check'>;
   readonly schedules: Pick<Schedules, 'any' | 'lastTick' | 'problems'>;
   readonly automatic: boolean;
   /** When the service began, in milliseconds since 1970. */
@@ -18,64 +28,77 @@ export interface HealthParts {
   readonly now?: () => number;
 }
 
-type Found = Health['checks'][string];
-
 /** The bus calls each minute; after so long without, in milliseconds, nobody does. */
 const tickPatienceMs = 150_000;
 
 /** Without its queue the bridge takes no event; everything else can come later. */
-export function checkHealth(parts: HealthParts): Health {
-  const checks: Record<string, Found> = {
+export async function checkHealth(parts: HealthParts): Promise<Health> {
+  const [agentd, worker] = await Promise.all([parts.agentd.check(), workerCheck(parts)]);
+  return healthOf('core-bridge', parts.version, {
     queue: queueCheck(parts),
+    agentd,
     bus: busCheck(parts),
-    dashboards: dashboardsCheck(parts.sync),
+    worker,
+    dashboards: dashboardsCheck(parts),
     schedules: schedulesCheck(parts),
-  };
-  const statuses = Object.values(checks).map(({ status }) => status);
-  const status = statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok';
-  return { status, service: 'core-bridge', version: parts.version, checks };
+  });
+}
+
+/** How much waits, and for how long the oldest of it has, which came at `since`. */
+function backlogOf(waiting: number, since: number | null, now: number): Backlog {
+  const age = since === null ? 0 : Math.max(0, Math.round((now - since) / 1000));
+  return { waiting, oldest_seconds: age };
 }
 
 /** For so long, in milliseconds, a dead event is news. */
 const newsMs = 24 * 3_600_000;
 
-function queueCheck({ queue, automatic, now = Date.now }: HealthParts): Found {
+function queueCheck({ queue, automatic, now = Date.now }: HealthParts): HealthCheck {
   if (queue.problem !== null)
     return { status: 'failing', detail: `events cannot be stored: ${messageOf(queue.problem)}` };
   try {
     const { pending, processing, dead } = queue.counts();
     const how = automatic ? 'processed as they come' : 'wait for process-next';
-    const detail = `${pending} pending (${how}), ${processing} processing, ${dead} dead`;
+    const backlog = backlogOf(pending, queue.oldestPending(), now());
+    const age = pending === 0 ? '' : `, the oldest for ${backlog.oldest_seconds} s`;
+    const detail = `${pending} pending (${how}${age}), ${processing} processing, ${dead} dead`;
     const died = queue.diedSince(now() - newsMs);
-    if (died === 0) return { status: 'ok', detail };
+    if (died === 0) return { status: 'ok', detail, backlog };
     const said = `${detail}, ${died} of them since yesterday: ./core bridge events --state dead says why, ./core bridge retry tries again`;
-    return { status: 'degraded', detail: said };
+    return { status: 'degraded', detail: said, backlog };
   } catch (error) {
     return { status: 'failing', detail: messageOf(error) };
   }
 }
 
-function busCheck({ bus, busUrl }: HealthParts): Found {
+function busCheck({ bus, busUrl }: HealthParts): HealthCheck {
   if (bus.connected) return { status: 'ok', detail: 'connected' };
   return { status: 'degraded', detail: `not connected to ${busUrl()}: events are kept, none is planned` };
 }
 
-function dashboardsCheck(sync: HealthParts['sync']): Found {
+async function workerCheck({ bus, worker }: HealthParts): Promise<HealthCheck> {
+  return bus.connected ? worker.check() : { status: 'degraded', detail: 'not asked: there is no bus' };
+}
+
+function dashboardsCheck({ sync, now = Date.now }: HealthParts): HealthCheck {
   const counts = Object.entries(sync.counts());
   if (counts.length === 0) return { status: 'ok', detail: 'none is configured' };
-  const detail = counts
+  const waits = counts.reduce((sum, [, { waiting }]) => sum + waiting, 0);
+  const backlog = backlogOf(waits, sync.oldestWaiting(), now());
+  const told = counts
     .map(([name, { waiting, dead, problem }]) => {
       const why = problem === null ? '' : ` (${problem})`;
       return `${name}: ${waiting} waiting, ${dead} given up${why}`;
     })
     .join('; ');
+  const detail = `${told}; of all ${backlogInWords(backlog)}`;
   if (sync.problem !== null)
-    return { status: 'degraded', detail: `runs cannot be looked at: ${sync.problem}; ${detail}` };
+    return { status: 'degraded', detail: `runs cannot be looked at: ${sync.problem}; ${detail}`, backlog };
   const well = counts.every(([, { problem }]) => problem === null);
-  return { status: well ? 'ok' : 'degraded', detail };
+  return { status: well ? 'ok' : 'degraded', detail, backlog };
 }
 
-function schedulesCheck({ schedules, since, now = Date.now }: HealthParts): Found {
+function schedulesCheck({ schedules, since, now = Date.now }: HealthParts): HealthCheck {
   if (!schedules.any) return { status: 'ok', detail: 'none is switched on' };
   const last = schedules.lastTick ?? since;
   if (now() - last > tickPatienceMs) {

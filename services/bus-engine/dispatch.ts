@@ -87,12 +87,7 @@ export class Dispatch {
       });
     }
     if (type === 'registerfunction' && isId(id))
-      connection.send({
-        type: 'registrationrejected',
-        code: 'invalid_frame',
-        message: reason,
-        function_id: id,
-      });
+      tellRefused(connection, 'function', id, { code: 'invalid_frame', message: reason, owner: null });
     if (type === 'registertrigger' && isId(id)) {
       const what = {
         id,
@@ -116,15 +111,9 @@ export class Dispatch {
   #registerFunction(connection: Connection, frame: RegisterFunction): void {
     const rejection = this.#rejectionOf(connection, frame);
     if (rejection === null) return;
-    const { code, message, owner } = rejection;
+    const { code, message } = rejection;
     connection.refused(`function not taken: ${message}`, { code });
-    connection.send({
-      type: 'registrationrejected',
-      code,
-      message,
-      function_id: frame.id,
-      ...(owner === null ? {} : { owner_worker_id: owner.id }),
-    });
+    tellRefused(connection, 'function', frame.id, rejection);
   }
 
   /** Registers it where there is none. */
@@ -140,7 +129,8 @@ export class Dispatch {
     const refused = this.#readOnly(connection) ?? this.#parts.triggers.registerType(connection, frame);
     if (refused === null) return;
     connection.refused(`trigger type not taken: ${refused}`);
-    connection.send({ type: 'registrationrejected', code: 'trigger_type_refused', message: refused });
+    const rejection = { code: 'trigger_type_refused', message: refused, owner: null };
+    tellRefused(connection, 'trigger type', frame.id, rejection);
   }
 
   #registerTrigger(connection: Connection, frame: RegisterTrigger): void {
@@ -168,6 +158,24 @@ export class Dispatch {
   #readOnly({ mayCall, token }: Connection): string | null {
     return mayCall ? null : `token ${token} has no scope plan: it can call engine:: functions only`;
   }
+}
+
+/** In two frames: the SDK of 0.22.1 passes over the first, and prints the second, as it does when a trigger is refused. */
+function tellRefused(
+  connection: Connection,
+  what: 'function' | 'trigger type',
+  id: string,
+  { code, message, owner }: Rejection,
+): void {
+  const functionId = what === 'function' ? id : '';
+  connection.send({
+    type: 'registrationrejected',
+    code,
+    message,
+    ...(functionId === '' ? {} : { function_id: functionId }),
+    ...(owner === null ? {} : { owner_worker_id: owner.id }),
+  });
+  connection.send(refusalOf({ id, type: what, functionId }, code, message));
 }
 
 function isId(value: unknown): value is string {

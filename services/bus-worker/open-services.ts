@@ -21,6 +21,7 @@ export function openServices(sources: {
     agentd,
     context,
     bridge,
+    answerMs: readSettings(sources).answers.seconds * 1000,
     async close() {
       await Promise.all([agentd.close(), context.close(), bridge.close()]);
     },

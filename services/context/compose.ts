@@ -1,10 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readSettings } from '#kit/config/settings.ts';
 import type { Health } from '#kit/contracts/health.ts';
+import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { mirrorFolder } from '#kit/git/mirror-folder.ts';
+import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
+import { readReleasedSecrets } from '#kit/redaction/secret-finder.ts';
 import type { ContextConfig } from './configuration.ts';
 import { Execution } from './execution/execution.ts';
 import { executionRoutes } from './execution/execution-routes.ts';
@@ -70,6 +75,7 @@ export async function composeContext({
     readers,
     config,
     configFile: join(folders.config, 'context.json'),
+    released: () => readReleasedSecrets(folders),
   });
   const graph = openGraph({
     onServer: config.neo4j === null ? undefined : (await import('./graph/on-server.ts')).onServer,
@@ -79,6 +85,10 @@ export async function composeContext({
     folder: join(recordFolder(folders.state), 'cypher'),
     logger,
   });
+
+  const timeoutMs = readSettings({ folders, environment }).answers.seconds * 1000;
+  const { reach } = graph;
+  const neo4j = reach === null ? null : new Probe(() => reach(), { timeoutMs });
 
   const desk = new RefreshDesk({
     ingestion,
@@ -108,13 +118,14 @@ export async function composeContext({
           return checkAll(record.path, graph);
         },
         nameOf: (path) => (configured.has(path) ? Promise.resolve(null) : nameByForge(path, folders)),
+        mirrorOf: (repository) => mirrorFolder(folders.state, repository),
       }),
       ...graphragRoutes(readers),
       ...memoryRoutes(memory),
       ...cypherRoutes(graph, config.cypher.rows),
       ...executionRoutes(execution),
     ],
-    health: () => checkHealth({ version, folders, config, readers, desk, record, graph, embedder }),
+    health: () => checkHealth({ version, folders, config, readers, desk, record, graph, neo4j, embedder }),
     begin() {
       embedder?.begin();
       void memory.finishForgetting().catch((error) => {

@@ -1,7 +1,8 @@
 import { statfs } from 'node:fs/promises';
-import type { Health, HealthStatus } from '#kit/contracts/health.ts';
+import { type Health, type HealthCheck, type HealthStatus, healthOf } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import type { Probe } from '#kit/health/probe.ts';
 import type { ContextConfig } from './configuration.ts';
 import type { Graph } from './graph/open-graph.ts';
 import type { RefreshDesk } from './http/refresh-desk.ts';
@@ -17,11 +18,11 @@ interface HealthParts {
   readonly desk: RefreshDesk;
   readonly record: Pick<OpenRecord, 'recovery'>;
   readonly graph: Pick<Graph, 'engine' | 'health'>;
+  /** Whether the server answers; null where none is configured. */
+  readonly neo4j: Pick<Probe, 'check'> | null;
   /** null where no embeddings model is configured; it then has no check either. */
   readonly embedder: Pick<Embedder, 'model' | 'url' | 'state'> | null;
 }
-
-type Found = Health['checks'][string];
 
 /** With less, in bytes, the next writes may not find room. */
 const littleRoom = 16 * 1024 * 1024;
@@ -33,15 +34,14 @@ export async function checkHealth(parts: HealthParts): Promise<Health> {
     disk: await check('degraded', () => diskCheck(parts)),
     text_index: await check('degraded', () => textCheck(parts)),
     cypher: await check('degraded', () => cypherCheck(parts)),
+    ...(parts.neo4j === null ? {} : { neo4j: await parts.neo4j.check() }),
     repositories: await check('degraded', async () => repositoriesCheck(parts)),
     ...(parts.embedder === null ? {} : { embeddings: embeddingsCheck(parts.embedder) }),
   };
-  const statuses = Object.values(checks).map(({ status }) => status);
-  const status = statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok';
-  return { status, service: 'core-context', version: parts.version, checks };
+  return healthOf('core-context', parts.version, checks);
 }
 
-async function recordCheck({ readers, record }: HealthParts): Promise<Found> {
+async function recordCheck({ readers, record }: HealthParts): Promise<HealthCheck> {
   await readers.ask('touchRecord', null);
   if (record.recovery === null) return { status: 'ok', detail: 'readable' };
   const { at, set_aside, reason, tables } = record.recovery;
@@ -50,7 +50,7 @@ async function recordCheck({ readers, record }: HealthParts): Promise<Found> {
   return { status: 'degraded', detail };
 }
 
-async function diskCheck({ folders }: HealthParts): Promise<Found> {
+async function diskCheck({ folders }: HealthParts): Promise<HealthCheck> {
   const { bavail, bsize } = await statfs(folders.state);
   const free = Math.floor((bavail * bsize) / 1_048_576);
   if (bavail * bsize >= littleRoom) return { status: 'ok', detail: `${free} MiB free` };
@@ -61,7 +61,7 @@ async function diskCheck({ folders }: HealthParts): Promise<Found> {
 }
 
 /** By a search, which reads what every search reads. */
-async function textCheck({ readers }: HealthParts): Promise<Found> {
+async function textCheck({ readers }: HealthParts): Promise<HealthCheck> {
   await readers.ask('search', {
     query: 'health',
     limit: 1,
@@ -72,13 +72,14 @@ async function textCheck({ readers }: HealthParts): Promise<Found> {
   return { status: 'ok', detail: 'searchable' };
 }
 
-async function cypherCheck({ graph }: HealthParts): Promise<Found> {
+async function cypherCheck({ graph }: HealthParts): Promise<HealthCheck> {
   const { status, detail, lag } = await graph.health();
   const behind = lag.changes === 0 ? '' : `; ${lag.changes} changes behind for ${lag.seconds} s`;
-  return { status, detail: `${graph.engine}: ${detail}${behind}` };
+  const backlog = { waiting: lag.changes, oldest_seconds: lag.changes === 0 ? 0 : lag.seconds };
+  return { status, detail: `${graph.engine}: ${detail}${behind}`, backlog };
 }
 
-function embeddingsCheck({ model, url, state }: NonNullable<HealthParts['embedder']>): Found {
+function embeddingsCheck({ model, url, state }: NonNullable<HealthParts['embedder']>): HealthCheck {
   const name = `${model} at ${url}`;
   if (state.answers !== false)
     return { status: 'ok', detail: `${name}: ${state.answers === null ? 'not asked yet' : 'answers'}` };
@@ -88,7 +89,7 @@ function embeddingsCheck({ model, url, state }: NonNullable<HealthParts['embedde
   };
 }
 
-function repositoriesCheck({ desk, config }: HealthParts): Found {
+function repositoriesCheck({ desk, config }: HealthParts): HealthCheck {
   const [now] = desk.running();
   const failed = [...desk.outcomes().values()].flatMap((one) =>
     'error' in one ? [`${one.repository}: ${one.error.detail}`] : [],
@@ -102,7 +103,7 @@ function repositoriesCheck({ desk, config }: HealthParts): Found {
   return { status: 'ok', detail: now === undefined ? `${configured} configured` : 'reading' };
 }
 
-async function check(otherwise: HealthStatus, work: () => Promise<Found>): Promise<Found> {
+async function check(otherwise: HealthStatus, work: () => Promise<HealthCheck>): Promise<HealthCheck> {
   try {
     return await work();
   } catch (error) {

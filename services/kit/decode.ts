@@ -1,6 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { type FieldError, InvalidInput } from './errors.ts';
+import { repeatedMember } from './repeated-member.ts';
 
 /**
  * Decodes what comes from outside. Unknown fields are dropped where the codec is `t.strict`.
@@ -39,10 +40,22 @@ export function decodeJson<A>(
 /** What is nested deeper than this comes from no program of ours, and exhausts the stack of those that walk it. */
 const deepest = 100;
 
-/** @throws InvalidInput (`invalid_json`) */
+/** @throws InvalidInput (`invalid_json`), also for a member that is there twice */
 export function parseJson(text: string, what: string): unknown {
   if (isDeeper(text, deepest))
     throw new InvalidInput('invalid_json', `${what} is nested more than ${deepest} levels deep, the limit`);
+  const value = parsed(text, what);
+  const repeated = repeatedMember(text, value);
+  if (repeated === null) return value;
+  throw new InvalidInput('invalid_json', `${what}: ${twice(repeated)}`);
+}
+
+/** The rule for a member that stands twice. */
+export function twice(pointer: string): string {
+  return `${pointer.length > 200 ? `${pointer.slice(0, 199)}…` : pointer} stands twice: must be there once`;
+}
+
+function parsed(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -36,6 +36,8 @@ export interface Environment {
   readonly CORE_BUS_HTTP_PORT: string | undefined;
   /** Where clients find the bus, in place of our own engine. */
   readonly CORE_BUS_URL: string | undefined;
+  /** What the iii beside this container was started with, as compose.yaml says it to both. */
+  readonly III_TELEMETRY_ENABLED: string | undefined;
   readonly CORE_MODELS_PORT: string | undefined;
   readonly CORE_MODELS_HOST: string | undefined;
   /** Where others find core-model-gateway, in place of where it is configured to listen. */
@@ -62,9 +64,12 @@ export interface Environment {
   readonly NEO4J_URI: string | undefined;
   readonly NEO4J_USER: string | undefined;
   readonly NEO4J_PASSWORD: string | undefined;
-  /** An iii 0.22.1 for the contract suite of the bus: its websocket, and its HTTP triggers. Tests only. */
-  readonly CORE_TEST_III_URL: string | undefined;
-  readonly CORE_TEST_III_HTTP_URL: string | undefined;
+  /** A Gitea for the tests and an administrator of it; some of its users and repositories are replaced. Tests only. */
+  readonly CORE_TEST_GITEA_URL: string | undefined;
+  readonly CORE_TEST_GITEA_USER: string | undefined;
+  readonly CORE_TEST_GITEA_PASSWORD: string | undefined;
+  /** Names of things, separated by spaces, that this continuous integration cannot provide. Tests only. */
+  readonly CORE_TEST_WITHOUT: string | undefined;
 }
 
 export const environment: Environment = {
@@ -91,6 +96,7 @@ export const environment: Environment = {
   CORE_BUS_HOST: process.env.CORE_BUS_HOST,
   CORE_BUS_HTTP_PORT: process.env.CORE_BUS_HTTP_PORT,
   CORE_BUS_URL: process.env.CORE_BUS_URL,
+  III_TELEMETRY_ENABLED: process.env.III_TELEMETRY_ENABLED,
   CORE_MODELS_PORT: process.env.CORE_MODELS_PORT,
   CORE_MODELS_HOST: process.env.CORE_MODELS_HOST,
   CORE_MODELS_URL: process.env.CORE_MODELS_URL,
@@ -113,13 +119,37 @@ export const environment: Environment = {
   NEO4J_URI: process.env.NEO4J_URI,
   NEO4J_USER: process.env.NEO4J_USER,
   NEO4J_PASSWORD: process.env.NEO4J_PASSWORD,
-  CORE_TEST_III_URL: process.env.CORE_TEST_III_URL,
-  CORE_TEST_III_HTTP_URL: process.env.CORE_TEST_III_HTTP_URL,
+  CORE_TEST_GITEA_URL: process.env.CORE_TEST_GITEA_URL,
+  CORE_TEST_GITEA_USER: process.env.CORE_TEST_GITEA_USER,
+  CORE_TEST_GITEA_PASSWORD: process.env.CORE_TEST_GITEA_PASSWORD,
+  CORE_TEST_WITHOUT: process.env.CORE_TEST_WITHOUT,
 };
 
-/** What a service of Core that this process starts sees: the same, with these variables changed. */
+/**
+ * What a program of Core may take over from where it was started. Everything else, a cloud's credentials for one, stays behind:
+ * secrets reach Core in files.
+ */
+const passedOn: readonly RegExp[] = [
+  /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ)$/,
+  /^(LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI)$/,
+  /^XDG_[A-Z_]+$/,
+  /^CORE_[A-Z0-9_]+$/,
+  /^(HTTPS?_PROXY|ALL_PROXY|NO_PROXY|https?_proxy|all_proxy|no_proxy)$/,
+  /^(NODE_EXTRA_CA_CERTS|NODE_USE_SYSTEM_CA|SSL_CERT_FILE|SSL_CERT_DIR)$/,
+  // How git reaches a remote as the person does, and core-status their Docker.
+  /^(SSH_AUTH_SOCK|GIT_SSH_COMMAND|DBUS_SESSION_BUS_ADDRESS)$/,
+  /^(DOCKER_HOST|DOCKER_CONTEXT|DOCKER_CONFIG|COMPOSE_[A-Z_]+)$/,
+  /^(NODE_V8_COVERAGE)$/,
+];
+
+/** What a program of Core that this process starts sees: the variables that are passed on, those that CORE_PASS_ENV names, and these. */
 export function childEnvironment(
   change: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string | undefined> {
-  return { ...process.env, ...change };
+  const named = new Set((given.CORE_PASS_ENV ?? '').split(/[\s,]+/));
+  const kept = Object.entries(given).filter(
+    ([name]) => named.has(name) || passedOn.some((pattern) => pattern.test(name)),
+  );
+  return { ...Object.fromEntries(kept), ...change };
 }

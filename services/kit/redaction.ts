@@ -1,4 +1,4 @@
-import { secretSpans } from './redaction/find-secrets.ts';
+import { maskSpans, secretSpans } from './redaction/find-secrets.ts';
 import { literally } from './redaction/literally.ts';
 import { valueForms } from './redaction/value-forms.ts';
 
@@ -23,7 +23,8 @@ export class Redactor {
   }
 
   redact(text: string): string {
-    return this.#redactPatterns(this.#redactValues(text));
+    const known = this.#redactValues(text);
+    return maskSpans(known, secretSpans(known));
   }
 
   /** The same value with every string in it redacted, member names too. */
@@ -45,15 +46,5 @@ export class Redactor {
       this.#values = new RegExp(longestFirst.map(literally).join('|'), 'g');
     }
     return text.replace(this.#values, mask);
-  }
-
-  #redactPatterns(text: string): string {
-    let redacted = '';
-    let from = 0;
-    for (const { kind, start, end } of secretSpans(text)) {
-      redacted += `${text.slice(from, start)}[redacted ${kind}]`;
-      from = end;
-    }
-    return redacted + text.slice(from);
   }
 }

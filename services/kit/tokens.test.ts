@@ -46,7 +46,7 @@ describe('Tokens', () => {
       ['me', ['read', 'plan', 'approve', 'execute', 'admin', 'model', 'mint']],
       ['bridge', ['read', 'plan']],
       ['worker', ['read', 'plan']],
-      ['agentd', ['read', 'mint']],
+      ['agentd', ['read', 'plan', 'mint']],
     ]);
     for (const file of readdirSync(folders.tokens).filter((name) => name !== '.lock')) {
       expect(statSync(join(folders.tokens, file)).mode & 0o777, file).to.equal(0o600);
@@ -130,16 +130,35 @@ describe('Tokens', () => {
     expect(openTokens(folders).authenticate(own.text)?.scopes).to.deep.equal(['read', 'plan']);
   });
 
+  it('of core-agentd in an older installation learn to tell core-context what was planned', () => {
+    const text = serviceToken(folders, 'agentd');
+    const path = join(folders.tokens, 'registry.json');
+    const setScopes = (scopes: readonly string[]) => {
+      const registry = JSON.parse(readFileSync(path, 'utf8'));
+      registry.tokens.find(({ name }: { name: string }) => name === 'agentd').scopes = scopes;
+      writeFileSync(path, JSON.stringify(registry));
+    };
+    setScopes(['read', 'mint']);
+    ensureTokens(folders);
+    expect(openTokens(folders).authenticate(text)?.scopes).to.deep.equal(['read', 'plan', 'mint']);
+    setScopes(['read']);
+    ensureTokens(folders);
+    expect(openTokens(folders).authenticate(text)?.scopes).to.deep.equal(['read']);
+  });
+
   it('of a part of Core say how to make them anew where they are revoked', () => {
     const text = serviceToken(folders, 'agentd');
     expect(openTokens(folders).authenticate(text)).to.deep.equal({
       name: 'agentd',
-      scopes: ['read', 'mint'],
+      scopes: ['read', 'plan', 'mint'],
     });
     revokeToken(folders, 'agentd');
     expect(() => serviceToken(folders, 'agentd'))
       .to.throw(CoreError)
-      .with.property('hint', './core token revoke agentd; ./core token create agentd --scopes read,mint');
+      .with.property(
+        'hint',
+        './core token revoke agentd; ./core token create agentd --scopes read,plan,mint',
+      );
   });
 
   it('can be known to a part that has its own alone, and sees at once when one ends', () => {
@@ -167,11 +186,48 @@ describe('Tokens', () => {
     revokeToken(folders, 'bridge');
     expect(name()).to.equal('worker');
     revokeToken(folders, 'worker');
-    expect(name()).to.equal(ownToken(folders).name);
+    expect(name()).to.equal('agentd');
     const part = { tokens: temporaryFolder(), registry: folders.tokens };
     const own = serviceToken(folders, 'agentd');
     writeFileSync(join(part.tokens, 'agentd.token'), own, { mode: 0o600 });
     expect(leastToken(part, ['read', 'plan'])).to.equal(own);
+    revokeToken(folders, 'agentd');
+    expect(name()).to.equal(ownToken(folders).name);
+  });
+
+  it('are never replaced by an installation that did not make them', () => {
+    const stack = { tokens: join(root, 'stack/tokens'), registry: join(root, 'stack/registry') };
+    const own = ownToken(stack);
+    createToken(stack, { name: 'ci-bot', scopes: ['read'] });
+    const texts = () =>
+      readdirSync(stack.tokens)
+        .filter((name) => name.endsWith('.token'))
+        .map((name) => [name, readFileSync(join(stack.tokens, name), 'utf8')]);
+    const before = texts();
+    const withoutRegistry = { tokens: stack.tokens };
+    for (const use of [ensureTokens, ownToken, tokenAtHand])
+      expect(codeThrown(() => use(withoutRegistry))).to.equal('token_registry_missing');
+    expect(texts()).to.deep.equal(before);
+    expect(readdirSync(stack.tokens)).not.to.include('registry.json');
+
+    const foreign = { tokens: stack.tokens, registry: join(root, 'other/registry') };
+    ensureTokens({ tokens: join(root, 'other/tokens'), registry: foreign.registry });
+    expect(codeThrown(() => createToken(foreign, { name: 'ci-bot', scopes: ['read'] }))).to.equal(
+      'token_file_unknown',
+    );
+    expect(texts()).to.deep.equal(before);
+    expect(openTokens(stack).authenticate(own.text)?.name).to.equal(own.name);
+  });
+
+  it('that a crash left without their registry are taken over, and other texts refused', () => {
+    const { name, text } = ownToken(folders);
+    rmSync(join(folders.tokens, 'registry.json'));
+    expect(ownToken(folders).text).to.equal(text);
+    expect(openTokens(folders).authenticate(text)?.name).to.equal(name);
+    rmSync(join(folders.tokens, 'registry.json'));
+    writeFileSync(join(folders.tokens, 'bridge.token'), 'mine\n');
+    expect(codeThrown(() => ensureTokens(folders))).to.equal('token_file_unknown');
+    expect(readFileSync(join(folders.tokens, 'bridge.token'), 'utf8')).to.equal('mine\n');
   });
 
   it('have names that cannot leave their folder', () => {

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { decode } from './decode.ts';
 import { sha256 } from './digest.ts';
 import { writeFileDurably } from './durable-file.ts';
-import { Conflict, InvalidInput, NotFound } from './errors.ts';
+import { Conflict, codeOf, InvalidInput, NotFound } from './errors.ts';
 import { withFileLock } from './file-lock.ts';
 import { type Folders, prepareFolder } from './folders.ts';
 import {
   inForce,
+  isTokenText,
   newTokenText,
   type Scope,
   scopes,
@@ -18,6 +19,7 @@ import {
   tokenNameFor,
 } from './tokens/token.ts';
 import {
+  namesOfTokenFiles,
   readRegistry,
   readTokenFile,
   registryVersion,
@@ -42,10 +44,15 @@ export interface Tokens {
 type TokenFolders = Pick<Folders, 'tokens'> & Partial<Pick<Folders, 'registry'>>;
 
 type ServiceToken = 'bridge' | 'worker' | 'agentd';
-const serviceTokens: readonly { name: ServiceToken; scopes: readonly Scope[] }[] = [
+const serviceTokens: readonly {
+  name: ServiceToken;
+  scopes: readonly Scope[];
+  /** What it had in earlier versions, where that was less. */
+  earlier?: readonly Scope[];
+}[] = [
   { name: 'bridge', scopes: ['read', 'plan'] },
   { name: 'worker', scopes: ['read', 'plan'] },
-  { name: 'agentd', scopes: ['read', 'mint'] },
+  { name: 'agentd', scopes: ['read', 'plan', 'mint'], earlier: ['read', 'mint'] },
 ];
 
 /** Every scope that there was before the model gateway. */
@@ -95,10 +102,12 @@ export function openTokens(folders: TokenFolders, clock: () => number = Date.now
 /**
  * Makes the tokens of the first start: one for the person with every scope, one for each service. Those that exist, also
  * revoked ones, are left as they are. Two processes at once make them once.
+ * @param person whose name the person's token gets
+ * @throws Conflict (`token_registry_missing`, `token_file_unknown`) where a token would take the place of another's
  */
-export function ensureTokens(folders: TokenFolders): void {
+export function ensureTokens(folders: TokenFolders, person: string = systemUser()): void {
   const wanted = [
-    { name: personName(), kind: 'person' as const, scopes },
+    { name: personName(person), kind: 'person' as const, scopes },
     ...serviceTokens.map((token) => ({ ...token, kind: 'service' as const })),
   ];
   const missing = (records: readonly TokenRecord[]) =>
@@ -108,23 +117,38 @@ export function ensureTokens(folders: TokenFolders): void {
         : !records.some((record) => record.name === name),
     );
   const present = readRegistry(registryOf(folders))?.records ?? [];
-  if (missing(present).length === 0 && !present.some(lacksLaterScopes)) return;
-  change(folders, (records) => {
-    const made = missing(records).map((token) => makeToken(folders, { ...token, expires: null }).record);
-    const kept = records.map((record) =>
-      lacksLaterScopes(record) ? { ...record, scopes: [...scopes] } : record,
-    );
-    return [...kept, ...made];
-  });
+  if (missing(present).length === 0 && present.every((record) => laterScopes(record) === null)) return;
+  try {
+    change(folders, (records) => {
+      const names = missing(records).map(({ name }) => name);
+      if (records.length === 0) refuseForeignTokens(folders, names);
+      const made = missing(records).map((token) => {
+        const text = textThere(folders, token.name) ?? undefined;
+        return makeToken(folders, { ...token, expires: null }, text).record;
+      });
+      const kept = records.map((record) => ({
+        ...record,
+        scopes: [...(laterScopes(record) ?? record.scopes)],
+      }));
+      return [...kept, ...made];
+    });
+  } catch (error) {
+    // A container reads its registry only; whoever can write there adds the scopes.
+    if (missing(present).length > 0 || codeOf(error) !== 'config_not_writable') throw error;
+  }
 }
 
-/** Who could do everything can also do what was added since; who could do less was meant to. */
-function lacksLaterScopes({ kind, scopes: has }: TokenRecord): boolean {
-  return (
-    kind === 'person' &&
-    earlierScopes.every((scope) => has.includes(scope)) &&
-    scopes.some((scope) => !has.includes(scope))
-  );
+/**
+ * The scopes of a token that had all there were for it in an earlier version, and lacks what was added since; else null: who could do
+ * less was meant to.
+ */
+function laterScopes({ kind, name, scopes: has }: TokenRecord): readonly Scope[] | null {
+  const service = kind === 'service' ? serviceTokens.find((token) => token.name === name) : undefined;
+  const earlier = kind === 'person' ? earlierScopes : service?.earlier;
+  const now = kind === 'person' ? scopes : service?.scopes;
+  if (earlier === undefined || now === undefined || !earlier.every((scope) => has.includes(scope)))
+    return null;
+  return now.every((scope) => has.includes(scope)) ? null : now;
 }
 
 export interface NewToken {
@@ -161,6 +185,8 @@ export function createToken(
         hint: `./core token revoke ${name}, then create it again.`,
       });
     }
+    const there = textThere(folders, name);
+    if (there !== null && sha256(there) !== old?.sha256) throw unknownFile(folders, name);
     const kind = old?.kind ?? 'named';
     made = makeToken(folders, { name, kind, scopes: token.scopes, expires });
     return [...records.filter((record) => record.name !== name), made.record];
@@ -190,7 +216,7 @@ export function ownToken(folders: TokenFolders): Identity & { readonly text: str
   const record = records.find(({ kind }) => kind === 'person');
   const text = record === undefined ? null : readTokenFile(tokenPath(folders.tokens, record.name));
   if (record === undefined || text === null || !inForce(record, Date.now())) {
-    const name = record?.name ?? personName();
+    const name = record?.name ?? personName(systemUser());
     const inUse = record !== undefined && inForce(record, Date.now());
     throw new NotFound(
       'token_missing',
@@ -241,13 +267,47 @@ function change(
   });
 }
 
-/** The file comes first: a crash before the registry leaves a text that opens nothing and is replaced. */
+/** Text of a token in its file, whoever knows it. @throws Conflict (`token_file_unknown`) for another text */
+function textThere(folders: TokenFolders, name: string): string | null {
+  const text = readTokenFile(tokenPath(folders.tokens, name));
+  if (text === null || isTokenText(text, name)) return text;
+  throw unknownFile(folders, name);
+}
+
+function unknownFile(folders: TokenFolders, name: string): Conflict {
+  const path = tokenPath(folders.tokens, name);
+  return new Conflict(
+    'token_file_unknown',
+    `${path} holds a token that ${registryOf(folders)} does not know: must be one that was made with it, or not be there`,
+    {
+      facts: { path },
+      hint: 'Set CORE_REGISTRY_DIR to the folder of its registry.json, or move the file away.',
+    },
+  );
+}
+
+/** Tokens beside those of a first start were made with a registry that is elsewhere. */
+function refuseForeignTokens(folders: TokenFolders, names: readonly string[]): void {
+  const others = namesOfTokenFiles(folders.tokens).filter((name) => !names.includes(name));
+  if (others.length === 0) return;
+  throw new Conflict(
+    'token_registry_missing',
+    `${folders.tokens} holds tokens (${others.join(', ')}), and no registry.json in ${registryOf(folders)} knows them`,
+    {
+      facts: { folder: folders.tokens },
+      hint: 'Set CORE_REGISTRY_DIR to the folder of the registry.json that they were made with; for the containers of compose.yaml that is secrets/registry.',
+    },
+  );
+}
+
+/** The file comes first: a crash before the registry leaves a text that the next start takes over. @param text of its file */
 function makeToken(
   folders: TokenFolders,
   token: Pick<TokenRecord, 'name' | 'kind' | 'expires'> & { readonly scopes: readonly Scope[] },
+  text: string = newTokenText(token.name),
 ): { record: TokenRecord; text: string } {
-  const text = newTokenText(token.name);
-  writeFileDurably(tokenPath(folders.tokens, token.name), `${text}\n`);
+  const path = tokenPath(folders.tokens, token.name);
+  if (readTokenFile(path) !== text) writeFileDurably(path, `${text}\n`);
   const record: TokenRecord = {
     name: token.name,
     kind: token.kind,
@@ -264,8 +324,8 @@ function registryOf({ tokens, registry }: TokenFolders): string {
   return registry ?? tokens;
 }
 
-function personName(): string {
-  const name = tokenNameFor(systemUser());
+function personName(person: string): string {
+  const name = tokenNameFor(person);
   return serviceTokens.some((token) => token.name === name) ? `${name}-person` : name;
 }
 

@@ -1,6 +1,9 @@
 import type { Registry } from 'prom-client';
+import { readSettings } from '#kit/config/settings.ts';
 import type { Health } from '#kit/contracts/health.ts';
+import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
+import { Probe } from '#kit/health/probe.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { HttpServerOptions } from '#kit/http/server.ts';
@@ -25,6 +28,7 @@ import { upstreamsInMode } from './recordings/mode.ts';
 import { credentialReader } from './upstreams/credential.ts';
 import { KnownSecrets } from './upstreams/known-secrets.ts';
 import { type AdapterParts, modelLanes, type Proxies, upstreamConnections } from './upstreams/model-lanes.ts';
+import { reachUpstreams } from './upstreams/reach.ts';
 
 export interface GatewayParts {
   readonly folders: Pick<Folders, 'state' | 'secrets' | 'config'>;
@@ -54,6 +58,9 @@ export interface GatewayService {
 /** For so long, in milliseconds, the settlement of calls that were cut off is waited for. */
 const settleMs = 3_000;
 
+/** Others' servers are looked at no oftener than this, in milliseconds. */
+const upstreamsEveryMs = 60_000;
+
 /** The composition root of core-model-gateway. @throws what `openLedger` throws */
 export async function composeGateway(parts: GatewayParts): Promise<GatewayService> {
   const { folders, config, logger, redactor, version } = parts;
@@ -65,6 +72,11 @@ export async function composeGateway(parts: GatewayParts): Promise<GatewayServic
   const prices: PriceList = config.mode === 'replay' ? new Map() : priceList(config);
   const ledger = openLedger(folders.state, { prices, dayBudget: config.budgets.day });
   const file = watchConfigFile(folders);
+  const timeoutMs = readSettings({ folders, environment }).answers.seconds * 1000;
+  const upstreams = new Probe((signal) => reachUpstreams(config, adapters.dispatcher, signal), {
+    timeoutMs,
+    everyMs: upstreamsEveryMs,
+  });
   const lanes = modelLanes(config, (facts) => inMode(facts.name, () => live(facts)));
   const metrics = createCallMetrics(() => lanes.state());
   const calls = new ModelCalls({
@@ -89,7 +101,7 @@ export async function composeGateway(parts: GatewayParts): Promise<GatewayServic
       const { error: told, ...head } = errorAnswer(error, id, redactor);
       return { ...head, json: { error: told } };
     },
-    health: async () => checkHealth({ version, config, folders, ledger, file }),
+    health: () => checkHealth({ version, config, folders, ledger, file, upstreams }),
     measure: (registry) => metrics.register(registry),
     async close() {
       await Promise.race([calls.settled(), new Promise((resolve) => setTimeout(resolve, settleMs).unref())]);

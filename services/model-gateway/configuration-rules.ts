@@ -1,25 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { codeOf, InvalidInput } from '#kit/errors.ts';
-import { repeatedMember } from './repeated-member.ts';
+import { InvalidInput } from '#kit/errors.ts';
 
 interface Entry {
   readonly kind?: string;
   readonly tier?: string | null;
   readonly upstreams: readonly { readonly kind: string }[];
-}
-
-/** Of the file as it stands, which a parser has read already. @throws InvalidInput (`config_invalid`) */
-export function checkRepeated(file: string): void {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return;
-    throw error;
-  }
-  const pointer = repeatedMember(Buffer.from(text.replace(/^\uFEFF?\s*/, '')));
-  if (pointer === null) return;
-  throw invalid(`${file}: ${pointer} stands twice: must be there once, as the last would count alone`);
 }
 
 /** What holds between the entries of models. @throws InvalidInput (`config_invalid`) */

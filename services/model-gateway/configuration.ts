@@ -13,7 +13,7 @@ import {
   stringThat,
 } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
-import { checkModels, checkRepeated } from './configuration-rules.ts';
+import { checkModels } from './configuration-rules.ts';
 
 const day = 24 * 3_600_000;
 
@@ -193,7 +193,6 @@ export function readModelsFile(folders: Pick<Folders, 'config'>): {
 } {
   const files = readConcernDocument('models', folders);
   const { path } = files.user;
-  checkRepeated(path);
   checkNames(path, files.user.document);
   const config = decodeConcern(GatewayConfig, files);
   checkModels(path, config);

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Health } from '#kit/contracts/health.ts';
+import { type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
 import type { Folders } from '#kit/folders.ts';
+import type { Probe } from '#kit/health/probe.ts';
 import type { ConfigFileState } from './config-file.ts';
 import type { GatewayConfig } from './configuration.ts';
 import type { Ledger } from './ledger/ledger.ts';
@@ -11,25 +12,22 @@ export interface HealthParts {
   readonly config: Pick<GatewayConfig, 'models' | 'mode'>;
   readonly folders: Pick<Folders, 'secrets'>;
   readonly ledger: Pick<Ledger, 'health'>;
+  readonly upstreams: Pick<Probe, 'check'>;
   readonly file: () => ConfigFileState;
 }
 
-type Found = Health['checks'][string];
-
-/** Without its ledger the gateway refuses every call; without a model it has none to make. No upstream is asked. */
-export function checkHealth(parts: HealthParts): Health {
-  const checks: Record<string, Found> = {
+/** Without its ledger the gateway refuses every call; without a model it has none to make. No upstream is asked a question. */
+export async function checkHealth(parts: HealthParts): Promise<Health> {
+  return healthOf('core-model-gateway', parts.version, {
     models: modelsCheck(parts.config),
     configuration: fileCheck(parts.file()),
     credentials: credentialsCheck(parts),
+    upstreams: await parts.upstreams.check(),
     ledger: parts.ledger.health(),
-  };
-  const statuses = Object.values(checks).map(({ status }) => status);
-  const status = statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok';
-  return { status, service: 'core-model-gateway', version: parts.version, checks };
+  });
 }
 
-function modelsCheck({ models, mode }: HealthParts['config']): Found {
+function modelsCheck({ models, mode }: HealthParts['config']): HealthCheck {
   const names = Object.keys(models);
   if (names.length === 0)
     return { status: 'degraded', detail: 'no model is configured; ./core model add configures one' };
@@ -37,7 +35,7 @@ function modelsCheck({ models, mode }: HealthParts['config']): Found {
   return { status: 'ok', detail: `${names.join(', ')}${how}` };
 }
 
-function fileCheck(found: ConfigFileState): Found {
+function fileCheck(found: ConfigFileState): HealthCheck {
   switch (found.state) {
     case 'same':
       return { status: 'ok', detail: 'as in models.json' };
@@ -54,7 +52,7 @@ function fileCheck(found: ConfigFileState): Found {
   }
 }
 
-function credentialsCheck({ config, folders }: HealthParts): Found {
+function credentialsCheck({ config, folders }: HealthParts): HealthCheck {
   if (config.mode === 'replay') return { status: 'ok', detail: 'none needed, nothing is sent' };
   const named = Object.values(config.models).flatMap(({ upstreams }) =>
     upstreams.flatMap(({ credential }) => (credential == null ? [] : [credential])),

@@ -8,6 +8,7 @@ import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import { temporaryFolder } from '../../test/fixtures/repositories/temporary-folder.ts';
 import { checkPlatform } from './check.ts';
+import { chooseManager } from './choose-manager.ts';
 import { readStatusConfig } from './configuration.ts';
 import type { Places } from './places.ts';
 import { runSmoke } from './smoke/smoke.ts';
@@ -60,7 +61,8 @@ describe('A report on who holds the ports of a platform', () => {
   function check(vouched: readonly string[] = [], timeoutMs = 60_000) {
     const config = { ...readStatusConfig(folders), manager };
     const shower = createTokenShower(folders, vouched);
-    return checkPlatform({ folders, config, places, shower, timeoutMs });
+    const managed = chooseManager(config, folders, AbortSignal.timeout(timeoutMs));
+    return checkPlatform({ config, places, shower, timeoutMs, managed });
   }
   const bearer = () => `Bearer ${serviceToken(folders, 'bridge')}`;
   const shown = () => new Map(asked);
@@ -112,7 +114,7 @@ describe('A report on who holds the ports of a platform', () => {
       announceService(service, folders, { url, host: '127.0.0.1', port: address.port });
     const found = await check([], 300);
     silent.close();
-    const detail = `${host} accepts connections but does not answer within 300 ms`;
+    const detail = `${host} accepts connections but does not answer within 0.3 s`;
     expect(found.endpoints['core-agentd']).to.include({ ok: false, detail });
     expect(found.runs.detail).to.equal(detail);
     expect(found.unreachable).to.match(/^no connection within \d+ ms: /);

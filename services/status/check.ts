@@ -1,22 +1,39 @@
-import type { Folders } from '#kit/folders.ts';
+import type { ServiceName } from '#kit/config/running-service.ts';
+import type { StatusReport } from '#kit/contracts/status.ts';
+import { environment } from '#kit/environment.ts';
 import { ownVersion } from '#kit/own-version.ts';
-import { chooseManager } from './choose-manager.ts';
+import type { Managed } from './choose-manager.ts';
 import type { StatusConfig } from './configuration.ts';
-import { askEndpoint } from './endpoints.ts';
+import { askEndpoint, type Endpoint } from './endpoints.ts';
 import { engineReport } from './engine/engine-report.ts';
 import { readEngine, unreachableEngine } from './engine/read-engine.ts';
+import { type HttpQuestion, httpAnswer, problemIn } from './http-answer.ts';
 import type { Places } from './places.ts';
 import type { Findings } from './report.ts';
 import { readRuns } from './runs.ts';
 import type { TokenShower } from './token-shower.ts';
 
 export interface CheckOptions {
-  readonly folders: Folders;
   readonly config: StatusConfig;
   readonly places: Places;
   readonly shower: TokenShower;
   /** Milliseconds for everything together. */
   readonly timeoutMs: number;
+  readonly managed: Promise<Managed>;
+}
+
+/** Whether a service takes the token of this command; null where it is shown none, and where it does not answer at all. */
+async function ownArrow(
+  { service, url, ca = null }: Endpoint,
+  { shower, ...limits }: Pick<HttpQuestion, 'timeoutMs' | 'signal'> & { readonly shower: TokenShower },
+): Promise<StatusReport['arrows'][number] | null> {
+  const token = shower.text(service as ServiceName, url);
+  if (token === null) return null;
+  const answer = await httpAnswer(`${url}/v1/token`, { ...limits, ca, token });
+  if (answer.status === null) return null;
+  const ok = answer.status === 200;
+  const detail = ok ? 'answers, and takes the token' : `answers ${answer.status}: ${problemIn(answer.text)}`;
+  return { from: 'core-status', to: service, ok, detail };
 }
 
 const otherInstallation =
@@ -24,7 +41,7 @@ const otherInstallation =
 
 /** Asks everything at the same time; what does not answer in time counts as not well. Never throws for what it asks. */
 export async function checkPlatform(options: CheckOptions): Promise<Omit<Findings, 'smoke'>> {
-  const { folders, config, places, shower, timeoutMs } = options;
+  const { config, places, shower, timeoutMs } = options;
   const started = performance.now();
   const signal = AbortSignal.timeout(timeoutMs);
   const asked = places.endpoints.map((endpoint) => askEndpoint(endpoint, { timeoutMs, signal }));
@@ -45,10 +62,15 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     return readRuns(agentd, { timeoutMs, signal, shower });
   }
 
-  const [managed, engine, runs, ...answers] = await Promise.all([
-    chooseManager(config, folders, signal),
+  const own = places.endpoints.filter(({ health }) => health);
+  const [managed, startedWith, engine, runs, arrows, ...answers] = await Promise.all([
+    options.managed,
+    options.managed.then(({ manager }) => manager.environment('core-bus-engine', signal)).catch(() => null),
     engineOfOurs(),
     runsOfOurs(),
+    Promise.all(own.map((endpoint) => ownArrow(endpoint, { timeoutMs, signal, shower }))).then((all) =>
+      all.filter((arrow) => arrow !== null),
+    ),
     ...asked,
   ]);
   const found = answers.map((answer, index) => {
@@ -60,7 +82,6 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     const detail = `${service} answers there, but it is not that of this state folder: ${why}`;
     return { ...answer, ok: false, detail, fix: otherInstallation };
   });
-  const log = await managed.manager.log('core-bus-engine', signal).catch(() => null);
   return {
     version: ownVersion(),
     took_ms: Math.round(performance.now() - started),
@@ -72,9 +93,16 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     optional: config.optional,
     unused: places.unused,
     endpoints: Object.fromEntries(places.endpoints.map(({ service }, index) => [service, found[index]!])),
-    engine: engineReport(places.bus.url, { ...engine, log }),
+    engine: engineReport(places.bus.url, { ...engine, telemetryEnabled: telemetryOf(startedWith) }),
     worker: engine.worker,
     unreachable: engine.unreachable,
     runs,
+    arrows,
   };
+}
+
+/** iii sends telemetry unless it was started with a word against it. */
+function telemetryOf(startedWith: Readonly<Record<string, string>> | null): string | null {
+  if (startedWith === null) return environment.III_TELEMETRY_ENABLED ?? null;
+  return startedWith.III_TELEMETRY_ENABLED ?? (startedWith.CI === undefined ? 'true' : 'false');
 }

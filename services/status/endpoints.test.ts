@@ -60,7 +60,7 @@ describe('An endpoint that is asked', () => {
     const silent = await serving(() => {});
     const host = new URL(silent).host;
     expect((await ask(silent, true, 200)).detail).to.equal(
-      `${host} accepts connections but does not answer within 200 ms`,
+      `${host} accepts connections but does not answer within 0.2 s`,
     );
   });
 

@@ -14,6 +14,9 @@ export interface Endpoint {
   readonly ca?: string | null;
 }
 
+const askAgain =
+  'It may be busy: ask again, or give it longer with answers.seconds in core.json. Its log says more.';
+
 type Judged = Pick<EndpointReport, 'ok' | 'detail' | 'fix' | 'status' | 'health'>;
 
 /** How one service answers; never throws. */
@@ -30,7 +33,7 @@ export async function askEndpoint(
 
 function judge(service: PlatformService, answer: HttpAnswer, wantsHealth: boolean): Judged {
   if (answer.status === null) {
-    const fix = answer.why === 'nobody' ? 'Start it: ./core up' : 'Look at its log, and start it again.';
+    const fix = answer.why === 'nobody' ? 'Start it: ./core up' : askAgain;
     return { ok: false, status: null, health: null, detail: answer.message, fix };
   }
   const { status } = answer;
@@ -49,7 +52,7 @@ function judge(service: PlatformService, answer: HttpAnswer, wantsHealth: boolea
     ok,
     status,
     health,
-    detail: told(health),
+    detail: describeHealth(health),
     fix: ok ? null : 'Its checks say why; its log says more.',
   };
 }
@@ -63,7 +66,7 @@ function healthIn(text: string): Health | null {
 }
 
 /** With what is not well, where something is not. */
-function told({ status, checks }: Health): string {
+export function describeHealth({ status, checks }: Health): string {
   const why = Object.entries(checks)
     .filter(([, check]) => check.status !== 'ok')
     .map(([name, { detail }]) => `${name}: ${detail}`);

@@ -23,8 +23,11 @@ describe('What to do about a part that does not answer', () => {
     );
   });
 
-  it('says of one that was left out on purpose that it was', () => {
-    expect(fix({ 'core-bus-worker': unit({ state: 'left_out' }) })).to.contain('core-bus-worker is left out');
+  it('says of one that was left out on purpose that it was, and why', () => {
+    const detail = 'the bus is ws://127.0.0.1:49134 (CORE_BUS_URL)';
+    expect(fix({ 'core-bus-worker': unit({ state: 'left_out', detail }) })).to.contain(
+      `core-bus-worker is left out (${detail})`,
+    );
   });
 
   it('is to wait for one that was started a moment ago', () => {

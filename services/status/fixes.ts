@@ -19,7 +19,7 @@ export function fixByUnits(
     const unit = units.get(name);
     if (unit === undefined || unit.state === 'unknown') continue;
     if (unit.state === 'left_out')
-      return `${name} is left out; ./core up starts it where nothing leaves it out.`;
+      return `${name} is left out (${unit.detail}); ./core up starts it where nothing leaves it out.`;
     if (unit.state !== 'running') return unit.fix === null ? otherwise : `${name}: ${unit.fix}`;
     const age = unit.since === null ? startingMs : now - Date.parse(unit.since);
     if (age >= 0 && age < startingMs)

@@ -45,7 +45,7 @@ export function httpAnswer(url: string, question: HttpQuestion): Promise<HttpAns
     const fail = (error: unknown): void => {
       if (limit.aborted) {
         const what = connected ? 'accepts connections but does not answer' : 'accepts no connection';
-        resolve({ status: null, why: 'silent', message: `${host} ${what} within ${timeoutMs} ms` });
+        resolve({ status: null, why: 'silent', message: `${host} ${what} within ${timeoutMs / 1000} s` });
         return;
       }
       const nobody = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(codeOf(error));
@@ -75,4 +75,13 @@ export function httpAnswer(url: string, question: HttpQuestion): Promise<HttpAns
     });
     request.end(text ?? undefined);
   });
+}
+
+/** What an answer that refuses says of the reason; empty where it says none. */
+export function problemIn(text: string): string {
+  try {
+    return String((JSON.parse(text) as { readonly detail?: unknown }).detail ?? '');
+  } catch {
+    return '';
+  }
 }

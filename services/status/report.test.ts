@@ -30,7 +30,12 @@ const engine: EngineReport = {
 function found(change: Partial<Findings> = {}, units: Record<string, Partial<Unit>> = {}): Findings {
   const all = new Map<string, Unit>(platformServices.map((name) => [name, running]));
   for (const [name, unit] of Object.entries(units)) all.set(name, { ...running, ...unit });
-  const manager = { kind: 'embedded', detail: './core up', units: async () => all, log: async () => null };
+  const manager = {
+    kind: 'embedded',
+    detail: './core up',
+    units: async () => all,
+    environment: async () => null,
+  };
   return {
     version: '0.1.0',
     took_ms: 3,
@@ -42,10 +47,11 @@ function found(change: Partial<Findings> = {}, units: Record<string, Partial<Uni
       platformServices.filter((name) => name !== 'core-bus-worker').map((name) => [name, answer]),
     ),
     engine,
-    worker: { ok: true, detail: 'answers calls', took_ms: 2 },
+    worker: { ok: true, detail: 'answers calls', took_ms: 2, reaches: null },
     unreachable: null,
     runs: { count: 3, latest: [], detail: 'readable', fix: null },
     smoke: null,
+    arrows: [],
     ...change,
   };
 }
@@ -113,9 +119,50 @@ describe('The status report', () => {
     expect(parts(there)).to.deep.equal(facts);
   });
 
+  it('names each way between services, and for a team one that cannot be gone is a problem', () => {
+    const check = (status: 'ok' | 'degraded', detail: string) => ({ status, detail });
+    const backlog = { waiting: 2, oldest_seconds: 700 };
+    const health = {
+      ...{ status: 'degraded' as const, service: 'core-agentd', version: '0.1.0' },
+      checks: {
+        context: check('degraded', 'the token is none of this installation'),
+        model_gateway: check('ok', 'answers'),
+        context_outbox: { ...check('ok', '2 wait'), backlog },
+      },
+    };
+    const endpoints = { ...found().endpoints, 'core-agentd': { ...answer, health } };
+    const report = makeReport(found({ endpoints, production_like: true }));
+    expect(report.arrows).to.deep.equal([
+      {
+        from: 'core-agentd',
+        to: 'core-context',
+        ok: false,
+        detail: 'the token is none of this installation',
+      },
+      { from: 'core-agentd', to: 'core-model-gateway', ok: true, detail: 'answers' },
+    ]);
+    expect(report.backlogs).to.deep.equal([{ service: 'core-agentd', queue: 'context_outbox', ...backlog }]);
+    expect(parts(report)).to.deep.equal(['arrows.core-agentd']);
+    expect(report.problems[0]!.detail).to.match(
+      /^core-agentd does not reach core-context: the token is none/,
+    );
+    const atHome = makeReport(found({ endpoints }));
+    expect([atHome.ok, atHome.warnings.map(({ part }) => part)]).to.deep.equal([true, ['http.core-agentd']]);
+  });
+
+  it('says what the worker does not reach', () => {
+    const bridge = { status: 'degraded' as const, detail: 'nobody answers' };
+    const worker = { ok: true, detail: 'answers calls', took_ms: 1, reaches: { bridge } };
+    const { http, arrows } = makeReport(found({ worker }));
+    expect(http['core-bus-worker']!.detail).to.equal('degraded; bridge: nobody answers');
+    expect(arrows).to.deep.equal([
+      { from: 'core-bus-worker', to: 'core-bridge', ok: false, detail: 'nobody answers' },
+    ]);
+  });
+
   it('says once that the bus is not reached, and which functions are missing where it is', () => {
     const unreachable = 'ECONNREFUSED';
-    const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0 };
+    const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0, reaches: null };
     const away = makeReport(found({ unreachable, worker, engine: { ...engine, engine: null } }));
     expect(parts(away)).to.deep.equal(['http.core-bus-worker', 'iii']);
     const functions = { registered: [functionIds.health], missing: [functionIds.planIssue] };
@@ -124,7 +171,7 @@ describe('The status report', () => {
   });
 
   it('has a warning for a bus that may be away, and none for services of which nobody tells', () => {
-    const worker = { ok: false, detail: 'the bus is not reached', took_ms: 0 };
+    const worker = { ok: false, detail: 'the bus is not reached', took_ms: 0, reaches: null };
     const away = { unreachable: 'ECONNREFUSED', worker, engine: { ...engine, engine: null } };
     const optional = ['core-bus-engine', 'core-bus-worker'];
     const managed = {

@@ -1,3 +1,4 @@
+import { healthOf } from '#kit/contracts/health.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import type {
   EndpointReport,
@@ -6,7 +7,9 @@ import type {
   StatusReport,
   UnitReport,
 } from '#kit/contracts/status.ts';
+import { arrowsIn, backlogsIn } from './arrows.ts';
 import type { Managed } from './choose-manager.ts';
+import { describeHealth } from './endpoints.ts';
 import type { WorkerAnswer } from './engine/engine-evidence.ts';
 import { fixByUnits } from './fixes.ts';
 import type { StoredRuns } from './runs.ts';
@@ -28,6 +31,8 @@ export interface Findings {
   /** Why the bus could not be reached. */
   readonly unreachable: string | null;
   readonly runs: StoredRuns;
+  /** The ways of this command itself. */
+  readonly arrows: StatusReport['arrows'];
   /** null unless it was asked for. */
   readonly smoke: SmokeReport | null;
 }
@@ -42,11 +47,18 @@ export function makeReport(found: Findings): StatusReport {
   const untold = found.managed.manager.kind === 'none' ? 'unknown' : null;
   const mayBeAway = found.optional.includes('core-bus-engine') && found.unreachable !== null;
   const isProblem = (part: string) => !mayBeAway && (found.production_like || part === 'iii');
+  const { kind, detail: manager } = found.managed.manager;
+  /** What starts the services, as whoever runs them is told it. */
+  const typed = (remark: Remark): Remark =>
+    kind === 'compose' && remark.fix !== null
+      ? { ...remark, fix: remark.fix.replaceAll('./core up', `${manager} up --detach --wait`) }
+      : remark;
   const problems: Remark[] = [
     ...(found.managed.problem === null ? [] : [{ part: 'manager', ...found.managed.problem }]),
     ...remarks('services', services, ({ ok, required }) => required && !ok),
     ...remarks('http', http, ({ ok, required }) => required && !ok),
     ...facts.filter(({ part }) => isProblem(part)),
+    ...arrowRemarks(found, http),
     ...storageRemarks(found),
     ...smokeRemarks(found.smoke),
   ];
@@ -69,10 +81,12 @@ export function makeReport(found: Findings): StatusReport {
     services,
     http,
     iii: found.engine,
+    arrows: found.arrows.concat(arrowsIn(http)),
+    backlogs: backlogsIn(http),
     storage: { runs_count: found.runs.count, detail: found.runs.detail },
     latest_runs: [...found.runs.latest],
-    problems,
-    warnings,
+    problems: problems.map(typed),
+    warnings: warnings.map(typed),
     smoke: found.smoke,
   };
 }
@@ -118,7 +132,8 @@ function endpointReports(found: Findings): Record<string, EndpointReport> {
       required: !leftOut(name),
     },
   ]);
-  const { ok, detail, took_ms } = worker;
+  const { ok, detail, took_ms, reaches } = worker;
+  const health = reaches === null ? null : healthOf('core-bus-worker', '', reaches);
   const fix = ok
     ? null
     : found.unreachable === null
@@ -129,7 +144,8 @@ function endpointReports(found: Findings): Record<string, EndpointReport> {
         )
       : fixOfEngine(managed);
   const bus: EndpointReport = {
-    ...{ ok, detail, took_ms, fix, status: null, health: null },
+    ...{ ok, took_ms, fix, status: null, health },
+    detail: health === null || health.status === 'ok' ? detail : describeHealth(health),
     url: engine.url,
     required: !leftOut('core-bus-worker'),
   };
@@ -192,6 +208,21 @@ function engineRemarks({ engine, unreachable, managed }: Findings): Remark[] {
     })),
   ];
   return all.filter((remark) => remark !== false);
+}
+
+/** A team relies on every way between services; elsewhere the service that lacks one is told to be degraded. */
+function arrowRemarks(found: Findings, http: Readonly<Record<string, EndpointReport>>): Remark[] {
+  const own = found.arrows.filter(({ ok }) => !ok);
+  // What is not well at one of its ends is told there.
+  const isWell = (name: string) => http[name]?.ok !== false;
+  const others = found.production_like
+    ? arrowsIn(http).filter(({ ok, from, to }) => !ok && isWell(from) && isWell(to))
+    : [];
+  return [...own, ...others].map(({ from, to, detail }) => ({
+    part: `arrows.${from}`,
+    detail: `${from} does not reach ${to}: ${detail}`,
+    fix: null,
+  }));
 }
 
 function storageRemarks({ runs, endpoints }: Findings): Remark[] {

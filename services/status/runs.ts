@@ -2,7 +2,7 @@ import * as t from 'io-ts';
 import { RunList, type RunSummary } from '#kit/contracts/run.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
-import { type HttpQuestion, httpAnswer } from './http-answer.ts';
+import { type HttpQuestion, httpAnswer, problemIn } from './http-answer.ts';
 import { type TokenShower, unprovenFix } from './token-shower.ts';
 
 /** Runs as core-agentd has them. */
@@ -44,12 +44,4 @@ async function get<A>(url: string, question: HttpQuestion, codec: t.Type<A, unkn
   if (answer.status === null) throw new Error(answer.message);
   if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}: ${problemIn(answer.text)}`);
   return decodeJson(codec, answer.text, url);
-}
-
-function problemIn(text: string): string {
-  try {
-    return String((JSON.parse(text) as { readonly detail?: unknown }).detail ?? '');
-  } catch {
-    return '';
-  }
 }

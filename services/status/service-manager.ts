@@ -25,6 +25,16 @@ export interface ServiceManager {
   units(signal: AbortSignal): Promise<ReadonlyMap<string, Unit>>;
   /** What is not well with itself, where it can be told; null where nothing is. */
   problem?(): { readonly detail: string; readonly fix: string | null } | null;
-  /** The last part of a service's log; null where this manager keeps none. */
-  log(service: string, signal: AbortSignal): Promise<string | null>;
+  /** The variables that a service was started with; null where this manager does not tell them. */
+  environment(service: string, signal: AbortSignal): Promise<Readonly<Record<string, string>> | null>;
+  /** Where the services of `units` are reached from here; absent where that is as configured. */
+  deployment?(): Deployment;
+}
+
+/** Services that another program runs and publishes on this machine. */
+export interface Deployment {
+  /** `host:port` by the port that a service has where it runs. */
+  readonly published: ReadonlyMap<number, string>;
+  /** The folder of its project. */
+  readonly folder: string | null;
 }

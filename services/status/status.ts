@@ -1,28 +1,21 @@
+import { answerMs } from '#kit/config/answer-ms.ts';
 import type { SmokeReport, StatusReport } from '#kit/contracts/status.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
-import { resolveFolders } from '#kit/folders.ts';
+import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { checkPlatform } from './check.ts';
-import { readStatusConfig } from './configuration.ts';
+import { chooseManager, type Managed } from './choose-manager.ts';
+import { readStatusConfig, type StatusConfig } from './configuration.ts';
+import { deployedTokens, publishedPlaces } from './deployed.ts';
 import { withHome } from './fixes.ts';
-import { findPlaces } from './places.ts';
+import { findPlaces, type Places } from './places.ts';
 import { makeReport } from './report.ts';
-import { createTokenShower } from './token-shower.ts';
+import { createTokenShower, type TokenShower } from './token-shower.ts';
 
 export interface StatusOptions {
   readonly home: string | undefined;
   readonly smoke: boolean;
-}
-
-/** Milliseconds for all questions together. */
-const withinMs = { most: 1_500, least: 1_000 } as const;
-/** By then, in milliseconds after the start of the process, they have ended, so that with its end it is less than two seconds. */
-const sinceStartMs = 1_800;
-
-/** On a machine that is slow to start it there is time for answers all the same. */
-function firstWithinMs(): number {
-  return Math.min(withinMs.most, Math.max(withinMs.least, Math.round(sinceStartMs - performance.now())));
 }
 
 /** The report; what is configured wrongly is a problem in it. */
@@ -34,13 +27,15 @@ async function reportOn({ home, smoke }: StatusOptions): Promise<StatusReport> {
   const folders = resolveFolders({ home }, environment);
   try {
     const config = readStatusConfig(folders);
-    const places = findPlaces(folders, environment);
-    const shower = createTokenShower(folders, config.vouched);
-    const check = (timeoutMs: number) => checkPlatform({ folders, config, places, shower, timeoutMs });
-    const findings = await check(firstWithinMs());
+    const timeoutMs = answerMs({ folders, environment });
+    const first = await chooseManager(config, folders, AbortSignal.timeout(timeoutMs));
+    const { places, shower } = reachOf(first, { folders, config });
+    const check = (managed: Promise<Managed>) =>
+      checkPlatform({ config, places, shower, timeoutMs, managed });
+    const findings = await check(Promise.resolve(first));
     const report = makeReport({ ...findings, smoke: null });
     if (!smoke) return report;
-    const missing = missingForSmoke(report);
+    const missing = missingForSmoke(report, first);
     if (missing !== null)
       return report.ok
         ? makeReport({ ...findings, smoke: notTried(missing) })
@@ -48,15 +43,49 @@ async function reportOn({ home, smoke }: StatusOptions): Promise<StatusReport> {
     const { runSmoke } = await import('./smoke/smoke.ts');
     const tried = await runSmoke({ folders, environment, places, shower });
     // As it is with the run that was just made.
-    return makeReport({ ...(await check(withinMs.most)), smoke: tried });
+    const after = await check(chooseManager(config, folders, AbortSignal.timeout(timeoutMs)));
+    const { arrows } = makeReport({ ...after, smoke: null });
+    return makeReport({ ...after, smoke: withArrows(tried, arrows) });
   } catch (error) {
     if (!(error instanceof CoreError)) throw error;
     return brokenReport(error);
   }
 }
 
+/** Places and tokens, as the manager publishes them where it does, else as configured. */
+function reachOf(
+  { manager }: Managed,
+  { folders, config }: { readonly folders: Folders; readonly config: StatusConfig },
+): { readonly places: Places; readonly shower: TokenShower } {
+  const deployment = manager.deployment?.() ?? null;
+  if (deployment === null) {
+    const places = findPlaces(folders, environment);
+    return { places, shower: createTokenShower(folders, config.vouched) };
+  }
+  const { places, origins } = publishedPlaces(deployment, folders, environment);
+  const tokens = deployedTokens(deployment, folders, environment);
+  return { places, shower: createTokenShower({ ...folders, ...tokens }, [...config.vouched, ...origins]) };
+}
+
+/** A smoke test is over when every way between services was gone, also those that its own event did not go. */
+function withArrows(smoke: SmokeReport, arrows: StatusReport['arrows']): SmokeReport {
+  if (!smoke.ok) return smoke;
+  const broken = arrows.filter(({ ok }) => !ok);
+  const detail =
+    broken.length === 0
+      ? `${arrows.length} gone: ${arrows.map(({ from, to }) => `${from} to ${to}`).join(', ')}`
+      : broken.map(({ from, to, detail }) => `${from} does not reach ${to}: ${detail}`).join('; ');
+  const ok = broken.length === 0;
+  return { ...smoke, ok, steps: [...smoke.steps, { step: 'ways between services', ok, detail, took_ms: 0 }] };
+}
+
 /** What is not well already would only be found again, later and with fewer words. null where all is there that it goes through. */
-function missingForSmoke({ ok, problems, http, services }: StatusReport): string | null {
+function missingForSmoke(
+  { ok, problems, http, services }: StatusReport,
+  { manager }: Managed,
+): string | null {
+  if (manager.deployment !== undefined)
+    return 'its demo repository has to lie where the services see it: docker compose run --rm tools core-status --smoke';
   if (!ok) return `${problems.map(({ part }) => part).join(', ')} must be well first`;
   const away = ['core-bridge', 'core-agentd'].find((name) => http[name]?.ok !== true);
   if (away !== undefined) return `it goes through ${away}: ${http[away]?.detail ?? 'it is not used here'}`;
@@ -91,6 +120,8 @@ function brokenReport(error: CoreError): StatusReport {
       functions: { registered: [], missing: [] },
       unknown: {},
     },
+    arrows: [],
+    backlogs: [],
     storage: { runs_count: null, detail: 'not asked' },
     latest_runs: [],
     problems: [problem],

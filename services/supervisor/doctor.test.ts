@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
@@ -36,6 +38,31 @@ describe('core doctor', () => {
     return { code: await doctor({ home, json, stdout }), text };
   }
 
+  it('never calls the port of a halted service free, nor the service gone', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const listens = `const server = require('node:http').createServer(() => {});
+      server.listen(0, '127.0.0.1', () => console.log(server.address().port))`;
+    const child = spawn(process.execPath, ['-e', listens], { stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      const [line] = await once(createInterface(child.stdout), 'line');
+      child.kill('SIGSTOP');
+      const agentd = { port: Number(line) };
+      writeFileSync(join(home, 'config/core.json'), JSON.stringify({ agentd, answers: { seconds: 1 } }));
+      const finding = await found(`port ${agentd.port}`);
+      expect(finding).to.include({ state: 'broken' });
+      expect(finding!.detail).to.match(
+        new RegExp(`^taken on 127\\.0\\.0\\.1 by .*pid ${child.pid}.*did not answer within 1 s$`),
+      );
+      const folders = resolveFolders({ home }, environment);
+      const url = `http://127.0.0.1:${agentd.port}`;
+      const note = announceService('core-agentd', folders, { url, host: '127.0.0.1', ...agentd });
+      expect(await found(`port ${agentd.port}`)).to.include({ state: 'warning' });
+      note.withdraw();
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   it('finds Node and git, which this test runs on, and every folder', async () => {
     const { text } = await run(true);
     const { findings } = JSON.parse(text) as { findings: Finding[] };
@@ -50,6 +77,7 @@ describe('core doctor', () => {
     expect(findings.map(({ name }) => name)).to.include.members([
       'jj',
       'sandbox',
+      'memory limit',
       'Docker',
       'models',
       'bus',
@@ -182,14 +210,20 @@ describe('core doctor', () => {
       configured({ url });
       expect(await found('bus')).to.include({
         state: 'works',
-        detail: `an engine of others at ${url} accepts connections`,
+        detail: `another engine at ${url} accepts connections`,
       });
     } finally {
       server.close();
       await once(server, 'close');
     }
-    expect(await found('bus')).to.include({ state: 'warning', fix: 'Start it, or correct url in bus.json.' });
+    expect(await found('bus')).to.include({
+      state: 'warning',
+      fix: 'Start it, or correct the address: url in bus.json, or CORE_BUS_URL.',
+    });
+    expect(await found('port 49134'), 'a port that is left to another engine').to.equal(undefined);
+    expect(await found('port 3111')).to.equal(undefined);
     configured({ port });
+    expect(await found(`port ${port}`)).to.include({ state: 'works' });
     expect((await found('bus'))?.detail).to.contain(`our own engine does not run (${url}): events wait`);
     configured({ url: 'http://127.0.0.1' });
     expect(await found('bus')).to.include({ state: 'broken' });

@@ -1,7 +1,7 @@
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
-import { checkBus, checkEngineHttpPort, checkSchedules } from './health-checks/bus.ts';
+import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
 import { checkConfiguration } from './health-checks/configuration.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import type { Finding } from './health-checks/finding.ts';
@@ -14,7 +14,14 @@ import {
   checkSettings,
   checkTokens,
 } from './health-checks/installation.ts';
-import { checkDocker, checkGit, checkJj, checkNode, checkSandbox } from './health-checks/programs.ts';
+import {
+  checkControlGroups,
+  checkDocker,
+  checkGit,
+  checkJj,
+  checkNode,
+  checkSandbox,
+} from './health-checks/programs.ts';
 
 export type { Finding } from './health-checks/finding.ts';
 
@@ -42,6 +49,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkGit(),
     checkJj(),
     checkSandbox(),
+    checkControlGroups(),
     checkDocker(),
     checkFolder('state folder', folders.state, 'state'),
     checkFolder('configuration folder', folders.config, 'config'),
@@ -54,8 +62,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
           checkServicePort('core-context', 'context', folders),
           checkServicePort('core-model-gateway', 'models', folders),
           checkServicePort('core-bridge', 'bridge', folders),
-          checkServicePort('core-bus-engine', 'bus', folders),
-          checkEngineHttpPort(folders),
+          checkEnginePorts(folders),
         ]),
     checkCypher(folders),
     checkModels(folders),

@@ -64,6 +64,16 @@ describe('The embedded stack', () => {
     for (const { environment: told } of services) expect(told).to.not.have.property('CORE_BUS_PORT');
   });
 
+  it('leaves the ports of the engine to the iii that an address puts in its place, the same address included', () => {
+    const folders = home();
+    for (const url of ['ws://127.0.0.1:49134', 'ws://localhost:49134/', 'wss://bus.example']) {
+      const { services, left } = embeddedStack(folders, {}, { ...plain, CORE_BUS_URL: url });
+      expect(left).to.deep.equal([{ name: 'core-bus-engine', why: `the bus is ${url} (CORE_BUS_URL)` }]);
+      const ports = services.flatMap(({ http, socket }) => [http?.port, socket?.port]);
+      expect(ports).to.not.include.members([49134]).and.to.not.include.members([3111]);
+    }
+  });
+
   it('does not answer for what it leaves out', () => {
     const { services, left } = embeddedStack(home(), { without: 'context,bridge' }, plain);
     expect(left.map(({ name }) => name)).to.deep.equal(['core-context', 'core-bridge']);

@@ -129,13 +129,8 @@ function* placesElsewhere(
     if (value === null) yield ['core-context', `context.url is null (${where}): planning does without it`];
     else yield ['core-context', `context.url is ${value} (${where}), not ${own}`];
   }
-  const { host, port } = places.bus;
-  const bus = busAddress({
-    folders: { ...folders, state: nowhere },
-    environment: { ...environment, CORE_BUS_HOST: host, CORE_BUS_PORT: String(port) },
-  });
-  if (bus.url !== urlOf(places.bus).replace(/^http/, 'ws'))
-    yield ['core-bus-engine', `the bus is ${bus.url} (${bus.where})`];
+  const bus = busAddress({ folders: { ...folders, state: nowhere }, environment });
+  if (!bus.own) yield ['core-bus-engine', `the bus is ${bus.url} (${bus.where})`];
 }
 
 /** What runs already is no wish of the person's. */

@@ -36,6 +36,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
       ['undo', 'take back what a run did'],
       ['cancel', 'stop a run'],
       ['verify', 'check the record of a run offline'],
+      ['recover', 'what the record of a run lost, and going on without it'],
       ['prune', 'remove what old runs left on this disk'],
       ['backup', 'all state in one file, also while it runs; backup verify checks one'],
       ['restore', 'put a backup into empty folders'],

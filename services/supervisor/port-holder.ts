@@ -1,24 +1,27 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
+import { codeOf } from '#kit/errors.ts';
 import { urlHost } from '#kit/http/url-of.ts';
 
-const connectMs = 1_000;
-const answerMs = 2_000;
-
-/** Who answers at an address. */
+/** Who answers at an address. `silent` is somebody who did not in time: busy, or halted. */
 export type PortHolder =
   | { readonly kind: 'nobody' }
   | { readonly kind: 'core'; readonly health: Health }
-  | { readonly kind: 'other'; readonly process: string | null };
+  | { readonly kind: 'other'; readonly process: string | null }
+  | { readonly kind: 'silent'; readonly process: string | null; readonly withinMs: number };
 
-/** Asks the port, and on Linux the system, who it is. */
-export async function whoAnswers(host: string, port: number): Promise<PortHolder> {
+/**
+ * Asks the port, and on Linux the system, who it is.
+ * @param withinMs milliseconds for a connection, and for an answer
+ */
+export async function whoAnswers(host: string, port: number, withinMs: number): Promise<PortHolder> {
   // Cheaper than a request where nobody is.
-  if (port === 0 || !(await connects(host, port))) return { kind: 'nobody' };
-  const answer = await askHealth(host, port);
-  if (answer === 'nobody') return { kind: 'nobody' };
+  const reached = port === 0 ? 'nobody' : await connects(host, port, withinMs);
+  if (reached === 'nobody') return { kind: 'nobody' };
+  const answer = reached === 'late' ? reached : await askHealth(host, port, withinMs);
+  if (answer === 'late') return { kind: 'silent', process: processListening(port), withinMs };
   try {
     return { kind: 'core', health: decodeJson(Health, answer ?? '', 'health') };
   } catch {
@@ -26,54 +29,65 @@ export async function whoAnswers(host: string, port: number): Promise<PortHolder
   }
 }
 
+/** The same for a port that is to be taken: free is only what can be. Not for one that a service is about to take. */
+export async function holderOf(host: string, port: number, withinMs: number): Promise<PortHolder> {
+  const holder = await whoAnswers(host, port, withinMs);
+  if (holder.kind !== 'nobody' || port === 0 || (await canBeTaken(host, port))) return holder;
+  return { kind: 'other', process: processListening(port) };
+}
+
 export function describeHolder(holder: Exclude<PortHolder, { kind: 'nobody' }>): string {
   if (holder.kind === 'core')
     return `${holder.health.service} ${holder.health.version} (${holder.health.status})`;
+  if (holder.kind === 'silent')
+    return `${holder.process ?? 'a program'}, which did not answer within ${holder.withinMs / 1000} s`;
   return holder.process ?? 'a program that is not Core';
 }
 
-/** Whether somebody accepts connections there. */
-export function connects(host: string, port: number): Promise<boolean> {
+/** Whether somebody accepts connections there; `late`: not in time, which a busy or halted program does as well. */
+export function connects(
+  host: string,
+  port: number,
+  withinMs: number,
+): Promise<'somebody' | 'nobody' | 'late'> {
   return new Promise((resolve) => {
-    const socket = connect({ host: bareHost(host), port, timeout: connectMs });
-    const end = (answer: boolean) => {
+    const socket = connect({ host: bareHost(host), port, timeout: withinMs });
+    const end = (answer: 'somebody' | 'nobody' | 'late') => {
       socket.destroy();
       resolve(answer);
     };
-    socket.once('connect', () => end(true));
-    socket.once('timeout', () => end(false));
-    socket.once('error', () => end(false));
+    socket.once('connect', () => end('somebody'));
+    socket.once('timeout', () => end('late'));
+    socket.once('error', (error) => end(codeOf(error) === 'ETIMEDOUT' ? 'late' : 'nobody'));
   });
 }
 
-/** What `/healthz` answers, null where a connection brings no answer, `nobody` without a connection. */
-async function askHealth(host: string, port: number): Promise<string | null | 'nobody'> {
+/** Whether nothing is bound there; an address that is not of this machine is nobody's here. */
+function canBeTaken(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error) => resolve(codeOf(error) !== 'EADDRINUSE'));
+    server.listen({ host: bareHost(host), port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/** What `/healthz` answers; null where a connection brings no answer. */
+async function askHealth(host: string, port: number, withinMs: number): Promise<string | null | 'late'> {
   // Loaded where somebody may answer: what is started first starts sooner.
   const { request } = await import('#kit/http/node-http.ts');
   return new Promise((resolve) => {
-    let connected = false;
-    const asked = request(
-      { host: bareHost(host), port, path: '/healthz', agent: false, timeout: connectMs },
-      (answer) => {
-        const parts: Buffer[] = [];
-        answer.on('data', (part: Buffer) => parts.push(part));
-        answer.once('close', () => end(answer.complete ? Buffer.concat(parts).toString('utf8') : null));
-      },
-    );
-    const limit = setTimeout(() => end(connected ? null : 'nobody'), answerMs);
-    const end = (answer: string | null | 'nobody') => {
+    const asked = request({ host: bareHost(host), port, path: '/healthz', agent: false }, (answer) => {
+      const parts: Buffer[] = [];
+      answer.on('data', (part: Buffer) => parts.push(part));
+      answer.once('close', () => end(answer.complete ? Buffer.concat(parts).toString('utf8') : null));
+    });
+    const limit = setTimeout(() => end('late'), withinMs);
+    const end = (answer: string | null | 'late') => {
       clearTimeout(limit);
       asked.destroy();
       resolve(answer);
     };
-    asked.once('socket', (socket) => {
-      socket.once('connect', () => {
-        connected = true;
-        socket.setTimeout(0);
-      });
-    });
-    asked.on('timeout', () => end(connected ? null : 'nobody'));
-    asked.on('error', () => end(connected ? null : 'nobody'));
+    asked.on('error', () => end(null));
     asked.end();
   });
 }

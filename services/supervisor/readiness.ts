@@ -9,7 +9,7 @@ import type { SupervisedService } from './supervised-service.ts';
 
 /** Milliseconds after which a service that says nothing is asked all the same, and until nobody asks any more. */
 const askEveryMs = 2_000;
-export const answerWithinMs = 30_000;
+export const answerWithinMs = 60_000;
 
 /** Where a service answers, and how it is, in a few words. */
 export interface Readiness {
@@ -52,12 +52,15 @@ async function answerOf(
   if (http === null) return bus_connected === true ? 'connected to the bus' : null;
   // The engine's health is told beside its websocket; the other interface has what triggers define.
   if (socket === null) return healthOf(http);
-  const [health, triggers] = await Promise.all([healthOf(socket), connects(http.host, http.port)]);
-  return triggers ? health : null;
+  const [health, triggers] = await Promise.all([
+    healthOf(socket),
+    connects(http.host, http.port, answerWithinMs),
+  ]);
+  return triggers === 'somebody' ? health : null;
 }
 
 async function healthOf({ host, port, tls }: ServicePort): Promise<string | null> {
-  const holder = await whoAnswers(host, port);
+  const holder = await whoAnswers(host, port, answerWithinMs);
   if (holder.kind === 'core') return statusOf(holder.health);
   // Its certificate is for its clients; that it accepts connections is enough here.
   return tls && holder.kind === 'other' ? 'listens' : null;

@@ -27,6 +27,9 @@ export interface ServiceListener {
 
 const shortestWait = 500;
 const longestWait = 30_000;
+/** During the first minute of failures: what it needs may just be restarting too. */
+const longestEagerWait = 1_800;
+const eagerFor = 60_000;
 /** Who lived so long, in milliseconds, was well: the next wait is the shortest again. */
 const longLife = 60_000;
 const mostFailures = 5;
@@ -43,6 +46,8 @@ export class SupervisedService {
   #stopping = false;
   #answered = false;
   #failures = 0;
+  /** Of the first of these failures, by the monotonic clock. */
+  #failingSince = 0;
   #timer: NodeJS.Timeout | undefined;
   #note: SupervisedNote;
   #gaveUp: (exitCode: number) => void = () => {};
@@ -152,6 +157,7 @@ export class SupervisedService {
   #endedByItself(code: number | null, signal: NodeJS.Signals | null, lived: number): void {
     const why = signal === null ? `exit status ${code}` : signal;
     this.#failures = lived > longLife ? 1 : this.#failures + 1;
+    if (this.#failures === 1) this.#failingSince = performance.now();
     // A wrong setting or a refusal will be the same the next time.
     const hopeless = code === exitCodes.usage || code === exitCodes.refused;
     if (hopeless || (!this.#answered && this.#failures >= mostFailures)) {
@@ -160,7 +166,8 @@ export class SupervisedService {
       this.#gaveUp(code || exitCodes.failed);
       return;
     }
-    const wait = Math.min(shortestWait * 2 ** (this.#failures - 1), longestWait);
+    const most = performance.now() - this.#failingSince < eagerFor ? longestEagerWait : longestWait;
+    const wait = Math.min(shortestWait * 2 ** (this.#failures - 1), most);
     this.#tell({ state: 'waiting', ...noProcess, last_end: why, restarts: this.#note.restarts + 1 });
     this.#listener.ended(why, wait);
     this.#timer = setTimeout(() => this.start(), wait);

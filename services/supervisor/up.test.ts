@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { StackNote } from '#kit/contracts/stack-note.ts';
 import { until } from '../../test/fixtures/until.ts';
+import { itWith } from '../../test/needs.ts';
 import { freePort } from '../../test/support/free-port.ts';
 
 describe('core up', () => {
@@ -97,59 +98,66 @@ describe('core up', () => {
       () => false,
     );
 
-  it('shows where the services answer, starts one again when it dies, and leaves none behind', async function () {
-    if (process.platform !== 'linux') this.skip();
-    const port = await freePort();
-    const up = start(port);
-    await comes(() => up.out().includes(`core-agentd         http://127.0.0.1:${port}  ok`));
-    expect(up.out()).to.contain(`core-context        http://127.0.0.1:${contextPort}  ok`);
-    expect(up.out()).to.contain(
-      `core-model-gateway  http://127.0.0.1:${modelsPort}  degraded: no model is configured; ./core model add configures one`,
-    );
+  itWith(
+    ['linux'],
+    'shows where the services answer, starts one again when it dies, and leaves none behind',
+    async () => {
+      const port = await freePort();
+      const up = start(port);
+      await comes(() => up.out().includes(`core-agentd         http://127.0.0.1:${port}  ok`));
+      expect(up.out()).to.contain(`core-context        http://127.0.0.1:${contextPort}  ok`);
+      expect(up.out()).to.contain(
+        `core-model-gateway  http://127.0.0.1:${modelsPort}  degraded: no model is configured; ./core model add configures one`,
+      );
 
-    for (const [folder, its] of [
-      ['agentd', port],
-      ['context', contextPort],
-    ] as const)
-      expect(JSON.parse(readFileSync(addressOf(folder), 'utf8'))).to.include({
-        port: its,
-        host: '127.0.0.1',
-      });
+      for (const [folder, its] of [
+        ['agentd', port],
+        ['context', contextPort],
+      ] as const)
+        expect(JSON.parse(readFileSync(addressOf(folder), 'utf8'))).to.include({
+          port: its,
+          host: '127.0.0.1',
+        });
 
-    const note: StackNote = JSON.parse(readFileSync(join(home, 'state/supervisor/stack.json'), 'utf8'));
-    expect(Object.keys(note.services)).to.have.members(['core-context', 'core-model-gateway', 'core-agentd']);
-    expect(note.services['core-agentd']).to.include({ state: 'running', restarts: 0, last_end: null });
-    expect(note.left).to.have.all.keys('core-bus-engine', 'core-bus-worker', 'core-bridge');
+      const note: StackNote = JSON.parse(readFileSync(join(home, 'state/supervisor/stack.json'), 'utf8'));
+      expect(Object.keys(note.services)).to.have.members([
+        'core-context',
+        'core-model-gateway',
+        'core-agentd',
+      ]);
+      expect(note.services['core-agentd']).to.include({ state: 'running', restarts: 0, last_end: null });
+      expect(note.left).to.have.all.keys('core-bus-engine', 'core-bus-worker', 'core-bridge');
 
-    const second = start(port);
-    await second.exit;
-    expect(second.child.exitCode).to.equal(1);
-    expect(second.out()).to.match(
-      new RegExp(`the stack in \\S+ is held by process ${up.child.pid} on \\S+ since 20`),
-    );
-    const elsewhere = start(port, join(home, 'elsewhere'));
-    await elsewhere.exit;
-    expect(elsewhere.child.exitCode).to.equal(1);
-    expect(elsewhere.out()).to.match(/is used by core-context \d+\.\d+\.\d+ \(ok\)/);
+      const second = start(port);
+      await second.exit;
+      expect(second.child.exitCode).to.equal(1);
+      expect(second.out()).to.match(
+        new RegExp(`the stack in \\S+ is held by process ${up.child.pid} on \\S+ since 20`),
+      );
+      const elsewhere = start(port, join(home, 'elsewhere'));
+      await elsewhere.exit;
+      expect(elsewhere.child.exitCode).to.equal(1);
+      expect(elsewhere.out()).to.match(/is used by core-context \d+\.\d+\.\d+ \(ok\)/);
 
-    const [first] = daemons('agentd');
-    process.kill(first!, 'SIGKILL');
-    await comes(() => up.out().includes('core-agentd ended: SIGKILL; again in 0.5 s'));
-    await comes(() => answers(port));
-    expect(daemons('agentd')).not.to.include(first);
-    expect(await answers(contextPort)).to.equal(true);
-    const after: StackNote = JSON.parse(readFileSync(join(home, 'state/supervisor/stack.json'), 'utf8'));
-    expect(after.services['core-agentd']).to.include({ restarts: 1, last_end: 'SIGKILL' });
+      const [first] = daemons('agentd');
+      process.kill(first!, 'SIGKILL');
+      await comes(() => up.out().includes('core-agentd ended: SIGKILL; again in 0.5 s'));
+      await comes(() => answers(port));
+      expect(daemons('agentd')).not.to.include(first);
+      expect(await answers(contextPort)).to.equal(true);
+      const after: StackNote = JSON.parse(readFileSync(join(home, 'state/supervisor/stack.json'), 'utf8'));
+      expect(after.services['core-agentd']).to.include({ restarts: 1, last_end: 'SIGKILL' });
 
-    up.child.kill('SIGTERM');
-    expect(await up.exit).to.deep.equal([0, null]);
-    expect(daemons()).to.deep.equal([]);
-    for (const folder of ['agentd', 'context']) expect(existsSync(addressOf(folder)), folder).to.equal(false);
-    expect(existsSync(join(home, 'state/supervisor/stack.json'))).to.equal(false);
-  });
+      up.child.kill('SIGTERM');
+      expect(await up.exit).to.deep.equal([0, null]);
+      expect(daemons()).to.deep.equal([]);
+      for (const folder of ['agentd', 'context'])
+        expect(existsSync(addressOf(folder)), folder).to.equal(false);
+      expect(existsSync(join(home, 'state/supervisor/stack.json'))).to.equal(false);
+    },
+  );
 
-  it('takes the daemon with it even when it is killed', async function () {
-    if (process.platform !== 'linux') this.skip();
+  itWith(['linux'], 'takes the daemon with it even when it is killed', async () => {
     const port = await freePort();
     const up = start(port);
     await comes(() => /core-agentd +http\S+ {2}ok/.test(up.out()));

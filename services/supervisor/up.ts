@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { answerMs } from '#kit/config/answer-ms.ts';
 import { stackFolder } from '#kit/contracts/stack-note.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
@@ -14,7 +15,7 @@ import {
   type StackFlags,
 } from './embedded-services.ts';
 import { withFreePorts } from './free-ports.ts';
-import { describeHolder, whoAnswers } from './port-holder.ts';
+import { describeHolder, holderOf } from './port-holder.ts';
 import { type Readiness, waitUntilReady } from './readiness.ts';
 import { StackNoteFile } from './stack-note.ts';
 import { SupervisedService } from './supervised-service.ts';
@@ -45,9 +46,12 @@ export async function up(options: UpOptions): Promise<number> {
   prepareFolder(folders.config, 'config');
   const folder = join(folders.state, stackFolder);
   const hold = holdFolder(folder, { code: 'stack_held', name: 'the stack' });
+  const withinMs = answerMs({ folders, environment });
   const checks = await Promise.allSettled(
     embedded.flatMap(({ name, socket, http }) =>
-      [socket, http].flatMap((place) => (place === null ? [] : [checkPort(name, place, program)])),
+      [socket, http].flatMap((place) =>
+        place === null ? [] : [checkPort(name, place, { program, withinMs })],
+      ),
     ),
   );
   const taken = checks.filter((check) => check.status === 'rejected').map(({ reason }) => reason);
@@ -158,9 +162,9 @@ function allTaken(reasons: readonly unknown[], program: string): unknown {
 async function checkPort(
   name: string,
   { host, port, otherPort }: ServicePort,
-  program: string,
+  { program, withinMs }: { readonly program: string; readonly withinMs: number },
 ): Promise<void> {
-  const holder = await whoAnswers(host, port);
+  const holder = await holderOf(host, port, withinMs);
   if (holder.kind === 'nobody') return;
   const hint =
     holder.kind === 'core'

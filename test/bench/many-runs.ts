@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { beforeFirst } from '../../services/agentd/runs/event-line.ts';
 import { writeLines } from '../../services/agentd/runs/event-log.ts';
+import { headsName, headText } from '../../services/agentd/runs/heads.ts';
 import { artifactsName, logName } from '../../services/agentd/runs/run-folder.ts';
 import { planned, sampleRequest } from '../contract/run-store.sample.ts';
 
@@ -11,15 +12,23 @@ import { planned, sampleRequest } from '../contract/run-store.sample.ts';
  * first list makes that.
  */
 export function writeRuns(stateDir: string, howMany: number): void {
+  const heads = join(stateDir, headsName);
+  mkdirSync(heads, { recursive: true, mode: 0o700 });
   const start = Date.now() - howMany * 60_000;
   for (let made = 0; made < howMany; made++) {
     const msecs = start + made * 60_000;
     const runId = `run_${uuidv7({ msecs })}`;
     const request = sampleRequest({ repo: `repository-${made % 40}`, number: 1 + (made % 700) });
-    const events = [{ type: 'run_created' as const, data: { request } }, ...planned(runId, 5)];
-    const { text } = writeLines(beforeFirst, new Date(msecs).toISOString(), events);
+    const events = [
+      { type: 'run_created' as const, data: { request, head_kept: true as const } },
+      ...planned(runId, 5),
+    ];
+    const { lines, text } = writeLines(beforeFirst, new Date(msecs).toISOString(), events);
     const folder = join(stateDir, 'runs', runId);
     mkdirSync(join(folder, artifactsName), { recursive: true, mode: 0o700 });
     writeFileSync(join(folder, logName), text, { mode: 0o600 });
+    const { seq, hash, type } = lines.at(-1)!;
+    const head = { run_id: runId, acknowledged: { seq, hash, type }, pending: null, pruned: false };
+    writeFileSync(join(heads, runId), headText(head), { mode: 0o600 });
   }
 }

@@ -24,6 +24,17 @@ export async function askCypher(
   return { status: answer.status, text: await answer.text() };
 }
 
+/** What a service answers the person. @param place as other containers call it, such as `core-agentd:7817/v1/runs` @throws above 299 */
+export async function asked<T>(stack: ContainerStack, place: string, body?: unknown): Promise<T> {
+  const [, service = '', port = '', path = ''] = /^([^:]+):(\d+)(\/.*)$/.exec(place) ?? [];
+  const headers = { authorization: `Bearer ${stack.token()}`, 'content-type': 'application/json' };
+  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  const answer = await fetch(stack.url(service, Number(port)) + path, { headers, ...sent });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${place}: ${answer.status} ${text}`);
+  return JSON.parse(text);
+}
+
 export async function newestRun(stack: ContainerStack): Promise<string> {
   return JSON.parse(await stack.toolsDone('core-agentd', 'runs', '--json')).runs[0].run_id;
 }

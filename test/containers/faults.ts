@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { git } from '../../services/kit/git/git.ts';
 import { askCypher, cypher, newestRun, until } from './asking.ts';
-import { type ContainerStack, running } from './stack/container-stack.ts';
+import type { ContainerStack } from './stack/container-stack.ts';
 import { removeContainers } from './stack/leftovers.ts';
 
 const slow = ['--owner', 'demo', '--repo', 'slow'];
@@ -42,7 +42,7 @@ export function faultTests(stack: ContainerStack): void {
     const isValidating = async () =>
       (await stateOf(stack, run, 'run_validation').catch(() => null)) === 'running' ? true : null;
     await until(400_000, isValidating);
-    await Promise.all(running.map((name) => stack.container(name).restart({ timeout: 0 })));
+    await Promise.all(stack.running.map((name) => stack.container(name).restart({ timeout: 0 })));
     expect(await stateOf(stack, run, 'run_validation')).to.equal('running');
 
     removeContainers(stack.project, 'com.docker.compose.oneoff=True');

@@ -2,27 +2,27 @@ import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect } from 'chai';
-import {
-  built,
-  type ContainerStack,
-  type Inspected,
-  imageName,
-  running,
-  serviceOf,
-  services,
-} from './stack/container-stack.ts';
-import { docker, dockerDone } from './stack/docker.ts';
+import { docker, dockerDone } from '../fixtures/containers/docker.ts';
+import { images } from '../fixtures/containers/images.ts';
+import { type ContainerStack, type Inspected, imageName, serviceOf } from './stack/container-stack.ts';
+
+interface Network {
+  readonly Name: string;
+  readonly Internal: boolean;
+  readonly Options: Readonly<Record<string, string>>;
+}
 
 /** What no container may be able to do. */
 export function hardeningTests(stack: ContainerStack): void {
   it('runs no container as root, privileged, with capabilities, with a writable root or without limits', async function () {
     this.timeout(900_000);
     const containers = await stack.inspected();
-    expect(containers.map(serviceOf)).to.include.members([...running]);
+    expect(containers.map(serviceOf)).to.include.members([...stack.running]);
     for (const container of containers) {
       const { HostConfig, Config } = container;
       const name = serviceOf(container);
-      expect(Config.User, name).to.equal(`${stack.owner.uid}:${stack.owner.gid}`);
+      const user = Config.Image === images.iii ? '65532:65532' : `${stack.owner.uid}:${stack.owner.gid}`;
+      expect(Config.User, name).to.equal(user);
       expect(Config.User, name).to.not.match(/^(0|root)?(:|$)/);
       expect(HostConfig.ReadonlyRootfs, name).to.equal(true);
       expect(HostConfig.Privileged, name).to.equal(false);
@@ -45,7 +45,7 @@ export function hardeningTests(stack: ContainerStack): void {
       console.log(JSON.stringify({ uid: process.getuid(), root, first: line('Uid'), bounds: line('CapBnd'), gains: line('NoNewPrivs') }));`;
     const { uid } = stack.owner;
     const expected = { uid, root: 'EROFS', first: String(uid), bounds: '0000000000000000', gains: '1' };
-    for (const name of services) {
+    for (const name of stack.services) {
       const said = await stack.exec(name, 'node', '-e', look);
       expect(JSON.parse(said), name).to.deep.equal(expected);
     }
@@ -80,10 +80,37 @@ export function hardeningTests(stack: ContainerStack): void {
     const alone = containers.filter(
       ({ NetworkSettings }) => `${stack.project}_graph` in NetworkSettings.Networks,
     );
-    expect(alone.map(serviceOf).sort()).to.deep.equal(['core-context', 'neo4j']);
+    expect(alone.map(serviceOf).sort()).to.deep.equal(['core-context', 'guard', 'neo4j']);
   });
 
-  it('gives iii a network with worker and bridge alone, and pins its version', async function () {
+  it('gives nothing a way to the internet but what asks forges, models and dashboards', async function () {
+    this.timeout(900_000);
+    const label = `label=com.docker.compose.project=${stack.project}`;
+    const ids = (await dockerDone(['network', 'ls', '--quiet', '--filter', label])).split('\n');
+    const networks: Network[] = JSON.parse(await dockerDone(['network', 'inspect', ...ids]));
+    const open = new Set(networks.filter(({ Internal }) => !Internal).map(({ Name }) => Name));
+    expect([...open].sort()).to.deep.equal([`${stack.project}_door`, `${stack.project}_outside`]);
+    const containers = await stack.inspected();
+    const on = (network: string) =>
+      containers.filter(({ NetworkSettings }) => network in NetworkSettings.Networks).map(serviceOf);
+    expect(on(`${stack.project}_outside`).sort()).to.deep.equal([
+      'core-agentd',
+      'core-bridge',
+      'core-model-gateway',
+    ]);
+    expect(on(`${stack.project}_door`)).to.deep.equal(['guard']);
+    const door = networks.find(({ Name }) => Name === `${stack.project}_door`)!;
+    expect(door.Options['com.docker.network.bridge.enable_ip_masquerade']).to.equal('false');
+  });
+
+  it('runs one init in each container', async function () {
+    this.timeout(900_000);
+    const first = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done";
+    const processes = (await stack.exec('neo4j', 'bash', '-c', first)).split('\n');
+    expect(processes.filter((line) => /tini|docker-init/.test(line))).to.have.length(1);
+  });
+
+  it('gives iii a network with worker, bridge and guard alone, publishes no port of it, and pins its version', async function () {
     this.timeout(900_000);
     const text = await dockerDone(
       ['compose', '--file', 'compose.yaml', '--profile', '*', 'config', '--format', 'json'],
@@ -95,8 +122,9 @@ export function hardeningTests(stack: ContainerStack): void {
     const onBus = Object.entries<{ networks?: Record<string, unknown> }>(config.services)
       .filter(([, { networks }]) => networks !== undefined && 'bus' in networks)
       .map(([name]) => name);
-    expect(onBus.sort()).to.deep.equal(['core-bridge', 'core-bus-engine', 'core-bus-worker']);
-    expect(config.services['core-bus-engine'].image).to.equal('iiidev/iii:0.22.1');
+    expect(onBus.sort()).to.deep.equal(['core-bridge', 'core-bus-engine', 'core-bus-worker', 'guard']);
+    expect(config.services['core-bus-engine']).to.include({ image: 'iiidev/iii:0.22.1' });
+    expect(config.services['core-bus-engine']).to.not.have.property('ports');
     const published = Object.values<{ ports?: { host_ip: string; published: string }[] }>(
       config.services,
     ).flatMap(({ ports = [] }) => ports);
@@ -110,18 +138,20 @@ export function hardeningTests(stack: ContainerStack): void {
     this.timeout(900_000);
     const secrets = [...stack.secrets(), stack.token()];
     expect(secrets.length).to.be.above(6);
-    const images = built.map((name) => `${imageName(name)}:${stack.version}`);
-    expect(await layersWith(images, secrets)).to.deep.equal([]);
+    const ownImages = stack.built.map((name) => `${imageName(name)}:${stack.version}`);
+    expect(await layersWith(ownImages, secrets)).to.deep.equal([]);
     const environments = await Promise.all(
-      services.map((name) => stack.exec(name, 'node', '-e', 'console.log(JSON.stringify(process.env))')),
+      stack.services.map((name) =>
+        stack.exec(name, 'node', '-e', 'console.log(JSON.stringify(process.env))'),
+      ),
     );
     const texts = {
       history: (
-        await Promise.all(images.map((image) => dockerDone(['history', '--no-trunc', image])))
+        await Promise.all(ownImages.map((image) => dockerDone(['history', '--no-trunc', image])))
       ).join(),
       environments: environments.join(),
       inspections:
-        JSON.stringify(await stack.inspected()) + (await dockerDone(['image', 'inspect', ...images])),
+        JSON.stringify(await stack.inspected()) + (await dockerDone(['image', 'inspect', ...ownImages])),
       configuration: await stack.compose(['config']),
       logs: await stack.compose(['logs', '--no-color']),
     };

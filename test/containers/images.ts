@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { type ContainerStack, imageName, services } from './stack/container-stack.ts';
-import { dockerDone } from './stack/docker.ts';
+import { dockerDone } from '../fixtures/containers/docker.ts';
+import { type ContainerStack, imageName } from './stack/container-stack.ts';
 
 const base = 'node:24-bookworm-slim';
 const siteBase = 'nginx:stable-bookworm';
@@ -21,12 +21,12 @@ interface Image {
 export function imageTests(stack: ContainerStack): void {
   it('has an image for each service: small, for no root, that starts, ends and is asked without a shell', async function () {
     this.timeout(900_000);
-    const names = services.map((name) => `${imageName(name)}:${stack.version}`);
+    const names = stack.services.map((name) => `${imageName(name)}:${stack.version}`);
     const found: Image[] = JSON.parse(await dockerDone(['image', 'inspect', base, ...names]));
     const [node, ...images] = found as [Image, ...Image[]];
-    expect(images).to.have.length(services.length);
+    expect(images).to.have.length(stack.services.length);
     for (const [index, { Size, Config }] of images.entries()) {
-      const name = services[index]!;
+      const name = stack.services[index]!;
       expect(Size - node.Size, `${name} above ${base}`).to.be.below(mostBytes);
       expect(Config.User, name).to.equal('node');
       expect(Config.StopSignal, name).to.equal('SIGTERM');

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import neo4j from 'neo4j-driver';
 import type { StatusReport } from '../../services/kit/contracts/status.ts';
 import { git } from '../../services/kit/git/git.ts';
 import {
@@ -8,7 +9,7 @@ import {
   issueTitle,
   makeDemoRepository,
 } from '../../services/supervisor/quickstart/demo-repository.ts';
-import { cypher, newestRun, until } from './asking.ts';
+import { asked, cypher, newestRun, until } from './asking.ts';
 import type { ContainerStack } from './stack/container-stack.ts';
 
 export const demo = ['--owner', 'demo', '--repo', 'hello'];
@@ -69,6 +70,29 @@ export function loopTests(stack: ContainerStack): void {
     expect(await cypher(stack, query, { run: runId })).to.deep.equal([{ actions: 7 }]);
   });
 
+  it('plans over HTTP, told by core-context, and its plan is in Neo4j', async function () {
+    this.timeout(900_000);
+    const issue = await newIssue(stack);
+    const { run_id } = await asked<{ run_id: string }>(stack, 'core-agentd:7817/v1/runs', issue);
+    await toldByContext(stack, run_id);
+    expect(await actionsInNeo4j(stack, run_id)).to.equal(7);
+  });
+
+  it('plans the event of a dashboard through bridge, bus and worker, and its plan is in Neo4j', async function () {
+    this.timeout(900_000);
+    const bridge = 'core-bridge:8093';
+    const issue = { id: 'T-1', title: issueTitle, status: 'ready', forge: await newIssue(stack) };
+    const event = { event_id: 'board-1', kind: 'issue.status_changed', occurred_at: '2026-11-22T07:00:00Z' };
+    await asked(stack, `${bridge}/v1/ingress/dashboard-issue`, { ...event, issue });
+    const run = await until(400_000, async () => {
+      await asked(stack, `${bridge}/v1/events/process-next`, {});
+      const told = await asked<{ run_id: string | null }>(stack, `${bridge}/v1/events/board-1`);
+      return told.run_id;
+    });
+    await toldByContext(stack, run);
+    expect(await actionsInNeo4j(stack, run)).to.equal(7);
+  });
+
   it('says of itself that all is well, and plans through bridge, bus and worker', async function () {
     this.timeout(900_000);
     // On a busy machine a service may take longer than the command waits.
@@ -97,4 +121,43 @@ export function loopTests(stack: ContainerStack): void {
 async function refs({ repository }: ContainerStack): Promise<string> {
   const { stdout } = await git(['-c', 'safe.directory=*', '-C', repository, 'for-each-ref']);
   return stdout.toString('utf8');
+}
+
+/** One more issue of the repository, with the patch that no branch has yet. */
+async function newIssue(stack: ContainerStack): Promise<{ owner: string; repo: string; number: number }> {
+  const text = ['--title', issueTitle, '--body-file', '/repository/.git/issue.md', '--author', 'mira'];
+  const command = ['core-agentd', 'forge', 'issue', 'new', ...demo, ...text, '--json'];
+  const { number } = JSON.parse(await stack.toolsDone(...command));
+  return { owner: 'demo', repo: 'hello', number };
+}
+
+/** Waits until a run is planned. @throws where it was planned without what core-context knows */
+async function toldByContext(stack: ContainerStack, run: string): Promise<void> {
+  const { plan } = await until(400_000, async () => {
+    const told = await asked<PlannedRun>(stack, `core-agentd:7817/v1/runs/${run}`);
+    return told.plan === null ? null : { plan: told.plan };
+  });
+  expect(plan.notices.filter((notice) => notice.startsWith('context:'))).to.deep.equal([]);
+  expect(plan.files_of_context).to.be.above(0);
+}
+
+interface PlannedRun {
+  readonly plan: { readonly notices: readonly string[]; readonly files_of_context: number } | null;
+}
+
+/** Asked of Neo4j itself, not of core-context. */
+async function actionsInNeo4j(stack: ContainerStack, run: string): Promise<number> {
+  const password = readFileSync(join(stack.folder, 'secrets/neo4j-password'), 'utf8').trim();
+  const address = `bolt://127.0.0.1:${stack.port('neo4j', 7687)}`;
+  const driver = neo4j.driver(address, neo4j.auth.basic('neo4j', password));
+  const query =
+    'MATCH (run:ReasoningRun:AgentRun {run_id: $run})-[:PROPOSES]->(action:ProposedAction) RETURN count(action) AS actions';
+  try {
+    return await until(400_000, async () => {
+      const { records } = await driver.executeQuery(query, { run });
+      return Number(records[0]?.get('actions')) || null;
+    });
+  } finally {
+    await driver.close();
+  }
 }

@@ -1,18 +1,39 @@
-import { needs } from '../needs.ts';
+import { describeWith, has, type NeedName } from '../needs.ts';
 import { backupTests } from './backup.ts';
 import { faultTests } from './faults.ts';
+import { guardTests } from './guard.ts';
 import { hardeningTests } from './hardening.ts';
 import { imageTests } from './images.ts';
 import { loopTests } from './loop.ts';
-import { ContainerStack } from './stack/container-stack.ts';
+import { ContainerStack, type Engine } from './stack/container-stack.ts';
 
-/** Neo4j and iii cannot be pulled everywhere: what stands in for them is named. */
-describe('the compose stack, with Neo4j’s server on Debian’s Java for its image and our engine for iii', () => {
-  const stack = new ContainerStack(`test-${process.pid}`);
+const needed: readonly NeedName[] = ['docker', 'neo4j', 'jj'];
 
+describeWith([...needed, 'iii'], 'the compose stack, with iii and Neo4j', () => {
+  const stack = runningStack('iii');
+  guardTests(stack);
+  everything(stack);
+});
+
+describeWith(needed, 'the compose stack, with our engine in place of iii', () => {
+  const stack = runningStack('embedded');
+  // It differs by the engine alone: where the stack above runs, the ways through the engine are what is left.
+  if (has('iii')) loopTests(stack);
+  else everything(stack);
+});
+
+function everything(stack: ContainerStack): void {
+  imageTests(stack);
+  hardeningTests(stack);
+  loopTests(stack);
+  faultTests(stack);
+  backupTests(stack);
+}
+
+function runningStack(engine: Engine): ContainerStack {
+  const stack = new ContainerStack(`test-${engine}-${process.pid}`, engine);
   before(async function () {
-    this.timeout(1_800_000);
-    for (const thing of ['docker', 'testcontainers', 'neo4j', 'jj'] as const) needs(this, thing);
+    this.timeout(2_400_000);
     await stack.prepare();
     await stack.up();
   });
@@ -20,10 +41,5 @@ describe('the compose stack, with Neo4j’s server on Debian’s Java for its im
     this.timeout(600_000);
     if (stack.folder !== '') await stack.down();
   });
-
-  imageTests(stack);
-  hardeningTests(stack);
-  loopTests(stack);
-  faultTests(stack);
-  backupTests(stack);
-});
+  return stack;
+}

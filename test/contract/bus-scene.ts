@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type IIIClient, registerWorker } from 'iii-sdk';
@@ -11,6 +11,7 @@ import { type BusService, composeBus } from '../../services/bus-engine/compose.t
 import { type BusConfig, readBusConfig } from '../../services/bus-engine/configuration.ts';
 import type { Clock } from '../../services/bus-engine/cron/cron-clock.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into frames of every shape
 export type Frame = any;
@@ -115,11 +116,14 @@ const sdkClients: IIIClient[] = [];
 const rawPeers: RawPeer[] = [];
 const quiet = { debug: console.debug, error: console.error };
 
+/** What the SDK printed as errors since `closeClients`. */
+export const printed: string[] = [];
+
 /** The official SDK, quick to come back. Closed by `closeClients`. */
 export function sdkWorker({ url, headers }: BusUnderTest, workerName: string): IIIClient {
   // It tells of every connection on the console.
   console.debug = () => {};
-  console.error = () => {};
+  console.error = (...words) => void printed.push(words.join(' '));
   const client = registerWorker(url, {
     workerName,
     headers: { ...headers },
@@ -134,6 +138,7 @@ export function sdkWorker({ url, headers }: BusUnderTest, workerName: string): I
 export async function closeClients(): Promise<void> {
   for (const client of sdkClients.splice(0)) await client.shutdown();
   for (const peer of rawPeers.splice(0)) peer.ws.terminate();
+  printed.length = 0;
   Object.assign(console, quiet);
 }
 
@@ -210,6 +215,20 @@ export async function rawPeer(
   return peer;
 }
 
+/** What a worker hears that may not connect: all frames after it has made a call, and how the connection ends. */
+export async function turnedAway({ url, headers }: Pick<BusUnderTest, 'url' | 'headers'>) {
+  const ws = new WebSocket(url, { perMessageDeflate: false, headers: { ...headers } });
+  const frames: Frame[] = [];
+  ws.on('message', (data) => void frames.push(JSON.parse(String(data))));
+  const call = { type: 'invokefunction', invocation_id: crypto.randomUUID(), function_id: 'f', data: {} };
+  ws.on('open', () => {
+    ws.send(JSON.stringify({ type: 'registerfunction', id: 'f' }));
+    ws.send(JSON.stringify(call));
+  });
+  const [code, reason] = await once(ws, 'close');
+  return { frames, code: code as number, reason: String(reason), invocation_id: call.invocation_id };
+}
+
 /** An upgrade that was answered by something else. */
 export class Refused extends Error {
   readonly status: number;
@@ -220,6 +239,78 @@ export class Refused extends Error {
     this.status = status;
     this.body = body;
   }
+}
+
+export interface WebAnswer {
+  readonly status: number;
+  /** By name in lower case, as often as it came. */
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly text: string;
+}
+
+/** A request as it is written, header by header. null where the answer breaks off. */
+export function askWeb(
+  { httpUrl, headers }: Pick<BusUnderTest, 'httpUrl' | 'headers'>,
+  path: string,
+  options: { readonly method?: string; readonly headers?: Readonly<Record<string, string | string[]>> } = {},
+): Promise<WebAnswer | null> {
+  const { method = 'GET' } = options;
+  return new Promise((resolve) => {
+    const asked = httpRequest(`${httpUrl}${path}`, { method, headers: { ...options.headers, ...headers } });
+    asked.on('error', () => resolve(null));
+    asked.on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('error', () => resolve(null));
+      response.on('end', () => {
+        const { statusCode = 0, headersDistinct } = response;
+        resolve({ status: statusCode, headers: headersDistinct as WebAnswer['headers'], text });
+      });
+    });
+    asked.end();
+  });
+}
+
+/** Ids and paths that no earlier test has used: an engine elsewhere keeps what those left. */
+export function freshName(name: string): string {
+  return `contract.${process.pid}.${Date.now()}.${nthName++}.${name}`;
+}
+let nthName = 0;
+
+/** A function of the official SDK behind a new path. Resolves with the path when it is there. */
+export async function webFunction(
+  engine: BusUnderTest,
+  handle: (request: Frame) => Promise<unknown>,
+  config: Frame = {},
+): Promise<string> {
+  const [id, path] = [freshName('web'), `/${freshName('path')}`];
+  const worker = sdkWorker(engine, id);
+  worker.registerFunction(id, handle);
+  worker.registerTrigger({ type: 'http', function_id: id, config: { api_path: path, ...config } });
+  const peer = await rawPeer(engine);
+  await until(
+    () => `the route ${path}`,
+    async () => (await askWeb(engine, path, { method: 'OPTIONS' }))?.headers.allow !== undefined,
+  );
+  peer.ws.terminate();
+  return path;
+}
+
+/** The error of a trigger's registration; null where it is taken. */
+export async function triggerRefusal(
+  peer: RawPeer,
+  trigger_type: string,
+  config: unknown,
+): Promise<Frame | null> {
+  const [id, after] = [crypto.randomUUID(), crypto.randomUUID()];
+  const trigger = { type: 'registertrigger', trigger_type, function_id: freshName('f') };
+  peer.send({ ...trigger, id, config });
+  // What every engine refuses tells that the one before it was judged.
+  peer.send({ ...trigger, id: after, trigger_type: 'http', config: {} });
+  await peer.next({ type: 'triggerregistrationresult', id: after });
+  return peer.frames.find((frame) => frame.id === id)?.error ?? null;
 }
 
 /** Why an upgrade is not let in. */

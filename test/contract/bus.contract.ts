@@ -1,15 +1,21 @@
 import { expect } from 'chai';
 import { TriggerAction } from 'iii-sdk';
 import { until } from '../fixtures/until.ts';
-import { type BusUnderTest, closeClients, type Frame, rawPeer, sdkWorker } from './bus-scene.ts';
+import {
+  askWeb,
+  type BusUnderTest,
+  closeClients,
+  type Frame,
+  freshName,
+  rawPeer,
+  sdkWorker,
+  triggerRefusal,
+  webFunction,
+} from './bus-scene.ts';
 
-/**
- * What every engine of the protocol does. Ids of functions and paths are new for each test: an engine elsewhere keeps what earlier
- * tests left.
- */
+/** What every engine of the protocol does. */
 export function busContract(engine: () => BusUnderTest): void {
-  let nth = 0;
-  const fresh = (name: string): string => `contract.${process.pid}.${Date.now()}.${nth++}.${name}`;
+  const fresh = freshName;
 
   afterEach(closeClients);
 
@@ -81,6 +87,18 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(seen).to.deep.equal([[1, metadata]]);
     });
 
+    it('says at once that there is no queue to put a call in', async () => {
+      const id = fresh('queued');
+      sdkWorker(engine(), 'provider').registerFunction(id, async () => 1);
+      await registered(id);
+      const action = TriggerAction.Enqueue({ queue: 'default' });
+      const refused = await sdkWorker(engine(), 'caller')
+        .trigger({ function_id: id, payload: {}, action })
+        .catch((error) => error);
+      expect(refused).to.include({ code: 'enqueue_error' });
+      expect(refused.message).to.match(/queue/);
+    });
+
     it('answers many calls at once, each with its own result', async () => {
       const id = fresh('many');
       sdkWorker(engine(), 'provider').registerFunction(id, async ({ n }: Frame) => ({ n: n * 2 }));
@@ -134,7 +152,6 @@ export function busContract(engine: () => BusUnderTest): void {
       await provider.settled();
       const trace = {
         traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-        baggage: 'a=b',
       };
       const invocation_id = crypto.randomUUID();
       caller.send({ type: 'invokefunction', invocation_id, function_id: id, data: {}, ...trace });
@@ -258,6 +275,19 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(error.code).to.equal('NOT_FOUND');
     });
 
+    it('tell of each of several functions, also where one is missing', async () => {
+      const [id, none] = [fresh('there'), fresh('none')];
+      sdkWorker(engine(), 'there').registerFunction(id, async () => 1);
+      await registered(id);
+      const peer = await rawPeer(engine());
+      const { functions } = (await peer.call('engine::functions::info', { function_ids: [none, id] })).result;
+      expect(functions).to.have.length(2);
+      expect(functions[0]).to.deep.equal({ function_id: none, error: 'not_found' });
+      expect(functions[1]).to.include({ function_id: id, worker_name: 'there' });
+      const { error } = await peer.call('engine::functions::info', {});
+      expect(error.code).to.equal('INVALID_ARGUMENTS');
+    });
+
     it('tell who is connected, once a worker has said who it is', async () => {
       const name = fresh('named');
       sdkWorker(engine(), name);
@@ -354,7 +384,7 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(await answer.json()).to.deep.equal({ made: { n: 1 } });
       expect(seen).to.deep.include({
         query_params: { x: '1' },
-        path_params: { item: 'pen cil' },
+        path_params: { item: 'pen%20cil' },
         path: `${path}/:item`,
         method: 'POST',
         body: { n: 1 },
@@ -381,6 +411,79 @@ export function busContract(engine: () => BusUnderTest): void {
       const nothing = await fetch(`${httpUrl}/${fresh('nothing')}`, { headers });
       expect(nothing.status).to.equal(404);
       expect(await nothing.json()).to.deep.equal({ error: { code: 'NOT_FOUND', message: 'Not Found' } });
+    });
+
+    it('of http answer 405 with what is defined where another method is', async () => {
+      const path = await webFunction(engine(), async () => ({}), { http_method: 'POST' });
+      const answer = await askWeb(engine(), path, { method: 'PUT' });
+      expect(answer?.status).to.equal(405);
+      expect(answer?.headers.allow?.join()).to.include('POST');
+    });
+
+    it('of http answer 500 where the function is missing or stops, and where the condition is missing', async () => {
+      const peer = await rawPeer(engine());
+      const path = await webFunction(engine(), async () => ({}), { condition_function_id: fresh('none') });
+      const [id, at] = [fresh('stops'), `/${fresh('path')}`];
+      const trigger = { type: 'registertrigger', id: crypto.randomUUID(), trigger_type: 'http' };
+      peer.send({ ...trigger, function_id: id, config: { api_path: at } });
+      const code = async (path: string, status: number) => {
+        const answer = (await askWeb(engine(), path))!;
+        expect(answer.status, answer.text).to.equal(status);
+        return JSON.parse(answer.text).error.code;
+      };
+      expect(await code(path, 500)).to.equal('function_not_found');
+      await until('the route', async () => (await askWeb(engine(), at))?.status !== 404);
+      expect(await code(at, 500)).to.equal('function_not_found');
+      const worker = await rawPeer(engine());
+      worker.send({ type: 'registerfunction', id });
+      await worker.settled();
+      const stopped = code(at, 500);
+      await worker.next({ type: 'invokefunction', function_id: id });
+      worker.ws.terminate();
+      expect(await stopped).to.equal('invocation_stopped');
+    });
+
+    it('of http answer 422 and say that the function was skipped where the condition does not hold', async () => {
+      const condition = fresh('condition');
+      sdkWorker(engine(), 'condition').registerFunction(condition, async () => false);
+      await registered(condition);
+      const path = await webFunction(engine(), async () => ({}), { condition_function_id: condition });
+      const answer = (await askWeb(engine(), path))!;
+      expect(answer.status).to.equal(422);
+      expect(JSON.parse(answer.text)).to.deep.include({ skipped: true });
+      expect(JSON.parse(answer.text).error.code).to.equal('CONDITION_NOT_MET');
+    });
+
+    it('of http send headers that can be sent beside those that cannot, and several of one name', async () => {
+      const headers = {
+        'X-Kept': '1',
+        connection: 'keep-alive',
+        'not a name': '1',
+        'X-Split': 'a\r\nb: c',
+      };
+      const path = await webFunction(engine(), async () => ({ status_code: 203, headers, body: 'text' }));
+      const answer = (await askWeb(engine(), path))!;
+      expect(answer).to.deep.include({ status: 203, text: '"text"' });
+      expect(answer.headers['x-kept']).to.deep.equal(['1']);
+      expect(answer.headers).not.to.have.any.keys('not a name', 'x-split', 'b');
+      const lines = ['Set-Cookie: a=1', 'Set-Cookie: b=2', 'Content-Type: application/json'];
+      const list = await webFunction(engine(), async () => ({ headers: lines, body: '{"a":1}' }));
+      const listed = (await askWeb(engine(), list))!;
+      expect(listed.headers['set-cookie']).to.deep.equal(['a=1', 'b=2']);
+      expect(listed.text).to.equal('{"a":1}');
+    });
+
+    it('of http stream with the headers that can be sent, whatever the others are', async () => {
+      const path = await webFunction(engine(), async ({ response }: Frame) => {
+        const set = (headers: Frame) =>
+          response.sendMessage(JSON.stringify({ type: 'set_headers', headers }));
+        set({ 'X-One': '1', connection: 'keep-alive', 'not a name': '1' });
+        set({ 'X-Two': '2' });
+        response.stream.end(Buffer.from('streamed'));
+      });
+      const answer = (await askWeb(engine(), path))!;
+      expect(answer.text).to.equal('streamed');
+      expect(answer.headers).to.deep.include({ 'x-one': ['1'], 'x-two': ['2'] });
     });
 
     it('of http without a path are refused', async () => {
@@ -431,6 +534,24 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(ticks[0]).to.have.keys('trigger', 'job_id', 'scheduled_time', 'actual_time');
       expect(ticks[0].trigger).to.equal('cron');
       expect(ticks[1].scheduled_time > ticks[0].scheduled_time).to.equal(true);
+    });
+
+    it('of cron take names of times, and count days of the week from Sunday, 1', async () => {
+      const peer = await rawPeer(engine());
+      for (const expression of ['@yearly', '@monthly', '@weekly', '@daily', '@hourly', '0 0 9 * * 2-6'])
+        expect(await triggerRefusal(peer, 'cron', { expression }), expression).to.equal(null);
+      for (const expression of ['@every 1s', '* * * * *', '61 * * * * *', '0 0 12 * * 0', 'daily'])
+        expect(await triggerRefusal(peer, 'cron', { expression }), expression).not.to.equal(null);
+      const worker = sdkWorker(engine(), 'cron');
+      const ticks: number[] = [];
+      const days = [1, 2, 3, 4, 5, 6, 7].map((day) => [day, fresh(`day${day}`)] as const);
+      for (const [day, id] of days) {
+        worker.registerFunction(id, async () => void ticks.push(day));
+        worker.registerTrigger({ type: 'cron', function_id: id, config: { expression: `* * * * * ${day}` } });
+      }
+      const [before, after] = [new Date().getUTCDay() + 1, () => new Date().getUTCDay() + 1];
+      await until('a tick', () => ticks.length > 0);
+      expect(ticks[0]).to.be.oneOf([before, after()]);
     });
   });
 }

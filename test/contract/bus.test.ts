@@ -1,6 +1,10 @@
-import { environment } from '#kit/environment.ts';
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { type IiiServer, startIii } from '../fixtures/containers/iii.ts';
+import { describeWith } from '../needs.ts';
 import { busContract } from './bus.contract.ts';
-import { type BusUnderTest, type OwnEngine, openEngine } from './bus-scene.ts';
+import { differences, differencesContract } from './bus-differences.contract.ts';
+import { type OwnEngine, openEngine } from './bus-scene.ts';
 
 describe('the bus, as core-bus-engine speaks it', () => {
   let engine: OwnEngine;
@@ -11,14 +15,33 @@ describe('the bus, as core-bus-engine speaks it', () => {
   after(() => engine.close());
 
   busContract(() => engine);
+
+  describe('in another way than iii', () => {
+    differencesContract(() => engine, 'here');
+
+    it('as the page of the engine tells, row by row', () => {
+      const page = readFileSync(new URL('../../site/bus-engine.md', import.meta.url), 'utf8');
+      const [, section = ''] = page.split('## In another way than iii 0.22.1\n');
+      const table = section
+        .split('\n## ', 1)[0]!
+        .split('\n')
+        .filter((line) => line.startsWith('| '));
+      const rows = table.slice(1).map((line) => line.split(' | ', 1)[0]!.slice(2).trim());
+      expect(rows).to.deep.equal(differences.map(({ row }) => row));
+    });
+  });
 });
 
-const { CORE_TEST_III_URL: url, CORE_TEST_III_HTTP_URL: httpUrl } = environment;
+describeWith(['iii'], 'the bus, as iii speaks it', () => {
+  let server: IiiServer;
+  const iii = () => ({ ...server, headers: {} });
 
-// An iii cannot be had everywhere: without these variables there is no such group.
-if (url !== undefined && httpUrl !== undefined) {
-  describe('the bus, as an iii elsewhere speaks it', () => {
-    const elsewhere: BusUnderTest = { url, httpUrl, headers: {} };
-    busContract(() => elsewhere);
+  before(async () => {
+    server = await startIii();
   });
-}
+  after(() => server?.remove());
+
+  busContract(iii);
+
+  describe('in another way than core-bus-engine', () => differencesContract(iii, 'iii'));
+});

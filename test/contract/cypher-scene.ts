@@ -6,8 +6,8 @@ import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
 import { Readers } from '../../services/context/record/readers.ts';
 import { migrate } from '../../services/context/record/schema.ts';
+import type { Neo4jServer } from '../fixtures/containers/neo4j.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import type { Neo4jServer } from '../support/neo4j.ts';
 
 export const at = '2026-01-01T00:00:00.000Z';
 

@@ -1,5 +1,5 @@
-import { needs } from '../needs.ts';
-import { type Neo4jServer, startNeo4j } from '../support/neo4j.ts';
+import { type Neo4jServer, startNeo4j } from '../fixtures/containers/neo4j.ts';
+import { describeWith } from '../needs.ts';
 import { cypherContract } from './cypher.contract.ts';
 import { openSceneGraph } from './cypher-scene.ts';
 
@@ -7,15 +7,14 @@ describe('Cypher on the embedded engine', () => {
   cypherContract((scene, limits) => openSceneGraph(scene, null, limits));
 });
 
-describe('Cypher on Neo4j', () => {
+describeWith(['neo4j'], 'Cypher on Neo4j', () => {
   let server: Neo4jServer;
 
-  before(async function () {
-    needs(this, 'neo4j');
+  before(async () => {
     server = await startNeo4j();
   });
 
-  after(() => server?.stop());
+  after(() => server?.remove());
 
   cypherContract((scene, limits) => openSceneGraph(scene, server, limits));
 });

@@ -2,6 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
+import type { CoreError } from '#kit/errors.ts';
+import { checkedCloneUrl } from '../../services/agentd/adapters/forges/clone-url.ts';
+import type { ConfiguredForge } from '../../services/agentd/adapters/forges/configured-forge.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { until } from '../fixtures/until.ts';
 import { giteaBench, githubBench, type RemoteBench } from './forge.benches.ts';
@@ -65,11 +68,11 @@ for (const [name, open] of [
       expect(error).to.include({ name: 'Unavailable', code: 'forge_unavailable' });
       expect(error.message).to.contain('not known');
       expect(sent('POST')).to.have.length(1);
-      const self = await bench.forge.self();
+      const { id } = await bench.forge.self();
       const found = await bench.forge.comments(bench.ref, number, { since: forge_time });
-      expect(
-        found.filter(({ author, body }) => author.login === self && body.includes('marker')),
-      ).to.have.length(1);
+      expect(found.filter(({ author, body }) => author.id === id && body.includes('marker'))).to.have.length(
+        1,
+      );
     });
 
     it('sends no write twice, whatever went wrong', async () => {
@@ -146,6 +149,32 @@ for (const [name, open] of [
       }
     });
 
+    it('reads Retry-After in seconds and as a date, and believes no hostile one', async () => {
+      const date = 'Sun, 06 Nov 2094 08:49:37 GMT';
+      const waits: [string, number | undefined][] = [
+        ['30', 30],
+        ['0', 1],
+        ['99999999999999999999', 86_400],
+        ['-5', 60],
+        ['1.5', 60],
+        ['5 apples', 60],
+        ['', 60],
+        ['2094-11-06', 60],
+        ['1e9', 60],
+        ['Sun, 06 Nov 2094 08:50:07 GMT', 30],
+        ['Sunday, 06-Nov-94 08:50:07 GMT', 1],
+        ['Sun Nov  6 08:50:07 2094', 30],
+        ['Sun, 06 Nov 1994 08:49:37 GMT', 1],
+        ['Sun, 06 Nov 2994 08:49:37 GMT', 86_400],
+      ];
+      for (const [value, expected] of waits) {
+        const headers = { 'retry-after': value, date };
+        bench.server.faults.push({ method: 'POST', path: comments, answer: { status: 429, headers } });
+        const error = await failure(bench.forge.comment(bench.ref, number, 'x'));
+        expect(error, value).to.include({ code: 'forge_rate_limited', retryAfter: expected });
+      }
+    });
+
     it('asks once for what is not there', async () => {
       await failure(bench.forge.repository({ owner: 'demo', repo: 'absent' }));
       expect(sent('GET')).to.deep.equal(['GET /repos/demo/absent']);
@@ -194,8 +223,52 @@ for (const [name, open] of [
         const error = await failure(bench.forge.issue(bench.ref, number));
         expect(error, JSON.stringify(body)).to.include({ name: 'InvalidInput', code: 'forge_reply_invalid' });
       }
-      Object.assign(bench.served, { clone_url: 'ext::sh -c "touch /tmp/pwned"' });
-      expect(await failure(bench.forge.repository(bench.ref))).to.include({ code: 'forge_reply_invalid' });
+    });
+
+    it('takes a clone URL only where base_url is, or where clone_base_url names it', async () => {
+      const origin = new URL(bench.server.url).origin;
+      const strict = bench.again({ clone_base_url: null });
+      const asked = (forge: ConfiguredForge, clone_url: string): Promise<CoreError | string> => {
+        Object.assign(bench.served, { clone_url });
+        return forge.repository(bench.ref).then(
+          ({ push_url }) => push_url,
+          (error: CoreError) => error,
+        );
+      };
+      expect(await asked(strict, `${origin}/demo/hello.git`)).to.equal(`${origin}/demo/hello.git`);
+      const tls = { name: 'remote', base_url: origin.replace('http:', 'https:'), clone_base_url: null };
+      expect(() => checkedCloneUrl(`${origin}/demo/hello.git`, tls)).to.throw('is not at https://');
+      for (const url of [
+        'ext::sh -c "touch /tmp/pwned"',
+        `https://${new URL(origin).host}/demo/hello.git`,
+        `http://localhost:${new URL(origin).port}/demo/hello.git`,
+        'http://127.0.0.1:9/demo/hello.git',
+        'https://git.example.org/demo/hello.git',
+        `http://me:secret@${new URL(origin).host}/demo/hello.git`,
+        `${origin}/demo/hello.git?x`,
+        `${origin}\\@evil.example/hello.git`,
+        `${origin}.evil.example/hello.git`,
+        'ssh://git@127.0.0.1/demo/hello.git',
+        bench.bare,
+        `file://${bench.bare}`,
+        '--upload-pack=touch /tmp/pwned',
+      ]) {
+        const error = await asked(strict, url);
+        expect(error, url).to.include({ name: 'Refused', code: 'clone_url_refused' });
+        expect((error as CoreError).hint)
+          .to.contain('clone_base_url')
+          .and.contain('remote');
+        expect(`${(error as CoreError).message}`).to.not.contain('secret');
+      }
+      const named = bench.again({ clone_base_url: 'http://127.0.0.1:9' });
+      expect(await asked(named, 'http://127.0.0.1:9/a.git')).to.equal('http://127.0.0.1:9/a.git');
+      expect(await asked(named, bench.bare)).to.include({ code: 'clone_url_refused' });
+      expect(await named.gitCredential()).to.deep.include({ origins: [origin, 'http://127.0.0.1:9'] });
+      expect(await strict.gitCredential()).to.deep.include({ origins: [origin] });
+      const folder = bench.again({ clone_base_url: 'file:///srv/git' });
+      expect(await asked(folder, '/srv/git/a.git')).to.equal('/srv/git/a.git');
+      for (const url of ['/srv/git/../a.git', '/srv/gitea/a.git', '/etc'])
+        expect(await asked(folder, url), url).to.include({ code: 'clone_url_refused' });
     });
 
     it('stops reading an answer that does not end', async () => {
@@ -219,9 +292,25 @@ for (const [name, open] of [
     });
 
     it('asks for its own account once', async () => {
-      expect(await bench.forge.self()).to.equal('core-bot');
-      expect(await bench.forge.self()).to.equal('core-bot');
+      const id = String(bench.server.state.user('core-bot').id);
+      expect(await bench.forge.self()).to.deep.equal({ login: 'core-bot', id });
+      expect(await bench.forge.self()).to.deep.equal({ login: 'core-bot', id });
       expect(sent('GET')).to.deep.equal(['GET /user']);
+    });
+
+    it('asks again who it is when the token is another, and holds the answer against account', async () => {
+      const tokenFile = join(bench.bare, 'token');
+      writeFileSync(tokenFile, bench.server.state.token);
+      const forge = bench.again({ token_file: tokenFile });
+      const strict = bench.again({ token_file: tokenFile, account: 'Core-Bot' });
+      expect((await forge.self()).login).to.equal('core-bot');
+      expect((await strict.self()).login).to.equal('core-bot');
+      Object.assign(bench.server.state, { account: 'else-bot', token: 'another-token' });
+      writeFileSync(tokenFile, 'another-token');
+      expect((await forge.self()).login).to.equal('else-bot');
+      const error = await failure(strict.self());
+      expect(error).to.include({ name: 'Refused', code: 'forge_account_differs' });
+      expect(error.message).to.contain('else-bot').and.contain('Core-Bot').and.contain(tokenFile);
     });
 
     it('says where a token belongs, and never shows one', async () => {
@@ -237,6 +326,9 @@ for (const [name, open] of [
       writeFileSync(join(folder, 'wrong'), 'sekret-wrong-token\n');
       const wrong = await failure(bench.again({ token_file: join(folder, 'wrong') }).self());
       expect(wrong).to.include({ name: 'Unauthorized', code: 'forge_unauthorized', exitCode: 3 });
+      expect(wrong.message)
+        .to.contain(`the token in ${join(folder, 'wrong')}`)
+        .and.contain('revoked');
       expect(inspect(wrong, { depth: 10 })).to.not.contain('sekret-wrong-token');
       writeFileSync(join(folder, 'two'), 'one\ntwo\n');
       const two = await failure(bench.again({ token_file: join(folder, 'two') }).self());
@@ -244,6 +336,24 @@ for (const [name, open] of [
       expect(two.message).to.not.contain('one\ntwo');
       expect(await bench.forge.gitCredential()).to.include({ password: bench.server.state.token });
       expect(await none.gitCredential()).to.equal(null);
+    });
+
+    it('trusts a collaborator only with write permission', async () => {
+      bench.served.readers.push('reader');
+      const theirs = await bench.issue({ title: 'x', body: '', author: 'reader' });
+      const { author } = await bench.forge.issue(bench.ref, theirs);
+      expect(author).to.include({ login: 'reader', association: 'none' });
+      expect(author.unknown).to.equal(undefined);
+      expect((await bench.forge.issue(bench.ref, number)).author.association).to.equal('collaborator');
+    });
+
+    it('says that it could not learn who may write, and takes them for outsiders', async () => {
+      bench.served.administered = false;
+      bench.server.state.addComment(bench.served, { issue: number, body: 'me too', author: 'mira' });
+      const { author } = await bench.forge.issue(bench.ref, number);
+      expect(author).to.include({ login: 'mira', association: 'none' });
+      expect(author.unknown).to.contain('mira').and.contain('could not be learned');
+      expect((await bench.forge.comments(bench.ref, number))[0]!.author.unknown).to.equal(author.unknown);
     });
 
     it('does not take the pull request of a fork for its own', async () => {
@@ -304,6 +414,14 @@ describe('a github forge', () => {
     expect(error.message).to.contain('demo/other');
   });
 
+  it('acts as the configured account where an app may not ask who it is', async () => {
+    const answer = { status: 403, body: { message: 'Resource not accessible by integration' } };
+    bench.server.faults.push({ path: /^\/user$/, times: 2, answer });
+    expect(await failure(bench.forge.self())).to.include({ code: 'forge_unauthorized' });
+    const id = String(bench.server.state.user('core-bot').id);
+    expect(await bench.again({ account: 'core-bot' }).self()).to.deep.equal({ login: 'core-bot', id });
+  });
+
   it('tells programs and deleted accounts from people', async () => {
     const number = await bench.issue({ title: 'x', body: '', author: 'mira' });
     const { forge } = bench;
@@ -311,7 +429,12 @@ describe('a github forge', () => {
     bench.server.state.addComment(bench.served, { issue: number, body: 'boo', author: 'ghost' });
     const authors = (await forge.comments(bench.ref, number)).map(({ author }) => author);
     expect(authors).to.deep.equal([
-      { login: 'helper[bot]', association: 'none', bot: true },
+      {
+        id: String(bench.server.state.user('helper[bot]').id),
+        login: 'helper[bot]',
+        association: 'none',
+        bot: true,
+      },
       { login: 'ghost', association: 'none', bot: false },
     ]);
   });
@@ -325,6 +448,25 @@ describe('a gitea forge', () => {
     expect((await bench.forge.issue(bench.ref, number)).author.association).to.equal('member');
     const own = await bench.issue({ title: 'x', body: '', author: 'demo' });
     expect((await bench.forge.issue(bench.ref, own)).author.association).to.equal('owner');
+    bench.served.administered = false;
+    const again = bench.again({ name: 'again' });
+    expect((await again.issue(bench.ref, number)).author.association).to.equal('member');
+    const message =
+      'token does not have at least one of required scope(s), required=[read:organization], token scope=write:issue';
+    bench.server.faults.push({
+      path: /\/orgs\/demo\/members\/noor$/,
+      answer: { status: 403, body: { message } },
+    });
+    const { author } = await bench.again({}).issue(bench.ref, number);
+    expect(author.association).to.equal('none');
+    expect(author.unknown).to.contain('read:organization').and.contain('token');
+    const location = '/api/v1/orgs/demo/public_members/noor';
+    bench.server.faults.push({
+      path: /\/orgs\/demo\/members\/noor$/,
+      answer: { status: 303, headers: { location } },
+    });
+    const hidden = await bench.again({}).issue(bench.ref, number);
+    expect(hidden.author.unknown).to.contain('public members');
     await bench.close();
     expect(bench.violations()).to.deep.equal([]);
   });

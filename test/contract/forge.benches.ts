@@ -8,7 +8,7 @@ import { ForgeFolder } from '../../services/agentd/adapters/forges/local/forge-f
 import { LocalForge } from '../../services/agentd/adapters/forges/local/local-forge.ts';
 import { LocalForgeDesk } from '../../services/agentd/adapters/forges/local/local-forge-desk.ts';
 import type { RepositoryRef } from '../../services/agentd/planning/forge.ts';
-import { gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
+import { addBranch, deleteBranch, gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
 import type { ServedCheck, ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
@@ -18,8 +18,9 @@ import { startGitHubServer } from '../fixtures/forges/github-server.ts';
 export interface ForgeBench {
   readonly forge: ConfiguredForge;
   readonly ref: RepositoryRef;
-  /** The repository's bare git repository, with a branch `main`. */
-  readonly bare: string;
+  /** Makes a branch with one commit on top of `main`, and gives the commit. */
+  addBranch(branch: string, files: Record<string, string>): Promise<string>;
+  deleteBranch(branch: string): Promise<void>;
   /** `mira` is a collaborator, anybody else a stranger. */
   issue(issue: {
     title: string;
@@ -32,14 +33,18 @@ export interface ForgeBench {
   comment(number: number, comment: { body: string; author: string }): Promise<void>;
   merge(pullNumber: number): Promise<void>;
   protect(glob: string): Promise<void>;
+  /** Whether a lock keeps our account from commenting; Gitea's does not keep those who may write. */
+  readonly lockHolds: boolean;
   /** Reports a check of a commit; null where the forge knows no checks. */
-  readonly check: ((check: ServedCheck) => void) | null;
+  readonly check: ((check: ServedCheck) => Promise<void>) | null;
   /** Where the forge's API was not used as its description says. */
   violations(): readonly string[];
   close(): Promise<void>;
 }
 
 export interface RemoteBench extends ForgeBench {
+  /** The repository's bare git repository, with a branch `main`. */
+  readonly bare: string;
   readonly server: ForgeServer;
   readonly served: ServedRepository;
   /** The same forge with other settings. */
@@ -48,11 +53,13 @@ export interface RemoteBench extends ForgeBench {
 
 interface RemoteSettings {
   readonly name: string;
+  readonly account: string | null;
   readonly timeout_ms: number;
   readonly retry_ms: number;
   readonly throttle: boolean;
   readonly token_file: string | null;
   readonly base_url: string;
+  readonly clone_base_url: string | null;
 }
 
 const ref = { owner: 'demo', repo: 'hello' };
@@ -67,8 +74,10 @@ export async function localBench(): Promise<ForgeBench> {
   return {
     forge: new LocalForge(files, 'core'),
     check: null,
+    lockHolds: true,
     ref,
-    bare: made.clone_url,
+    addBranch: async (branch, files) => addBranch(made.clone_url, branch, files),
+    deleteBranch: async (branch) => deleteBranch(made.clone_url, branch),
     async issue({ title, body, author, locked = false, closed = false, labels = [] }) {
       const association = associationOf(author);
       const { number } = await desk.newIssue({ ...ref, title, body, author, association, locked, labels });
@@ -92,16 +101,17 @@ export async function localBench(): Promise<ForgeBench> {
 }
 
 export async function githubBench(): Promise<RemoteBench> {
-  return remoteBench(await startGitHubServer(), (options) => new GitHubForge(options));
+  return remoteBench(await startGitHubServer(), (options) => new GitHubForge(options), true);
 }
 
 export async function giteaBench(): Promise<RemoteBench> {
-  return remoteBench(await startGiteaServer(), (options) => new GiteaForge(options));
+  return remoteBench(await startGiteaServer(), (options) => new GiteaForge(options), false);
 }
 
 function remoteBench(
   server: ForgeServer,
-  create: (options: RemoteSettings & { account: null }) => ConfiguredForge,
+  create: (options: RemoteSettings) => ConfiguredForge,
+  lockHolds: boolean,
 ): RemoteBench {
   const folder = mkdtempSync(join(tmpdir(), 'core-forge-'));
   const bare = makeBareRepository(folder);
@@ -113,6 +123,7 @@ function remoteBench(
     create({
       name: 'remote',
       base_url: server.url,
+      clone_base_url: 'file:///',
       token_file: tokenFile,
       account: null,
       timeout_ms: 5000,
@@ -125,9 +136,12 @@ function remoteBench(
     served,
     again,
     forge: again({}),
-    check: (check) => void served.checks.push(check),
+    check: async (check) => void served.checks.push(check),
+    lockHolds,
     ref,
     bare,
+    addBranch: async (branch, files) => addBranch(bare, branch, files),
+    deleteBranch: async (branch) => deleteBranch(bare, branch),
     async issue({ title, body, author, locked = false, closed = false, labels = [] }) {
       const issue = state.addIssue(served, {
         labels,

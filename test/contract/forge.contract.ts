@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
-import { addBranch, deleteBranch, gitIn } from '../fixtures/forges/bare-repository.ts';
+import { isBy } from '../../services/agentd/execution/same-account.ts';
+import { gitIn } from '../fixtures/forges/bare-repository.ts';
 import { until } from '../fixtures/until.ts';
 import type { ForgeBench } from './forge.benches.ts';
 
@@ -92,9 +93,9 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       const body = 'Grüße 🎉\r\n```diff\n-a\n+b\n```\n<script>\\u0000 "quoted"';
       const mine = await bench.forge.issue(bench.ref, await issueBy('mira', body));
       expect(mine).to.include({ title: 'Greeting is wrong', body, state: 'open', locked: false });
-      expect(mine.author).to.deep.equal({ login: 'mira', association: 'collaborator', bot: false });
+      expect(mine.author).to.include({ login: 'mira', association: 'collaborator', bot: false });
       const theirs = await bench.forge.issue(bench.ref, await issueBy('stranger'));
-      expect(theirs.author).to.deep.equal({ login: 'stranger', association: 'none', bot: false });
+      expect(theirs.author).to.include({ login: 'stranger', association: 'none', bot: false });
     });
 
     it('says that an issue is not there', async () => {
@@ -146,7 +147,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         Array.from({ length: 120 }, (_, index) => `comment ${index}`),
       );
       expect(new Set(comments.map(({ id }) => id)).size).to.equal(120);
-      expect(comments[0]!.author).to.deep.equal({ login: 'mira', association: 'collaborator', bot: false });
+      expect(comments[0]!.author).to.include({ login: 'mira', association: 'collaborator', bot: false });
       expect(comments[119]!.author.association).to.equal('none');
     });
 
@@ -156,7 +157,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       const { forge_time } = await bench.forge.repository(bench.ref);
       const made = await bench.forge.comment(bench.ref, number, 'Planned: 1 → 2\n\n<!-- core:marker -->');
       expect(made.body).to.equal('Planned: 1 → 2\n\n<!-- core:marker -->');
-      expect(made.author.login).to.equal(await bench.forge.self());
+      expect(isBy(made.author, await bench.forge.self())).to.equal(true);
       const found = await bench.forge.comments(bench.ref, number, { since: forge_time });
       expect(found.map(({ id }) => id)).to.include(made.id);
       const later = new Date(Date.parse(forge_time) + 3_600_000).toISOString();
@@ -173,7 +174,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         body.includes(marker),
       );
       expect(marked).to.have.length(2);
-      expect(marked.filter(({ author }) => author.login === self).map(({ body }) => body)).to.deep.equal([
+      expect(marked.filter(({ author }) => isBy(author, self)).map(({ body }) => body)).to.deep.equal([
         `Real ${marker}`,
       ]);
     });
@@ -194,6 +195,10 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     it('reads a locked issue, and is refused a comment on it', async () => {
       const number = await bench.issue({ title: 'Heated', body: 'No.', author: 'mira', locked: true });
       expect((await bench.forge.issue(bench.ref, number)).locked).to.equal(true);
+      if (!bench.lockHolds) {
+        await bench.forge.comment(bench.ref, number, 'one more word');
+        return;
+      }
       const error = await failure(bench.forge.comment(bench.ref, number, 'one more word'));
       expect(error).to.include({ name: 'Refused', code: 'forge_refused' });
       expect(error.message).to.contain('locked');
@@ -203,7 +208,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     it('lists issues newest first, by state, without pull requests', async () => {
       const open = await issueBy('mira');
       const closed = await bench.issue({ title: 'Done', body: '', author: 'mira', closed: true });
-      addBranch(bench.bare, 'core/listed', { 'listed.txt': 'x\n' });
+      await bench.addBranch('core/listed', { 'listed.txt': 'x\n' });
       const pull = await bench.forge.openPullRequest(bench.ref, {
         title: 'Listed',
         body: '',
@@ -247,7 +252,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     });
 
     it('refuses to take a pull request for an issue', async () => {
-      addBranch(bench.bare, 'core/no-issue', { 'no-issue.txt': 'x\n' });
+      await bench.addBranch('core/no-issue', { 'no-issue.txt': 'x\n' });
       const request = { title: 'No issue', body: '', head: 'core/no-issue', base: 'main' };
       const { number } = await bench.forge.openPullRequest(bench.ref, request);
       const error = await failure(bench.forge.issue(bench.ref, number));
@@ -263,8 +268,8 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         protected: false,
         reason: '',
       });
+      await bench.addBranch('release/1.0', { 'release.txt': '1\n' });
       await bench.protect('release/*');
-      addBranch(bench.bare, 'release/1.0', { 'release.txt': '1\n' });
       for (const branch of ['release/1.0', 'release/not-there-yet']) {
         const found = await bench.forge.protection(bench.ref, branch);
         expect(found.protected, branch).to.equal(true);
@@ -274,7 +279,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     });
 
     it('opens a pull request that is found by its branch, in every state', async () => {
-      const commit = addBranch(bench.bare, 'core/1-greeting', { 'greeting.txt': 'hello\n' });
+      const commit = await bench.addBranch('core/1-greeting', { 'greeting.txt': 'hello\n' });
       const request = {
         title: 'Greet (#1)',
         body: 'Why and how.\n\nRun run_0199',
@@ -284,7 +289,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(await bench.forge.findPullRequests(bench.ref, request.head)).to.deep.equal([]);
       const opened = await bench.forge.openPullRequest(bench.ref, request);
       expect(opened).to.include({ ...request, state: 'open', head_commit: commit });
-      expect(opened.author.login).to.equal(await bench.forge.self());
+      expect(isBy(opened.author, await bench.forge.self())).to.equal(true);
       expect(await bench.forge.findPullRequests(bench.ref, request.head)).to.deep.equal([opened]);
 
       expect(await failure(bench.forge.openPullRequest(bench.ref, request))).to.include({
@@ -302,7 +307,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(await failure(bench.forge.closePullRequest(bench.ref, second.number))).to.include({
         code: 'pull_request_merged',
       });
-      deleteBranch(bench.bare, request.head);
+      await bench.deleteBranch(request.head);
       const found = await bench.forge.findPullRequests(bench.ref, request.head);
       expect(
         found.map(({ state, head, head_commit }) => ({ state, head, head_commit })),
@@ -313,7 +318,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     });
 
     it('tells what became of a pull request, and when', async () => {
-      const commit = addBranch(bench.bare, 'core/2-outcome', { 'outcome.txt': 'x\n' });
+      const commit = await bench.addBranch('core/2-outcome', { 'outcome.txt': 'x\n' });
       const request = { title: 'Outcome', body: '', head: 'core/2-outcome', base: 'main' };
       const opened = await bench.forge.openPullRequest(bench.ref, request);
       const asked = () => bench.forge.pullRequest(bench.ref, opened.number);
@@ -326,14 +331,14 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
 
       const second = await bench.forge.openPullRequest(bench.ref, request);
       await bench.merge(second.number);
-      deleteBranch(bench.bare, request.head);
+      await bench.deleteBranch(request.head);
       const merged = await bench.forge.pullRequest(bench.ref, second.number);
       expect(merged).to.include({ state: 'merged', head: request.head, head_commit: commit });
       expect(Math.abs(Date.parse(merged.ended_at!) - Date.now())).to.be.below(60_000);
     });
 
     it('tells how the checks of a pull request stand', async () => {
-      const commit = addBranch(bench.bare, 'core/3-checks', { 'checks.txt': 'x\n' });
+      const commit = await bench.addBranch('core/3-checks', { 'checks.txt': 'x\n' });
       const request = { title: 'Checks', body: '', head: 'core/3-checks', base: 'main' };
       const { number } = await bench.forge.openPullRequest(bench.ref, request);
       const checks = async () => {
@@ -343,18 +348,23 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(await checks()).to.deep.equal(['none']);
       // The local forge knows no checks.
       if (bench.check === null) return;
-      bench.check({ commit: '0'.repeat(40), name: 'of another commit', state: 'failure', kind: 'status' });
-      bench.check({ commit, name: 'unit', state: 'success', kind: 'check_run' });
+      await bench.check({
+        commit: '0'.repeat(40),
+        name: 'of another commit',
+        state: 'failure',
+        kind: 'status',
+      });
+      await bench.check({ commit, name: 'unit', state: 'success', kind: 'check_run' });
       expect(await checks()).to.deep.equal(['passed']);
-      bench.check({ commit, name: 'slow', state: 'pending', kind: 'check_run' });
+      await bench.check({ commit, name: 'slow', state: 'pending', kind: 'check_run' });
       expect(await checks()).to.deep.equal(['pending']);
-      bench.check({ commit, name: 'legal', state: 'failure', kind: 'status' });
-      bench.check({ commit, name: 'build', state: 'failure', kind: 'check_run' });
+      await bench.check({ commit, name: 'legal', state: 'failure', kind: 'status' });
+      await bench.check({ commit, name: 'build', state: 'failure', kind: 'check_run' });
       expect(await checks()).to.deep.equal(['failed', 'build', 'legal']);
     });
 
     it('refuses a pull request between branches that are not there or do not differ', async () => {
-      addBranch(bench.bare, 'core/there', { 'there.txt': 'x\n' });
+      await bench.addBranch('core/there', { 'there.txt': 'x\n' });
       const open = (head: string, base: string): Promise<CoreError> =>
         failure(bench.forge.openPullRequest(bench.ref, { title: 'x', body: '', head, base }));
       for (const error of [

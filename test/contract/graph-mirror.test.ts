@@ -7,23 +7,23 @@ import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import { Neo4jConnection } from '../../services/context/adapters/neo4j/connection.ts';
 import { Neo4jMirror } from '../../services/context/adapters/neo4j/neo4j-mirror.ts';
+import { TooMuchAtOnce } from '../../services/context/graph/graph-mirror.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
+import { type Neo4jServer, startNeo4j } from '../fixtures/containers/neo4j.ts';
 import { until } from '../fixtures/until.ts';
-import { needs } from '../needs.ts';
-import { type Neo4jServer, startNeo4j } from '../support/neo4j.ts';
+import { describeWith } from '../needs.ts';
 import { at, makeScene, openSceneGraph, type Scene } from './cypher-scene.ts';
 
-describe('the mirror on Neo4j', () => {
+describeWith(['neo4j'], 'the mirror on Neo4j', () => {
   let server: Neo4jServer;
   let scene: Scene;
   let graph: Graph;
 
-  before(async function () {
-    needs(this, 'neo4j');
+  before(async () => {
     server = await startNeo4j();
   });
 
-  after(() => server?.stop());
+  after(() => server?.remove());
 
   beforeEach(async () => {
     scene = makeScene();
@@ -170,13 +170,42 @@ describe('the mirror on Neo4j', () => {
 
   it('goes on after a server that stood still', async function () {
     if (server.control === null) this.skip();
-    server.control.pause();
+    await server.control.pause();
     addMany(scene, 100);
     await sleep(1_500);
     expect((await graph.health()).lag.changes).to.be.above(0);
-    server.control.resume();
+    await server.control.resume();
     await until('the mirror to catch up', async () => (await graph.health()).lag.changes === 0);
     expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('goes in smaller parts where one transaction of the server cannot hold all of it', async () => {
+    const large = 'x'.repeat(200_000);
+    scene.write((record) => {
+      for (let nth = 0; nth < 800; nth++)
+        record.putNode({
+          ...{ id: `large:${nth}`, label: 'CoreEntity', kind: 'file', title: 'large', valid_from: at },
+          properties: { large },
+        });
+    });
+    await graph.refresh();
+    expect((await graph.check()).same).to.equal(true);
+  });
+
+  it('says that it was too much at once where the server ends a transaction for its time', async () => {
+    const connection = new Neo4jConnection(server.account);
+    const mirror = new Neo4jMirror(connection, join(scene.folder, 'slow.json'), 2_000);
+    const holder = connection.session();
+    const holding = await holder.beginTransaction();
+    await holding.run("MERGE (n:CoreEntity {id: 'held'}) SET n.held = true");
+    const node = { label: 'CoreEntity', properties: { id: 'held' } } as const;
+    const position = { record: 'r', nodes: 1, edges: 0, deletions: 0 };
+    const changes = { deletions: [], nodes: [node], edges: [], position, complete: true };
+    const error = await mirror.apply(changes).catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(TooMuchAtOnce);
+    await holding.rollback();
+    await holder.close();
+    await mirror.close();
   });
 
   it('loses and doubles nothing when the server is killed while it is written', async function () {

@@ -59,14 +59,15 @@ const validation = {
 };
 
 export function sampleAction(runId: string, ordinal: number, kind: ActionKind): ActionDefinition {
+  const author = { name: 'Core', email: 'core@localhost' };
   const params = {
-    create_branch: { branch: 'core/1-x', base_branch: 'main', base_commit: commit },
-    apply_patch: { patch: content, tree, files: [] },
-    run_validation: { tree, sandbox: 'none', plan: validation },
+    create_branch: { branch: 'core/1-x', base_branch: 'main', base_commit: commit, author },
+    apply_patch: { patch: content, tree, files: [], author },
+    run_validation: { tree, sandbox: 'none', plan: validation, tool_paths: [], prepare_environment: {} },
     commit: {
       tree,
       message: 'Greet (#1)',
-      author: { name: 'Core', email: 'core@localhost' },
+      author,
       deliver_ref: 'refs/heads/core/1-x',
     },
     push_branch: { branch: 'core/1-x', push_url: '/srv/hello.git', workflows: [] },
@@ -91,6 +92,8 @@ export function sampleAction(runId: string, ordinal: number, kind: ActionKind): 
     influences: [],
     target: {
       forge: 'local',
+      forge_url: '/srv',
+      account: { login: 'core', id: 'core' },
       owner: 'demo',
       repo: 'hello',
       push_url: '/srv/hello.git',
@@ -98,6 +101,7 @@ export function sampleAction(runId: string, ordinal: number, kind: ActionKind): 
       base_branch: 'main',
       base_commit: commit,
       tree,
+      vcs: 'git',
     },
   } as unknown as Omit<ActionDefinition, 'digest'>;
   return { ...action, digest: actionDigest(action) } as ActionDefinition;
@@ -165,7 +169,6 @@ export function executionStarted(change: Partial<DataOf<'execution_started'>> = 
       dry_run: false,
       by: 'mira',
       pid: 1,
-      author: { name: 'Mira', email: 'mira@example.org' },
       ...change,
     },
   };
@@ -179,6 +182,7 @@ export function intended(actionId: string): NewEvent {
       attempt: 1,
       effect_at: '2026-01-02T03:04:05.000Z',
       forge_time: null,
+      account: undefined,
       operation_before: 'op0',
       rendered: {},
     },

@@ -100,7 +100,7 @@ describe('run store in folders', () => {
     }
   });
 
-  for (const point of ['events_written', 'events_durable']) {
+  for (const point of ['events_written', 'head_written', 'events_durable', 'head_durable']) {
     it(`recovers from a crash at ${point}`, async () => {
       const { run_id } = await store.create(sampleRequest());
       const { ended } = startWriter(run_id, 1, 1, 10, { CORE_CRASH_AT: point });
@@ -213,18 +213,26 @@ describe('run store in folders', () => {
     expect((await store.read(run_id)).head.seq).to.equal(3);
   });
 
-  it('notices runs that were copied in, replaced or removed by hand', async () => {
+  it('refuses a run whose log was replaced by an older one, or removed by hand', async () => {
     const { run_id } = await store.create(sampleRequest());
     const backup = readFileSync(logOf(run_id));
     await store.append(run_id, () => planned(run_id));
     expect((await store.list({ limit: 10 })).runs[0]?.status).to.equal('awaiting_approval');
     rmSync(logOf(run_id));
     writeFileSync(logOf(run_id), backup, { mode: 0o600 });
-    expect((await store.read(run_id)).head.seq).to.equal(1);
-    expect((await state.open().list({ limit: 10 })).runs[0]?.status).to.equal('interrupted');
+    expect(codeOf(await failure(store.read(run_id)))).to.equal('record_cut');
+    const replaced = await state.open().list({ limit: 10 });
+    expect(replaced.runs).to.deep.equal([]);
+    expect(replaced.problems.join()).to.contain('events 2 to 7').and.contain(run_id);
     rmSync(join(state.stateDir, 'runs', run_id), { recursive: true });
-    expect(codeOf(await failure(store.read(run_id)))).to.equal('run_not_found');
-    expect((await state.open().list({ limit: 10 })).runs).to.deep.equal([]);
+    expect(codeOf(await failure(store.read(run_id)))).to.equal('record_cut');
+    const removed = await state.open().list({ limit: 10 });
+    expect(removed.runs).to.deep.equal([]);
+    expect(removed.problems.join()).to.contain('events.jsonl is gone');
+    expect(await store.resolve(run_id.slice(0, 20))).to.equal(run_id);
+    expect((await store.verify(run_id)).problems.map(({ where }) => where)).to.deep.equal([
+      `heads/${run_id}`,
+    ]);
   });
 
   it('shows that the executor died, at once', async () => {

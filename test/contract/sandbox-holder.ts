@@ -8,6 +8,6 @@ await sandboxes[kind]({ tools: toolPaths([], []), networkEnvironment: {} }).run(
   mounts: [],
   command,
   network: false,
-  limits: { seconds: 60, memory_mib: 256, processes: 32, output_bytes: 1024 },
+  limits: { seconds: 60, memory_mib: 256, processes: 32, disk_mib: 64, output_bytes: 1024 },
   onOutput: (chunk) => process.stdout.write(chunk),
 });

@@ -18,7 +18,7 @@ import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../../services/agentd/execution/sandbox.ts';
 
-const limits = { seconds: 100, memory_mib: 512, processes: 64, output_bytes: 64 * 1024 };
+const limits = { seconds: 100, memory_mib: 512, processes: 64, disk_mib: 256, output_bytes: 64 * 1024 };
 
 /** What every sandbox does with a command, and what it keeps when the command goes too far. */
 export function sandboxContract(create: () => Sandbox): void {

@@ -8,16 +8,16 @@ import { fileURLToPath } from 'node:url';
 import { sandboxes } from '../../services/agentd/adapters/sandboxes/registry.ts';
 import { toolPaths } from '../../services/agentd/adapters/sandboxes/tool-paths.ts';
 import { until } from '../fixtures/until.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 import { isolationContract, running, sandboxContract } from './sandbox.contract.ts';
 
 const options = { tools: toolPaths([], []), networkEnvironment: {} };
 
-for (const kind of ['bubblewrap', 'unshare'] as const) {
-  describe(`The ${kind} sandbox`, () => {
-    before(function () {
-      needs(this, kind);
-    });
+for (const [kind, need] of [
+  ['bubblewrap', 'bubblewrap'],
+  ['unshare (weak)', 'unshare'],
+] as const) {
+  describeWith([need], `The sandbox ${kind}`, () => {
     sandboxContract(() => sandboxes[kind](options));
     isolationContract(() => sandboxes[kind](options));
 
@@ -25,10 +25,7 @@ for (const kind of ['bubblewrap', 'unshare'] as const) {
   });
 }
 
-describe('Running without a sandbox', () => {
-  before(function () {
-    if (process.platform !== 'linux') this.skip();
-  });
+describeWith(['linux'], 'Running without a sandbox', () => {
   sandboxContract(() => sandboxes.none(options));
 
   it('ends with the process that started it, even by SIGKILL', () => endsWithItsStarter('none'));

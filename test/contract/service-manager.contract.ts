@@ -47,8 +47,9 @@ export function serviceManagerContract(open: () => Promise<ManagedScene>): void 
     }
   });
 
-  it('gives a log or says that it keeps none', async () => {
-    const log = await scene.manager.log('core-bus-engine', AbortSignal.timeout(100_000));
-    if (log !== null) expect(log).to.contain('Building engine');
+  it('tells what a service was started with, or that it does not know', async () => {
+    await scene.manager.units(AbortSignal.timeout(100_000));
+    const told = await scene.manager.environment('core-agentd', AbortSignal.timeout(100_000));
+    if (told !== null) expect(told).to.include({ III_TELEMETRY_ENABLED: 'false', EMPTY: '' });
   });
 }

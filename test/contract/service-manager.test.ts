@@ -56,6 +56,39 @@ describe('The service manager of docker compose', () => {
     });
   });
 
+  it('judges every service of the file, and knows where those that run are reached', async () => {
+    const publisher = (TargetPort: number, PublishedPort: number) => ({
+      ...{ URL: '127.0.0.1', Protocol: 'tcp' },
+      TargetPort,
+      PublishedPort,
+    });
+    const containers = [
+      {
+        ...{ Service: 'core-agentd', State: 'running', Status: 'Up', Health: 'healthy' },
+        Labels: 'a=b,com.docker.compose.project.working_dir=/srv/core,c=d',
+        Publishers: [publisher(7817, 9017)],
+      },
+      {
+        ...{ Service: 'guard', State: 'running', Status: 'Up', Health: 'healthy' },
+        Publishers: [publisher(49_134, 9134), publisher(3111, 0)],
+      },
+    ];
+    const manager = dockerCompose(
+      { file: null, project: 'core' },
+      { command: fakeDocker(JSON.stringify(containers)) },
+    );
+    const units = await manager.units(AbortSignal.timeout(100_000));
+    const fix = 'docker compose --project-name core up --detach core-bus-worker';
+    expect(units.get('core-bus-worker')).to.include({ state: 'missing', fix });
+    expect(manager.deployment!()).to.deep.equal({
+      published: new Map([
+        [7817, '127.0.0.1:9017'],
+        [49_134, '127.0.0.1:9134'],
+      ]),
+      folder: '/srv/core',
+    });
+  });
+
   it('says why it cannot be asked', async () => {
     const reason = async (command: string) => {
       const manager = dockerCompose({ file: null, project: null }, { command });
@@ -112,7 +145,13 @@ async function embeddedScene(): Promise<ManagedScene> {
 /** What Docker Compose 2.x prints, one object for each line. */
 async function composeScene(): Promise<ManagedScene> {
   const lines = [
-    { Service: 'core-agentd', State: 'running', Status: 'Up 3 minutes (healthy)', Health: 'healthy' },
+    {
+      Service: 'core-agentd',
+      State: 'running',
+      Status: 'Up 3 minutes (healthy)',
+      Health: 'healthy',
+      ID: 'a1',
+    },
     { Service: 'bridge', State: 'restarting', Status: 'Restarting (1) 2 seconds ago', Health: '' },
     { Service: 'iii', State: 'exited', Status: 'Exited (137) 9 seconds ago', Health: '', ExitCode: 137 },
     { Service: 'context', State: 'paused', Status: 'Up 3 minutes (Paused)', Health: '' },
@@ -134,8 +173,8 @@ function fakeDocker(containers: string): string {
   writeFileSync(file, containers);
   return script(`case "$*" in
   *" ps "*) cat '${file}' ;;
-  *" config --services") printf 'iii\\ncore-agentd\\n' ;;
-  *" logs "*) echo 'INFO Building engine with 8 workers' ;;
+  *" config --services") printf 'iii\\ncore-agentd\\ncore-bus-worker\\n' ;;
+  "inspect "*) echo '["III_TELEMETRY_ENABLED=false","EMPTY="]' ;;
   *) echo "unknown: $*" >&2; exit 1 ;;
 esac`);
 }

@@ -20,6 +20,7 @@ import type { Vcs, Workspace } from '../../services/agentd/execution/vcs.ts';
 import { remoteBranch } from '../../services/agentd/git/remote.ts';
 import { makeBareRepository, makeRepository, repositoryAt } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { itWith } from '../needs.ts';
 import { branch, makeScene, publication, type Scene, steps } from './vcs-scene.ts';
 
 /** What every adapter of the Vcs port keeps. */
@@ -324,8 +325,7 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
     }
   });
 
-  it('ends a program that a killed process left running in the clone', async function () {
-    if (process.platform !== 'linux') return this.skip();
+  itWith(['linux'], 'ends a program that a killed process left running in the clone', async () => {
     const { workspace } = await makeScene();
     await vcs.open(workspace);
     const orphan = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });

@@ -1,16 +1,13 @@
 import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
 import { gitVcs } from '../../services/agentd/adapters/vcs/git/git-vcs.ts';
 import { jjVcs } from '../../services/agentd/adapters/vcs/jj/jj-vcs.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 import { vcsContract } from './vcs.contract.ts';
 
 describe('version control with git', () => {
   vcsContract(gitVcs(), vcsCrashPoints.git);
 });
 
-describe('version control with jj', () => {
-  before(function () {
-    needs(this, 'jj');
-  });
+describeWith(['jj'], 'version control with jj', () => {
   vcsContract(jjVcs(), vcsCrashPoints.jj);
 });

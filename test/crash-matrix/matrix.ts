@@ -13,16 +13,15 @@ import {
   type World,
   widePatch,
 } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 import { executePoints, planPoints, undoPoints } from './points.ts';
 
 /** Everything killed at every point that it passes, and gone on with. */
 export function crashMatrix(vcs: 'git' | 'jj'): void {
-  describe(`the crash matrix with ${vcs}`, () => {
+  describeWith([vcs], `the crash matrix with ${vcs}`, () => {
     let world: World;
 
-    before(async function () {
-      if (vcs === 'jj') needs(this, 'jj');
+    before(async () => {
       world = await makeWorld({ vcs });
     });
     after(() => world?.close());

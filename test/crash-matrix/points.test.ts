@@ -7,6 +7,8 @@ import { each, executePoints, planPoints, undoPoints } from './points.ts';
 
 /** Points that have their own tests. */
 const coveredElsewhere = [
+  // services/agentd/runs/heads.test.ts
+  ...['head_created', 'head_pruned'],
   // services/agentd/runs/prune.test.ts
   ...['tombstone_written', 'run_buried'],
   // test/integration/execution-graph-delivery.test.ts

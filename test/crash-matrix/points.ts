@@ -3,6 +3,7 @@ import { actionKinds } from '../../services/agentd/action.ts';
 export const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
 
 export const planPoints = [
+  'run_named',
   'plan.started',
   'plan.source_read',
   'plan.proposed',
@@ -24,6 +25,8 @@ export const executePoints = [
     `events_written:${append}`,
     `events_durable:${append + 1}`,
   ]),
+  // Between the bytes of an event and the head that is kept outside the run's folder, and before that counts as acknowledged.
+  ...[2, 6, 10, 14].flatMap((append) => [`head_written:${append}`, `head_durable:${append + 1}`]),
 ];
 export const undoPoints = [
   'undo.started',

@@ -8,20 +8,20 @@ import {
 } from '../../services/supervisor/quickstart/demo-repository.ts';
 import { movedIssue } from '../fixtures/bridge/moved-issue.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
+import { describeWith } from '../needs.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
 
 const demo = ['--owner', 'demo', '--repo', 'hello'];
 
-describe('a run that was cut off, on a machine that was lost', () => {
+describeWith(['linux'], 'a run that was cut off, on a machine that was lost', () => {
   let place: Place;
   let stack: Stack;
   let checkout: string;
   let runId: string;
   let file: string;
 
-  before(async function () {
-    if (process.platform !== 'linux') this.skip();
+  before(async () => {
     place = makePlace();
     checkout = join(place.folder, 'hello');
     await makeDemoRepository(checkout);

@@ -5,6 +5,8 @@ import { expect } from 'chai';
 import { execa } from 'execa';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { makeSelfSigned } from '../fixtures/self-signed.ts';
+import { describeWith } from '../needs.ts';
 import { type ContextProcess, startContext } from './context-process.ts';
 
 const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
@@ -91,27 +93,12 @@ describe('The commands of core-context', () => {
   });
 });
 
-describe('core-context with TLS', () => {
+describeWith(['openssl'], 'core-context with TLS', () => {
   it('answers its commands and doctor', async () => {
     const home = temporaryFolder();
-    const [key, certificate] = [join(home, 'key.pem'), join(home, 'certificate.pem')];
-    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-    const made = [
-      'req',
-      '-x509',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-days',
-      '2',
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-    ];
-    await execa('openssl', [...made, ...subject]);
     mkdirSync(join(home, 'config'), { recursive: true });
-    const tls = { certificate_file: certificate, key_file: key };
+    const tls = makeSelfSigned(home);
+    const certificate = tls.certificate_file;
     writeFileSync(join(home, 'config/context.json'), JSON.stringify({ tls }));
     const service = await startContext(home, { certificate });
     try {

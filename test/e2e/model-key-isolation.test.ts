@@ -10,6 +10,7 @@ import {
 } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
+import { itWith } from '../needs.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
 
 /** With characters that look different in JSON, in URLs and in base64. */
@@ -150,8 +151,7 @@ describe('A credential of the gateway', () => {
     expect(asked.filter((path) => !path.includes('recordings'))).to.deep.equal([]);
   });
 
-  it('is not among the arguments or the environment of the process', function () {
-    if (process.platform !== 'linux') this.skip();
+  itWith(['linux'], 'is not among the arguments or the environment of the process', () => {
     for (const name of ['cmdline', 'environ']) {
       const text = readFileSync(`/proc/${gateway.child.pid}/${name}`, 'latin1');
       expect(holdsIt(text), name).to.equal(false);

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { childEnvironment } from '#kit/environment.ts';
 import { until } from '../fixtures/until.ts';
-import { needs } from '../needs.ts';
+import { itWith } from '../needs.ts';
 import type { Said } from './core-process.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -103,8 +103,7 @@ describe('the quickstart in a copy of the project', () => {
     expect(exitCode).to.equal(2);
   });
 
-  it('leaves no process behind when Ctrl-C is typed at the prompt', async function () {
-    needs(this, 'script');
+  itWith(['script'], 'leaves no process behind when Ctrl-C is typed at the prompt', async () => {
     const child = spawn(
       'script',
       ['--quiet', '--flush', '--return', '--command', './core quickstart', '/dev/null'],

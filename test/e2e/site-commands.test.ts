@@ -1,16 +1,15 @@
 import { expect } from 'chai';
 import { allRoutes, openApiOf } from '../../site/generate/endpoints/documents.ts';
 import { services } from '../../site/generate/endpoints/services.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 import { answerCheck, type OpenApi } from './documented-answers.ts';
 import { blocksOf, commandsOf, handWrittenPages } from './site-blocks.ts';
 import { inOrder, refusals, ServiceCalls } from './site-requests.ts';
 import { openSiteWorld, type SitePort, type SiteWorld } from './site-world.ts';
 
-describe('what the site says to type', () => {
+describeWith(['curl'], 'what the site says to type', () => {
   let world: SiteWorld;
-  before(async function () {
-    needs(this, 'curl');
+  before(async () => {
     world = await openSiteWorld();
   });
   after(() => world?.close());

@@ -2,16 +2,15 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
 import { pagesThere, sidebarOf } from '../../site/.vitepress/sidebar.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 import { type Browser, openBrowser } from './site-browser.ts';
 import { builtSite, serveSite, siteFolder } from './site-build.ts';
 
 const dist = join(siteFolder, '.vitepress/dist');
 
-describe('the documentation site', function () {
+describeWith(['site'], 'the documentation site', function () {
   this.timeout(400_000);
-  before(async function () {
-    needs(this, 'site');
+  before(async () => {
     const { exitCode, stdout, stderr } = await builtSite();
     expect(exitCode, stdout + stderr).to.equal(0);
   });
@@ -70,11 +69,10 @@ describe('the documentation site', function () {
     ]);
   });
 
-  describe('in a browser', () => {
+  describeWith(['chromium'], 'in a browser', () => {
     let browser: Browser;
     let site: Awaited<ReturnType<typeof serveSite>>;
-    before(async function () {
-      needs(this, 'chromium');
+    before(async () => {
       [browser, site] = await Promise.all([openBrowser(), serveSite()]);
     });
     after(async () => {

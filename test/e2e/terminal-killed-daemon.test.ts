@@ -7,19 +7,18 @@ import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { started } from '../fixtures/world/core-command.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 import { saidUntil } from './said-until.ts';
 
 const agentd = fileURLToPath(new URL('../../services/agentd/cli/core-agentd', import.meta.url));
 
-describe('The terminal interface and a daemon that is killed', () => {
+describeWith(['tmux'], 'The terminal interface and a daemon that is killed', () => {
   let world: World;
   let line: DaemonLine;
   let daemon: ReturnType<typeof started>;
   let terminal: TmuxTerminal | undefined;
 
-  before(async function () {
-    needs(this, 'tmux');
+  before(async () => {
     world = await makeWorld({ vcs: 'git' });
     allowUnsandboxed(world);
     const settings = {

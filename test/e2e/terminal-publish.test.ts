@@ -11,24 +11,29 @@ import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 
-describe('Publishing from the terminal interface', () => {
+describeWith(['tmux'], 'Publishing from the terminal interface', () => {
   let forge: ForgeServer;
   let served: ServedRepository;
   let world: World;
   let daemon: TestDaemon | undefined;
   let terminal: TmuxTerminal | undefined;
 
-  before(async function () {
-    needs(this, 'tmux');
+  before(async () => {
     forge = await startGiteaServer();
     world = await makeWorld({ vcs: 'git' });
     allowUnsandboxed(world);
     const config = join(world.home, 'config');
     mkdirSync(join(config, 'secrets'), { recursive: true });
     writeFileSync(join(config, 'secrets/forge-token'), `${forge.state.token}\n`, { mode: 0o600 });
-    const settings = { name: 'remote', kind: 'gitea', base_url: forge.url, token_file: 'forge-token' };
+    const settings = {
+      name: 'remote',
+      kind: 'gitea',
+      base_url: forge.url,
+      clone_base_url: 'file:///',
+      token_file: 'forge-token',
+    };
     writeFileSync(join(config, 'forges.json'), JSON.stringify({ forges: [settings] }));
     const checkouts = { hello: world.checkout.dir };
     const core = { context: { url: null }, vcs: 'git', agentd: { checkouts } };

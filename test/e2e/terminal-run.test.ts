@@ -19,7 +19,7 @@ import {
   ref,
   type World,
 } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { itWith } from '../needs.ts';
 
 const endless =
   'i=0; while :; do i=$((i+1)); printf "line %s \\033[31mred\\a\\n" $i; sleep 0.1; done; grep -q x src/greet.js';
@@ -52,8 +52,7 @@ describe('A run in the terminal interface', () => {
     await world?.close();
   });
 
-  it('shows what a validation writes while it runs, as text, and is cancelled', async function () {
-    needs(this, 'tmux');
+  itWith(['tmux'], 'shows what a validation writes while it runs, as text, and is cancelled', async () => {
     const body = `Greet.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
     const issue = { owner: 'demo', repo: 'slow', title: 'Never ends', body, author: 'mira' };
     const { number } = await world.desk.newIssue({ ...issue, association: 'member' });

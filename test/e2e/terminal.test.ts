@@ -3,15 +3,14 @@ import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 
-describe('The terminal interface', () => {
+describeWith(['tmux'], 'The terminal interface', () => {
   let world: World;
   let daemon: TestDaemon | undefined;
   let terminal: TmuxTerminal | undefined;
 
-  before(async function () {
-    needs(this, 'tmux');
+  before(async () => {
     world = await makeWorld({ vcs: 'git' });
     allowUnsandboxed(world);
     daemon = await startDaemon(world);

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { CoreError } from '#kit/errors.ts';
@@ -242,17 +242,69 @@ describe('approval and execution', () => {
       world = await makeWorld({ vcs: 'git' });
     });
 
-    it('opens no pull request when the validation artifacts are gone', async () => {
+    it('executes nothing more when an artifact of the validation is gone, and names it', async () => {
       const run = await world.approve(await planned());
       const built = await execute(run, {
         actions: run.actions.slice(0, 5).map(({ definition }) => definition.action_id),
       });
       const { report } = built.actions[2]!.outcome!.facts as { report: string };
       rmSync(join(world.home, 'state/runs', run.run_id, 'artifacts', report));
-      const done = await execute(run);
-      expect(done.actions[5]!).to.include({ state: 'refused' });
-      expect(done.actions[5]!.outcome).to.include({ code: 'validation_missing' });
-      expect(done.actions[6]!).to.include({ state: 'blocked' });
+      const refused = await failure(execute(run));
+      expect(refused).to.include({ code: 'artifact_differs', exitCode: 3 });
+      expect(String(refused)).to.contain('outcome.facts.report').and.contain(report).and.contain('missing');
+      const { actions } = await world.agent.run(run.run_id);
+      expect(actions.slice(5).map(({ state }) => state)).to.deep.equal(['pending', 'pending']);
+    });
+
+    for (const [change, make] of Object.entries({
+      missing: (path: string) => rmSync(path),
+      edited: (path: string) => appendFileSync(path, 'x'),
+    })) {
+      it(`approves, executes and resumes nothing of a run with a ${change} artifact, whichever it is`, async () => {
+        const run = await world.approve(await planned());
+        await execute(run, { actions: [run.actions[0]!.definition.action_id] });
+        const folder = join(world.home, 'state/runs', run.run_id, 'artifacts');
+        for (const digest of readdirSync(folder)) {
+          const path = join(folder, digest);
+          const whole = readFileSync(path);
+          make(path);
+          for (const going of [
+            () => decide(run, [2]),
+            () => execute(run),
+            () => world.agent.resume({ run_id: run.run_id, by: everybody }, quiet),
+          ]) {
+            const refused = await failure(going());
+            expect(refused).to.include({ code: 'artifact_differs' });
+            expect(String(refused)).to.contain(`expected sha256 ${digest}`);
+          }
+          writeFileSync(path, whole);
+        }
+        const { actions } = await world.agent.run(run.run_id);
+        expect(actions.slice(1).every(({ state }) => state === 'pending')).to.equal(true);
+        expect((await execute(run)).status).to.equal('completed');
+      });
+    }
+
+    it('says that a planning was refused where its run is executed, resumed or undone', async () => {
+      const empty = { owner: 'demo', repo: `empty-${Date.now()}` };
+      await world.desk.init({ ...empty, from: null });
+      const author = { author: 'mira', association: 'contributor' as const };
+      const { number } = await world.desk.newIssue({ ...empty, title: 'Greet', body: withPatch, ...author });
+      await failure(world.agent.planIssue({ ...empty, number, by: everybody }, quiet));
+      const { run_id } = (await world.agent.runs({ limit: 1, ...empty })).runs[0]!;
+      const run = await world.agent.run(run_id);
+      expect(run.failure).to.include({ code: 'repository_empty' });
+      for (const options of [{}, { dry_run: true }]) {
+        const refused = await failure(execute(run, options));
+        expect(refused).to.include({ code: 'run_not_planned', exitCode: 3 });
+        expect(String(refused)).to.contain(run.failure!.message);
+      }
+      expect(await failure(world.agent.resume({ run_id: run.run_id, by: everybody }, quiet))).to.include({
+        code: 'nothing_to_resume',
+      });
+      expect(await failure(world.agent.undo({ run_id: run.run_id, by: everybody }, quiet))).to.include({
+        code: 'nothing_to_undo',
+      });
     });
 
     it('rejects, runs and undoes nothing of a run that was cancelled', async () => {

@@ -11,7 +11,7 @@ import { foldersIn, makeSampleHome, type SampleHome } from '../fixtures/backup/s
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { core, type Ended, ended } from '../fixtures/world/core-command.ts';
 import { type OwnMounts, smallDisk } from '../fixtures/world/own-mounts.ts';
-import { needs } from '../needs.ts';
+import { itWith } from '../needs.ts';
 
 const work = {
   progress: { begin() {}, add() {}, end() {} },
@@ -114,8 +114,7 @@ describe('backup and restore on a full disk', () => {
   let disk: OwnMounts | undefined;
   after(() => disk?.close());
 
-  it('say so, leave nothing, and succeed when there is room', async function () {
-    needs(this, 'mounts');
+  itWith(['mounts'], 'say so, leave nothing, and succeed when there is room', async () => {
     const sample = await makeSampleHome();
     const file = await backedUp(sample.home);
     sample.close();

@@ -15,7 +15,7 @@ import {
   validated,
 } from '../fixtures/world/place.ts';
 import { makeWorld, type World } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 
 const noise = (length: number, seed: number) =>
   Buffer.from(Array.from({ length }, (_, i) => (i * i * 31 + seed * i) & 255));
@@ -163,13 +163,12 @@ const refused: Readonly<Record<string, readonly [string, RegExp]>> = {
 
 describe('what a patch may hold', () => {
   for (const vcs of ['git', 'jj'] as const) {
-    describe(`executed with ${vcs}`, () => {
+    describeWith([vcs], `executed with ${vcs}`, () => {
       let world: World;
       let source: TestRepository;
       let place: Place;
 
-      before(async function () {
-        if (vcs === 'jj') needs(this, 'jj');
+      before(async () => {
         world = await makeWorld({ vcs: vcs === 'git' ? 'git' : 'jj' });
         allowUnsandboxed(world);
         // jj leaves repositories with filters to git.

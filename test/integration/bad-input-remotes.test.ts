@@ -14,19 +14,18 @@ import {
   validated,
 } from '../fixtures/world/place.ts';
 import { greetPatch, helloFiles, makeWorld, type World } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 
 const files = { ...helloFiles, ...validated };
 
 for (const vcs of ['git', 'jj'] as const) {
-  describe(`what a remote may do, with ${vcs}`, () => {
+  describeWith([vcs], `what a remote may do, with ${vcs}`, () => {
     let world: World;
     let source: TestRepository;
     let place: Place;
     let count = 0;
 
-    before(async function () {
-      if (vcs === 'jj') needs(this, 'jj');
+    before(async () => {
       world = await makeWorld({ vcs });
       allowUnsandboxed(world);
     });

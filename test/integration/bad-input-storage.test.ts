@@ -7,7 +7,7 @@ import { differences, fingerprint } from '../fixtures/world/fingerprint.ts';
 import { type OwnMounts, readOnlyState, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { allowUnsandboxed, expectVerified } from '../fixtures/world/place.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 
 const issue = ['--owner', ref.owner, '--repo', ref.repo, '--number', '1'];
 
@@ -18,14 +18,12 @@ const room = {
 } as const;
 
 for (const vcs of ['git', 'jj'] as const) {
-  describe(`a full disk, with ${vcs}`, () => {
+  describeWith(['mounts', vcs], `a full disk, with ${vcs}`, () => {
     let world: World;
     let run: Run;
     let disk: OwnMounts | undefined;
 
-    before(async function () {
-      needs(this, 'mounts');
-      if (vcs === 'jj') needs(this, 'jj');
+    before(async () => {
       world = await makeWorld({ vcs });
       allowUnsandboxed(world);
       run = await world.plannedAndApproved();
@@ -101,13 +99,12 @@ for (const vcs of ['git', 'jj'] as const) {
   });
 }
 
-describe('a state folder that cannot be written', () => {
+describeWith(['mounts'], 'a state folder that cannot be written', () => {
   let world: World;
   let run: Run;
   let mounts: OwnMounts | undefined;
 
-  before(async function () {
-    needs(this, 'mounts');
+  before(async () => {
     world = await makeWorld({ vcs: 'git' });
     allowUnsandboxed(world);
     run = await world.plannedAndApproved();

@@ -149,7 +149,14 @@ describe('the interface of core-bridge', () => {
   it('is well with its bus, and takes events without it', async () => {
     const well = (await bridge.get('/healthz')).body as Health;
     expect(well.status, JSON.stringify(well)).to.equal('ok');
-    expect(Object.keys(well.checks)).to.deep.equal(['queue', 'bus', 'dashboards', 'schedules']);
+    expect(Object.keys(well.checks)).to.deep.equal([
+      'queue',
+      'agentd',
+      'bus',
+      'worker',
+      'dashboards',
+      'schedules',
+    ]);
     bridge.bus.stop();
     expect((await bridge.post(ingress, event(6))).status).to.equal(202);
     const refused = await process();

@@ -5,7 +5,7 @@ import { type ContextProcess, startContext } from '../e2e/context-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
-import { needs } from '../needs.ts';
+import { itWith } from '../needs.ts';
 
 const memory = (text: string) => ({ layer: 'semantic', content: text });
 
@@ -97,42 +97,48 @@ describe('the record of a running core-context', () => {
     expect(found.json.results).to.not.deep.equal([]);
   });
 
-  it('on a full disk refuses writes, answers questions, and goes on when there is room', async function () {
-    needs(this, 'mounts');
-    service = await startContext(home);
-    await service.post('/v1/memory/record', memory('Before the disk was full.'));
-    await service.stop();
-    const disk = await smallDisk(home, 40);
-    try {
-      service = await startContext(home, { within: disk.enter });
-      disk.fill(0);
-      const written: string[] = [];
-      let refused = null;
-      for (let n = 0; n < 400 && refused === null; n++) {
-        const text = `While it fills ${n}: ${crypto.randomUUID().repeat(50)}`;
-        const answer = await service.post('/v1/memory/record', memory(text));
-        if (answer.status === 201) written.push(answer.json.id);
-        else refused = answer;
+  itWith(
+    ['mounts'],
+    'on a full disk refuses writes, answers questions, and goes on when there is room',
+    async () => {
+      service = await startContext(home);
+      await service.post('/v1/memory/record', memory('Before the disk was full.'));
+      await service.stop();
+      const disk = await smallDisk(home, 40);
+      try {
+        service = await startContext(home, { within: disk.enter });
+        disk.fill(0);
+        const written: string[] = [];
+        let refused = null;
+        for (let n = 0; n < 400 && refused === null; n++) {
+          const text = `While it fills ${n}: ${crypto.randomUUID().repeat(50)}`;
+          const answer = await service.post('/v1/memory/record', memory(text));
+          if (answer.status === 201) written.push(answer.json.id);
+          else refused = answer;
+        }
+        expect([refused?.status, refused?.json.code], refused?.text).to.deep.equal([503, 'disk_full']);
+        expect(refused!.headers.get('retry-after')).to.equal('30');
+        expect((await service.post('/v1/memory/lookup', { query: 'disk' })).status).to.equal(200);
+        // An answer of the health check is good for a second.
+        await until(
+          'the health to tell',
+          async () => (await service!.get('/healthz')).json.checks.disk.status === 'degraded',
+        );
+        disk.free();
+        const after = await service.post('/v1/memory/record', memory('There is room again.'));
+        expect(after.status, after.text).to.equal(201);
+        await service.kill();
+        service = await startContext(home, { within: disk.enter });
+        const { text } = await service.get('/v1/memory/export');
+        for (const id of [...written, after.json.id]) expect(text).to.contain(id);
+        expect((await service.get('/v1/admin/check')).json.record).to.deep.include({
+          damage: [],
+          orphans: 0,
+        });
+      } finally {
+        await service?.stop();
+        disk.close();
       }
-      expect([refused?.status, refused?.json.code], refused?.text).to.deep.equal([503, 'disk_full']);
-      expect(refused!.headers.get('retry-after')).to.equal('30');
-      expect((await service.post('/v1/memory/lookup', { query: 'disk' })).status).to.equal(200);
-      // An answer of the health check is good for a second.
-      await until(
-        'the health to tell',
-        async () => (await service!.get('/healthz')).json.checks.disk.status === 'degraded',
-      );
-      disk.free();
-      const after = await service.post('/v1/memory/record', memory('There is room again.'));
-      expect(after.status, after.text).to.equal(201);
-      await service.kill();
-      service = await startContext(home, { within: disk.enter });
-      const { text } = await service.get('/v1/memory/export');
-      for (const id of [...written, after.json.id]) expect(text).to.contain(id);
-      expect((await service.get('/v1/admin/check')).json.record).to.deep.include({ damage: [], orphans: 0 });
-    } finally {
-      await service?.stop();
-      disk.close();
-    }
-  });
+    },
+  );
 });

@@ -10,7 +10,7 @@ import type { Graph } from '../../services/context/graph/open-graph.ts';
 import { at, makeScene, openSceneGraph, type Scene, silent } from '../contract/cypher-scene.ts';
 import { until } from '../fixtures/until.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
-import { needs } from '../needs.ts';
+import { itWith } from '../needs.ts';
 
 const count = { query: 'MATCH (n:CoreEntity) RETURN count(n) AS c' };
 
@@ -151,38 +151,41 @@ describe("the embedded engine's projection", () => {
   });
 
   for (const leave of [0, 300_000]) {
-    it(`stays as it was on a disk with ${leave} bytes left, and catches up when there is room`, async function () {
-      needs(this, 'mounts');
-      const home = join(scene.folder, 'home');
-      mkdirSync(join(home, 'state'), { recursive: true });
-      const disk = await smallDisk(home, 16);
-      const { held, engine } = alone(scene, { folder: join(disk.state, 'cypher') });
-      const loading = new IdleLoading({ readers: scene.readers, projection: held });
-      const answer = async () => (await engine.query(call)).rows[0]?.c;
-      try {
-        expect(await answer()).to.equal(6);
-        disk.fill(leave);
-        scene.write((record) => {
-          for (let nth = 0; nth < 5_000; nth++) put(record, `file:${nth}`);
-        });
-        expect(await answer()).to.equal(6);
-        const { status, detail, lag } = await engine.health();
-        expect([status, lag.changes]).to.deep.equal(['degraded', 5_000]);
-        expect(detail).to.match(/answers are old, for it cannot be written: .*\w/);
-        const error = await held.rebuild().catch((thrown) => thrown);
-        expect(error.code).to.equal('cypher_unavailable');
-        expect(await answer()).to.equal(6);
-        loading.start();
-        disk.free();
-        await until('it to catch up', async () => (await engine.health()).status === 'ok');
-        expect(await answer()).to.equal(5_006);
-        expect(readdirSync(join(disk.state, 'cypher'))).to.have.length(2);
-      } finally {
-        loading.close();
-        held.close();
-        disk.close();
-      }
-    });
+    itWith(
+      ['mounts'],
+      `stays as it was on a disk with ${leave} bytes left, and catches up when there is room`,
+      async () => {
+        const home = join(scene.folder, 'home');
+        mkdirSync(join(home, 'state'), { recursive: true });
+        const disk = await smallDisk(home, 16);
+        const { held, engine } = alone(scene, { folder: join(disk.state, 'cypher') });
+        const loading = new IdleLoading({ readers: scene.readers, projection: held });
+        const answer = async () => (await engine.query(call)).rows[0]?.c;
+        try {
+          expect(await answer()).to.equal(6);
+          disk.fill(leave);
+          scene.write((record) => {
+            for (let nth = 0; nth < 5_000; nth++) put(record, `file:${nth}`);
+          });
+          expect(await answer()).to.equal(6);
+          const { status, detail, lag } = await engine.health();
+          expect([status, lag.changes]).to.deep.equal(['degraded', 5_000]);
+          expect(detail).to.match(/answers are old, for it cannot be written: .*\w/);
+          const error = await held.rebuild().catch((thrown) => thrown);
+          expect(error.code).to.equal('cypher_unavailable');
+          expect(await answer()).to.equal(6);
+          loading.start();
+          disk.free();
+          await until('it to catch up', async () => (await engine.health()).status === 'ok');
+          expect(await answer()).to.equal(5_006);
+          expect(readdirSync(join(disk.state, 'cypher'))).to.have.length(2);
+        } finally {
+          loading.close();
+          held.close();
+          disk.close();
+        }
+      },
+    );
   }
 
   it('ends a hungry query, and answers those beside it that do no harm', async () => {

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
@@ -168,6 +168,19 @@ describe('telling the context service of runs', () => {
     expect(push.history!.cases[0]).to.include({ outcome: 'rejected', reason: 'too broad' });
     const sources = run.plan!.context!.map(({ source }) => source);
     expect(sources).to.deep.equal([...new Set(sources)]);
+  });
+
+  it('gets memory and is told with the token of the service alone, as in a container', async () => {
+    const config = join(world.home, 'config');
+    const tokens = join(config, 'tokens');
+    writeFileSync(join(config, 'context.json'), '{"require_token_for_reads": true}');
+    await started();
+    for (const name of readdirSync(tokens).filter((file) => file.endsWith('.token')))
+      if (name !== 'agentd.token') rmSync(join(tokens, name));
+    const run = await planned();
+    expect(run.plan!.notices.filter((notice) => notice.startsWith('context: '))).to.deep.equal([]);
+    expect(run.plan!.files_of_context).to.be.above(0);
+    expect(graph()).to.include({ ReasoningRun: 1, Task: 1, Action: 7 });
   });
 
   for (const place of ['plan.sealed', 'context.plan_told', 'context.told']) {

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -414,6 +415,51 @@ describe('The daemon over HTTP', () => {
     }
   });
 
+  it('refuses a run whose record lost its tail, says what is missing, and lets an admin alone go on', async () => {
+    const folders = { tokens: join(world.home, 'config/tokens') };
+    const admin = createToken(folders, { name: 'keeper', scopes: ['admin'] }).text;
+    const runId = await planned();
+    const path = `/v1/runs/${runId}`;
+    const actions = (await get(`${path}/actions`)).json.actions as { action_id: string; digest: string }[];
+    const decide = (decision: string, { action_id, digest } = actions[0]!) =>
+      ask('POST', `${path}/actions/${action_id}/approval`, {
+        body: { decision, digest, reason: 'no' },
+        token,
+      });
+    expect((await decide('approve')).status).to.equal(200);
+    expect((await decide('reject')).status).to.equal(200);
+    const log = join(world.home, 'state/runs', runId, 'events.jsonl');
+    const lines = readFileSync(log, 'utf8').split(/(?<=\n)/);
+    writeFileSync(log, lines.slice(0, -1).join(''));
+    for (const answer of [
+      await get(path),
+      await get(`${path}/actions`),
+      await decide('approve'),
+      await ask('POST', `${path}/execute`, { body: { checkout: 'hello' }, token }),
+      await ask('POST', `${path}/resume`, { body: {}, token }),
+      await ask('POST', `${path}/undo`, { body: {}, token }),
+      await ask('POST', `${path}/cancel`, { body: {}, token }),
+    ]) {
+      expect(answer).to.include({ status: 409 });
+      expect(answer.json.code).to.equal('record_cut');
+    }
+    const { json: record } = await get(`${path}/recover`);
+    expect(record.acknowledged.seq).to.equal(lines.length);
+    expect(record.kept.seq).to.equal(lines.length - 1);
+    expect(record).to.include({ last_type: 'approval_recorded' });
+    const body = { accept_loss: true, reason: 'the disk lost it' };
+    expect((await ask('POST', `${path}/recover`, { body, token })).status).to.equal(403);
+    expect((await ask('POST', `${path}/recover`, { body: { reason: 'x' }, token: admin })).status).to.equal(
+      400,
+    );
+    const recovered = await ask('POST', `${path}/recover`, { body, token: admin });
+    expect(recovered.status, recovered.text).to.equal(200);
+    expect(recovered.json.recoveries[0]).to.include({ by: 'keeper', reason: 'the disk lost it' });
+    expect((await get(`${path}/actions`)).json.actions[0].approval).to.equal('required');
+    const { problems } = await world.agent.verify(runId);
+    expect(problems.map(({ what }) => what).join()).to.contain('the record was cut');
+  });
+
   it('says what it can do', async () => {
     expect((await get('/healthz')).json).to.include({
       status: 'ok',
@@ -438,6 +484,8 @@ describe('The daemon over HTTP', () => {
       expect(json).to.deep.equal(answers[0]!.json);
     }
     expect(Object.keys(answers[0]!.json)).to.include.members(['ok', 'services', 'http', 'iii', 'storage']);
+    expect(await get('/v1/token')).to.deep.include({ status: 401 });
+    expect((await ask('GET', '/v1/token', { token })).json.scopes).to.include('plan');
     const { json } = await get('/v1/storage');
     expect(json.runs_count).to.equal((await world.agent.runs({ limit: 100 })).runs.length);
   });

@@ -1,7 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { oneModel, startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
@@ -20,6 +18,8 @@ import {
   startModelUpstream,
 } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { makeSelfSigned } from '../fixtures/self-signed.ts';
+import { itWith } from '../needs.ts';
 
 const hello = { model: 'small', messages: [{ role: 'user' as const, content: 'Hello' }] };
 const patient = { connect_ms: 100_000, first_token_ms: 100_000, idle_ms: 100_000, total_ms: 200_000 };
@@ -389,13 +389,9 @@ describe('The model gateway and failing upstreams', () => {
     }
   });
 
-  it('says what is wrong with a certificate', async () => {
-    const folder = temporaryFolder();
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    const subject = ['-subj', '/CN=localhost', '-keyout', key, '-out', cert];
-    execFileSync('openssl', [...args, ...subject], { stdio: 'ignore' });
-    const tls = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  itWith(['openssl'], 'says what is wrong with a certificate', async () => {
+    const { key_file, certificate_file } = makeSelfSigned(temporaryFolder());
+    const tls = { key: readFileSync(key_file, 'utf8'), cert: readFileSync(certificate_file, 'utf8') };
     const secure = await startModelUpstream(tls);
     try {
       const other = await open(oneModel(secure.url));

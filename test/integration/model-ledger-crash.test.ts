@@ -9,7 +9,7 @@ import { CoreError } from '#kit/errors.ts';
 import { openLedger } from '../../services/model-gateway/ledger/open-ledger.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type OwnMounts, smallDisk } from '../fixtures/world/own-mounts.ts';
-import { needs } from '../needs.ts';
+import { describeWith } from '../needs.ts';
 import { readLedgerFile, reservedForTestCall, testPrices } from './model-ledger.place.ts';
 
 const spender = fileURLToPath(new URL('./model-ledger.spender.ts', import.meta.url));
@@ -77,11 +77,10 @@ describe('The ledger of model calls, when its process is killed', () => {
   });
 });
 
-describe('The ledger of model calls on a full disk', () => {
+describeWith(['mounts'], 'The ledger of model calls on a full disk', () => {
   let disk: OwnMounts;
   let home: string;
-  before(async function () {
-    needs(this, 'mounts');
+  before(async () => {
     home = temporaryFolder();
     mkdirSync(join(home, 'state'));
     disk = await smallDisk(home, 8);

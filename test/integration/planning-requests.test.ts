@@ -143,7 +143,13 @@ describe('requests for planning', () => {
       mkdirSync(join(home, 'config/secrets'), { recursive: true, mode: 0o700 });
       writeFileSync(join(home, 'config/secrets/forge'), `${server.state.token}\n`, { mode: 0o600 });
       writeFileSync(join(home, 'config/core.json'), JSON.stringify({ context: { url: null }, vcs: 'git' }));
-      const forge = { name: 'busy', kind: 'gitea', base_url: server.url, token_file: 'forge' };
+      const forge = {
+        name: 'busy',
+        kind: 'gitea',
+        base_url: server.url,
+        clone_base_url: 'file:///',
+        token_file: 'forge',
+      };
       writeFileSync(join(home, 'config/forges.json'), JSON.stringify({ forges: [forge] }));
       const bare = makeBareRepository(temporaryFolder());
       const served = server.state.addRepository({

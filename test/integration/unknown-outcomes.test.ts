@@ -32,6 +32,7 @@ for (const [kind, start] of [
         name: 'remote',
         kind,
         base_url: server.url,
+        clone_base_url: 'file:///',
         token_file: 'forge-token',
         timeout_s: 5,
       };
@@ -163,10 +164,140 @@ for (const [kind, start] of [
       expect(run.status).to.equal('partially_completed');
     });
 
+    for (const [status, kind, path] of [
+      [429, 'comment', comments],
+      [503, 'comment', comments],
+      [429, 'pull request', pulls],
+      [503, 'pull request', pulls],
+    ] as const) {
+      it(`wait as long as a ${status} says before the ${kind} is sent again`, async () => {
+        const { run_id } = await plannedAndApproved();
+        const told: string[] = [];
+        const options = {
+          run_id,
+          repo_dir: world.checkout.dir,
+          actions: null,
+          dry_run: false,
+          by: everybody,
+        };
+        server.faults.push({ method: 'POST', path, answer: { status, headers: { 'retry-after': '2' } } });
+        const times: number[] = [];
+        server.state.requests.push = (...lines: string[]) => {
+          for (const line of lines) if (line.startsWith('POST') && path.test(line)) times.push(Date.now());
+          return Array.prototype.push.apply(server.state.requests, lines);
+        };
+        await expectOnce(
+          await world.agent.execute(options, { ...quiet, progress: ({ message }) => told.push(message) }),
+        );
+        expect(times).to.have.length(2);
+        expect(times[1]! - times[0]!).to.be.at.least(1_900);
+        expect(told.join('\n')).to.contain('asked to wait');
+      });
+
+      it(`stay unknown with the time to resume at when a ${status} asks to wait longer for the ${kind}`, async () => {
+        const { run_id } = await plannedAndApproved();
+        const options = {
+          run_id,
+          repo_dir: world.checkout.dir,
+          actions: null,
+          dry_run: false,
+          by: everybody,
+        };
+        server.faults.push({ method: 'POST', path, answer: { status, headers: { 'retry-after': '3600' } } });
+        const posts = () =>
+          server.state.requests.filter((line) => line.startsWith('POST') && path.test(line)).length;
+        for (const attempt of ['first', 'resumed at once']) {
+          const run = await world.agent.execute(options, quiet);
+          const action = run.actions.find(({ state }) => state === 'unknown')!;
+          const resumeAt = String(action.outcome!.facts.resume_at);
+          expect(Date.parse(resumeAt) - Date.now(), attempt).to.be.within(3_000_000, 3_600_000);
+          expect(action.outcome!.message).to.contain(`resume after ${resumeAt}`);
+          expect(posts(), attempt).to.equal(1);
+        }
+      });
+    }
+
+    /** The token file now holds the token of this account. */
+    function becomes(account: string): void {
+      Object.assign(server.state, { account, token: `token-of-${account}` });
+      served.collaborators.push(account);
+      writeFileSync(join(world.home, 'config/secrets/forge-token'), server.state.token);
+    }
+
+    it('refuse to undo as another account, with both names, and undo when the token is back', async () => {
+      const run = await executed();
+      const { run_id } = run;
+      expect(run.actions[6]!.intent!.account).to.include({ login: 'core-bot' });
+      becomes('else-bot');
+      const refusal = await world.agent.undo({ run_id, by: everybody }, quiet).catch((error) => error);
+      expect(refusal).to.include({ code: 'account_changed', exitCode: 3 });
+      expect(refusal.message).to.contain('core-bot').and.contain('else-bot').and.contain('remote');
+      expect(served.comments).to.have.length(1);
+      expect(served.pulls[0]!.state).to.equal('open');
+      becomes('core-bot');
+      const undone = await world.agent.undo({ run_id, by: everybody }, quiet);
+      expect(undone.status).to.equal('undone');
+      expect(served.comments).to.deep.equal([]);
+      expect(served.pulls[0]!.state).to.equal('closed');
+    });
+
+    it('undo by the recorded numbers after the account has another name', async () => {
+      const run = await executed();
+      Object.assign(server.state.user('core-bot'), { login: 'renamed-bot' });
+      Object.assign(served.comments[0]!, { author: 'renamed-bot' });
+      Object.assign(served.pulls[0]!, { author: 'renamed-bot' });
+      becomes('renamed-bot');
+      const undone = await world.agent.undo({ run_id: run.run_id, by: everybody }, quiet);
+      expect(undone.status).to.equal('undone');
+      expect(served.comments).to.deep.equal([]);
+      expect(served.pulls[0]!.state).to.equal('closed');
+    });
+
+    it('double no comment when a run is resumed as another account', async () => {
+      const { run_id } = await plannedAndApproved();
+      const options = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };
+      server.faults.push({ method: 'POST', path: comments, effect: true, answer: 'reset' });
+      const asking: Fault = { method: 'GET', path: comments, times: 1000, answer: { status: 503 } };
+      server.faults.push(asking);
+      const first = await world.agent.execute(options, quiet);
+      expect(first.actions[6]!.state).to.equal('unknown');
+      server.faults.length = 0;
+      becomes('else-bot');
+      await expectOnce(await world.agent.execute(options, quiet));
+      expect(served.comments[0]!.author).to.equal('core-bot');
+    });
+
+    it('send nothing again as another account, and name both', async () => {
+      const { run_id } = await plannedAndApproved();
+      const options = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };
+      server.faults.push({ method: 'POST', path: comments, answer: 'reset' });
+      server.faults.push({ method: 'GET', path: comments, times: 1000, answer: { status: 503 } });
+      await world.agent.execute(options, quiet);
+      server.faults.length = 0;
+      becomes('else-bot');
+      const asked = await world.agent.execute(options, quiet);
+      expect(asked.actions[6]!.state).to.equal('unknown');
+      expect(asked.actions[6]!.outcome!.message).to.contain('core-bot').and.contain('else-bot');
+      expect(served.comments).to.deep.equal([]);
+      becomes('core-bot');
+      await expectOnce(await world.agent.execute(options, quiet));
+    });
+
     it('refuse to undo when others pushed on top', async () => {
       const run = await executed();
       const { branch } = run.plan!.target;
-      const commit = world.remote.git('commit-tree', `${branch}^{tree}`, '-p', branch!, '-m', 'On top');
+      const commit = world.remote.git(
+        '-c',
+        'user.name=Somebody',
+        '-c',
+        'user.email=somebody@example.org',
+        'commit-tree',
+        `${branch}^{tree}`,
+        '-p',
+        branch!,
+        '-m',
+        'On top',
+      );
       world.remote.git('update-ref', `refs/heads/${branch}`, commit);
       const refusal = await world.agent
         .undo({ run_id: run.run_id, by: everybody }, quiet)

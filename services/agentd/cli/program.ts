@@ -9,7 +9,7 @@ import type { CommentOptions, IssueNewOptions, ListState } from './commands/forg
 import type { PlanIssueOptions } from './commands/plan-issue.ts';
 import type { RunsOptions } from './commands/runs.ts';
 import type { SyncOptions } from './commands/sync.ts';
-import type { UndoOptions } from './commands/take-back.ts';
+import type { RecoverOptions, UndoOptions } from './commands/take-back.ts';
 import {
   issueNumber,
   listLimit,
@@ -138,7 +138,7 @@ function addLooking(program: Command, run: RunCommand): void {
     .option('--status <status>', runStatuses.join(', '), oneOfWords('--status', runStatuses))
     .option('--owner <name>', 'of this owner')
     .option('--repo <name>', 'of this repository')
-    .option('--forge <name>', 'on this forge')
+    .option('--forge <name>', 'on this forge; core-smoke for those of status --smoke')
     .option('--number <n>', 'for this issue', issueNumber)
     .action((options: RunsOptions, command: Command) =>
       run(command.optsWithGlobals(), async (context) => {
@@ -150,11 +150,17 @@ function addLooking(program: Command, run: RunCommand): void {
   withRun(program.command('show'))
     .description('one run: what became of it, and what to do next')
     .option('--recovery', 'the recovery manifest')
-    .action((id: string | undefined, options: { runId?: string; recovery?: boolean }, command: Command) =>
-      run(command.optsWithGlobals(), async (context) => {
-        const { show } = await import('./commands/look.ts');
-        return show(context, runId(id, options.runId, 'show'), options);
-      }),
+    .option('--prompt', 'what the model was sent and what it answered')
+    .action(
+      (
+        id: string | undefined,
+        options: { runId?: string; recovery?: boolean; prompt?: boolean },
+        command: Command,
+      ) =>
+        run(command.optsWithGlobals(), async (context) => {
+          const { show } = await import('./commands/look.ts');
+          return show(context, runId(id, options.runId, 'show'), options);
+        }),
     );
   withRun(program.command('actions'), '[action...]')
     .description('the proposed actions with their digests; named ones in full')
@@ -277,6 +283,16 @@ function addExecuting(program: Command, run: RunCommand): void {
       run(command.optsWithGlobals(), async (context) => {
         const { cancel } = await import('./commands/take-back.ts');
         return cancel(context, runId(id, options.runId, 'cancel'), options);
+      }),
+    );
+  withRun(program.command('recover'))
+    .description('show what the record of a run lost, and let the run go on without it')
+    .option('--accept-loss', 'go on from the last sound event; needs a token with the scope admin')
+    .option('--reason <text>', 'why; recorded')
+    .action((id: string | undefined, options: RecoverOptions & { runId?: string }, command: Command) =>
+      run(command.optsWithGlobals(), async (context) => {
+        const { recover } = await import('./commands/take-back.ts');
+        return recover(context, runId(id, options.runId, 'recover'), options);
       }),
     );
   program

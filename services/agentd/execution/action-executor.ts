@@ -1,4 +1,5 @@
 import type { ActionKind, ActionOf, Slot } from '../action.ts';
+import type { Account } from '../planning/forge.ts';
 import type { DataOf, VcsFacts } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 
@@ -24,6 +25,8 @@ export interface Rendered {
   readonly bytes: Readonly<Record<string, unknown>>;
   /** The forge's clock, for effects on a forge. */
   readonly forge_time: string | null;
+  /** Who will act on the forge. */
+  readonly account?: Account;
   /** VCS operation to go back to when the effect is cut off. */
   readonly operation_before: string | null;
 }
@@ -64,6 +67,8 @@ export interface ActionExecutor<K extends ActionKind = ActionKind> {
   getReady?(step: Step<K>): void;
   /** After the last action of an execution: lets go of what was got ready. */
   letGo?(): Promise<void>;
+  /** How long the effect is waited for by itself when it is asked to wait (`retryAfter`). */
+  readonly patience_ms?: number;
   /** Safeguards, without any effect. @throws Refused, Conflict, Unavailable */
   check(step: Step<K>): Promise<void>;
   render(step: Step<K>): Promise<Rendered>;

@@ -3,6 +3,7 @@ import type { ActionDefinition, ApprovalState } from '../action.ts';
 import type { DecisionRequest } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
+import { requireCompletePlan } from './approved-plan.ts';
 
 /** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
 export function nowFor(run: Run): string {
@@ -27,6 +28,7 @@ export function decideActions(run: Run, request: DecisionRequest, expiresAfterDa
     );
   }
   checkRunTakesDecisions(run);
+  if (request.decision === 'approve') requireCompletePlan(run);
   const at = nowFor(run);
   const expires_at = new Date(Date.parse(at) + expiresAfterDays * 86_400_000).toISOString();
   return request.actions.map(({ action_id, digest, seen_approval }) => {

@@ -1,22 +1,30 @@
 import { Failed } from '#kit/errors.ts';
-import type { ActionKind } from '../action.ts';
-import type { Run } from '../runs/run.ts';
+import type { ActionDefinition, Author } from '../action.ts';
 import type { Intent } from './action-executor.ts';
+import { planOutdated } from './approved-plan.ts';
 import type { BuildStep } from './vcs.ts';
 
-/** The VCS step of an action in our own clone; the same input makes the same commit. */
-export function buildStep(run: Run, kind: ActionKind, intent: Intent): BuildStep {
-  const { branch, tree } = run.plan!.target;
-  const author = run.execution!.author;
+/** The VCS step of an approved action in our own clone; the same input makes the same commit. */
+export function buildStep(action: ActionDefinition, intent: Intent): BuildStep {
   const at = intent.effect_at;
-  switch (kind) {
-    case 'create_branch':
-      return { kind, branch: branch!, message: `Work of ${run.run_id}`, author, at };
+  const branch = action.target.branch!;
+  switch (action.kind) {
+    case 'create_branch': {
+      const message = `Work of ${action.run_id}`;
+      return { kind: action.kind, branch, message, author: authorOf(action), at };
+    }
     case 'apply_patch':
-      return { kind, branch: branch!, tree: tree!, author, at };
-    case 'commit':
-      return { kind, branch: branch!, tree: tree!, message: String(intent.rendered.message), author, at };
+      return { kind: action.kind, branch, tree: action.params.tree, author: authorOf(action), at };
+    case 'commit': {
+      const { tree, author } = action.params;
+      return { kind: action.kind, branch, tree, message: String(intent.rendered.message), author, at };
+    }
     default:
-      throw new Failed('not_a_build_step', `${kind} is no step of the VCS`);
+      throw new Failed('not_a_build_step', `${action.kind} is no step of the VCS`);
   }
+}
+
+function authorOf({ run_id, params }: { run_id: string; params: { author?: Author | undefined } }): Author {
+  if (params.author !== undefined) return params.author;
+  throw planOutdated(run_id);
 }

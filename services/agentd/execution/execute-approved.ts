@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { Person, Watch } from '../agent.ts';
-import type { Policy } from '../planning/policy.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { branchLease, executorLease } from '../runs/lease-name.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { Executors } from './action-executor.ts';
 import { findAction } from './approval.ts';
+import { requireCompletePlan } from './approved-plan.ts';
 import { checkCheckout } from './delivery.ts';
 import { repoDirRequired } from './kinds/commit.ts';
 import { Execution } from './run-actions.ts';
@@ -30,16 +30,16 @@ export interface ExecuteOptions {
 export class ExecuteApproved {
   readonly #store: RunStore;
   readonly #executors: (run: Run) => Promise<Executors>;
-  readonly #policy: Policy;
 
-  constructor(store: RunStore, executors: (run: Run) => Promise<Executors>, policy: Policy) {
+  constructor(store: RunStore, executors: (run: Run) => Promise<Executors>) {
     this.#store = store;
     this.#executors = executors;
-    this.#policy = policy;
   }
 
   async execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
     const before = await this.#store.read(options.run_id);
+    checkExecutable(before);
+    await this.#store.requireUnaltered(options.run_id);
     const selected = selectActions(before, options.actions);
     const lease = await this.#store.lease(executorLease(options.run_id));
     const leases = [lease];
@@ -54,7 +54,7 @@ export class ExecuteApproved {
       const execution_id = randomUUID();
       await this.#store.append(options.run_id, (run) => {
         checkExecutable(run);
-        return [started(run, execution_id, selected, options, this.#policy)];
+        return [started(execution_id, selected, options)];
       });
       crashPoint('execute.started');
       const execution = new Execution(
@@ -98,8 +98,14 @@ function selectActions(run: Run, ids: readonly string[] | null): string[] {
 }
 
 function checkExecutable(run: Run): void {
-  if (run.plan === null)
-    throw new Conflict('run_not_planned', `run ${run.run_id} is ${run.status}: it has no actions to execute`);
+  if (run.plan === null) {
+    const why = run.failure === null ? '' : ` Its planning was refused: ${run.failure.message}`;
+    throw new Conflict(
+      'run_not_planned',
+      `run ${run.run_id} is ${run.status}: it has no actions to execute.${why}`,
+      run.failure === null ? {} : { hint: 'Plan the issue again when that is mended.' },
+    );
+  }
   if (run.undo !== null)
     throw new Conflict(
       'run_undone',
@@ -107,15 +113,10 @@ function checkExecutable(run: Run): void {
     );
   if (run.status === 'cancelled')
     throw new Conflict('run_cancelled', `run ${run.run_id} was cancelled; plan the issue again`);
+  requireCompletePlan(run);
 }
 
-function started(
-  run: Run,
-  execution_id: string,
-  selected: string[],
-  options: ExecuteOptions,
-  policy: Policy,
-): NewEvent {
+function started(execution_id: string, selected: string[], options: ExecuteOptions): NewEvent {
   const { kind, repo_dir, dry_run, by } = options;
   return {
     type: 'execution_started',
@@ -127,7 +128,6 @@ function started(
       dry_run,
       by: by.name,
       pid: process.pid,
-      author: run.execution?.author ?? policy.commit_author,
     },
   };
 }

@@ -30,6 +30,10 @@ export class ExecutionLog {
     return this.#store.read(this.#scope.run_id);
   }
 
+  requireArtifacts(): Promise<void> {
+    return this.#store.requireArtifacts(this.#scope.run_id);
+  }
+
   /**
    * Only while this execution is the run's newest: whoever lost the lease without noticing writes nothing more.
    * @throws Conflict `execution_superseded`

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { ActionDefinition, ActionKind, ActionOf } from '../action.ts';
@@ -15,6 +16,7 @@ import {
   type Step,
 } from './action-executor.ts';
 import { approvalProblem, findAction, nowFor } from './approval.ts';
+import { contradiction } from './approved-plan.ts';
 import { ExecutionLog, type ExecutionScope, type ProblemOutcome } from './execution-log.ts';
 
 /** One execution: gives each selected action its turn. The caller holds the run's lease. */
@@ -24,6 +26,8 @@ export class Execution {
   readonly #options: ExecutionScope;
   readonly #watch: Watch;
   readonly #rehearsed = new Set<string>();
+  /** Done a second time; no action is, twice. */
+  readonly #repeated = new Set<string>();
   /** Cancel aborts what can stop cleanly; a started effect on a forge finishes. */
   readonly #cancel = new AbortController();
 
@@ -86,9 +90,10 @@ export class Execution {
     const action = state.definition;
     const executor = executorFor(this.#executors, action);
     if (state.intent !== null && (state.state === 'running' || state.state === 'unknown')) {
-      return this.#settle(executor, state.intent, action.action_id);
+      const later = await this.#askedToWait(executor, action, state.outcome?.facts.resume_at);
+      return later ?? this.#settle(executor, state.intent, action.action_id);
     }
-    const problem = this.#problem(run, state);
+    const problem = await this.#problem(run, state);
     if (problem !== null) return this.#log.refusal(action, problem.state, problem.outcome);
     const step = this.#step(run, state);
     try {
@@ -103,8 +108,11 @@ export class Execution {
     return this.#start(executor, step);
   }
 
-  /** Why the action may not start: its digest, its approval, or an action that it builds on. */
-  #problem(run: Run, state: ActionState): { state: 'refused' | 'blocked'; outcome: ProblemOutcome } | null {
+  /** Why the action may not start: its digest, its approval, a changed artifact, or an action that it builds on. */
+  async #problem(
+    run: Run,
+    state: ActionState,
+  ): Promise<{ state: 'refused' | 'blocked'; outcome: ProblemOutcome } | null> {
     const { definition } = state;
     const sealed = run.plan?.sealed.find(({ action_id }) => action_id === definition.action_id)?.digest;
     const digest = actionDigest(definition);
@@ -112,8 +120,19 @@ export class Execution {
       const message = `the action's digest is ${digest.slice(0, 12)}, sealed was ${String(sealed).slice(0, 12)}; run 'verify'`;
       return { state: 'refused', outcome: { code: 'digest_mismatch', message, facts: {} } };
     }
+    const contradicted = contradiction(run, definition);
+    if (contradicted !== null) {
+      const message = `the definition contradicts itself: ${contradicted}; plan the issue again`;
+      return { state: 'refused', outcome: { code: 'definition_inconsistent', message, facts: {} } };
+    }
     const approval = approvalProblem(state, nowFor(run));
     if (approval !== null) return { state: 'refused', outcome: { ...approval, facts: {} } };
+    try {
+      await this.#log.requireArtifacts();
+    } catch (error) {
+      if (!(error instanceof CoreError)) throw error;
+      return { state: 'refused', outcome: failure(error) };
+    }
     for (const id of definition.depends_on) {
       const needed = findAction(run, id);
       if (needed.state === 'succeeded' || this.#rehearsed.has(id)) continue;
@@ -143,6 +162,7 @@ export class Execution {
       attempt: (previous?.attempt ?? 0) + 1,
       effect_at: nowFor(run),
       forge_time: rendered.forge_time,
+      account: rendered.account,
       operation_before: rendered.operation_before,
       rendered: { ...rendered.bytes },
     }));
@@ -179,7 +199,8 @@ export class Execution {
   ): Promise<{ state: ProgressUpdate['state']; message: string }> {
     const run = await this.#log.read();
     const state = findAction(run, intent.action_id);
-    const { kind } = state.definition;
+    const { definition } = state;
+    const { kind } = definition;
     crashPoint(`execute.intent.${kind}`);
     let effect: Effect;
     try {
@@ -187,8 +208,10 @@ export class Execution {
     } catch (thrown) {
       const error = diskError(thrown);
       if (error instanceof Unavailable) {
-        await this.#log.result(intent.action_id, 'unknown', failure(error), false);
-        return this.#settle(executor, intent, intent.action_id);
+        const outcome = failure(error);
+        await this.#log.result(intent.action_id, 'unknown', outcome, false);
+        const later = await this.#askedToWait(executor, definition, outcome.facts.resume_at);
+        return later ?? this.#settle(executor, intent, intent.action_id);
       }
       // Stopped by a person before it had an effect: to be done again, not a failure.
       const state = error instanceof Interrupted ? 'unknown' : 'failed';
@@ -197,6 +220,25 @@ export class Execution {
     }
     crashPoint(`execute.effect.${kind}`);
     return this.#log.effect(intent.action_id, effect, false);
+  }
+
+  /**
+   * Nothing is sent before the time that was asked for: it is waited for, or the action stays unknown until then.
+   * @returns null once the time has come
+   */
+  async #askedToWait(
+    executor: ActionExecutor,
+    action: ActionDefinition,
+    resumeAt: unknown,
+  ): Promise<{ state: 'unknown'; message: string } | null> {
+    const wait = typeof resumeAt === 'string' ? Date.parse(resumeAt) - Date.now() : 0;
+    if (!(wait > 0)) return null;
+    const message = `asked to wait; nothing is sent before ${resumeAt}, resume then`;
+    if (wait > (executor.patience_ms ?? 0)) return { state: 'unknown', message };
+    this.#tell(action, 'output', `asked to wait; going on in ${Math.ceil(wait / 1000)} s`);
+    const { signal } = this.#cancel;
+    await setTimeout(wait, undefined, { signal }).catch(() => {});
+    return signal.aborted ? { state: 'unknown', message } : null;
   }
 
   /** Finds out what became of an intent without a result, and goes on from there. */
@@ -212,8 +254,9 @@ export class Execution {
     try {
       found = await executor.reconcile(step, intent);
     } catch (error) {
+      const { facts } = failure(error);
       const message = `outcome unknown, and asking failed: ${messageOf(error)}`;
-      await this.#log.result(actionId, 'unknown', { code: 'outcome_unknown', message, facts: {} }, true);
+      await this.#log.result(actionId, 'unknown', { code: 'outcome_unknown', message, facts }, true);
       return { state: 'unknown', message };
     }
     crashPoint(`execute.reconciled.${state.definition.kind}`);
@@ -236,8 +279,12 @@ export class Execution {
           true,
         );
         return { state: 'unknown', message: found.message };
-      case 'again':
-        return this.#again(executor, step, intent);
+      case 'again': {
+        if (!this.#repeated.has(actionId)) return this.#again(executor, step, intent);
+        const message = 'it did not happen in two tries; resume later';
+        await this.#log.result(actionId, 'unknown', { code: 'outcome_unknown', message, facts: {} }, true);
+        return { state: 'unknown', message };
+      }
     }
   }
 
@@ -247,6 +294,7 @@ export class Execution {
     step: Step,
     intent: Intent,
   ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+    this.#repeated.add(intent.action_id);
     try {
       await executor.check(step);
     } catch (error) {
@@ -296,6 +344,15 @@ const stateWords = {
 
 /** `exit_code` tells a safeguard's refusal from a disk that is full and from a remote that does not answer. */
 function failure(error: unknown): ProblemOutcome {
-  const facts = error instanceof CoreError ? { exit_code: error.exitCode } : {};
-  return { code: codeOf(error), message: messageOf(error), facts };
+  const message = messageOf(error);
+  if (!(error instanceof CoreError)) return { code: codeOf(error), message, facts: {} };
+  const facts = { exit_code: error.exitCode };
+  if (!(error instanceof Unavailable) || error.retryAfter === undefined)
+    return { code: error.code, message, facts };
+  const resume_at = new Date(Date.now() + error.retryAfter * 1000).toISOString();
+  return {
+    code: error.code,
+    message: `${message}; resume after ${resume_at}`,
+    facts: { ...facts, resume_at },
+  };
 }

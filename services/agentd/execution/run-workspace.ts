@@ -27,7 +27,6 @@ export class RunWorkspace {
   readonly #store: RunStore;
   readonly #run: Run;
   readonly #mirror: Mirror;
-  readonly #cloneUrl: string;
   readonly #credential: () => Promise<GitCredential | null>;
   readonly #workspace: Workspace;
   #chosen: Promise<Tool> | null = null;
@@ -51,7 +50,6 @@ export class RunWorkspace {
     this.#store = options.store;
     this.#run = run;
     this.#mirror = options.mirror;
-    this.#cloneUrl = run.source!.clone_url;
     this.#credential = options.credential;
     this.#workspace = {
       run_id: run.run_id,
@@ -84,13 +82,13 @@ export class RunWorkspace {
     const { target, patch } = this.#run.plan!;
     let { pinned, present } = await this.#holdings();
     if (!present.has(target.base_commit)) {
-      await this.#mirror.update(this.#cloneUrl, await this.#credential());
+      await this.#mirror.update(this.#workspace.push_url, await this.#credential());
       ({ pinned, present } = await this.#holdings());
     }
     if (!present.has(target.base_commit)) {
       throw new Conflict(
         'base_unreachable',
-        `base commit ${target.base_commit} is not to be had from ${this.#cloneUrl} any more; plan the issue again`,
+        `base commit ${target.base_commit} is not to be had from ${this.#workspace.push_url} any more; plan the issue again`,
       );
     }
     if (pinned !== target.base_commit) await this.#mirror.pin(this.#run.run_id, target.base_commit);
@@ -162,7 +160,7 @@ export class RunWorkspace {
     return (['create_branch', 'apply_patch', 'commit'] as const).flatMap((kind) => {
       const action = actionOfKind(run, kind);
       return action?.state === 'succeeded' && action.intent !== null
-        ? [buildStep(run, kind, action.intent)]
+        ? [buildStep(action.definition, action.intent)]
         : [];
     });
   }
@@ -246,9 +244,9 @@ export class RunWorkspace {
   async changedSince(): Promise<string[]> {
     const { target } = this.#run.plan!;
     const credential = await this.#credential();
-    if ((await remoteBranch(this.#cloneUrl, target.base_branch, credential)) === target.base_commit)
+    if ((await remoteBranch(this.#workspace.push_url, target.base_branch, credential)) === target.base_commit)
       return [];
-    await this.#mirror.update(this.#cloneUrl, credential);
+    await this.#mirror.update(this.#workspace.push_url, credential);
     const now = await this.#mirror.branchCommit(target.base_branch);
     if (now === null || now === target.base_commit) return [];
     const moved = new Set(await this.#mirror.changedPaths(target.base_commit, now));

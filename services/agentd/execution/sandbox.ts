@@ -2,8 +2,17 @@ export interface SandboxLimits {
   readonly seconds: number;
   readonly memory_mib: number;
   readonly processes: number;
+  /** In the workspace; no single file may be larger either. */
+  readonly disk_mib: number;
   /** Output past this many bytes is dropped, and the result says so. */
   readonly output_bytes: number;
+}
+
+/** What all output passes before it is kept, told or cut to its limit. */
+export interface OutputFilter {
+  push(chunk: Uint8Array): Uint8Array;
+  /** What it held back. */
+  end(): Uint8Array;
 }
 
 export interface SandboxRun {
@@ -16,6 +25,7 @@ export interface SandboxRun {
   readonly network: boolean;
   readonly limits: SandboxLimits;
   readonly signal?: AbortSignal;
+  readonly filter?: OutputFilter;
   /** Called with output as it comes, standard output and standard error in one stream. */
   readonly onOutput?: (chunk: Uint8Array) => void;
 }
@@ -29,9 +39,12 @@ export interface SandboxResult {
   readonly duration_ms: number;
 }
 
+/** Sandboxes by name. The weak one hides files and network, and leaves the kernel's own interfaces open. */
+export const sandboxKinds = ['bubblewrap', 'unshare (weak)', 'none'] as const;
+
 /** Runs a command that nobody trusts: no network unless asked, read-only system, no view of state, home or tokens. */
 export interface Sandbox {
-  readonly kind: 'bubblewrap' | 'unshare' | 'none';
+  readonly kind: (typeof sandboxKinds)[number];
   /** Whether it works here, tried for real; `reason` names what is missing and how to get it. */
   check(): Promise<{ readonly works: boolean; readonly reason: string }>;
   run(run: SandboxRun): Promise<SandboxResult>;

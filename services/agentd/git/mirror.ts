@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { CoreError, Failed, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
+import { mirrorFolder } from '#kit/git/mirror-folder.ts';
 import { hasObject, lookUp } from '#kit/git/objects.ts';
 import { differenceBetween, resolve } from '#kit/git/tree.ts';
 import { checkRemoteUrl } from './remote.ts';
@@ -42,7 +43,7 @@ export interface MirrorName {
 /** Opens the mirror, an empty one at first. Several processes may do so, and update it, at once. */
 export async function openMirror({ stateDir, forge, owner, repo }: MirrorName): Promise<Mirror> {
   for (const [what, name] of Object.entries({ forge, owner, repo })) checkName(what, name);
-  const dir = join(stateDir, 'mirrors', forge, owner, `${repo}.git`);
+  const dir = mirrorFolder(stateDir, `${forge}/${owner}/${repo}`);
   await initialise(dir, 'sha1');
   return {
     dir,
@@ -149,7 +150,6 @@ async function fetchBranches(
       gitDir: dir,
       network: true,
       credential,
-      url,
       ...(signal === undefined ? {} : { signal }),
     },
   );

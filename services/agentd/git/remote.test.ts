@@ -29,7 +29,7 @@ async function server(status: number, location?: string) {
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, seen, close: () => http.close() };
 }
 
-const credential = { username: 'core', password: 'pass \'word" $HOME' };
+const secrets = { username: 'core', password: 'pass \'word" $HOME', source: 'the token in /etc/core/token' };
 
 describe('running git', () => {
   it('gives bytes, the exit code and git’s own words', async () => {
@@ -61,8 +61,10 @@ describe('running git', () => {
   it('gives the credential to the remote that it is for', async () => {
     const remote = await server(401);
     try {
+      const credential = { ...secrets, origins: [remote.url] };
       const error = await failure(remoteBranch(remote.url, 'main', credential));
       expect(error.code).to.equal('remote_unauthorized');
+      expect(error.message).to.contain('with the token in /etc/core/token');
       const sent = Buffer.from(`${credential.username}:${credential.password}`).toString('base64');
       expect(remote.seen).to.include(`Basic ${sent}`);
       expect(JSON.stringify(error)).not.to.contain('pass ');
@@ -71,13 +73,28 @@ describe('running git', () => {
     }
   });
 
-  it('gives it to nobody that the remote points to', async () => {
+  it('gives it to no other port, scheme or host, whatever URL it is asked for', async () => {
+    const remote = await server(401);
+    try {
+      const { port } = new URL(remote.url);
+      for (const origin of ['http://127.0.0.1', `https://127.0.0.1:${port}`, `http://localhost:${port}`]) {
+        const error = await failure(remoteBranch(remote.url, 'main', { ...secrets, origins: [origin] }));
+        expect(error.code).to.equal('remote_unauthorized');
+      }
+      expect(remote.seen.filter((authorization) => authorization !== undefined)).to.deep.equal([]);
+    } finally {
+      remote.close();
+    }
+  });
+
+  it('does not go where the remote points to', async () => {
     const other = await server(401);
     const remote = await server(302, `${other.url}/x/info/refs?service=git-upload-pack`);
     try {
-      await failure(remoteBranch(`${remote.url}/x`, 'main', credential));
-      expect(other.seen).to.have.length.above(0);
-      expect(other.seen.filter((authorization) => authorization !== undefined)).to.deep.equal([]);
+      const credential = { ...secrets, origins: [remote.url, other.url] };
+      const error = await failure(remoteBranch(`${remote.url}/x`, 'main', credential));
+      expect(error.code).to.equal('remote_redirected');
+      expect(other.seen).to.deep.equal([]);
     } finally {
       remote.close();
       other.close();

@@ -1,5 +1,5 @@
 import type { Settings } from '#kit/config/settings.ts';
-import type { Health, HealthStatus } from '#kit/contracts/health.ts';
+import { type Health, type HealthCheck, type HealthStatus, healthOf } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { ServedParts } from '#kit/http/serve-service.ts';
@@ -21,8 +21,8 @@ export interface DaemonOptions {
   readonly redactor: Redactor;
   readonly version: string;
   readonly status: StatusCommand;
-  /** More for `/healthz`: a check that throws makes the daemon degraded. Resolves with a word for people. */
-  readonly checks?: Readonly<Record<string, () => Promise<string>>>;
+  /** More for `/healthz`: a check that throws makes the daemon degraded. */
+  readonly checks?: Readonly<Record<string, () => Promise<HealthCheck>>>;
 }
 
 /** core-agentd's HTTP interface over the use cases. */
@@ -53,25 +53,18 @@ export function daemonRoutes(
 async function checkHealth({ agent, version, checks = {} }: DaemonOptions): Promise<Health> {
   const runs = check('failing', async () => {
     const { problems } = await agent.runs({ limit: 1 });
-    return problems.length === 0 ? 'readable' : `readable; ${problems.length} things among them are no runs`;
+    const others = problems.length === 0 ? '' : `; ${problems.length} things among them are no runs`;
+    return { status: 'ok', detail: `readable${others}` };
   });
   const names = Object.keys(checks);
   const results = await Promise.all([runs, ...names.map((name) => check('degraded', checks[name]!))]);
-  const statuses = results.map(({ status }) => status);
-  return {
-    status: statuses.includes('failing') ? 'failing' : statuses.includes('degraded') ? 'degraded' : 'ok',
-    service: 'core-agentd',
-    version,
-    checks: Object.fromEntries(['runs', ...names].map((name, index) => [name, results[index]!])),
-  };
+  const all = Object.fromEntries(['runs', ...names].map((name, index) => [name, results[index]!]));
+  return healthOf('core-agentd', version, all);
 }
 
-async function check(
-  otherwise: HealthStatus,
-  work: () => Promise<string>,
-): Promise<{ status: HealthStatus; detail: string }> {
+async function check(otherwise: HealthStatus, work: () => Promise<HealthCheck>): Promise<HealthCheck> {
   try {
-    return { status: 'ok', detail: await work() };
+    return await work();
   } catch (error) {
     return { status: otherwise, detail: messageOf(error) };
   }

@@ -8,7 +8,11 @@ export const listParameters: Readonly<Record<string, ParameterDescription>> = {
   cursor: { description: '`next_cursor` of the page before', schema: { type: 'string' } },
   status: { description: 'Only runs of this status', schema: { enum: [...runStatuses] } },
   repository: { description: 'Only runs of this repository, `owner/repo`', schema: { type: 'string' } },
-  forge: { description: 'Only runs of this forge', schema: { type: 'string' } },
+  forge: {
+    description:
+      'Only runs of this forge; `core-smoke` for those of smoke tests, which are left out otherwise',
+    schema: { type: 'string' },
+  },
   number: { description: 'Only runs of this issue', schema: { type: 'integer', minimum: 1 } },
 };
 

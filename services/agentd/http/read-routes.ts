@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { ActionList } from '#kit/contracts/action.ts';
-import { RunDetail, RunList } from '#kit/contracts/run.ts';
+import { RecordState, RunDetail, RunList } from '#kit/contracts/run.ts';
 import { UndoPlan } from '#kit/contracts/stored-texts.ts';
 import { type Route, route } from '#kit/http/route.ts';
 import type { Agent } from '../agent.ts';
@@ -96,6 +96,18 @@ export function readRoutes({ agent, version, checkouts }: ReadRouteOptions): Rou
         const { run_id } = await agent.run(params.run_id!);
         return { json: { run_id, steps: await agent.undoPlan(run_id) } };
       },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/runs/{run_id}/recover',
+        summary: 'What is there of the record of a run, beside what was acknowledged of it',
+        scope: 'read',
+        answers: {
+          200: { description: 'The record; `problem` is null when it is whole', content: RecordState },
+        },
+      },
+      async ({ params }) => ({ json: await agent.record(params.run_id!) }),
     ),
     route(
       {

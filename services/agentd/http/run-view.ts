@@ -38,7 +38,10 @@ export function runView(run: Run): RunDetail {
     workspace: run.workspace,
     undo: run.undo,
     pull_request: run.pull_request,
+    conversation: { prompt: run.prompt, turns: run.turns.map(({ content }) => content) },
+    masked: [...run.masked],
     cancelling: run.cancelling,
+    recoveries: [...run.recoveries],
   };
 }
 

@@ -5,6 +5,7 @@ import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import type { Agent } from '../agent.ts';
 import { readWorkConfiguration } from '../work-configuration.ts';
+import { arrowChecks } from './arrow-checks.ts';
 import { BackgroundWork } from './background-work.ts';
 import { daemonParts } from './daemon-parts.ts';
 import { createStatusCommand } from './status-command.ts';
@@ -31,10 +32,13 @@ export function serve({ agent, home, flags }: DaemonStart & { readonly agent: Ag
   shutdown.add('the work on runs', () => work.close());
   // Answers wait for it.
   shutdown.signal.addEventListener('abort', () => void work.close());
+  const arrows = arrowChecks({ folders, environment, settings, agent });
+  shutdown.add('its clients', () => arrows.close());
+  const status = createStatusCommand(folders);
   return serveService(own, {
     concern: 'agentd',
     binding: settings.agentd,
-    parts: daemonParts({ ...own, agent, settings, status: createStatusCommand(folders) }, work),
+    parts: daemonParts({ ...own, agent, settings, status, checks: arrows.checks }, work),
     listening() {
       const telling = tellContext(agent, logger);
       shutdown.add('telling the context service', () => telling.end());

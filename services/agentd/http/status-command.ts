@@ -17,8 +17,8 @@ export interface StatusProgram {
 
 const program: StatusProgram = {
   script: fileURLToPath(new URL('../../status/main.ts', import.meta.url)),
-  // The command itself takes 2 s at most; a machine may be busy.
-  timeoutMs: 10_000,
+  // Its questions have limits of their own.
+  timeoutMs: 660_000,
 };
 
 /** core-status in a process of its own, with the folders of this one. */

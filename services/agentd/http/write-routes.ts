@@ -1,13 +1,13 @@
 import { ApprovalAnswer, ApprovalBody } from '#kit/contracts/approval.ts';
 import { PlanBody } from '#kit/contracts/plan.ts';
-import { Accepted, CancelBody, EmptyBody, ExecuteBody } from '#kit/contracts/run.ts';
+import { Accepted, CancelBody, EmptyBody, ExecuteBody, RecoverBody, RunDetail } from '#kit/contracts/run.ts';
 import { codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
 import type { Agent, Person, PlanRequest } from '../agent.ts';
 import type { Run } from '../runs/run.ts';
 import { canBePlanned } from '../runs/run-status.ts';
 import type { BackgroundWork } from './background-work.ts';
-import { acceptedView, actionView, runPath } from './run-view.ts';
+import { acceptedView, actionView, runPath, runView } from './run-view.ts';
 
 const joinedCodes: readonly string[] = ['run_busy', 'lease_held', 'run_planned', 'run_cancelled'];
 
@@ -155,6 +155,22 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
         work.stop(run_id);
         work.changed(run_id);
         return acceptedReply(run);
+      },
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/runs/{run_id}/recover',
+        summary: 'Go on with a run whose record was cut; what has not started is decided again',
+        scope: 'admin',
+        body: RecoverBody,
+        answers: { 200: { description: 'The run as it is now', content: RunDetail } },
+      },
+      async ({ params, body, identity }) => {
+        const { reason } = body;
+        const run = await agent.recoverRecord({ run_id: params.run_id!, reason, by: person(identity) });
+        work.changed(run.run_id);
+        return { json: runView(run) };
       },
     ),
   ];

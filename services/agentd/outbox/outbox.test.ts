@@ -32,7 +32,7 @@ const actions = plan.flatMap((event) => (event.type === 'action_proposed' ? [eve
 const idOf = (kind: string): string => actions.find((action) => action.kind === kind)!.action_id;
 
 function told(...more: NewEvent[]): { run: Run; events: RunEvent[] } {
-  const created: NewEvent = { type: 'run_created', data: { request: sampleRequest() } };
+  const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: undefined } };
   const events = writeLines(beforeFirst, '2026-01-02T03:04:05.000Z', [created, ...more]).lines;
   return { run: fold(runId, events), events };
 }

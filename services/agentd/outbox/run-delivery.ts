@@ -1,4 +1,6 @@
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { OutcomeRecord } from '#kit/contracts/context/execution.ts';
+import type { Backlog } from '#kit/contracts/health.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
@@ -44,10 +46,17 @@ export class RunDelivery {
     const told = this.#outbox.told(runId);
     if (size < 0 || (told !== null && told.size >= size)) return false;
     const run = await this.#store.read(runId);
+    if (run.request.forge === smokeForge.name) {
+      this.#outbox.mark(runId, { seq: run.head.seq, size, refused: null });
+      return false;
+    }
     const events = await this.#store.events(runId);
     const plan = planRecord(run, events, await this.#issueBody(run));
     // While planning goes on there is nothing to tell; its end makes the log longer.
-    if (plan === null && !isOver(run)) return false;
+    if (plan === null && !isOver(run)) {
+      this.#outbox.mark(runId, { seq: told?.seq ?? 0, size, refused: null });
+      return false;
+    }
     if (plan !== null && (told?.seq ?? 0) < run.head.seq) {
       try {
         await this.#tell(run, events, plan, told?.seq ?? 0, signal);
@@ -104,6 +113,14 @@ export class RunDelivery {
       .filter(([runId, size]) => size >= 0 && (told.get(runId)?.size ?? -1) < size)
       .map(([runId]) => runId)
       .sort();
+  }
+
+  /** How much waits to be told, and since when. */
+  backlog(): Backlog {
+    const pending = this.pending();
+    const oldest = Math.min(...pending.map((runId) => this.#store.changedAt(runId)));
+    const age = pending.length === 0 ? 0 : Math.max(0, Math.round((Date.now() - oldest) / 1000));
+    return { waiting: pending.length, oldest_seconds: age };
   }
 
   /** Tells everything that waits, until the service does not answer any more. */

@@ -13,7 +13,7 @@ const plan: ValidationPlan = {
   prepared_paths: [],
   lockfiles: ['deps.lock'],
   commands: [{ name: 'test', run: 'cd . && "./scripts/check" --all;sh scripts/more' }],
-  limits: { seconds: 1, memory_mib: 16, processes: 4, output_bytes: 1024 },
+  limits: { seconds: 1, memory_mib: 16, processes: 4, disk_mib: 16, output_bytes: 1024 },
 };
 
 async function decidingAmong(paths: readonly string[]): Promise<readonly string[]> {

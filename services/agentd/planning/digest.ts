@@ -8,6 +8,7 @@ import type { ActionDefinition } from '../action.ts';
 export function actionDigest(action: Omit<ActionDefinition, 'digest'>): string {
   const { run_id, action_id, ordinal, kind, params, dry_run, depends_on, artifacts, target } = action;
   const { forge, owner, repo, push_url, branch, base_commit, tree } = target;
+  const { forge_url, account, base_branch, vcs } = target;
   return digestOf({
     run_id,
     action_id,
@@ -24,5 +25,7 @@ export function actionDigest(action: Omit<ActionDefinition, 'digest'>): string {
     branch,
     base_commit,
     tree,
+    // Older versions sealed their plans without these; their digests stay what they were.
+    ...(forge_url === undefined ? {} : { forge_url, account, base_branch, vcs }),
   });
 }

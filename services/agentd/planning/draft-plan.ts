@@ -1,6 +1,8 @@
 import { Refused } from '#kit/errors.ts';
 import { copyTree } from '#kit/git/objects.ts';
-import type { ActionDefinition, Influence, Target, ValidationPlan } from '../action.ts';
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { ActionDefinition, Influence, SandboxTerms, Target, ValidationPlan } from '../action.ts';
+import type { Mirror } from '../git/mirror.ts';
 import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
@@ -13,13 +15,15 @@ import type { Policy } from './policy.ts';
 import { type Common, proposeChange, proposeComment } from './propose-actions.ts';
 import type { Sources } from './read-sources.ts';
 import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
-import { requireNoSecrets, type SecretFinder } from './secrets.ts';
+import { requireCleanActions, requireNoSecrets } from './secrets.ts';
 import { changeForAnotherRole } from './texts.ts';
 
 export interface DraftPorts {
   readonly store: RunStore;
   readonly policy: Policy;
   readonly secrets: SecretFinder;
+  /** The tool that will build the commit on this base. */
+  readonly vcs: (mirror: Mirror, baseCommit: string) => Promise<'jj' | 'git'>;
 }
 
 /** What the planner left behind, and what it is judged by. */
@@ -32,7 +36,7 @@ export interface Proposed {
   readonly rejected_before: number;
   readonly validation: ValidationPlan | null;
   /** null where no sandbox works, so that nothing can be validated. */
-  readonly sandbox: string | null;
+  readonly sandbox: SandboxTerms | null;
   /** How actions on these files went before. */
   readonly history: (files: readonly string[]) => Promise<KnownHistory>;
 }
@@ -52,9 +56,15 @@ export interface Draft {
 
 /**
  * Turns what the planner wants into actions. Nothing of a change is kept before it passed: no secrets, not too large.
- * @throws Refused (`change_empty`, `change_too_large`, `patch_adds_secret`)
+ * @throws Refused (`change_empty`, `change_too_large`, `patch_adds_secret`, `action_holds_secret`)
  */
 export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal: Proposal): Promise<Draft> {
+  const draft = await draftOf(ports, proposed, proposal);
+  requireCleanActions(draft.actions, ports.secrets);
+  return draft;
+}
+
+async function draftOf(ports: DraftPorts, proposed: Proposed, proposal: Proposal): Promise<Draft> {
   const { policy, secrets } = ports;
   const { run, role, sources } = proposed;
   const common: Common = {
@@ -81,7 +91,7 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
 }
 
 async function draftChange(
-  { store, policy, secrets }: DraftPorts,
+  { store, policy, secrets, vcs }: DraftPorts,
   proposed: Proposed,
   common: Common,
   title: string,
@@ -107,6 +117,7 @@ async function draftChange(
     ...common.target,
     branch: branchName(run.request.number, issue.title, run.run_id),
     tree,
+    vcs: await vcs(mirror, base_commit),
   };
   const digest = await store.putArtifact(run.run_id, patch);
   const before = treeReader(mirror.dir, base_commit);
@@ -128,8 +139,7 @@ async function draftChange(
     explanation,
     patch: digest,
     change,
-    validation: sandbox === null ? null : validation,
-    sandbox: sandbox ?? 'none',
+    ...(sandbox === null ? { validation: null, sandbox: null } : { validation, sandbox }),
     workflows: (await after.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
   const notices = [...history.notices, ...(validation === null ? [noValidation(target)] : [])];
@@ -142,10 +152,11 @@ function commentOnly(common: Common, title: string, body: string, notices: reado
   return { actions, target: common.target, title, explanation: body, patch: null, notices, checks: [] };
 }
 
-function targetOf(run: Run, { repository, base_branch, base_commit }: Sources): Target {
+function targetOf(run: Run, { repository, where, base_branch, base_commit }: Sources): Target {
   const { forge } = run.request;
   const { owner, repo, push_url } = repository;
-  return { forge, owner, repo, push_url, branch: null, base_branch, base_commit, tree: null };
+  const place = { forge, ...where, owner, repo, push_url };
+  return { ...place, branch: null, base_branch, base_commit, tree: null, vcs: null };
 }
 
 function isWorkflow(path: string): boolean {

@@ -21,12 +21,25 @@ export interface Repository extends RepositoryRef {
   readonly forge_time: string;
 }
 
-/** How the author stands to the repository, by the forge's word; outsiders' text is untrusted. */
+/**
+ * How the author stands to the repository, by the forge's word; outsiders' text is untrusted. Collaborators are those who
+ * may write.
+ */
 export type Association = 'owner' | 'member' | 'collaborator' | 'contributor' | 'none';
 
+/** Who acts on a forge. The id stays when the login is changed, and is the login where a forge has no other. */
+export interface Account {
+  readonly login: string;
+  readonly id: string;
+}
+
 export interface Author {
+  /** Left out where the forge has no numbers, or the account is gone. */
+  readonly id?: string | undefined;
   readonly login: string;
   readonly association: Association;
+  /** Why it could not be learned how they stand to the repository; they count as an outsider. */
+  readonly unknown?: string | undefined;
   readonly bot: boolean;
 }
 
@@ -103,6 +116,8 @@ export interface Forge {
   /** Name in config/forges.json. */
   readonly name: string;
   readonly kind: 'local' | 'github' | 'gitea';
+  /** Where it is: its `base_url`, or the folder of a local one. Tokens and effects go nowhere else. */
+  readonly url: string;
   /** Milliseconds after which a request without an answer is not under way any more; 0 where none can be. */
   readonly deadline_ms: number;
   repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository>;
@@ -120,7 +135,7 @@ export interface Forge {
   findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]>;
   /** @throws NotFound (`pull_request_not_found`) */
   pullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<PullRequestOutcome>;
-  /** Login of the account that this forge sees us as. */
-  self(signal?: AbortSignal): Promise<string>;
+  /** The account that this forge sees us as, by the token as it is now. */
+  self(signal?: AbortSignal): Promise<Account>;
   gitCredential(): Promise<GitCredential | null>;
 }

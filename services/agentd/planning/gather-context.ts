@@ -1,5 +1,7 @@
 import { messageOf } from '#kit/errors.ts';
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Watch } from '../agent.ts';
+import { treeReader } from '../git/tree.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { Context } from './context.ts';
@@ -33,6 +35,7 @@ const layers = ['semantic', 'episodic', 'procedural'] as const;
 /** What is known for this issue, this repository and this role. Without the service planning goes on and says so. */
 export async function gatherContext(
   { context, store, tellEarlier }: GatheringPorts,
+  tally: MaskTally,
   run: Run,
   sources: Sources,
   watch: Watch,
@@ -55,7 +58,10 @@ export async function gatherContext(
     ({ source }) => source,
   );
   const passages = await Promise.all(
-    distinct.map(async (passage) => ({ ...passage, trusted: await isTrustedPassage(store, run, passage) })),
+    distinct.map(async (passage) => ({
+      ...(await maskedPassage(passage, sources, tally)),
+      trusted: await isTrustedPassage(store, run, passage),
+    })),
   );
   const reasons = [...new Set([...(stale === null ? [] : [stale.why]), ...problems])];
   const without = found.length === 0 ? 'planned without it' : 'planned with what else it knew';
@@ -94,7 +100,9 @@ async function askAll(
   { issue }: Sources,
   signal: AbortSignal,
 ): Promise<{ readonly found: ContextPassage[]; readonly problems: string[] }> {
-  const query = `${issue.title}\n${issue.body}`.slice(0, longestQuery).toWellFormed();
+  // Marks of secrets would be looked for as words.
+  const words = `${issue.title}\n${issue.body}`.replaceAll(/\[redacted \w+\]/g, ' ');
+  const query = (words.trim() || issue.title).slice(0, longestQuery).toWellFormed();
   const { number, role } = run.request;
   const about = [entityId.issue(repository, number), entityId.repository(repository), entityId.agent(role)];
   const search = (kinds: Parameters<Context['search']>[0]['kinds'], limit: number) =>
@@ -116,6 +124,23 @@ async function askAll(
     found: asked.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])),
     problems: [...new Set(problems)],
   };
+}
+
+/** The service masks what it reads; which secrets those were is found in the file at the base commit. */
+async function maskedPassage(
+  passage: ContextPassage,
+  { mirror, base_commit }: Sources,
+  tally: MaskTally,
+): Promise<ContextPassage> {
+  if (passage.path !== null && passage.text.includes('[redacted ')) {
+    const content = await treeReader(mirror.dir, base_commit).read(passage.path);
+    if (content !== null) tally.mask(Buffer.from(content).toString('utf8'), `file ${passage.path}`);
+  }
+  return { ...passage, ...tally.maskDeep(shownOf(passage), `context ${passage.source}`) };
+}
+
+function shownOf({ source, title, text, why }: ContextPassage) {
+  return { source, title, text, why };
 }
 
 /** The first of those with the same key. */

@@ -1,5 +1,6 @@
 import type { Influence } from '../action.ts';
 import type { Author, Comment, Issue, RepositoryRef } from './forge.ts';
+import { commentPlace, type IssueText } from './issue-text.ts';
 
 /** Only people who may write to the repository anyway are trusted; a contributor once had a change merged, no more. */
 export function isTrusted(author: Author): boolean {
@@ -8,6 +9,14 @@ export function isTrusted(author: Author): boolean {
 
 export function isTrustedAssociation(association: string): boolean {
   return ['owner', 'member', 'collaborator'].includes(association);
+}
+
+/** Each reason once for which authors count as outsiders although nobody said that they are. */
+export function unknownStandings({ issue, comments }: IssueText): string[] {
+  const reasons = [issue.author, ...comments.map(({ author }) => author)].flatMap(
+    ({ unknown }) => unknown ?? [],
+  );
+  return [...new Set(reasons)].map((reason) => `${reason}; counted as an outsider`);
 }
 
 export function issueInfluence({ owner, repo }: RepositoryRef, issue: Issue): Influence {
@@ -22,7 +31,7 @@ export function issueInfluence({ owner, repo }: RepositoryRef, issue: Issue): In
 export function commentInfluence(comment: Comment): Influence {
   return {
     kind: 'comment',
-    source: `comment ${comment.id} by ${comment.author.login}`,
+    source: commentPlace(comment),
     author: comment.author.login,
     trusted: isTrusted(comment.author),
   };

@@ -1,11 +1,13 @@
 import * as t from 'io-ts';
-import { nullable } from '#kit/decode.ts';
+import { nullable, optional } from '#kit/decode.ts';
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Comment, Issue } from './forge.ts';
 
 const Person = t.strict({
   login: t.string,
   association: t.keyof({ owner: null, member: null, collaborator: null, contributor: null, none: null }),
   bot: t.boolean,
+  unknown: optional(t.string),
 });
 
 /** The artifact that holds issue and comments as they were read, secrets masked. */
@@ -31,7 +33,7 @@ export const StoredIssue = t.strict({
       html_url: nullable(t.string),
     }),
   ),
-  /** How many secrets were masked in this copy. */
+  /** How many of these texts held secrets that were masked. */
   masked: t.number,
 });
 
@@ -40,25 +42,25 @@ export interface IssueText {
   readonly comments: readonly Comment[];
 }
 
-/** The issue without secrets in its title and labels, which name branches, commits and pull requests. */
-export function withoutSecretNames(issue: Issue, mask: (text: string) => string): Issue {
-  return { ...issue, title: mask(issue.title), labels: issue.labels.map(mask) };
+/** The texts without secrets, from which alone anything is made; and how many of them held one. */
+export function maskedIssue(
+  { issue, comments }: IssueText,
+  tally: MaskTally,
+): IssueText & { readonly masked: number } {
+  const clean: IssueText = {
+    issue: tally.maskDeep(issue, issuePlace),
+    comments: comments.map((comment) => tally.maskDeep(comment, commentPlace(comment))),
+  };
+  const read = [issue, ...comments];
+  const masked = [clean.issue, ...clean.comments].filter(
+    (text, index) => JSON.stringify(text) !== JSON.stringify(read[index]),
+  );
+  return { ...clean, masked: masked.length };
 }
 
-/** A copy without secrets, and how many there were. */
-export function maskSecrets(
-  text: IssueText,
-  mask: (text: string) => string,
-): IssueText & { readonly masked: number } {
-  let masked = 0;
-  const clean = (value: string) => {
-    const result = mask(value);
-    if (result !== value) masked++;
-    return result;
-  };
-  return {
-    issue: { ...text.issue, title: clean(text.issue.title), body: clean(text.issue.body) },
-    comments: text.comments.map((comment) => ({ ...comment, body: clean(comment.body) })),
-    masked,
-  };
+/** Where a masked secret stood, for people. */
+export const issuePlace = 'the issue’s text';
+
+export function commentPlace({ id, author }: Pick<Comment, 'id' | 'author'>): string {
+  return `comment ${id} by ${author.login}`;
 }

@@ -1,11 +1,14 @@
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, codeOf, messageOf } from '#kit/errors.ts';
-import type { Influence, ValidationPlan } from '../action.ts';
+import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { Influence, SandboxTerms, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { treeReader } from '../git/tree.ts';
 import type { ContextUse, NewEvent } from '../runs/event.ts';
 import { executorLease } from '../runs/lease-name.ts';
+import { maskedEvents } from '../runs/masked-event.ts';
 import type { Run } from '../runs/run.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { actionHistory, noHistory } from './action-history.ts';
@@ -14,7 +17,7 @@ import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
 import { earlierRejections } from './earlier-rejections.ts';
 import type { Repository } from './forge.ts';
 import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
-import { issueInfluence, passageInfluence, rejectionInfluences } from './influences.ts';
+import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
 import type { Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
 import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
@@ -23,21 +26,22 @@ import { storedConversation } from './stored-conversation.ts';
 
 /** What planning is made of. None of it can write to a repository or a forge. */
 export interface PlanningPorts extends SourcePorts, DraftPorts, GatheringPorts {
+  readonly secrets: SecretFinder;
   readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<GitScratchCopy>;
   /** Scratch copies are made again from what is recorded; none outlives its planning. */
   readonly discardScratch: (runId: string) => Promise<void>;
   readonly planner: (name: string, role: Role, runId: string) => Planner;
   readonly role: (name: string) => Role;
   readonly findValidation: (tree: TreeReader, repository: Repository) => Promise<ValidationPlan | null>;
-  /** Name of the sandbox that validations use here; null where there is none, with the reason. */
-  readonly sandbox: () => Promise<{ readonly kind: string | null; readonly reason: string }>;
+  /** The sandbox that validations use here; null where there is none, with the reason. */
+  readonly sandbox: () => Promise<{ readonly terms: SandboxTerms | null; readonly reason: string }>;
   readonly validate: (
     gitDir: string,
     base: string,
     tree: string,
     plan: ValidationPlan,
     signal: AbortSignal,
-  ) => Promise<{ passed: boolean; output: string }>;
+  ) => Promise<{ passed: boolean; output: string; masked: readonly MaskedSecret[] }>;
 }
 
 /**
@@ -64,7 +68,7 @@ export class PlanIssue {
         return [{ type: 'planning_started', data: { pid: process.pid } }];
       });
       crashPoint('plan.started');
-      return await this.#work(runId, { ...watch, signal });
+      return await this.#work(runId, { progress: this.#masking(watch.progress), signal });
     } catch (thrown) {
       const error = diskError(thrown);
       await this.#recordFailure(runId, error, signal);
@@ -78,6 +82,11 @@ export class PlanIssue {
         lease.release();
       }
     }
+  }
+
+  #masking(progress: Watch['progress']): Watch['progress'] {
+    const { secrets } = this.#ports;
+    return (update) => progress({ ...update, message: secrets.mask(update.message) });
   }
 
   async #lookForCancel(runId: string, cancel: AbortController): Promise<void> {
@@ -99,16 +108,20 @@ export class PlanIssue {
   }
 
   async #work(runId: string, watch: Watch): Promise<Run> {
-    const { store, context } = this.#ports;
-    const sources = await readSources(this.#ports, await store.read(runId), watch);
+    const { store, secrets } = this.#ports;
+    const tally = new MaskTally(secrets);
+    const sources = await readSources(this.#ports, tally, await store.read(runId), watch);
     const run = await store.read(runId);
+    tally.add(run.masked);
     const role = this.#ports.role(run.request.role);
     const { mirror, base_commit, repository } = sources;
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
     const validation = await this.#ports.findValidation(treeReader(mirror.dir, base_commit), repository);
     const sandbox = await this.#ports.sandbox();
-    const knowledge = await gatherContext(this.#ports, run, sources, watch);
-    const rejections = await earlierRejections(store, run);
+    // A smoke test leaves nothing in graph and memory, and asks no model for embeddings.
+    const context = run.request.forge === smokeForge.name ? null : this.#ports.context;
+    const knowledge = await gatherContext({ ...this.#ports, context }, tally, run, sources, watch);
+    const rejections = tally.maskDeep(await earlierRejections(store, run), 'an earlier rejection');
     const planner = this.#ports.planner(run.request.planner, role, runId);
     say(watch, `${planner.name} planner is at work`);
     const result = await this.#propose(planner, {
@@ -121,8 +134,9 @@ export class PlanIssue {
       context: knowledge.passages,
       rejections,
       validation,
-      validate: this.#validator(sources, scratch, validation, sandbox.kind),
-      conversation: await storedConversation(store, run, planner, this.#ports.secrets),
+      validate: this.#validator(sources, scratch, validation, sandbox.terms, tally),
+      secrets: tally,
+      conversation: await storedConversation(store, run, planner, tally),
       progress: (text) => say(watch, text),
       signal: watch.signal,
     });
@@ -138,7 +152,7 @@ export class PlanIssue {
         influences: influencesOf(sources, result.proposal, knowledge, rejections),
         rejected_before: rejections.length,
         validation,
-        sandbox: sandbox.kind,
+        sandbox: sandbox.terms,
         history: async (files) =>
           knowledge.answered
             ? actionHistory(
@@ -152,11 +166,12 @@ export class PlanIssue {
     );
     watch.signal.throwIfAborted();
     const notices = [
+      ...unknownStandings(sources),
       ...knowledge.notices,
-      ...(sandbox.kind === null ? [sandbox.reason] : []),
+      ...(sandbox.terms === null ? [sandbox.reason] : []),
       ...draft.notices,
     ];
-    return this.#seal(run, planner, result, { ...draft, notices }, knowledge, validation);
+    return this.#seal(run, planner, result, { ...draft, notices }, knowledge, validation, tally);
   }
 
   async #propose(planner: Planner, input: PlanningInput): Promise<PlanningResult> {
@@ -171,12 +186,21 @@ export class PlanIssue {
     sources: Sources,
     scratch: GitScratchCopy,
     plan: ValidationPlan | null,
-    sandbox: string | null,
+    sandbox: SandboxTerms | null,
+    tally: MaskTally,
   ): PlanningInput['validate'] {
     if (plan === null || sandbox === null) return null;
     return async (signal) => {
       const { tree } = await scratch.diff();
-      return this.#ports.validate(scratch.gitDir, sources.base_commit, tree, plan, signal);
+      const { masked, ...outcome } = await this.#ports.validate(
+        scratch.gitDir,
+        sources.base_commit,
+        tree,
+        plan,
+        signal,
+      );
+      tally.add(masked);
+      return outcome;
     };
   }
 
@@ -187,6 +211,7 @@ export class PlanIssue {
     draft: Draft,
     { passages, answered }: GatheredContext,
     validation: ValidationPlan | null,
+    tally: MaskTally,
   ): Promise<Run> {
     const { store } = this.#ports;
     const { actions, target, title, patch, notices, checks } = draft;
@@ -198,6 +223,7 @@ export class PlanIssue {
       if (now.cancelling)
         throw new Conflict('run_cancelled', `run ${run.run_id} was cancelled while it was planned`);
       return [
+        ...maskedEvents(now, tally.found),
         ...actions.map((action): NewEvent => ({ type: 'action_proposed', data: { action } })),
         {
           type: 'plan_sealed',

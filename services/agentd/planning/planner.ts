@@ -1,9 +1,10 @@
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Influence, ValidationPlan } from '../action.ts';
 import type { Comment, Issue, Repository } from './forge.ts';
-import type { ChatMessage, ModelUsage } from './model.ts';
+import type { ChatMessage, ModelUsage, ToolDefinition } from './model.ts';
 import type { ScratchCopy } from './scratch-copy.ts';
 
-/** What is known before planning; everything in it that came from outside is data, never an instruction. */
+/** What is known before planning, secrets masked; everything in it that came from outside is data, never an instruction. */
 export interface PlanningInput {
   readonly run_id: string;
   readonly repository: Repository;
@@ -24,6 +25,8 @@ export interface PlanningInput {
   readonly validation: ValidationPlan | null;
   /** Runs the validation on the scratch copy, in the sandbox; null where there is none. */
   readonly validate: ((signal: AbortSignal) => Promise<{ passed: boolean; output: string }>) | null;
+  /** Masks what a planner reads beside the input, and knows what was masked in that. */
+  readonly secrets: MaskTally;
   /** Stores each turn as soon as it is complete and gives back those of an interrupted planning. */
   readonly conversation: Conversation;
   readonly progress: (text: string) => void;
@@ -62,10 +65,19 @@ export interface Turn {
   readonly model: string;
 }
 
+/** What a conversation begins with. */
+export interface Prompt {
+  readonly messages: readonly ChatMessage[];
+  readonly tools: readonly ToolDefinition[];
+}
+
 export interface Conversation {
   /** Turns stored so far, oldest first. */
   readonly stored: readonly Turn[];
-  store(turn: Turn): Promise<void>;
+  /** Stores the prompt before it is sent, and gives back what to send: without secrets; of an interrupted planning, the one sent first. */
+  open(prompt: Prompt): Promise<readonly ChatMessage[]>;
+  /** Gives back the turn as it was stored and goes on from: without secrets. */
+  store(turn: Turn): Promise<Turn>;
 }
 
 export interface Role {

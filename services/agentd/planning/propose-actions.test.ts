@@ -19,6 +19,8 @@ const plan: ChangePlan = {
   number: 1,
   target: {
     forge: 'local',
+    forge_url: '/forge',
+    account: { login: 'core', id: 'core' },
     owner: 'demo',
     repo: 'hello',
     push_url: '/forge/demo/hello.git',
@@ -26,6 +28,7 @@ const plan: ChangePlan = {
     base_branch: 'main',
     base_commit: commit,
     tree,
+    vcs: 'git',
   },
   influences: [],
   dry_run: false,
@@ -44,9 +47,9 @@ const plan: ChangePlan = {
     prepared_paths: [],
     lockfiles: [],
     commands: [{ name: 'test', run: 'npm test' }],
-    limits: { seconds: 600, memory_mib: 4096, processes: 512, output_bytes: 8_388_608 },
+    limits: { seconds: 600, memory_mib: 4096, processes: 512, disk_mib: 8192, output_bytes: 8_388_608 },
   },
-  sandbox: 'bubblewrap',
+  sandbox: { kind: 'bubblewrap', tool_paths: [], prepare_environment: {} },
   workflows: ['ci.yml'],
 };
 

@@ -7,6 +7,7 @@ import {
   gateOf,
   type Influence,
   type ParamsOf,
+  type SandboxTerms,
   type Target,
   type ValidationPlan,
 } from '../action.ts';
@@ -34,36 +35,38 @@ export interface ChangePlan extends Common {
   /** sha256 of the patch artifact. */
   readonly patch: string;
   readonly change: ChangeFacts;
+  /** null where nothing was found to validate with, or nothing to validate in. */
   readonly validation: ValidationPlan | null;
-  readonly sandbox: string;
+  readonly sandbox: SandboxTerms | null;
   /** Workflow files that a push of this tree starts. */
   readonly workflows: readonly string[];
 }
 
 /** Turns a prepared change into its actions, in execution order. Pure: same input, same bytes. */
 export function proposeChange(plan: ChangePlan): ActionDefinition[] {
-  const { target, policy, change, validation } = plan;
+  const { target, policy, change, validation, sandbox } = plan;
   const branch = target.branch!;
   const tree = target.tree!;
   const base = policy.risk.base;
+  const author = policy.commit_author;
   const list = new ActionList(plan);
 
   list.add('create_branch', {
     title: branch,
     rationale: `A new branch keeps ${target.base_branch} untouched.`,
-    params: { branch, base_branch: target.base_branch, base_commit: target.base_commit },
+    params: { branch, base_branch: target.base_branch, base_commit: target.base_commit, author },
     needs: [],
     risk: assess(base.create_branch, [], policy),
   });
   list.add('apply_patch', {
     title: describeFiles(change.files),
     rationale: plan.title,
-    params: { patch: plan.patch, tree, files: [...change.files] },
+    params: { patch: plan.patch, tree, files: [...change.files], author },
     needs: ['create_branch'],
     artifacts: { patch: plan.patch },
     risk: assessPatch(change, policy),
   });
-  if (validation !== null) {
+  if (validation !== null && sandbox !== null) {
     const network: [number, string][] =
       validation.prepare.length > 0 && validation.prepare_network
         ? [[policy.risk.prepare_network, 'preparing uses the network']]
@@ -71,7 +74,13 @@ export function proposeChange(plan: ChangePlan): ActionDefinition[] {
     list.add('run_validation', {
       title: validation.commands.map(({ run }) => run).join(' && '),
       rationale: `Found in ${validation.found}.`,
-      params: { tree, sandbox: plan.sandbox, plan: validation },
+      params: {
+        tree,
+        sandbox: sandbox.kind,
+        plan: validation,
+        tool_paths: [...sandbox.tool_paths],
+        prepare_environment: validation.prepare_network ? { ...sandbox.prepare_environment } : {},
+      },
       needs: ['apply_patch'],
       risk: assess(base.run_validation, network, policy),
     });
@@ -80,11 +89,11 @@ export function proposeChange(plan: ChangePlan): ActionDefinition[] {
   list.add('commit', {
     title: message.split('\n', 1)[0]!,
     rationale: 'Records the change and brings the branch into your checkout.',
-    params: { tree, message, author: policy.commit_author, deliver_ref: `refs/heads/${branch}` },
+    params: { tree, message, author, deliver_ref: `refs/heads/${branch}` },
     needs: ['apply_patch', 'run_validation'],
     risk: assess(base.commit, [], policy),
   });
-  if (validation === null) return list.actions;
+  if (validation === null || sandbox === null) return list.actions;
 
   const starts: [number, string][] =
     plan.workflows.length > 0 ? [[policy.risk.starts_workflows, `starts ${plan.workflows.join(', ')}`]] : [];

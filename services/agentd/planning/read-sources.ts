@@ -1,18 +1,22 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson } from '#kit/decode.ts';
-import { Refused } from '#kit/errors.ts';
+import { Refused, Unauthorized } from '#kit/errors.ts';
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
+import type { Target } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
+import { maskedEvents } from '../runs/masked-event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { Forge, Repository } from './forge.ts';
-import { type IssueText, maskSecrets, StoredIssue, withoutSecretNames } from './issue-text.ts';
-import type { SecretFinder } from './secrets.ts';
+import { type IssueText, maskedIssue, StoredIssue } from './issue-text.ts';
 
-/** What planning starts from: the issue as it was read, and the repository at one commit. */
+/** What planning starts from: the issue as it was read, its secrets masked, and the repository at one commit. */
 export interface Sources extends IssueText {
   readonly repository: Repository;
   readonly mirror: Mirror;
+  /** Of the forge. */
+  readonly where: Required<Pick<Target, 'forge_url' | 'account'>>;
   readonly base_commit: string;
   readonly base_branch: string;
 }
@@ -21,11 +25,15 @@ export interface SourcePorts {
   readonly store: RunStore;
   readonly forge: (name: string) => Forge;
   readonly mirror: (forge: string, repository: Repository) => Promise<Mirror>;
-  readonly secrets: SecretFinder;
 }
 
 /** Reads issue and repository and records them; an interrupted planning gets what was recorded. */
-export async function readSources(ports: SourcePorts, run: Run, watch: Watch): Promise<Sources> {
+export async function readSources(
+  ports: SourcePorts,
+  tally: MaskTally,
+  run: Run,
+  watch: Watch,
+): Promise<Sources> {
   const { request } = run;
   const forge = ports.forge(request.forge);
   const name = `${request.owner}/${request.repo}`;
@@ -38,10 +46,9 @@ export async function readSources(ports: SourcePorts, run: Run, watch: Watch): P
   const mirror = await ports.mirror(forge.name, repository);
   if (run.source !== null) return readAgain(ports, run, forge, repository, mirror, watch);
 
-  const read = await forge.issue(repository, request.number, watch.signal);
-  // Bodies stay as they are, so that a secret in a patch is seen and refused.
-  const issue = withoutSecretNames(read, (text) => ports.secrets.mask(text));
+  const issue = await forge.issue(repository, request.number, watch.signal);
   const comments = await forge.comments(repository, request.number, {}, watch.signal);
+  const text = maskedIssue({ issue, comments }, tally);
   watch.progress({ step: 'source', state: 'info', message: `fetching ${name}` });
   await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
   const base_branch = repository.default_branch;
@@ -53,22 +60,43 @@ export async function readSources(ports: SourcePorts, run: Run, watch: Watch): P
     );
   }
   await mirror.pin(run.run_id, base_commit);
-  const sources = { issue, comments, repository, mirror, base_commit, base_branch };
-  await record(ports, run, sources);
+  const { masked, ...clean } = text;
+  const where = await whereIs(forge, watch.signal);
+  const sources = { ...clean, repository, mirror, where, base_commit, base_branch };
+  await record(ports, tally, run, sources, masked);
   crashPoint('plan.source_read');
   return sources;
 }
 
-async function record({ store, secrets }: SourcePorts, run: Run, sources: Sources): Promise<void> {
+/** Without a token planning can read what is public; who will act is then not part of what is approved. */
+async function whereIs(forge: Forge, signal: AbortSignal): Promise<Sources['where']> {
+  const account = await forge.self(signal).catch((error) => {
+    if (error instanceof Unauthorized) return null;
+    throw error;
+  });
+  return {
+    forge_url: forge.url,
+    account: account === null ? null : { login: account.login, id: account.id },
+  };
+}
+
+async function record(
+  { store }: SourcePorts,
+  tally: MaskTally,
+  run: Run,
+  sources: Sources,
+  masked: number,
+): Promise<void> {
   const { issue, comments, repository, base_commit, base_branch } = sources;
-  const text = maskSecrets({ issue, comments }, (value) => secrets.mask(value));
-  const content = await store.putArtifact(run.run_id, `${JSON.stringify(text, null, 2)}\n`);
-  await store.append(run.run_id, () => [
+  const text = JSON.stringify({ issue, comments, masked }, null, 2);
+  const content = await store.putArtifact(run.run_id, `${text}\n`);
+  await store.append(run.run_id, (now) => [
+    ...maskedEvents(now, tally.found),
     {
       type: 'source_read',
       data: {
         issue: {
-          title: text.issue.title,
+          title: issue.title,
           author: issue.author.login,
           association: issue.author.association,
           state: issue.state,
@@ -98,15 +126,10 @@ async function readAgain(
   const { base_branch, base_commit, issue } = run.source!;
   const bytes = await store.artifact(run.run_id, issue.content);
   const stored = decodeJson(StoredIssue, Buffer.from(bytes).toString('utf8'), 'stored issue');
-  if (stored.masked > 0) {
-    throw new Refused(
-      'planning_not_resumable',
-      'the issue held secrets, which were masked in the record; plan the issue again',
-    );
-  }
   if (!(await mirror.has(base_commit))) {
     await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
   }
   await mirror.pin(run.run_id, base_commit);
-  return { issue: stored.issue, comments: stored.comments, repository, mirror, base_branch, base_commit };
+  const read = { issue: stored.issue, comments: stored.comments, base_branch, base_commit };
+  return { ...read, repository, mirror, where: await whereIs(forge, watch.signal) };
 }

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { fingerprintOf } from '#kit/redaction/find-secrets.ts';
+import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { type FileContent, makeRepository } from '../../../test/fixtures/repositories/repository.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref } from '../../../test/fixtures/world/world.ts';
-import { requireNoSecrets, secretFinder } from './secrets.ts';
+import { requireNoSecrets } from './secrets.ts';
 
 /** Put together at run time, so that no file of the project holds anything that looks like a secret. */
 const secret = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'].join('_');

@@ -2,22 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { Refused } from '#kit/errors.ts';
 import { readObjects } from '#kit/git/objects.ts';
 import { differenceBetween, submoduleMode } from '#kit/git/tree.ts';
-import { findSecrets, fingerprintOf, secretSpans } from '#kit/redaction/find-secrets.ts';
-
-export interface FoundSecret {
-  /** For example `GitHub token`. */
-  readonly kind: string;
-  /** From 1, in the text searched. */
-  readonly line: number;
-  /** `sha256:` and the first 16 hex digits of the value's sha256. */
-  readonly fingerprint: string;
-}
-
-export interface SecretFinder {
-  find(text: string): readonly FoundSecret[];
-  /** The text with every known or detected secret masked. */
-  mask(text: string): string;
-}
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { ActionDefinition } from '../action.ts';
 
 /**
  * No change that brings a secret becomes an action, and its bytes stay in the scratch copy. Looks at the files that the change
@@ -41,11 +27,35 @@ export async function requireNoSecrets(
   throw new Refused(
     'patch_adds_secret',
     `the patch adds what looks like a secret: ${list.join('; ')}. Nothing of it was stored`,
-    {
-      facts: { found: list },
-      hint: 'If it is harmless, add its fingerprint to released_secrets in policy.json and plan again.',
-    },
+    { facts: { found: list }, hint: releaseHint },
   );
+}
+
+export const releaseHint =
+  'If it is harmless, add its fingerprint to released_secrets in policy.json and plan again.';
+
+/**
+ * What an action does is approved and shown as it is, so it cannot be masked.
+ * @throws Refused (`action_holds_secret`) naming action, kind and fingerprint, never the value
+ */
+export function requireCleanActions(actions: readonly ActionDefinition[], secrets: SecretFinder): void {
+  const list = actions.flatMap((action) =>
+    textsIn(action).flatMap((text) =>
+      secrets.find(text).map(({ kind, fingerprint }) => `${kind} in ${action.kind} (${fingerprint})`),
+    ),
+  );
+  if (list.length === 0) return;
+  throw new Refused(
+    'action_holds_secret',
+    `what would be proposed holds what looks like a secret: ${[...new Set(list)].join('; ')}`,
+    { facts: { found: [...new Set(list)] }, hint: releaseHint },
+  );
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) => [key, ...textsIn(item)]);
 }
 
 interface PlacedSecret {
@@ -85,22 +95,4 @@ function textOf(bytes: Buffer): string {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return new TextDecoder('utf-16be').decode(bytes);
   return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
-}
-
-/** Finds and masks what looks like a secret, except what a person released by its fingerprint. */
-export function secretFinder(released: readonly string[]): SecretFinder {
-  const harmless = new Set(released);
-  return {
-    find: (text) => findSecrets(text).filter(({ fingerprint }) => !harmless.has(fingerprint)),
-    mask(text) {
-      let masked = '';
-      let from = 0;
-      for (const { kind, start, end } of secretSpans(text)) {
-        if (harmless.has(fingerprintOf(text.slice(start, end)))) continue;
-        masked += `${text.slice(from, start)}[redacted ${kind}]`;
-        from = end;
-      }
-      return masked + text.slice(from);
-    },
-  };
 }

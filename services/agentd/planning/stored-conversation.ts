@@ -1,10 +1,13 @@
 import * as t from 'io-ts';
 import { decodeJson, nullable } from '#kit/decode.ts';
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
+import { maskedEvents } from '../runs/masked-event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { ChatMessage } from './model.ts';
 import type { Conversation, Planner, Turn } from './planner.ts';
-import type { SecretFinder } from './secrets.ts';
+
+const StoredPrompt = t.strict({ messages: t.array(t.UnknownRecord), tools: t.array(t.UnknownRecord) });
 
 const StoredTurn = t.strict({
   messages: t.array(t.UnknownRecord),
@@ -18,14 +21,14 @@ const StoredTurn = t.strict({
 });
 
 /**
- * The planner's conversation, kept turn by turn as artifacts of the run, secrets masked. Where that hits an edit, an interrupted
- * planning is refused and not continued with other bytes.
+ * The planner's conversation as the model has it, without secrets, kept prompt by turn as artifacts of the run. Where a mask hits an
+ * edit, an interrupted planning is refused and not continued with other bytes.
  */
 export async function storedConversation(
   store: RunStore,
   run: Run,
   planner: Planner,
-  secrets: SecretFinder,
+  secrets: MaskTally,
 ): Promise<Conversation> {
   const stored: Turn[] = [];
   for (const { content } of run.turns) {
@@ -35,13 +38,23 @@ export async function storedConversation(
   }
   return {
     stored,
-    async store(turn) {
-      const masked = JSON.stringify(
-        turn,
-        (_, value) => (typeof value === 'string' ? secrets.mask(value) : value),
-        2,
-      );
-      const content = await store.putArtifact(run.run_id, `${masked}\n`);
+    async open(prompt) {
+      if (run.prompt !== null) {
+        const text = Buffer.from(await store.artifact(run.run_id, run.prompt)).toString('utf8');
+        return decodeJson(StoredPrompt, text, `prompt ${run.prompt}`).messages as unknown as ChatMessage[];
+      }
+      const { messages, tools } = secrets.maskDeep(prompt, 'the prompt');
+      const text = JSON.stringify({ messages, tools }, null, 2);
+      const content = await store.putArtifact(run.run_id, `${text}\n`);
+      await store.append(run.run_id, (now) => [
+        ...maskedEvents(now, secrets.found),
+        { type: 'planner_prompt', data: { content } },
+      ]);
+      return messages;
+    },
+    async store(said) {
+      const turn = secrets.maskDeep(said, 'an answer of the model');
+      const content = await store.putArtifact(run.run_id, `${JSON.stringify(turn, null, 2)}\n`);
       const tool_calls = turn.messages.flatMap((message) =>
         message.role === 'assistant' ? (message.tool_calls ?? []).map((call) => call.function.name) : [],
       );
@@ -51,7 +64,11 @@ export async function storedConversation(
         ...turn.usage,
         model: turn.model,
       };
-      await store.append(run.run_id, () => [{ type: 'planner_turn', data: { content, usage, tool_calls } }]);
+      await store.append(run.run_id, (now) => [
+        ...maskedEvents(now, secrets.found),
+        { type: 'planner_turn', data: { content, usage, tool_calls } },
+      ]);
+      return turn;
     },
   };
 }

@@ -1,9 +1,29 @@
 import { expect } from 'chai';
 import { NotFound } from '#kit/errors.ts';
+import { MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { Run } from '../runs/run.ts';
 import type { Author, Comment, Issue } from './forge.ts';
-import { maskSecrets } from './issue-text.ts';
+import { maskedIssue } from './issue-text.ts';
 import { isUnchanged } from './unchanged.ts';
+
+/** Finds one word. */
+function finderOf(word: string): SecretFinder {
+  return {
+    find: (text) =>
+      text.includes(word)
+        ? [
+            {
+              kind: 'word',
+              line: 1,
+              fingerprint: 'sha256:0',
+              start: text.indexOf(word),
+              end: text.indexOf(word) + word.length,
+            },
+          ]
+        : [],
+    mask: (text) => text.replaceAll(word, '[redacted word]'),
+  };
+}
 
 const ref = { owner: 'demo', repo: 'hello' };
 const { signal } = new AbortController();
@@ -34,14 +54,14 @@ describe('An issue that was planned', () => {
 
   /** As a run stored it, whose planner read `issue` and `heard`. */
   function ports(now: readonly Comment[], secret = 'never said') {
-    const text = maskSecrets({ issue, comments: heard }, (value) => value.replaceAll(secret, '[redacted]'));
+    const text = maskedIssue({ issue, comments: heard }, new MaskTally(finderOf(secret)));
     const source = { issue: { content: 'digest' } } as NonNullable<Run['source']>;
     return {
       store: {
         read: async () => ({ source }) as Run,
         artifact: async () => Buffer.from(JSON.stringify(text)),
       },
-      forge: { comments: async () => [...now], self: async () => 'core-bot' },
+      forge: { comments: async () => [...now], self: async () => ({ login: 'core-bot', id: '7' }) },
     };
   }
 

@@ -30,7 +30,7 @@ export async function isUnchanged(
     forge.comments(ref, issue.number, {}, signal),
     forge.self(signal),
   ]);
-  return othersWords(stored.comments, self) === othersWords(comments, self);
+  return othersWords(stored.comments, self.login) === othersWords(comments, self.login);
 }
 
 async function storedIssue(store: Ports['store'], runId: string): Promise<StoredCopy | null> {

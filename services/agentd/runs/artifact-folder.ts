@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '#kit/digest.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
@@ -42,6 +42,12 @@ export function readArtifact(runFolder: string, digest: string): Uint8Array {
   const actual = sha256(content);
   if (actual === digest) return content;
   throw new Failed('artifact_damaged', `artifact ${digest} was changed: its sha256 is now ${actual}`);
+}
+
+/** The sha256 of what is stored under this digest now; null where nothing can be read. */
+export function digestOfArtifact(runFolder: string, digest: string): string | null {
+  const path = join(runFolder, artifactsName, digest);
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true ? digestOfFile(path) : null;
 }
 
 function digestOfFile(path: string): string | null {

@@ -5,6 +5,7 @@ export function artifactReferences(event: RunEvent): { readonly digest: string; 
   switch (event.type) {
     case 'source_read':
       return [{ digest: event.data.issue.content, field: 'issue.content' }];
+    case 'planner_prompt':
     case 'planner_turn':
       return [{ digest: event.data.content, field: 'content' }];
     case 'action_proposed': {
@@ -30,6 +31,10 @@ export function artifactReferences(event: RunEvent): { readonly digest: string; 
     }
     case 'torn_line_set_aside':
       return [{ digest: event.data.artifact, field: 'artifact' }];
+    case 'record_recovered': {
+      const { set_aside } = event.data;
+      return set_aside === null ? [] : [{ digest: set_aside.artifact, field: 'set_aside.artifact' }];
+    }
     default:
       return [];
   }

@@ -1,11 +1,13 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
+import { crashPoint } from '#kit/crash-point.ts';
 import { makePrivateFolder, syncFolder, writeAll } from '#kit/durable-file.ts';
 import type { RunRequest } from './event.ts';
 import { beforeFirst } from './event-line.ts';
 import { writeLines } from './event-log.ts';
 import { fold } from './fold.ts';
+import type { Heads } from './heads.ts';
 import type { Run } from './run.ts';
 import { artifactsName, logName } from './run-folder.ts';
 
@@ -15,12 +17,16 @@ import { artifactsName, logName } from './run-folder.ts';
  */
 export function createRunFolder(
   runsDir: string,
+  heads: Heads,
   request: RunRequest,
   at: string,
 ): { run: Run; size: number } {
   const runId = `run_${uuidv7()}`;
   const folder = join(runsDir, `.${runId}.new`);
-  const { lines, text } = writeLines(beforeFirst, at, [{ type: 'run_created', data: { request } }]);
+  const { lines, text } = writeLines(beforeFirst, at, [
+    { type: 'run_created', data: { request, head_kept: true } },
+  ]);
+  heads.create(runId);
   try {
     mkdirSync(folder, { mode: 0o700 });
     makePrivateFolder(join(folder, artifactsName));
@@ -32,7 +38,10 @@ export function createRunFolder(
     throw error;
   }
   syncFolder(runsDir);
-  return { run: fold(runId, lines), size: Buffer.byteLength(text) };
+  crashPoint('run_named');
+  const run = fold(runId, lines);
+  heads.put(runId, { ...run.head, type: 'run_created' });
+  return { run, size: Buffer.byteLength(text) };
 }
 
 function writeNewFile(path: string, text: string): void {

@@ -14,8 +14,17 @@ import { codeOf, Failed, messageOf, NotFound } from '#kit/errors.ts';
 import type { NewEvent, RunEvent } from './event.ts';
 import { beforeFirst, closingBytes, type Head, hashBytes, readLine, writeLine } from './event-line.ts';
 import { fold, foldMore } from './fold.ts';
+import type { HeadMark } from './heads.ts';
 import type { Run } from './run.ts';
 import { logName, requireLogFile } from './run-folder.ts';
+
+/** Keeps what is known of the chain outside the run's folder. */
+export interface HeadKeeper {
+  /** Called when the lines of `after` are written, and before they are durable. */
+  begin(before: HeadMark, after: HeadMark): void;
+  /** The lines were taken back. */
+  takeBack(before: HeadMark): void;
+}
 
 /**
  * The open event log of one run and what it folds to. The file is the authority: `refresh` compares size, inode and the hash
@@ -33,6 +42,7 @@ export class EventLog {
   /** Where each line starts, by seq - 1. */
   #starts: number[] = [];
   #run: Run | null = null;
+  #lastType = '';
 
   /** @throws NotFound (`run_not_found`), Failed (`run_damaged`) */
   constructor(runId: string, folder: string) {
@@ -52,6 +62,20 @@ export class EventLog {
 
   get size(): number {
     return this.#size;
+  }
+
+  get head(): HeadMark {
+    return { ...this.run.head, type: this.#lastType };
+  }
+
+  /** Of the event at `seq`, which is not behind the last. */
+  hashOf(seq: number): string {
+    return seq === 0 ? beforeFirst.hash : this.#hashBefore(this.#starts[seq] ?? this.#size);
+  }
+
+  /** What other processes wrote, and may not have made durable before they died, is. */
+  sync(): void {
+    fdatasyncSync(this.#fd);
   }
 
   /** Brings the fold up to the file. Returns the number of bytes after the last whole line. */
@@ -83,19 +107,27 @@ export class EventLog {
    * One write and one fdatasync for all events. When it fails the file is what it was before.
    * A torn line behind the last event is overwritten.
    */
-  append(events: readonly NewEvent[], clock: string): Run {
+  append(events: readonly NewEvent[], clock: string, head: HeadKeeper): Run {
     if (!this.#writable) throw Object.assign(new Error(`${this.#path} is not writable`), { code: 'EACCES' });
     const before = this.run;
     const at = clock > before.updated_at ? clock : before.updated_at;
     const { lines, text } = writeLines(before.head, at, events);
     const after = foldMore(before, lines);
     const bytes = Buffer.from(text);
+    const headBefore = this.head;
+    const { type } = lines.at(-1)!;
+    let begun = false;
     try {
       writeAt(this.#fd, bytes, this.#size);
       crashPoint('events_written');
+      begun = true;
+      head.begin(headBefore, { ...after.head, type });
+      crashPoint('head_written');
       if (this.#torn > bytes.length) ftruncateSync(this.#fd, this.#size + bytes.length);
       fdatasyncSync(this.#fd);
     } catch (error) {
+      // The head must not be ahead of the log: where it cannot be taken back, neither is the log.
+      if (begun) head.takeBack(headBefore);
       this.#takeBack();
       throw error;
     }
@@ -104,6 +136,7 @@ export class EventLog {
     this.#size += bytes.length;
     this.#torn = 0;
     this.#run = after;
+    this.#lastType = type;
     return after;
   }
 
@@ -154,6 +187,7 @@ export class EventLog {
     const { events, length } = this.#parse(bytes, this.#run?.head ?? beforeFirst);
     if (events.length === 0) return;
     this.#run = this.#run === null ? fold(this.#runId, events) : foldMore(this.#run, events);
+    this.#lastType = events.at(-1)!.type;
     this.#remember(bytes.subarray(0, length), from);
     this.#size = from + length;
   }
@@ -212,7 +246,7 @@ export class EventLog {
   #damaged(what: string, cause?: unknown): Failed {
     return new Failed('run_damaged', `run ${this.#runId} cannot be read: ${logName}, ${what}`, {
       cause,
-      hint: `./core verify ${this.#runId} says what was changed where.`,
+      hint: `./core verify ${this.#runId} says what was changed where, ./core recover ${this.#runId} how to go on.`,
     });
   }
 }

@@ -2,15 +2,7 @@ import * as t from 'io-ts';
 import { RunTrigger } from '#kit/contracts/run-trigger.ts';
 import { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
-import {
-  ActionDefinition,
-  ActionOutcome,
-  Approval,
-  Author,
-  Influence,
-  Target,
-  ValidationPlan,
-} from '../action.ts';
+import { ActionDefinition, ActionOutcome, Approval, Influence, Target, ValidationPlan } from '../action.ts';
 
 /**
  * Everything that can happen to a run, one discriminated union. `events.jsonl` holds these lines and is the only
@@ -92,6 +84,15 @@ export const Usage = t.strict({
 });
 export type Usage = t.TypeOf<typeof Usage>;
 
+export const MaskedSecret = t.strict({
+  /** For example `github_token`. */
+  kind: t.string,
+  /** Names the secret without telling it; `released_secrets` of policy.json takes it. */
+  fingerprint: t.string,
+  /** Where it stood, for people. */
+  place: t.string,
+});
+
 export const VcsFacts = t.strict({
   kind: oneOf(['jj', 'git']),
   version: t.string,
@@ -102,8 +103,11 @@ export const VcsFacts = t.strict({
 });
 export type VcsFacts = t.TypeOf<typeof VcsFacts>;
 
+const ChainPlace = t.strict({ seq: t.number, hash: Sha256 });
+
 const eventData = {
-  run_created: t.strict({ request: RunRequest }),
+  /** `head_kept`: the head of this chain also lies outside the run's folder, from its first event on. */
+  run_created: t.strict({ request: RunRequest, head_kept: optional(t.literal(true)) }),
   planning_started: t.strict({ pid: t.number }),
   source_read: t.strict({
     issue: IssueFacts,
@@ -114,6 +118,10 @@ const eventData = {
     base_commit: t.string,
     forge_time: Timestamp,
   }),
+  /** Secrets that were masked before anything was made of the texts that held them; only those that are new. */
+  secrets_masked: t.strict({ found: t.array(MaskedSecret) }),
+  /** The prompt as the model was sent it: system and user message and the tools, an artifact. The turns follow it. */
+  planner_prompt: t.strict({ content: Sha256 }),
   /** One turn of the planner's conversation; the messages are the artifact. */
   planner_turn: t.strict({ content: Sha256, usage: Usage, tool_calls: t.array(t.string) }),
   action_proposed: t.strict({ action: ActionDefinition }),
@@ -129,7 +137,6 @@ const eventData = {
     dry_run: t.boolean,
     by: t.string,
     pid: t.number,
-    author: Author,
   }),
   /** The clone exists; `operation_id` is from before the run's first write. */
   workspace_opened: t.strict({ vcs: VcsFacts, clone_dir: t.string, warning: nullable(t.string) }),
@@ -147,6 +154,8 @@ const eventData = {
     effect_at: Timestamp,
     /** The forge's clock, for effects on a forge. */
     forge_time: nullable(Timestamp),
+    /** Who acts on the forge; left out where nobody does. */
+    account: optional(t.strict({ login: t.string, id: t.string })),
     operation_before: nullable(t.string),
     rendered: t.UnknownRecord,
   }),
@@ -189,6 +198,18 @@ const eventData = {
   }),
   /** A torn last line was found after a crash and set aside. */
   torn_line_set_aside: t.strict({ bytes: t.number, artifact: Sha256 }),
+  /** A run of an older version: from here on its head is kept outside its folder. What was cut off before does not show. */
+  head_adopted: t.strict({ head: ChainPlace }),
+  /** Acknowledged events were missing or changed, and a person let the run go on from what was left. */
+  record_recovered: t.strict({
+    by: t.string,
+    reason: t.string,
+    /** What had been acknowledged; null where that was lost too. */
+    lost: nullable(ChainPlace),
+    kept: ChainPlace,
+    /** What stood behind the last sound event. */
+    set_aside: nullable(t.strict({ bytes: t.number, artifact: Sha256 })),
+  }),
 };
 
 type EventData = typeof eventData;

@@ -1,10 +1,16 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RecordState } from '#kit/contracts/run.ts';
+import { crashPoint } from '#kit/crash-point.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { codeOf, InvalidInput, NotFound } from '#kit/errors.ts';
+import { mapTexts } from '#kit/map-texts.ts';
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/sqlite-lease.ts';
-import type { PruneRequest, PruneResult, Verification } from '../agent.ts';
+import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
+import type { EventLog, HeadKeeper } from './event-log.ts';
+import { Heads } from './heads.ts';
 import { type ReadRow, refreshFolder } from './index-refresh.ts';
 import { executorLease } from './lease-name.ts';
 import type { Run } from './run.ts';
@@ -20,13 +26,19 @@ export interface FileRunStore extends RunStore {
   /** How many runs there are. */
   count(): Promise<number>;
   readonly stateDir: string;
-  /** Checks a run offline, from its folder alone. */
+  /** What the run's folder holds, and what was acknowledged; writes nothing. */
+  record(runId: string): Promise<RecordState>;
+  /** Lets a run whose record was cut go on from its last sound event. @throws Conflict (`record_whole`, `record_lost`, `lease_held`) */
+  recover(request: RecoveryRequest): Promise<Run>;
+  /** Checks a run offline, from its folder and its head. */
   verify(runId: string): Promise<Verification>;
   prune(request: PruneRequest): Promise<PruneResult>;
   /** Bytes of the event log of each run, without reading any. */
   logSizes(): ReadonlyMap<string, number>;
   /** Bytes of one event log; -1 without one. */
   logSize(runId: string): number;
+  /** When the event log of a run was written last, in milliseconds since 1970; now without one. */
+  changedAt(runId: string): number;
   /** Releases leases and closes files. */
   close(): void;
 }
@@ -35,6 +47,8 @@ export interface RunStoreOptions {
   readonly stateDir: string;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
+  /** Masks every text of every event before it is written; asked for once, at the first writing. */
+  readonly secrets?: () => Promise<Pick<SecretFinder, 'mask'>>;
 }
 
 /** Runs as folders below `<state>/runs`. Nothing is opened or made before the first call. */
@@ -53,26 +67,30 @@ class FolderRunStore implements FileRunStore {
   readonly stateDir: string;
   readonly #runsDir: string;
   readonly #clock: () => number;
+  readonly #secrets: RunStoreOptions['secrets'];
   readonly #leases: Leases;
+  readonly #heads: Heads;
   #index: RunIndex | null = null;
   #loaded: Promise<Writing> | null = null;
   readonly #pages = new Map<string, { version: string; at: number; page: RunPage }>();
 
-  constructor({ stateDir, clock = Date.now }: RunStoreOptions) {
+  constructor({ stateDir, clock = Date.now, secrets }: RunStoreOptions) {
+    this.#secrets = secrets;
     this.stateDir = stateDir;
     this.#runsDir = join(stateDir, 'runs');
     this.#clock = clock;
+    this.#heads = new Heads(stateDir);
     this.#leases = createLeases(() => this.#opened().db);
   }
 
   async create(request: RunRequest): Promise<Run> {
-    const [{ indexRow }, { createRunFolder }] = await Promise.all([
+    const [{ indexRow, masked }, { createRunFolder }] = await Promise.all([
       this.#writing(),
       import('./create-run.ts'),
     ]);
     return this.#guarded(() => {
       const index = this.#opened();
-      const { run, size } = createRunFolder(this.#runsDir, request, this.#now());
+      const { run, size } = createRunFolder(this.#runsDir, this.#heads, masked(request), this.#now());
       index.locked(() => index.tryPut(indexRow(run, size)));
       return run;
     });
@@ -90,7 +108,7 @@ class FolderRunStore implements FileRunStore {
         throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
       if (found.length > 1) throw ambiguous(prefix, found);
       const [runId] = found as [string];
-      if (!existsSync(join(this.#runsDir, runId, logName))) (await this.#writing()).runs.fresh(runId);
+      if (!existsSync(join(this.#runsDir, runId, logName))) await this.#requireKnown(runId);
       return runId;
     });
   }
@@ -120,6 +138,7 @@ class FolderRunStore implements FileRunStore {
         {
           index,
           runsDir: this.#runsDir,
+          heads: this.#heads,
           reader: () => this.#reader(),
           executorLives: (runId) => this.#executorLives(runId),
         },
@@ -142,22 +161,62 @@ class FolderRunStore implements FileRunStore {
 
   async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
     checkRunId(runId);
-    const { runs, indexRow, putArtifact } = await this.#writing();
-    return this.#guarded(() => {
-      const index = this.#opened();
-      return index.locked(() => {
-        const log = runs.fresh(runId);
-        const torn = log.torn();
-        if (torn !== null) {
-          const artifact = putArtifact(join(this.#runsDir, runId), torn);
-          log.append([{ type: 'torn_line_set_aside', data: { bytes: torn.length, artifact } }], this.#now());
-        }
-        const events = decide(this.#seen(log.run));
-        if (events.length > 0) log.append(events, this.#now());
+    const { runs, putArtifact } = await this.#writing();
+    return this.#locked(runId, (write) => {
+      const log = runs.fresh(runId);
+      const torn = log.torn();
+      if (torn !== null) {
+        const artifact = putArtifact(join(this.#runsDir, runId), torn);
+        write(log, [{ type: 'torn_line_set_aside', data: { bytes: torn.length, artifact } }]);
+      }
+      const events = decide(this.#seen(log.run));
+      if (events.length > 0) write(log, events);
+      return log;
+    });
+  }
+
+  /** Writes events under the append lock. What was written, and the head that says so, are durable when it returns. */
+  async #locked(
+    runId: string,
+    work: (write: (log: EventLog, events: readonly NewEvent[]) => void) => EventLog,
+  ): Promise<Run> {
+    const { indexRow, masked } = await this.#writing();
+    const index = this.#guarded(() => this.#opened());
+    const heads: Promise<unknown>[] = [];
+    const keeper: HeadKeeper = {
+      begin: (before, after) =>
+        void heads.push(this.#heads.begin(runId, before, after).catch((error: unknown) => error)),
+      takeBack: (before) => this.#heads.put(runId, before),
+    };
+    const write = (log: EventLog, events: readonly NewEvent[]): void => {
+      if (!this.#heads.isUpTo(log.run)) log.sync();
+      const adopted: NewEvent[] = log.run.head_kept
+        ? []
+        : [{ type: 'head_adopted', data: { head: log.run.head } }];
+      log.append([...adopted, ...masked(events)], this.#now(), keeper);
+    };
+    const run = this.#guarded(() =>
+      index.locked(() => {
+        const log = work(write);
         index.tryPut(indexRow(log.run, log.size));
         return this.#seen(log.run);
-      });
-    });
+      }),
+    );
+    if (heads.length === 0) return run;
+    const failure = (await Promise.all(heads)).find((error) => error !== undefined);
+    if (failure !== undefined) throw storageError(failure, this.stateDir);
+    crashPoint('head_durable');
+    this.#acknowledge(run);
+    return run;
+  }
+
+  #acknowledge({ run_id, head }: Run): void {
+    try {
+      const index = this.#opened();
+      index.locked(() => this.#heads.acknowledge(run_id, head));
+    } catch {
+      // It is durable as pending, which counts as long as the machine runs; the next append says it again.
+    }
   }
 
   async putArtifact(runId: string, content: string | Uint8Array): Promise<string> {
@@ -170,6 +229,17 @@ class FolderRunStore implements FileRunStore {
     const { readArtifact } = await this.#writing();
     const folder = await this.#folder(runId);
     return this.#guarded(() => readArtifact(folder, digest));
+  }
+
+  async requireArtifacts(runId: string): Promise<void> {
+    const [{ requireArtifacts }, events] = await Promise.all([import('./unaltered.ts'), this.events(runId)]);
+    this.#guarded(() => requireArtifacts(runId, join(this.#runsDir, runId), events));
+  }
+
+  async requireUnaltered(runId: string): Promise<void> {
+    await this.requireArtifacts(runId);
+    const [{ requireViews }, events] = await Promise.all([import('./unaltered.ts'), this.events(runId)]);
+    this.#guarded(() => requireViews(runId, join(this.#runsDir, runId), events));
   }
 
   async lease(name: string): Promise<Lease> {
@@ -189,8 +259,32 @@ class FolderRunStore implements FileRunStore {
 
   async verify(runId: string): Promise<Verification> {
     const { verifyRun } = await import('./verify.ts');
-    const folder = await this.#folder(runId);
-    return this.#guarded(() => verifyRun(runId, folder));
+    checkRunId(runId);
+    return this.#guarded(() => verifyRun(runId, this.#runsDir, this.#heads));
+  }
+
+  async record(runId: string): Promise<RecordState> {
+    const { readRecord } = await import('./recover.ts');
+    checkRunId(runId);
+    return this.#guarded(() => readRecord(runId, this.#runsDir, this.#heads));
+  }
+
+  async recover(request: RecoveryRequest): Promise<Run> {
+    const { recovery } = await import('./recover.ts');
+    const { runs } = await this.#writing();
+    const runId = checkRunId(request.run_id);
+    const lease = await this.lease(executorLease(runId));
+    try {
+      return await this.#locked(runId, (write) => {
+        const event = recovery(request, this.#runsDir, this.#heads);
+        runs.forget(runId);
+        const log = runs.asFound(runId, null);
+        write(log, [event]);
+        return log;
+      });
+    } finally {
+      lease.release();
+    }
   }
 
   async prune(request: PruneRequest): Promise<PruneResult> {
@@ -198,16 +292,17 @@ class FolderRunStore implements FileRunStore {
     const { runs, rowReader } = await this.#writing();
     return this.#guardedAsync(async () => {
       const index = this.#opened();
-      await refreshFolder(index, this.#runsDir, () => this.#reader());
+      await refreshFolder(index, this.#runsDir, this.#heads, () => this.#reader());
       return prune(
         {
           stateDir: this.stateDir,
           runsDir: this.#runsDir,
           index,
+          heads: this.#heads,
           now: () => this.#now(),
           read: (runId) => this.#seen(runs.fresh(runId).run),
           forget: (runId) => runs.forget(runId),
-          row: rowReader(this.#runsDir),
+          row: rowReader(this.#runsDir, this.#heads),
           leaseHolder: (name) => this.#leases.holder(name),
         },
         request,
@@ -223,6 +318,11 @@ class FolderRunStore implements FileRunStore {
 
   logSize(runId: string): number {
     return logSize(this.#runsDir, runId);
+  }
+
+  changedAt(runId: string): number {
+    const stats = statSync(join(this.#runsDir, runId, logName), { throwIfNoEntry: false });
+    return stats?.mtimeMs ?? Date.now();
   }
 
   close(): void {
@@ -257,12 +357,15 @@ class FolderRunStore implements FileRunStore {
   }
 
   #writing(): Promise<Writing> {
-    this.#loaded ??= loadWriting(this.#runsDir);
+    this.#loaded ??= loadWriting(this.#runsDir, this.#heads, this.#secrets).catch((error) => {
+      this.#loaded = null;
+      throw error;
+    });
     return this.#loaded;
   }
 
   async #reader(): Promise<ReadRow> {
-    return (await this.#writing()).rowReader(this.#runsDir);
+    return (await this.#writing()).rowReader(this.#runsDir, this.#heads);
   }
 
   /** The folder of a run that has events. */
@@ -274,8 +377,20 @@ class FolderRunStore implements FileRunStore {
 
   async #withPrefix(prefix: string): Promise<string[]> {
     const index = this.#opened();
-    await refreshFolder(index, this.#runsDir, () => this.#reader());
-    return index.reading(() => index.withPrefix(prefix, 6));
+    await refreshFolder(index, this.#runsDir, this.#heads, () => this.#reader());
+    const found = index.reading(() => index.withPrefix(prefix, 6));
+    // What cannot be read is none of the index, and can be named all the same.
+    return found.length > 0 ? found : this.#heads.runIds().filter((runId) => runId.startsWith(prefix));
+  }
+
+  /** A run whose log was taken away is one, to be verified and recovered. @throws NotFound (`run_not_found`, `run_pruned`) */
+  async #requireKnown(runId: string): Promise<void> {
+    const { runs } = await this.#writing();
+    try {
+      runs.fresh(runId);
+    } catch (error) {
+      if (codeOf(error) !== 'record_cut') throw error;
+    }
   }
 
   #guarded<T>(work: () => T): T {
@@ -295,9 +410,15 @@ class FolderRunStore implements FileRunStore {
   }
 }
 
-async function loadWriting(runsDir: string) {
-  const [openRuns, artifacts] = await Promise.all([import('./open-runs.ts'), import('./artifact-folder.ts')]);
-  return { ...openRuns, ...artifacts, runs: new openRuns.OpenRuns(runsDir) };
+async function loadWriting(runsDir: string, heads: Heads, secrets: RunStoreOptions['secrets']) {
+  const [openRuns, artifacts, finder] = await Promise.all([
+    import('./open-runs.ts'),
+    import('./artifact-folder.ts'),
+    secrets?.(),
+  ]);
+  const masked = <T>(value: T): T =>
+    finder === undefined ? value : mapTexts(value, (text) => finder.mask(text));
+  return { ...openRuns, ...artifacts, masked, runs: new openRuns.OpenRuns(runsDir, heads) };
 }
 
 type Writing = Awaited<ReturnType<typeof loadWriting>>;

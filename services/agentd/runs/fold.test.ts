@@ -25,7 +25,7 @@ const actions = plan.flatMap((event) => (event.type === 'action_proposed' ? [eve
 const [first, second, third] = actions.map(({ action_id }) => action_id) as [string, string, string];
 
 function eventsOf(...more: NewEvent[]): RunEvent[] {
-  const created: NewEvent = { type: 'run_created', data: { request: sampleRequest() } };
+  const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: undefined } };
   return writeLines(beforeFirst, '2026-01-02T03:04:05.000Z', [created, ...more]).lines;
 }
 

@@ -23,10 +23,14 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     created_at: first.at,
     updated_at: first.at,
     head: { seq: first.seq, hash: first.hash },
+    head_kept: first.data.head_kept === true,
+    recoveries: [],
     source: null,
     issue: null,
     plan: null,
     actions: [],
+    masked: [],
+    prompt: null,
     turns: [],
     usage: null,
     failure: null,
@@ -64,6 +68,10 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       return run.plan === null ? { status: 'planning', actions: [], failure: null } : {};
     case 'source_read':
       return { source: event.data, issue: event.data.issue };
+    case 'secrets_masked':
+      return { masked: [...run.masked, ...event.data.found] };
+    case 'planner_prompt':
+      return { prompt: event.data.content };
     case 'planner_turn': {
       const { content, tool_calls, usage } = event.data;
       return { turns: [...run.turns, { content, tool_calls }], usage: addUsage(run.usage, usage) };
@@ -126,11 +134,28 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       const status = event.data.complete ? 'undone' : settledStatus(run.actions);
       return { undo: { ...run.undo, finished: true }, status, cancelling: false };
     }
+    case 'head_adopted':
+      return { head_kept: true };
+    case 'record_recovered':
+      return {
+        ...settled(run, undecided(run.actions)),
+        head_kept: true,
+        recoveries: [...run.recoveries, { ...event.data, at: event.at }],
+      };
     case 'pull_request_seen':
       return { pull_request: { ...event.data, at: event.at } };
     default:
       return unknownEvent(event);
   }
+}
+
+/** A rejection may be among what was lost: whatever has not started is decided again. */
+function undecided(actions: readonly ActionState[]): readonly ActionState[] {
+  return actions.map((action) =>
+    action.intent === null
+      ? { ...action, approval: 'required', decision: null, state: 'pending', outcome: null }
+      : action,
+  );
 }
 
 /** What was refused for want of this decision waits again. */

@@ -1,14 +1,13 @@
 import { expect } from 'chai';
 import { type OwnMounts, smallDisk } from '../../../test/fixtures/world/own-mounts.ts';
 import { makeWorld } from '../../../test/fixtures/world/world.ts';
-import { needs } from '../../../test/needs.ts';
+import { describeWith } from '../../../test/needs.ts';
 
-describe('runs on a full disk', () => {
+describeWith(['mounts'], 'runs on a full disk', () => {
   let disk: OwnMounts;
   let runId: string;
 
-  before(async function () {
-    needs(this, 'mounts');
+  before(async () => {
     const world = await makeWorld({ vcs: 'git' });
     runId = (await world.plannedAndApproved()).run_id;
     await world.close();

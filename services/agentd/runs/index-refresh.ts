@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import type { Heads } from './heads.ts';
 import { isRunId } from './run-id.ts';
 import type { IndexRow, Problem, RunIndex } from './run-index.ts';
 
@@ -12,18 +13,20 @@ const batch = 100;
 export const unfinished = /^\.run_[0-9a-f-]{36}\.new$/;
 
 /**
- * Brings the index up to the runs folder: new folders in, vanished ones out, what is no run among the problems.
+ * Brings the index up to the runs folder: new folders in, vanished ones out, among the problems what is no run, and runs whose
+ * folder is gone though their head is kept.
  * Costs one stat while nothing was added or removed.
  * @param reader loads what reads event logs; only asked for when there is something to read
  */
 export async function refreshFolder(
   index: RunIndex,
   runsDir: string,
+  heads: Heads,
   reader: () => Promise<ReadRow>,
 ): Promise<void> {
   const stamp = folderStamp(runsDir);
   if (stamp.text === index.reading(() => index.scannedFolder())) return;
-  const { unread, gone, foreign } = compare(index, runsDir);
+  const { unread, gone, foreign } = compare(index, runsDir, heads);
   if (gone.length > 0 || foreign.length > 0) {
     index.locked(() => {
       for (const name of gone) index.remove(name);
@@ -72,9 +75,11 @@ function folderStamp(runsDir: string): { readonly text: string; readonly settled
 function compare(
   index: RunIndex,
   runsDir: string,
+  heads: Heads,
 ): { readonly unread: string[]; readonly gone: string[]; readonly foreign: Problem[] } {
   const problems = new Map(index.problems().map((problem) => [problem.name, problem]));
   const known = new Set(index.sizes().map(({ run_id }) => run_id));
+  const present = new Set<string>();
   const unread: string[] = [];
   const foreign: Problem[] = [];
   for (const entry of readdirSync(runsDir, { withFileTypes: true })) {
@@ -83,9 +88,11 @@ function compare(
     const isRun = entry.isDirectory() && isRunId(name);
     if (isRun && !known.has(name) && !problems.has(name)) unread.push(name);
     if (!isRun && !problems.has(name)) foreign.push(foreignEntry(name, entry.isDirectory()));
+    present.add(name);
     known.delete(name);
     problems.delete(name);
   }
+  for (const runId of heads.runIds()) if (!present.has(runId) && !problems.delete(runId)) unread.push(runId);
   return { unread, gone: [...known, ...problems.keys()], foreign };
 }
 

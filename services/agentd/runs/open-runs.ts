@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, messageOf } from '#kit/errors.ts';
+import { codeOf, messageOf, NotFound } from '#kit/errors.ts';
 import { EventLog } from './event-log.ts';
+import { type HeadRecord, type Heads, recordCut, requireWhole } from './heads.ts';
 import type { ReadRow } from './index-refresh.ts';
 import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
@@ -14,20 +16,44 @@ const mostOpen = 64;
 /** The event logs that were used last, open and folded. */
 export class OpenRuns {
   readonly #runsDir: string;
+  readonly #heads: Heads;
   readonly #logs = new Map<string, EventLog>();
 
-  constructor(runsDir: string) {
+  constructor(runsDir: string, heads: Heads) {
     this.#runsDir = runsDir;
+    this.#heads = heads;
   }
 
-  /** The log of a run, up to date. @throws NotFound (`run_not_found`, `run_pruned`), Failed (`run_damaged`) */
+  /**
+   * The log of a run, up to date and with everything that was ever acknowledged.
+   * @throws NotFound (`run_not_found`, `run_pruned`), Failed (`run_damaged`), Conflict (`record_cut`)
+   */
   fresh(runId: string): EventLog {
-    const log = this.#logs.get(runId) ?? this.#open(runId);
+    try {
+      return this.#whole(runId);
+    } catch (error) {
+      // Head and log are two files: what another process was just changing is whole when it is read again.
+      if (codeOf(error) !== 'record_cut') throw error;
+      return this.#whole(runId);
+    }
+  }
+
+  /** The head is read first: the log only grows meanwhile. */
+  #whole(runId: string): EventLog {
+    const known = this.#heads.read(runId);
+    const log = this.asFound(runId, known);
+    requireWhole(runId, known, log);
+    return log;
+  }
+
+  /** The log as it stands, whatever was acknowledged. */
+  asFound(runId: string, known: HeadRecord | null): EventLog {
+    const log = this.#logs.get(runId) ?? this.#open(runId, known);
     try {
       log.refresh();
     } catch (error) {
       this.forget(runId);
-      throw this.#prunedOr(error, runId);
+      throw withoutLog(this.#runsDir, runId, known, error);
     }
     this.#logs.delete(runId);
     this.#logs.set(runId, log);
@@ -44,13 +70,13 @@ export class OpenRuns {
     for (const runId of [...this.#logs.keys()]) this.forget(runId);
   }
 
-  #open(runId: string): EventLog {
+  #open(runId: string, known: HeadRecord | null): EventLog {
     try {
       const log = new EventLog(runId, join(this.#runsDir, runId));
       this.#logs.set(runId, log);
       return log;
     } catch (error) {
-      throw this.#prunedOr(error, runId);
+      throw withoutLog(this.#runsDir, runId, known, error);
     }
   }
 
@@ -60,37 +86,67 @@ export class OpenRuns {
       this.forget(runId);
     }
   }
+}
 
-  #prunedOr(error: unknown, runId: string): unknown {
-    if (codeOf(error) !== 'run_not_found') return error;
-    const tombstone = readTombstone(join(this.#runsDir, runId));
-    return tombstone === null ? error : wasPruned(tombstone);
-  }
+export function notFound(runId: string): NotFound {
+  return new NotFound('run_not_found', `there is no run ${runId}; ./core runs lists them`);
+}
+
+/** Why there is no log: never a run, pruned, or taken away. */
+export function withoutLog(
+  runsDir: string,
+  runId: string,
+  known: HeadRecord | null,
+  error: unknown,
+): unknown {
+  if (codeOf(error) !== 'run_not_found') return error;
+  const problem = missingLogProblem(runsDir, runId, known);
+  if (problem !== null) return problem;
+  const tombstone = readTombstone(join(runsDir, runId));
+  return tombstone === null ? error : wasPruned(tombstone);
+}
+
+/** Events were acknowledged, and nothing of Core removed them: only a pruning does. */
+export function missingLogProblem(runsDir: string, runId: string, known: HeadRecord | null): Error | null {
+  if (known === null || known.acknowledged.seq === 0) return null;
+  const { seq, hash } = known.acknowledged;
+  if (!known.pruned) return recordCut(runId, `${logName} is gone, with ${seq} acknowledged events`);
+  const tombstone = readTombstone(join(runsDir, runId));
+  if (tombstone === null || tombstone.head === hash) return null;
+  return recordCut(
+    runId,
+    `its tombstone says head ${tombstone.head.slice(0, 12)}, and ${hash.slice(0, 12)} was acknowledged`,
+  );
 }
 
 /** Reads one run folder for the index. Never throws: what cannot be read is a problem to be told. */
-export function rowReader(runsDir: string): ReadRow {
+export function rowReader(runsDir: string, heads: Heads): ReadRow {
   return (runId) => {
     const stamp = logStamp(runsDir, runId);
     try {
-      return stamp === 'missing' ? rowWithoutLog(runsDir, runId) : rowFromLog(runsDir, runId);
+      const known = heads.read(runId);
+      return stamp === 'missing' ? rowWithoutLog(runsDir, runId, known) : rowFromLog(runsDir, runId, known);
     } catch (error) {
       return { name: runId, stamp, what: messageOf(error) };
     }
   };
 }
 
-function rowFromLog(runsDir: string, runId: string): IndexRow {
+function rowFromLog(runsDir: string, runId: string, known: HeadRecord | null): IndexRow {
   const log = new EventLog(runId, join(runsDir, runId));
   try {
     const torn = log.refresh();
+    requireWhole(runId, known, log);
     return indexRow(log.run, log.size + torn);
   } finally {
     log.close();
   }
 }
 
-function rowWithoutLog(runsDir: string, runId: string): ReturnType<ReadRow> {
+function rowWithoutLog(runsDir: string, runId: string, known: HeadRecord | null): ReturnType<ReadRow> {
+  const problem = missingLogProblem(runsDir, runId, known);
+  if (problem !== null) throw problem;
+  if (!existsSync(join(runsDir, runId))) return null;
   const tombstone = readTombstone(join(runsDir, runId));
   if (tombstone !== null) return prunedRow(tombstone);
   return { name: runId, stamp: 'missing', what: `runs/${runId} is no run: it has no ${logName}` };

@@ -6,6 +6,7 @@ import { decode, Timestamp } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { PruneRequest, PruneResult } from '../agent.ts';
+import type { Heads } from './heads.ts';
 import { type ReadRow, unfinished } from './index-refresh.ts';
 import { executorLease } from './lease-name.ts';
 import type { Run } from './run.ts';
@@ -19,6 +20,7 @@ export interface PruneAccess {
   readonly stateDir: string;
   readonly runsDir: string;
   readonly index: RunIndex;
+  readonly heads: Heads;
   readonly now: () => string;
   readonly read: (runId: string) => Run;
   readonly forget: (runId: string) => void;
@@ -137,7 +139,7 @@ function reasonToKeep(access: PruneAccess, run: Run): string | null {
   return run.status === 'awaiting_approval' && run.updated_at > since ? 'awaits approval' : null;
 }
 
-/** The tombstone is durable before the log goes; with the log the run is gone, the rest is cleaning up. */
+/** Tombstone and head are durable before the log goes; with the log the run is gone, the rest is cleaning up. */
 function bury(access: PruneAccess, run: Run): void {
   const folder = join(access.runsDir, run.run_id);
   const { forge, owner, repo, number } = run.request;
@@ -154,6 +156,8 @@ function bury(access: PruneAccess, run: Run): void {
   };
   writeFileDurably(join(folder, tombstoneName), `${JSON.stringify(tombstone, null, 2)}\n`);
   crashPoint('tombstone_written');
+  access.heads.put(run.run_id, { ...run.head, type: '' }, true);
+  crashPoint('head_pruned');
   access.forget(run.run_id);
   rmSync(join(folder, logName));
   syncFolder(folder);

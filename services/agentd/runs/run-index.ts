@@ -23,6 +23,8 @@ export interface Problem {
 export interface RowFilter {
   readonly statuses: readonly RunStatus[] | null;
   readonly forge: string | null;
+  /** Only of other forges than this one. */
+  readonly without_forge: string | null;
   readonly owner: string | null;
   readonly repo: string | null;
   readonly number: number | null;
@@ -195,6 +197,7 @@ export class RunIndex {
     if (filter.statuses !== null) {
       where(`status IN (${filter.statuses.map(() => '?').join(', ')})`, ...filter.statuses);
     }
+    if (filter.without_forge !== null) where('forge <> ?', filter.without_forge);
     for (const name of ['forge', 'owner', 'repo', 'number'] as const) {
       if (filter[name] !== null) where(`${name} = ?`, filter[name]);
     }

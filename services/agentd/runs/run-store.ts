@@ -44,6 +44,10 @@ export interface RunStore {
   putArtifact(runId: string, content: string | Uint8Array): Promise<string>;
   /** @throws NotFound (`artifact_not_found`), Failed (`artifact_damaged`) when the bytes do not have this digest */
   artifact(runId: string, digest: string): Promise<Uint8Array>;
+  /** Every artifact that an event of the run names is there as it was stored. @throws Conflict (`artifact_differs`) */
+  requireArtifacts(runId: string): Promise<void>;
+  /** The artifacts, and the views, say what the record says. @throws Conflict (`artifact_differs`, `view_altered`) */
+  requireUnaltered(runId: string): Promise<void>;
   /** @throws Conflict (`lease_held`) naming the holder. */
   lease(name: string): Promise<Lease>;
   /** Writes the views of the run folder anew, "as of" its newest event. */

@@ -28,10 +28,18 @@ export interface Run {
   readonly created_at: string;
   readonly updated_at: string;
   readonly head: { readonly seq: number; readonly hash: string };
+  /** Whether its log says that its head is also kept outside its folder. */
+  readonly head_kept: boolean;
+  /** Each time that the run went on after events of its record were lost. */
+  readonly recoveries: readonly (DataOf<'record_recovered'> & { readonly at: string })[];
   readonly source: DataOf<'source_read'> | null;
   readonly issue: IssueFacts | null;
   readonly plan: PlanFacts | null;
   readonly actions: readonly ActionState[];
+  /** Secrets that were masked in what the run read, each once for each place. */
+  readonly masked: DataOf<'secrets_masked'>['found'];
+  /** Artifact of the prompt that the turns answer; null before there is one. */
+  readonly prompt: string | null;
   readonly turns: readonly { readonly content: string; readonly tool_calls: readonly string[] }[];
   readonly usage: Usage | null;
   readonly failure: {

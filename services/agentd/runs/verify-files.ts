@@ -14,14 +14,23 @@ interface CheckedLog {
   readonly sound: boolean;
 }
 
+/** Views, and copies of artifacts beside them, that are not what the events of a sound log give. */
+export function alteredViews(runId: string, folder: string, events: readonly RunEvent[]): FoundProblem[] {
+  return [
+    ...checkViews(runId, folder, { events, lines: events.length, sound: true }),
+    ...checkCopies(folder, copiesOf(runId, events)),
+  ];
+}
+
 /** Everything in a run folder beside the log and what the artifacts' names promise. */
 export function checkFiles(runId: string, folder: string, log: CheckedLog): FoundProblem[] {
   const copies = log.sound ? copiesOf(runId, log.events) : null;
-  return [
+  const altered = [
     ...checkViews(runId, folder, log),
     ...(copies === null ? [] : checkCopies(folder, copies)),
-    ...foreignEntries(folder, copies),
   ];
+  const named = new Set(altered.map(({ where }) => where));
+  return [...altered, ...foreignEntries(folder, copies).filter(({ where }) => !named.has(where))];
 }
 
 const validation = 'validation';
@@ -40,7 +49,8 @@ function checkViews(runId: string, folder: string, { events, lines, sound }: Che
   };
   const problemOf = (name: string): string | null => {
     const path = join(folder, name);
-    if (!isFile(path)) return null;
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null;
+    if (!isFile(path)) return 'is not a file';
     const content = readFileSync(path, 'utf8');
     const seq = asOfSeq(name, content);
     if (seq === null)
@@ -88,7 +98,8 @@ function copiesOf(runId: string, events: readonly RunEvent[]): Map<string, Set<s
 function checkCopies(folder: string, copies: ReadonlyMap<string, ReadonlySet<string>>): FoundProblem[] {
   return [...copies].flatMap(([name, digests]) => {
     const path = join(folder, validation, name);
-    if (!isFile(path) || digests.has(sha256(readFileSync(path)))) return [];
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return [];
+    if (isFile(path) && digests.has(sha256(readFileSync(path)))) return [];
     return [
       { where: `${validation}/${name}`, what: 'was changed: it is not the artifact that it is a copy of' },
     ];

@@ -74,6 +74,8 @@ function judge(story: Story, event: RunEvent): string[] {
       return judgeIntent(story, event.data.action_id, event.at);
     case 'action_result':
       return judgeResult(story, event.data);
+    case 'record_recovered':
+      return judgeRecovery(story, event.data);
     case 'pull_request_seen':
       return judgePullRequest(story, event.data.number);
     default:
@@ -165,6 +167,17 @@ function judgeResult(story: Story, result: DataOf<'action_result'>): string[] {
     story.pullRequest = number;
   }
   return [];
+}
+
+/** What was lost stays lost: a recovered record never holds again, and says why. */
+function judgeRecovery(story: Story, { lost, kept, by }: DataOf<'record_recovered'>): string[] {
+  for (const action_id of [...story.decisions.keys()]) {
+    if (!story.started.has(action_id)) story.decisions.delete(action_id);
+  }
+  const upTo = lost === null ? '' : ` up to event ${lost.seq} (hash ${lost.hash.slice(0, 12)})`;
+  return [
+    `the record was cut: what was acknowledged after event ${kept.seq}${upTo} is lost; ${by} let it go on`,
+  ];
 }
 
 function judgePullRequest(story: Story, number: number): string[] {

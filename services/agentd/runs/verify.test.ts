@@ -29,6 +29,7 @@ import { putArtifact } from './artifact-folder.ts';
 import type { NewEvent } from './event.ts';
 import { beforeFirst } from './event-line.ts';
 import { writeLines } from './event-log.ts';
+import { Heads } from './heads.ts';
 import { logName } from './run-folder.ts';
 import { verifyRun } from './verify.ts';
 import { checkChain } from './verify-chain.ts';
@@ -41,18 +42,26 @@ const [first] = actions.map(({ action_id }) => action_id) as [string];
 const at = '2026-01-02T03:04:05.000Z';
 
 describe('verifying a run', () => {
+  let base: string;
   let folder: string;
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'core-verify-'));
+    base = mkdtempSync(join(tmpdir(), 'core-verify-'));
+    folder = join(base, runId);
+    mkdirSync(folder);
     putArtifact(folder, 'content');
     putArtifact(folder, 'one');
   });
 
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(base, { recursive: true }));
+
+  const verified = () => verifyRun(runId, base, new Heads(base));
 
   function write(...events: NewEvent[]): string {
-    const created: NewEvent = { type: 'run_created', data: { request: sampleRequest() } };
+    const created: NewEvent = {
+      type: 'run_created',
+      data: { request: sampleRequest(), head_kept: undefined },
+    };
     const { text } = writeLines(beforeFirst, at, [created, ...events]);
     writeFileSync(join(folder, logName), text);
     // As the store does it: from what the file says.
@@ -60,8 +69,7 @@ describe('verifying a run', () => {
     return text;
   }
 
-  const problems = (): string[] =>
-    verifyRun(runId, folder).problems.map(({ where, what }) => `${where}: ${what}`);
+  const problems = (): string[] => verified().problems.map(({ where, what }) => `${where}: ${what}`);
   const problemsOf = (...events: NewEvent[]): string => {
     write(...events);
     return problems().join('\n');
@@ -83,7 +91,7 @@ describe('verifying a run', () => {
 
   it('finds nothing in a sound one, and counts', () => {
     write(...sound);
-    const verification = verifyRun(runId, folder);
+    const verification = verified();
     expect(verification.problems).to.deep.equal([]);
     expect(verification).to.include({ run_id: runId, events: sound.length + 1, artifacts: 2 });
     expect(verification.head).to.match(/^[0-9a-f]{64}$/);

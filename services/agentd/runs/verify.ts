@@ -5,17 +5,28 @@ import type { Verification } from '../agent.ts';
 import { readArtifact } from './artifact-folder.ts';
 import { artifactReferences } from './artifact-references.ts';
 import type { RunEvent } from './event.ts';
+import { type Heads, headsName } from './heads.ts';
+import { notFound, withoutLog } from './open-runs.ts';
+import { readRecord } from './recover.ts';
 import { artifactsName, logName, requireLogFile } from './run-folder.ts';
 import { checkChain, type FoundProblem } from './verify-chain.ts';
 import { checkFiles } from './verify-files.ts';
 import { checkStory } from './verify-story.ts';
 
 /**
- * Checks a run from its folder alone: every line and the chain, sealed definitions, approvals and starts, artifacts, that
- * the views say what the events say, and that nothing else lies there. A cut-off tail leaves no trace in the log itself: compare `head` with the one in the
- * pull request.
+ * Checks a run from its folder and its head: every line and the chain, sealed definitions, approvals and starts, artifacts, that
+ * the views say what the events say, and that nothing else lies there. A cut-off tail leaves no trace in the log itself: the head outside the folder shows it, and so
+ * does the one in the pull request.
+ * @throws NotFound (`run_not_found`, `run_pruned`)
  */
-export function verifyRun(runId: string, folder: string): Verification {
+export function verifyRun(runId: string, runsDir: string, heads: Heads): Verification {
+  const folder = join(runsDir, runId);
+  const { problem, acknowledged } = readRecord(runId, runsDir, heads);
+  const cut = problem === null ? [] : [{ where: `${headsName}/${runId}`, what: problem }];
+  if (!existsSync(join(folder, logName))) {
+    if (cut.length === 0) throw withoutLog(runsDir, runId, null, notFound(runId));
+    return { run_id: runId, events: 0, head: acknowledged?.hash ?? '', artifacts: 0, problems: cut };
+  }
   requireLogFile(runId, folder);
   const { events, lines, head, problems } = checkChain(readFileSync(join(folder, logName)));
   const artifacts = checkArtifacts(folder, events);
@@ -25,6 +36,7 @@ export function verifyRun(runId: string, folder: string): Verification {
     head: head.hash,
     artifacts: artifacts.sound,
     problems: [
+      ...(problems.length > 0 && lines >= (acknowledged?.seq ?? 0) ? [] : cut),
       ...problems,
       ...checkStory(runId, events),
       ...artifacts.problems,

@@ -63,7 +63,7 @@ const executed: NewEvent[] = [
 ];
 
 function eventsOf(...more: NewEvent[]): RunEvent[] {
-  const created: NewEvent = { type: 'run_created', data: { request: sampleRequest() } };
+  const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: undefined } };
   return writeLines(beforeFirst, '2026-01-02T03:04:05.000Z', [created, ...more]).lines;
 }
 

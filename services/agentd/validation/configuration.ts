@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import type { ValidationPlan } from '../action.ts';
+import { sandboxKinds } from '../execution/sandbox.ts';
 
 const Path = stringThat(
   'Path',
@@ -38,6 +39,8 @@ const Limits = {
   memory_mib: integerBetween(16, 1_048_576),
   /** At once. */
   processes: integerBetween(4, 65_536),
+  /** For what they write to the workspace, and for a single file. */
+  disk_mib: integerBetween(16, 16_777_216),
   /** What is kept of their output. */
   output_bytes: integerBetween(1024, 268_435_456),
 };
@@ -60,6 +63,7 @@ export const ValidationSettings = t.strict({
       seconds: optional(Limits.seconds),
       memory_mib: optional(Limits.memory_mib),
       processes: optional(Limits.processes),
+      disk_mib: optional(Limits.disk_mib),
       output_bytes: optional(Limits.output_bytes),
     }),
   ),
@@ -77,8 +81,8 @@ export const ValidationConfig = t.strict({
   ),
   /** For plans that set none; those of a repository's own file can lower them alone. */
   limits: t.strict(Limits),
-  /** auto: bubblewrap, else unshare; whichever works. */
-  sandbox: oneOf(['auto', 'bubblewrap', 'unshare', 'none']),
+  /** auto: bubblewrap, else unshare where the policy allows a weak sandbox; whichever works. */
+  sandbox: oneOf(['auto', ...sandboxKinds]),
   /** Whether what is validated may run as you where no sandbox works. */
   allow_unsandboxed: t.boolean,
   /** Whether preparing may use the network where a plan does not say. */
@@ -93,7 +97,7 @@ export type ValidationConfig = t.TypeOf<typeof ValidationConfig>;
 /** `.core.json` of a repository; other members are not read here. */
 export const RepositoryFile = t.type({ validation: optional(ValidationSettings) });
 
-type Limits = ValidationPlan['limits'];
+type Limits = ValidationConfig['limits'];
 
 /** A plan from configured settings, what they leave out filled from the defaults. */
 export function planFromSettings(
@@ -129,6 +133,7 @@ function limitsOf(
     seconds: limit('seconds'),
     memory_mib: limit('memory_mib'),
     processes: limit('processes'),
+    disk_mib: limit('disk_mib'),
     output_bytes: limit('output_bytes'),
   };
 }

@@ -1,4 +1,5 @@
 import { decode, parseJson } from '#kit/decode.ts';
+import { Refused } from '#kit/errors.ts';
 import type { ValidationCommand, ValidationPlan } from '../action.ts';
 import type { TreeReader } from '../planning/scratch-copy.ts';
 import { planFromSettings, RepositoryFile, type ValidationConfig } from './configuration.ts';
@@ -27,6 +28,23 @@ export async function planValidation(
   }
   const files = await filesOf(tree);
   return (await planFromRepository(files, config)) ?? (await detect(files, config));
+}
+
+/**
+ * What was approved to prepare with the network may still do so.
+ * @throws Refused (`prepare_network_refused`)
+ */
+export function requirePrepareNetwork(
+  { prepare_network }: ValidationPlan,
+  config: ValidationConfig,
+  repository: { readonly owner: string; readonly repo: string },
+): void {
+  const now = settingsFor(config, `${repository.owner}/${repository.repo}`)?.prepare_network;
+  if (!prepare_network || (now ?? config.prepare_network)) return;
+  throw new Refused(
+    'prepare_network_refused',
+    'config/validation.json says prepare_network false; approved was to prepare with the network. Set it back, or plan the issue again',
+  );
 }
 
 function settingsFor(config: ValidationConfig, name: string) {

@@ -2,7 +2,8 @@ import { lstat, mkdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { digestOf, sha256 } from '#kit/digest.ts';
 import { codeOf, Failed } from '#kit/errors.ts';
-import type { ValidationPlan } from '../action.ts';
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
+import type { SandboxTerms, ValidationPlan } from '../action.ts';
 import type { Sandbox, SandboxRun } from '../execution/sandbox.ts';
 import type { TreeReader } from '../planning/scratch-copy.ts';
 import { removeTree } from './remove-tree.ts';
@@ -16,6 +17,7 @@ export interface Preparation {
   readonly plan: ValidationPlan;
   readonly base_commit: string;
   readonly base: TreeReader;
+  readonly terms: SandboxTerms;
   /** Writes the base commit into a folder that does not exist yet. */
   readonly exportBase: (into: string) => Promise<void>;
 }
@@ -39,10 +41,11 @@ export async function prepare(
   sandbox: Sandbox,
   preparation: Preparation,
   watch: StepWatch,
+  tally: MaskTally,
 ): Promise<Prepared> {
   const { plan } = preparation;
   if (plan.prepare.length === 0) return { result: 'none', mounts: [], steps: [] };
-  const target = join(folder, await keyOf(preparation, sandbox));
+  const target = join(folder, await keyOf(preparation));
   if (await lstat(join(target, doneFile)).catch(() => null)) {
     await utimes(target, new Date(), new Date());
     watch.onStep?.('dependencies are as they were prepared before');
@@ -57,6 +60,7 @@ export async function prepare(
       sandbox,
       { ...phase, network: plan.prepare_network, limits: plan.limits, notes: [] },
       watch,
+      tally,
     );
     if (!steps.every(passed)) return { result: 'failed', mounts: [], steps };
     const result = join(making, 'result');
@@ -72,10 +76,7 @@ export async function prepare(
  * No result serves another repository, and within one it holds for a single commit, unless the lockfiles say all that it
  * depends on: what runs a repository's code can depend on any of its files.
  */
-async function keyOf(
-  { repository, plan, base, base_commit }: Preparation,
-  sandbox: Sandbox,
-): Promise<string> {
+async function keyOf({ repository, plan, base, base_commit, terms }: Preparation): Promise<string> {
   const lockfiles: Record<string, string | null> = {};
   for (const path of plan.lockfiles) {
     const bytes = await base.read(path);
@@ -88,7 +89,8 @@ async function keyOf(
     prepare: plan.prepare,
     prepared_paths: plan.prepared_paths,
     network: plan.prepare_network,
-    tools: [process.version, process.platform, process.arch, sandbox.kind],
+    tools: [process.version, process.platform, process.arch, terms.kind, ...terms.tool_paths],
+    environment: plan.prepare_network ? terms.prepare_environment : {},
   });
 }
 

@@ -1,4 +1,6 @@
 import { Interrupted } from '#kit/errors.ts';
+import { MaskStream } from '#kit/redaction/mask-stream.ts';
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { ValidationCommand, ValidationPlan } from '../action.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
 
@@ -10,7 +12,7 @@ export interface ValidationStep {
   readonly ended_by: SandboxResult['ended_by'];
   readonly duration_ms: number;
   readonly truncated: boolean;
-  /** Standard output and standard error in one stream, with notes by Core in square brackets. */
+  /** Standard output and standard error in one stream, secrets masked, with notes by Core in square brackets. */
   readonly log: Uint8Array;
 }
 
@@ -26,32 +28,57 @@ export interface Phase {
   readonly notes: readonly string[];
 }
 
+/** For plans sealed before they named a limit. */
+const olderDiskMib = 8192;
+
 export interface StepWatch {
   readonly signal: AbortSignal;
   readonly onOutput?: (text: string) => void;
   readonly onStep?: (text: string) => void;
 }
 
+/** What people read of a validation. */
+export const outputPlace = 'the validation’s output';
+
 /** Runs commands one after the other up to the first that fails. @throws Interrupted (`cancelled`) */
-export async function runSteps(sandbox: Sandbox, phase: Phase, watch: StepWatch): Promise<ValidationStep[]> {
+export async function runSteps(
+  sandbox: Sandbox,
+  phase: Phase,
+  watch: StepWatch,
+  tally: MaskTally,
+): Promise<ValidationStep[]> {
   const steps: ValidationStep[] = [];
   const began = performance.now();
   let notes = phase.notes;
   for (const { name, run } of phase.commands) {
-    watch.onStep?.(`${phase.name === 'prepare' ? 'preparing' : 'running'}: ${run}`);
+    const shown = tally.mask(run, 'the validation’s commands');
+    watch.onStep?.(`${phase.name === 'prepare' ? 'preparing' : 'running'}: ${shown}`);
     const spent = (performance.now() - began) / 1000;
     const result = await sandbox.run({
       workspace: phase.workspace,
       mounts: phase.mounts,
       command: run,
       network: phase.network,
-      limits: { ...phase.limits, seconds: Math.max(1, Math.ceil(phase.limits.seconds - spent)) },
+      limits: {
+        ...phase.limits,
+        disk_mib: phase.limits.disk_mib ?? olderDiskMib,
+        seconds: Math.max(1, Math.ceil(phase.limits.seconds - spent)),
+      },
       signal: watch.signal,
+      filter: new MaskStream(tally, ({ kind, fingerprint }) =>
+        tally.add([{ kind, fingerprint, place: outputPlace }]),
+      ),
       ...(watch.onOutput ? { onOutput: decoded(watch.onOutput) } : {}),
     });
-    if (result.ended_by === 'cancelled') throw new Interrupted('cancelled', `'${run}' was cancelled`);
+    if (result.ended_by === 'cancelled') throw new Interrupted('cancelled', `'${shown}' was cancelled`);
     const { output, ...facts } = result;
-    steps.push({ phase: phase.name, name, run, ...facts, log: withNotes(output, notes, hints(result)) });
+    steps.push({
+      phase: phase.name,
+      name,
+      run: shown,
+      ...facts,
+      log: withNotes(output, notes, hints(result)),
+    });
     notes = [];
     if (!passed(steps.at(-1)!)) break;
   }

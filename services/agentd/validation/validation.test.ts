@@ -15,16 +15,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
+import { fingerprintOf } from '#kit/redaction/find-secrets.ts';
+import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 import { has } from '../../../test/needs.ts';
 import type { ValidationPlan } from '../action.ts';
-import { sandboxes } from '../adapters/sandboxes/registry.ts';
+import { sandboxes, termsOf } from '../adapters/sandboxes/registry.ts';
 import { toolPaths } from '../adapters/sandboxes/tool-paths.ts';
 import { exportTree } from '../git/export-tree.ts';
 import { createValidation, type Validation, type ValidationReport } from './validation.ts';
 
 const kind = has('bubblewrap') ? 'bubblewrap' : 'none';
-const sandbox = sandboxes[kind]({ tools: toolPaths([], []), networkEnvironment: {} });
+const options = { tools: toolPaths([], []), networkEnvironment: {} };
+const sandbox = sandboxes[kind](options);
 
 describe(`Validating a tree (sandbox: ${kind})`, () => {
   let root = '';
@@ -33,7 +36,14 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'core-validation-test-'));
     git('init', '-q', '-b', 'main');
-    validation = createValidation({ stateDir: state(), sandbox, exportTree });
+    const secrets = secretFinder([]);
+    validation = createValidation({
+      stateDir: state(),
+      sandbox,
+      terms: termsOf(kind, options),
+      exportTree,
+      secrets,
+    });
   });
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
@@ -96,6 +106,34 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(report.tree).to.equal(git('rev-parse', `${changed}^{tree}`));
     expect(report.steps.map(logOf)).to.deep.equal(['newvalue.txt\n', 'careful\n']);
     expect(readdirSync(state('validation'))).to.deep.equal([]);
+  });
+
+  it('keeps no secret that a command writes: not in its log, not in what is told, however it is written', async () => {
+    const [head, tail] = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'];
+    const secret = `${head}_${tail}`;
+    const tree = commit({
+      'say.sh': `printf 'it is ${head}_aB3d'; sleep 0.3; printf '%s' '${tail.slice(4, 20)}'; sleep 0.3; printf '${tail.slice(20)} ok\\n'\n`,
+    });
+    const told: string[] = [];
+    const report = await validation.run({
+      mirror_dir: join(root, 'repo', '.git'),
+      base_commit: tree,
+      tree: git('rev-parse', `${tree}^{tree}`),
+      plan: planOf({
+        commands: [
+          { name: 'say', run: 'sh say.sh' },
+          { name: 'fail', run: 'exit 3' },
+        ],
+      }),
+      signal: new AbortController().signal,
+      onOutput: (text) => told.push(text),
+    });
+    expect(report.steps.map(logOf)).to.deep.equal(['it is [redacted github_token] ok\n', '']);
+    expect(told.join('')).to.equal('it is [redacted github_token] ok\n');
+    expect(report.steps.map(({ exit_code }) => exit_code)).to.deep.equal([0, 3]);
+    expect(report.masked).to.deep.equal([
+      { kind: 'github_token', fingerprint: fingerprintOf(secret), place: 'the validation’s output' },
+    ]);
   });
 
   it('reports the first failing command with its log and stops there', async () => {
@@ -361,7 +399,7 @@ function planOf(plan: Partial<ValidationPlan>): ValidationPlan {
     prepared_paths: [],
     lockfiles: [],
     commands: [],
-    limits: { seconds: 200, memory_mib: 1024, processes: 64, output_bytes: 65536 },
+    limits: { seconds: 200, memory_mib: 1024, processes: 64, disk_mib: 64, output_bytes: 65536 },
     ...plan,
   };
 }

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ValidationPlan } from '../action.ts';
+import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { SandboxTerms, ValidationPlan } from '../action.ts';
 import type { Sandbox } from '../execution/sandbox.ts';
 import { treeReader } from '../git/tree.ts';
 import type { TreeReader } from '../planning/scratch-copy.ts';
@@ -22,6 +23,8 @@ export interface ValidationReport {
   /** `none` also where preparing failed. */
   readonly prepared: 'none' | 'cached' | 'made';
   readonly steps: readonly ValidationStep[];
+  /** Secrets that the commands wrote; the logs have marks in their place. */
+  readonly masked: readonly MaskedSecret[];
 }
 
 export interface ValidationRequest {
@@ -38,7 +41,7 @@ export interface ValidationRequest {
 }
 
 export interface Validation {
-  readonly sandbox: Sandbox['kind'];
+  readonly terms: SandboxTerms;
   /** Begins to write a tree's files for a later `run`, which would wait for them. The caller removes them. */
   copy(source: TreeSource): TreeCopy;
   /**
@@ -51,7 +54,10 @@ export interface Validation {
 export interface ValidationOptions {
   readonly stateDir: string;
   readonly sandbox: Sandbox;
+  /** What `sandbox` was made with. */
+  readonly terms: SandboxTerms;
   readonly exportTree: ExportTree;
+  readonly secrets: SecretFinder;
 }
 
 const runPrefix = 'run-';
@@ -60,7 +66,13 @@ const day = 24 * hour;
 /** Prepared folders that nobody used for so long are removed. */
 const preparedFor = 30 * day;
 
-export function createValidation({ stateDir, sandbox, exportTree }: ValidationOptions): Validation {
+export function createValidation({
+  stateDir,
+  sandbox,
+  terms,
+  exportTree,
+  secrets,
+}: ValidationOptions): Validation {
   const runsFolder = join(stateDir, 'validation');
   const preparedFolder = join(stateDir, 'prepared');
   let swept: Promise<void> | null = null;
@@ -69,13 +81,14 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
     const { mirror_dir, base_commit, tree, plan } = request;
     const started_at = new Date().toISOString();
     const began = performance.now();
+    const tally = new MaskTally(secrets);
     const base = treeReader(mirror_dir, base_commit);
     const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
-    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase };
-    const prepared = await prepare(preparedFolder, sandbox, preparation, request);
+    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase, terms };
+    const prepared = await prepare(preparedFolder, sandbox, preparation, request, tally);
     const notes = await changedLockfiles(plan, prepared, base, treeReader(mirror_dir, tree));
     for (const note of notes) request.onStep?.(note);
-    const steps = prepared.result === 'failed' ? [] : await runTree(request, prepared, notes);
+    const steps = prepared.result === 'failed' ? [] : await runTree(request, prepared, notes, tally);
     return {
       passed: steps.length > 0 && steps.every(passed),
       tree,
@@ -85,6 +98,7 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
       duration_ms: Math.round(performance.now() - began),
       prepared: prepared.result === 'failed' ? 'none' : prepared.result,
       steps: [...prepared.steps, ...steps],
+      masked: tally.found,
     };
   }
 
@@ -92,13 +106,19 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
     request: ValidationRequest,
     prepared: Prepared,
     notes: readonly string[],
+    tally: MaskTally,
   ): Promise<ValidationStep[]> {
     const { plan } = request;
     const tree = request.copy ?? copy(request);
     try {
       const workspace = await tree.workspace();
       const phase = { name: 'run', workspace, mounts: prepared.mounts, commands: plan.commands } as const;
-      return await runSteps(sandbox, { ...phase, network: false, limits: plan.limits, notes }, request);
+      return await runSteps(
+        sandbox,
+        { ...phase, network: false, limits: plan.limits, notes },
+        request,
+        tally,
+      );
     } finally {
       if (request.copy === undefined) await tree.remove();
     }
@@ -109,7 +129,7 @@ export function createValidation({ stateDir, sandbox, exportTree }: ValidationOp
   }
 
   return {
-    sandbox: sandbox.kind,
+    terms,
     copy,
     async run(request) {
       swept ??= sweepLeftovers(runsFolder, preparedFolder);

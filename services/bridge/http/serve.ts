@@ -2,6 +2,7 @@ import { openBus } from '#kit/bus/open-bus.ts';
 import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
+import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
@@ -31,10 +32,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   const own = openServiceProcess('core-bridge', options);
   const { folders } = own;
   const sources = { folders, environment };
-  const token = serviceToken(folders, 'bridge');
+  const token = () => serviceToken(folders, 'bridge');
   const bus = openBus({
     ...sources,
-    token: () => serviceToken(folders, 'bridge'),
+    token,
     name: 'core-bridge',
     logger: own.logger,
     watch: () => bridge?.busChanged(),
@@ -44,7 +45,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   const busUrl = () => busAddress(sources).url;
   let bridge: ReturnType<typeof composeBridge> | null = null;
   const ending = own.shutdown.signal;
-  bridge = composeBridge({ ...own, ...read, ending, bus, busUrl, daemon });
+  const answerMs = readSettings(sources).answers.seconds * 1000;
+  bridge = composeBridge({ ...own, ...read, ending, bus, busUrl, daemon, answerMs });
   const composed = bridge;
   own.shutdown.add('the queue', () => composed.close());
   return serveService(own, {

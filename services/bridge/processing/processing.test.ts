@@ -121,6 +121,21 @@ describe('Processing an event', () => {
     expect(await process()).to.equal(null);
   });
 
+  it('of a smoke test that fails waits for nobody, and is in no list', async () => {
+    const target = { forge: 'core-smoke', owner: 'core-smoke', repo: 'demo', number: 1 };
+    planning.answer = async () => failure({ code: 'forge_unavailable', status: 503, retryable: true });
+    await queue.accept({ ...event(1), target });
+    await queue.accept(event(2));
+    expect(queue.list({ limit: 10 }).events.map(({ event_id }) => event_id)).to.deep.equal(['e2']);
+    expect(queue.list({ state: 'pending', limit: 10 }).events).to.have.length(1);
+    const after = await process('e1');
+    expect(after).to.deep.include({ state: 'skipped', attempts: 1, due_at: null });
+    expect(after!.reason!.code).to.equal('forge_unavailable');
+    expect(queue.get('e1').state).to.equal('skipped');
+    expect(queue.list({ state: 'skipped', limit: 10 }).events).to.deep.equal([]);
+    expect(queue.diedSince(0)).to.equal(0);
+  });
+
   it('uses up no attempt while nobody provides the planning, and is planned when somebody does', async () => {
     await queue.accept(event(1));
     bus = memoryBus();

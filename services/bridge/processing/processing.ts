@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Bus } from '#kit/bus/bus.ts';
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
@@ -168,6 +169,9 @@ export class Processing {
 
   #record(claim: Claim, outcome: Outcome): boolean {
     const { queue, config } = this.#parts;
+    const isSmoke = claim.event.target?.forge === smokeForge.name;
+    if (isSmoke && (outcome.kind === 'hopeless' || outcome.kind === 'failed'))
+      return queue.skipped(claim, outcome.reason);
     switch (outcome.kind) {
       case 'done':
         return queue.done(claim, outcome.run_id);

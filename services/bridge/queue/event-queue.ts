@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
+import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { EventState } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
@@ -112,6 +113,14 @@ export class EventQueue {
     );
   }
 
+  /** Not tried again, and nobody is to be told of it. */
+  skipped(claim: Claim, { code, message }: Reason): boolean {
+    const { skipped } = this.#statements;
+    return this.#write(
+      () => skipped.run(code, message, this.#now(), claim.event.seq, claim.token).changes === 1,
+    );
+  }
+
   /** Pending again at once, as if it had not been taken. */
   release(claim: Claim): boolean {
     const { release } = this.#statements;
@@ -187,6 +196,12 @@ export class EventQueue {
     return { ...none, ...Object.fromEntries(rows.map(({ state, n }) => [state, n])) };
   }
 
+  /** When the event came that is pending longest, in milliseconds since 1970; null where none is. */
+  oldestPending(): number | null {
+    const row = this.#statements.oldestPending.get() as { received_at: number } | undefined;
+    return row?.received_at ?? null;
+  }
+
   /** When the next event can be claimed; null where none is pending. */
   nextDue(): number | null {
     return (this.#statements.nextDue.get() as { due: number | null }).due;
@@ -217,6 +232,8 @@ export class EventQueue {
 function prepare(db: DatabaseSync) {
   const own = "WHERE seq = ? AND claim = ? AND state = 'processing'";
   const free = 'claim = NULL, claimed_until = NULL';
+  // An event of a smoke test is found by its id alone.
+  const listed = `coalesce(target, '') NOT LIKE '${smokeForge.name}/%'`;
   const take =
     "UPDATE events SET state = 'processing', claim = ?, claimed_until = ?, changed_at = ?, due_at = NULL";
   return {
@@ -245,6 +262,9 @@ function prepare(db: DatabaseSync) {
     dead: db.prepare(
       `UPDATE events SET state = 'dead', attempts = attempts + 1, reason_code = ?, reason = ?, run_id = ?, changed_at = ?, ${free} ${own}`,
     ),
+    skipped: db.prepare(
+      `UPDATE events SET state = 'skipped', attempts = attempts + 1, reason_code = ?, reason = ?, changed_at = ?, ${free} ${own}`,
+    ),
     release: db.prepare(`UPDATE events SET state = 'pending', due_at = ?, changed_at = ?, ${free} ${own}`),
     revive: db.prepare(`
       UPDATE events SET state = 'pending', attempts = 0, due_at = ?, changed_at = ?, reason_code = NULL, reason = NULL,
@@ -252,10 +272,15 @@ function prepare(db: DatabaseSync) {
       WHERE event_id = ? AND state = 'dead' RETURNING *`),
     ofRun: db.prepare('SELECT * FROM events WHERE run_id = ? ORDER BY seq LIMIT 1'),
     underWay: db.prepare("SELECT * FROM events WHERE state = 'processing' AND target IN (?, ?) LIMIT 1"),
-    page: db.prepare('SELECT * FROM events WHERE seq < ? ORDER BY seq DESC LIMIT ?'),
-    pageOfState: db.prepare('SELECT * FROM events WHERE state = ? AND seq < ? ORDER BY seq DESC LIMIT ?'),
-    pendingPage: db.prepare("SELECT * FROM events WHERE state = 'pending' AND seq > ? ORDER BY seq LIMIT ?"),
+    page: db.prepare(`SELECT * FROM events WHERE seq < ? AND ${listed} ORDER BY seq DESC LIMIT ?`),
+    pageOfState: db.prepare(
+      `SELECT * FROM events WHERE state = ? AND seq < ? AND ${listed} ORDER BY seq DESC LIMIT ?`,
+    ),
+    pendingPage: db.prepare(
+      `SELECT * FROM events WHERE state = 'pending' AND seq > ? AND ${listed} ORDER BY seq LIMIT ?`,
+    ),
     counts: db.prepare('SELECT state, count(*) AS n FROM events GROUP BY state'),
+    oldestPending: db.prepare("SELECT received_at FROM events WHERE state = 'pending' ORDER BY seq LIMIT 1"),
     diedSince: db.prepare(
       "SELECT count(*) AS n FROM events WHERE state = 'dead' AND changed_at > ? AND state IN ('done', 'skipped', 'dead')",
     ),

@@ -39,6 +39,7 @@ export class DeliveryRows {
   readonly #counts: StatementSync;
   readonly #problem: StatementSync;
   readonly #nextDue: StatementSync;
+  readonly #oldestWaiting: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -73,6 +74,9 @@ export class DeliveryRows {
       ORDER BY changed_at DESC LIMIT 1`);
     this.#nextDue = db.prepare(
       "SELECT min(due_at) AS due FROM deliveries WHERE dashboard = ? AND state = 'waiting'",
+    );
+    this.#oldestWaiting = db.prepare(
+      "SELECT json_extract(body, '$.observed_at') AS at FROM deliveries WHERE dashboard = ? AND state = 'waiting' ORDER BY seq LIMIT 1",
     );
   }
 
@@ -132,6 +136,12 @@ export class DeliveryRows {
       dead: count('dead'),
       problem: row?.problem ?? null,
     };
+  }
+
+  /** When what waits longest was seen, in milliseconds since 1970; null where nothing waits. */
+  oldestWaiting(dashboard: string): number | null {
+    const row = this.#oldestWaiting.get(dashboard) as { at: string | null } | undefined;
+    return row?.at == null ? null : Date.parse(row.at);
   }
 
   nextDue(dashboard: string): number | null {

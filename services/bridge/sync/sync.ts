@@ -73,6 +73,13 @@ export class Sync {
     return Object.fromEntries(dashboards.map(({ name }) => [name, rows.counts(name)]));
   }
 
+  /** Since when something waits to be told, in milliseconds since 1970; null where nothing does. */
+  oldestWaiting(): number | null {
+    const { rows, dashboards } = this.#parts;
+    const times = dashboards.flatMap(({ name }) => rows.oldestWaiting(name) ?? []);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#ending.abort();

@@ -66,6 +66,16 @@ export function functionLists({ functions, triggers, own }: FunctionListParts): 
     };
   }
 
+  /** One that is missing must not keep the others from being told. */
+  function infoOrError(id: string): unknown {
+    try {
+      return info(id);
+    } catch (error) {
+      if (error instanceof BuiltInError) return { function_id: id, error: 'not_found' };
+      throw error;
+    }
+  }
+
   return {
     'engine::functions::list': { description: 'Lists functions by id', reads: true, answer: list },
     'engine::functions::info': {
@@ -73,7 +83,9 @@ export function functionLists({ functions, triggers, own }: FunctionListParts): 
       reads: true,
       answer(given) {
         const ids = given.texts('function_ids', mostAtOnce);
-        return ids === null ? info(given.text('function_id')) : { functions: ids.map(info) };
+        if (ids !== null) return { functions: ids.map(infoOrError) };
+        if (given.has('function_id')) return info(given.text('function_id'));
+        throw new BuiltInError('INVALID_ARGUMENTS', 'function_id, or function_ids for several, is missing');
       },
     },
   };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { InvocationResult, InvokeFunction } from '#kit/contracts/bus/frames.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
+import { elsewhere, functionNotHere } from '../builtin/not-here.ts';
 import type { BusLimits } from '../configuration.ts';
 import type { Functions } from '../registry/functions.ts';
 import type { TakenBack } from '../wire/outbox.ts';
@@ -130,7 +131,7 @@ export class Calls {
     if (action?.type === 'enqueue')
       return failure(
         'enqueue_error',
-        `queue ${action.queue}: this engine has no queues; call without action`,
+        `queue ${action.queue}: this engine has no queues, ${elsewhere}; call without action`,
       );
     const registration = this.#functions.get(function_id);
     if (registration === undefined) return notFound(function_id);
@@ -277,5 +278,7 @@ export class Calls {
 }
 
 function notFound(functionId: string): Outcome {
+  const lacking = functionNotHere(functionId);
+  if (lacking !== null) return failure('not_on_this_engine', lacking);
   return failure('function_not_found', `Function ${functionId} not found`);
 }

@@ -31,7 +31,7 @@ const WorkerList = t.strict({
 });
 
 /** For an answer. */
-const patienceMs = 3_000;
+const patienceMs = 10_000;
 
 export function define(program: Command, run: RunCommand): void {
   program

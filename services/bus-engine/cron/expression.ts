@@ -12,7 +12,7 @@ export interface Expression {
 const longest = 200;
 
 /**
- * Six fields, seconds first, and perhaps a seventh for the year.
+ * Six fields, seconds first, and perhaps a seventh for the year; days of the week count from Sunday, 1. Or a name such as `@daily`.
  * @param zone IANA name; the protocol knows none, so that UTC is the default
  * @throws TriggerRefused
  */
@@ -30,7 +30,8 @@ export function parseExpression(text: unknown, zone: unknown): Expression {
   if (zone !== undefined && zone !== null && typeof zone !== 'string')
     throw new TriggerRefused('timezone must be the name of a time zone, for example Europe/Zurich');
   try {
-    const cron = new Cron(text, { mode: '6-or-7-parts', timezone: zone ?? 'UTC' });
+    const mode = text.startsWith('@') ? 'auto' : '6-or-7-parts';
+    const cron = new Cron(text, { mode, alternativeWeekdays: true, timezone: zone ?? 'UTC' });
     const expression: Expression = { next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
     if (expression.next(0) === null) throw new RangeError('there is no such time');
     return expression;

@@ -1,31 +1,38 @@
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { validateHeaderName, validateHeaderValue } from '#kit/http/node-http.ts';
 import { problemHeaders } from '#kit/http/problem.ts';
 
+export type Headers = Readonly<Record<string, string | readonly string[]>>;
+
 /** What a function returned for a request, as far as it can be used. */
 export interface FunctionAnswer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Headers;
   readonly body: string;
 }
+
+/** Told why a header is not sent. */
+export type PassedOver = (why: string) => void;
 
 const json = 'application/json; charset=utf-8';
 
 /**
- * `{status_code?, headers?, body?}`. What else an object holds is not the body.
+ * `{status_code?, headers?, body?}`. What else an object holds is not the body; a text with a type of its own is sent as it is.
  * @throws CoreError (`http_answer_invalid`)
  */
-export function answerOf(result: unknown): FunctionAnswer {
+export function answerOf(result: unknown, passedOver: PassedOver): FunctionAnswer {
   const { status_code = 200, headers = {}, body = {} } = (result ?? {}) as Record<string, unknown>;
   const status = statusOf(status_code);
-  const given = headersOf(headers);
-  const type = Object.entries(given).find(([name]) => name.toLowerCase() === 'content-type')?.[1];
-  if (typeof body === 'string' && type !== undefined && !/[/+]json\b/i.test(type))
-    return { status, headers: given, body };
-  const withType = type === undefined ? { 'Content-Type': json, ...given } : given;
-  return { status, headers: withType, body: JSON.stringify(body) };
+  const given = headersOf(headers, passedOver);
+  const hasType = Object.hasOwn(given, 'content-type');
+  if (typeof body === 'string' && hasType) return { status, headers: given, body };
+  return {
+    status,
+    headers: hasType ? given : { 'content-type': json, ...given },
+    body: JSON.stringify(body),
+  };
 }
 
 /** @throws CoreError (`http_answer_invalid`) */
@@ -34,23 +41,45 @@ export function statusOf(value: unknown): number {
   throw invalid(`status_code ${JSON.stringify(value)}: must be an integer from 200 to 599`);
 }
 
-/** An object, or a list of lines like `Name: value`. @throws CoreError (`http_answer_invalid`) */
-export function headersOf(value: unknown): Record<string, string> {
-  const pairs = Array.isArray(value)
-    ? value.map((line) => String(line).split(/:\s*(.*)/s, 2))
-    : Object.entries((value ?? {}) as Record<string, unknown>).map(([name, text]) => [name, String(text)]);
-  for (const [name = '', text = ''] of pairs) {
+/** What frames the answer is the server's. */
+const framing = /^(connection|content-length|transfer-encoding|upgrade|keep-alive)$/;
+
+/**
+ * An object, or a list of lines like `Name: value`; names in lower case. What is said more than once is sent so often, and what
+ * cannot be sent does not keep the others from it.
+ */
+export function headersOf(value: unknown, passedOver: PassedOver): Headers {
+  const headers = new Map<string, string[]>();
+  for (const [given, text] of linesOf(value)) {
+    const name = given.toLowerCase();
     try {
       validateHeaderName(name);
       validateHeaderValue(name, text);
     } catch (error) {
-      throw invalid(messageOf(error));
+      passedOver(messageOf(error));
+      continue;
     }
-    // What frames the answer is the server's.
-    if (/^(connection|content-length|transfer-encoding|upgrade|keep-alive)$/i.test(name))
-      throw invalid(`header ${name} is set by the engine`);
+    if (framing.test(name)) passedOver(`${name} is set by the engine`);
+    else headers.set(name, [...(headers.get(name) ?? []), text]);
   }
-  return Object.fromEntries(pairs);
+  return Object.fromEntries(
+    [...headers].map(([name, texts]) => [name, texts.length === 1 ? texts[0]! : texts]),
+  );
+}
+
+function linesOf(value: unknown): [name: string, text: string][] {
+  if (Array.isArray(value))
+    return value.map((line) => {
+      const [name = '', text = ''] = String(line).split(/:\s*(.*)/s, 2);
+      return [name, text];
+    });
+  const members = Object.entries((value ?? {}) as Record<string, unknown>);
+  return members.flatMap(([name, given]) =>
+    [given]
+      .flat()
+      .filter((one) => ['string', 'number', 'boolean'].includes(typeof one))
+      .map((one): [string, string] => [name, String(one)]),
+  );
 }
 
 function invalid(message: string): CoreError {
@@ -59,7 +88,7 @@ function invalid(message: string): CoreError {
 
 export function sendAnswer(response: ServerResponse, { status, headers, body }: FunctionAnswer): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(status, headers);
+  response.writeHead(status, headers as OutgoingHttpHeaders);
   response.end(body);
 }
 
@@ -69,11 +98,16 @@ export function sendError(
   status: number,
   code: string,
   message: string,
-  more: { readonly headers?: Readonly<Record<string, string>>; readonly id?: string } = {},
+  more: {
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly id?: string;
+    /** Members beside `error`. */
+    readonly beside?: object;
+  } = {},
 ): void {
   const error = { code, message, ...(more.id === undefined ? {} : { error_id: more.id }) };
   const headers = { 'Content-Type': json, ...more.headers };
-  sendAnswer(response, { status, headers, body: JSON.stringify({ error }) });
+  sendAnswer(response, { status, headers, body: JSON.stringify({ error, ...more.beside }) });
 }
 
 /** @returns what names it in the log where it is a failure inside */

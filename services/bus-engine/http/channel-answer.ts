@@ -1,23 +1,29 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { messageOf } from '#kit/errors.ts';
 import type { Channel, ChannelItem } from '../channels/channel.ts';
-import { headersOf, statusOf } from './answer.ts';
+import { type Headers, headersOf, type PassedOver, statusOf } from './answer.ts';
 
 /**
  * An answer that a function writes piece by piece: text items set the status and headers, bytes are the body.
- * @param done called when the function has written everything
+ * @param watch.done called when the function has written everything
  */
-export function answerFrom(channel: Channel, response: ServerResponse, done: () => void): void {
+export function answerFrom(
+  channel: Channel,
+  response: ServerResponse,
+  watch: { readonly passedOver: PassedOver; readonly done: () => void },
+): void {
   let status = 200;
-  let headers: Record<string, string> = {};
+  let headers: Headers = {};
 
   function begin(): void {
-    if (!response.headersSent) response.writeHead(status, headers);
+    if (!response.headersSent) response.writeHead(status, headers as OutgoingHttpHeaders);
   }
 
   function control(text: string): void {
     const message = messageIn(text);
     if (message?.type === 'set_status') status = statusOf(message.status_code);
-    if (message?.type === 'set_headers') headers = { ...headers, ...headersOf(message.headers) };
+    if (message?.type === 'set_headers')
+      headers = { ...headers, ...headersOf(message.headers, watch.passedOver) };
   }
 
   response.on('drain', () => channel.keepUp(true));
@@ -27,8 +33,8 @@ export function answerFrom(channel: Channel, response: ServerResponse, done: () 
       if (response.writableEnded || response.destroyed) return;
       try {
         if (typeof item === 'string') return control(item);
-      } catch {
-        // What it set is none of HTTP; the answer goes without it.
+      } catch (error) {
+        watch.passedOver(messageOf(error));
         return;
       }
       begin();
@@ -38,7 +44,7 @@ export function answerFrom(channel: Channel, response: ServerResponse, done: () 
       if (!channel.hasWriter || response.writableEnded) return;
       begin();
       response.end();
-      done();
+      watch.done();
     },
   });
 }

@@ -61,12 +61,14 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
 
   function nothingHere(request: IncomingMessage, response: ServerResponse, path: string): void {
     const methods = routes.methodsOf(path);
-    if (request.method !== 'OPTIONS' || methods.length === 0)
-      return void sendError(response, 404, 'NOT_FOUND', 'Not Found');
-    response.writeHead(204, {
-      Allow: methods.join(', '),
-      'Access-Control-Allow-Methods': methods.join(', '),
-    });
+    if (methods.length === 0) return void sendError(response, 404, 'NOT_FOUND', 'Not Found');
+    const allowed = methods.join(', ');
+    const headers = { Allow: allowed };
+    if (request.method !== 'OPTIONS') {
+      const message = `${request.method} is not defined here; ${allowed} is`;
+      return void sendError(response, 405, 'METHOD_NOT_ALLOWED', message, { headers });
+    }
+    response.writeHead(204, { ...headers, 'Access-Control-Allow-Methods': allowed });
     response.end();
   }
 
@@ -113,11 +115,14 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
       const held = await calls.call(condition, payload, timeoutMs);
       if (!held.ok) return answerFailure(response, held);
       if (held.result === false) {
-        return sendError(response, 422, 'CONDITION_NOT_MET', `${condition} does not allow this request`);
+        const message = `${condition} does not allow this request`;
+        return sendError(response, 422, 'CONDITION_NOT_MET', message, { beside: { skipped: true } });
       }
     }
+    const passedOver = (why: string) =>
+      logger.warn(`a header of an answer is passed over: ${why}`, { function_id: trigger.functionId });
     const over = new Promise<'written'>((resolve) => {
-      answerFrom(written.channel, response, () => resolve('written'));
+      answerFrom(written.channel, response, { passedOver, done: () => resolve('written') });
       response.once('close', () => resolve('written'));
     });
     const started = performance.now();
@@ -128,7 +133,7 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
     if (outcome === 'written') return;
     if (!outcome.ok) return answerFailure(response, outcome);
     if (!written.channel.hasWriter && outcome.result != null)
-      return sendAnswer(response, answerOf(outcome.result));
+      return sendAnswer(response, answerOf(outcome.result, passedOver));
     await within(over, timeoutMs - (performance.now() - started));
     sendError(response, 504, 'TIMEOUT', `${trigger.functionId} did not answer`);
   }
@@ -151,10 +156,8 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
   };
 }
 
-/** What a retry can help with, and what took too long; all else is the function's own failure. */
+/** As an iii answers; `bus_busy` is this engine's own. */
 const statuses: Readonly<Record<string, number>> = {
-  function_not_found: 503,
-  invocation_stopped: 503,
   bus_busy: 503,
   TIMEOUT: 504,
 };

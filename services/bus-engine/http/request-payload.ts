@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { Interrupted, TooLarge } from '#kit/errors.ts';
+import { twice } from '#kit/decode.ts';
+import { Interrupted, InvalidInput, TooLarge } from '#kit/errors.ts';
+import { repeatedMember } from '#kit/repeated-member.ts';
 import type { ChannelEnd } from '../channels/channels.ts';
 import type { MatchedRoute } from './route-table.ts';
 
@@ -52,12 +54,18 @@ function isJson({ headers }: IncomingMessage): boolean {
   return /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '');
 }
 
+/** @throws InvalidInput (`invalid_json`) for a member that is there twice; what is no JSON at all is for the function to judge */
 function parsed(bytes: Buffer): unknown {
+  const text = bytes.toString();
+  let value: unknown;
   try {
-    return JSON.parse(bytes.toString());
+    value = JSON.parse(text);
   } catch {
     return null;
   }
+  const repeated = repeatedMember(text, value);
+  if (repeated === null) return value;
+  throw new InvalidInput('invalid_json', `the body: ${twice(repeated)}`);
 }
 
 /** @throws TooLarge (`body_too_large`), Interrupted (`client_gone`) */

@@ -38,7 +38,7 @@ describe('routes of HTTP triggers', () => {
     expect(found('/')).to.equal('root {}');
     expect(found('/a/1')).to.equal('one {"x":"1"}');
     expect(found('/a/1/')).to.equal('one {"x":"1"}');
-    expect(found('/a/%C3%A9%20/b/%')).to.equal('two {"x":"é ","y":"%"}');
+    expect(found('/a/%C3%A9%20/b/%')).to.equal('two {"x":"%C3%A9%20","y":"%"}');
     expect(found('/a')).to.equal(null);
     expect(found('/a/1', 'POST')).to.equal(null);
     expect(table.methodsOf('/a/1')).to.deep.equal(['GET']);

@@ -16,6 +16,7 @@ export interface HttpRoute {
 
 export interface MatchedRoute {
   readonly route: HttpRoute;
+  /** As they came, percent signs included. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -81,18 +82,8 @@ function fit(pattern: readonly string[], path: readonly string[]): string | null
 function paramsOf({ pattern }: HttpRoute, path: readonly string[]): Record<string, string> {
   const named = segmentsOf(pattern).map((segment, nth) => [segment, path[nth]!] as const);
   return Object.fromEntries(
-    named
-      .filter(([segment]) => segment.startsWith(':'))
-      .map(([segment, value]) => [segment.slice(1), decoded(value)]),
+    named.filter(([segment]) => segment.startsWith(':')).map(([segment, value]) => [segment.slice(1), value]),
   );
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 function shapeOf({ method, pattern }: HttpRoute): string {

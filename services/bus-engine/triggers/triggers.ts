@@ -4,6 +4,7 @@ import type {
   TriggerRegistrationResult,
 } from '#kit/contracts/bus/frames.ts';
 import type { Logger } from '#kit/log.ts';
+import { triggerTypeNotHere } from '../builtin/not-here.ts';
 import { ValueRefused, weigh } from '../registry/kept-value.ts';
 import type { Connection } from '../wire/connection.ts';
 import { type Trigger, TriggerRefused, type TriggerType, TriggerWaits } from './trigger.ts';
@@ -59,11 +60,13 @@ export class Triggers {
   }
 
   /**
-   * A type that nobody provides yet is waited for.
+   * A type that nobody provides yet is waited for, unless it is one that only an iii has.
    * @throws TriggerRefused, and TriggerWaits for one that is registered all the same
    */
   register(trigger: Trigger): void {
     const { id, type, owner } = trigger;
+    const lacking = this.#builtIn.has(type) || this.#provided.has(type) ? null : triggerTypeNotHere(type);
+    if (lacking !== null) throw new TriggerRefused(lacking);
     const earlier = this.#byId.get(id);
     if (earlier !== undefined && earlier.token !== trigger.token)
       throw new TriggerRefused(`a trigger ${id} is registered with another token`);

@@ -7,8 +7,10 @@ import {
   type WorkerFrame,
   workerFrame,
 } from '#kit/contracts/bus/frames.ts';
+import { twice } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
+import { repeatedMember } from '#kit/repeated-member.ts';
 import type { Peer, PendingCall } from '../calls/pending-call.ts';
 import { shapeOf, stringMembers } from './json-scan.ts';
 import { Outbox } from './outbox.ts';
@@ -227,7 +229,11 @@ function frameIn(bytes: Buffer): WorkerFrame | FrameFault {
   // Half of what broken JSON costs is the stack of an error that nobody sees.
   Error.stackTraceLimit = 0;
   try {
-    return workerFrame(JSON.parse(bytes.toString()));
+    const text = bytes.toString();
+    const value = JSON.parse(text);
+    const repeated = repeatedMember(text, value);
+    if (repeated === null) return workerFrame(value);
+    return { type: 'fault', reason: `a frame: ${twice(repeated)}`, frame: stringMembers(bytes) };
   } catch {
     return { type: 'fault', reason: 'a frame must be JSON', frame: null };
   } finally {

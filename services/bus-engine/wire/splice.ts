@@ -1,3 +1,5 @@
+import { repeatedMember } from '#kit/repeated-member.ts';
+
 /**
  * Frames that are passed on as the bytes that came. Most frames have exactly the members that the official SDK writes, in its order;
  * such a frame is known by its first bytes, and when what stands between them and the closing brace is one JSON value, it can have
@@ -60,6 +62,7 @@ export function callPieces(
   } catch {
     return null;
   }
+  if (repeatedMember(text, data) !== null) return null;
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return [frame];
   if (Object.hasOwn(data, '_caller_worker_id')) return null;
   // Behind the brace that closes the object there is white space at most: as many bytes as characters.
@@ -86,8 +89,8 @@ export function isWholeResult(frame: Buffer, middle: string): boolean {
   const from = at + middle.length;
   if (frame.toString('latin1', at, from) !== middle) return false;
   try {
-    JSON.parse(frame.toString('utf8', from, frame.length - 1));
-    return true;
+    const text = frame.toString('utf8', from, frame.length - 1);
+    return repeatedMember(text, JSON.parse(text)) === null;
   } catch {
     return false;
   }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from '#kit/bus/ws.ts';
-import { Forbidden, NotFound } from '#kit/errors.ts';
+import { CoreError, Forbidden, NotFound } from '#kit/errors.ts';
 import { STATUS_CODES } from '#kit/http/node-http.ts';
 import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
 import type { Logger } from '#kit/log.ts';
@@ -11,7 +11,9 @@ import type { Redactor } from '#kit/redaction.ts';
 import { joinChannel } from '../channels/channel-socket.ts';
 import type { BusConfig } from '../configuration.ts';
 import type { Engine } from '../engine.ts';
-import type { BusAccess } from './bus-access.ts';
+import type { BusAccess, Presented } from './bus-access.ts';
+import { endWhenSilent } from './end-when-silent.ts';
+import { turnAway } from './turned-away.ts';
 import { checkRoom, WorkerRoom } from './worker-room.ts';
 
 export interface UpgradeParts {
@@ -24,6 +26,11 @@ export interface UpgradeParts {
 
 /** Whoever can reach the port can send telemetry: little room for it. */
 const mostTelemetry = 32;
+/** Anybody can be turned away: few at a time, and little of what they send. */
+const mostTurnedAway = 32;
+const turnedAwayBytes = 256 * 1024;
+/** One reason is logged once in so many milliseconds: a worker without its token comes back every second. */
+const sameReasonMs = 60_000;
 /** Of one frame of telemetry or of a channel; the official SDK cuts streams into pieces of 64 KiB. */
 const sideBytes = 4 * 1024 * 1024;
 
@@ -35,9 +42,12 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
   const room = new WorkerRoom(engine.workers, config);
   const channelSockets = new Set<WebSocket>();
   const telemetrySockets = new Set<WebSocket>();
+  const turnedAway = new Set<WebSocket>();
+  const told = { reason: '', at: -sameReasonMs };
   const usual = { noServer: true, clientTracking: false, perMessageDeflate: false };
   const server = new WebSocketServer({ ...usual, maxPayload: config.limits.frame_bytes });
   const sideServer = new WebSocketServer({ ...usual, maxPayload: sideBytes });
+  const refusing = new WebSocketServer({ ...usual, maxPayload: turnedAwayBytes });
 
   function route(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     access.checkOrigin(request);
@@ -50,20 +60,42 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
   }
 
   function acceptWorker(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const presented = access.authenticate(request);
-    room.check(presented?.identity.name ?? null);
-    const scopes = presented?.identity.scopes ?? ['plan'];
-    if (!scopes.includes('read') && !scopes.includes('plan')) {
-      const { name } = presented!.identity;
-      throw new Forbidden(
-        'scope_missing',
-        `token ${name} has the scopes ${scopes.join(', ')}; the bus needs plan`,
-      );
+    let presented: Presented | null;
+    try {
+      presented = admitted(request);
+    } catch (error) {
+      if (!(error instanceof CoreError) || turnedAway.size >= mostTurnedAway) throw error;
+      tell(`worker turned away: ${error.code}: ${error.message}`);
+      const reason = [error.message, error.hint].filter((words) => words != null).join('. ');
+      refusing.handleUpgrade(request, socket, head, (ws) => {
+        keep(ws, turnedAway);
+        turnAway(ws, reason);
+      });
+      return;
     }
+    room.check(presented?.identity.name ?? null);
     const address = (request.socket as Socket).remoteAddress ?? '';
     server.handleUpgrade(request, socket, head, (ws) => {
       engine.accept({ ws, socket, presented, address });
     });
+  }
+
+  /** @throws Unauthorized (`token_invalid`, `token_required`), Forbidden (`scope_missing`) */
+  function admitted(request: IncomingMessage): Presented | null {
+    const presented = access.authenticate(request);
+    const { name, scopes } = presented?.identity ?? { name: '', scopes: ['plan'] };
+    if (scopes.includes('read') || scopes.includes('plan')) return presented;
+    throw new Forbidden(
+      'scope_missing',
+      `token ${name} has the scopes ${scopes.join(', ')}; the bus needs plan`,
+    );
+  }
+
+  function tell(reason: string): void {
+    const now = performance.now();
+    if (told.reason === reason && now - told.at < sameReasonMs) return;
+    Object.assign(told, { reason, at: now });
+    logger.warn(reason);
   }
 
   /** The key in the address is what proves that an end may be taken: the official SDK sends no token here. */
@@ -122,7 +154,7 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
       }
     },
     close() {
-      for (const ws of [...channelSockets, ...telemetrySockets]) ws.terminate();
+      for (const ws of [...channelSockets, ...telemetrySockets, ...turnedAway]) ws.terminate();
     },
   };
 }
@@ -135,5 +167,6 @@ function addressOf({ url = '/' }: IncomingMessage): URL {
 
 function keep(ws: WebSocket, sockets: Set<WebSocket>): void {
   sockets.add(ws);
+  endWhenSilent(ws);
   ws.on('close', () => sockets.delete(ws));
 }

@@ -11,6 +11,6 @@ export function describedFunctions(): readonly Omit<BusFunction, 'handle'>[] {
     },
     close: async () => {},
   };
-  const services = { agentd: nobody, context: nobody, bridge: nobody };
+  const services = { agentd: nobody, context: nobody, bridge: nobody, answerMs: 1 };
   return platformFunctions(services, new Planning({ agentd: nobody, withinMs: 0 }));
 }

@@ -69,7 +69,7 @@ describe("the platform's functions", () => {
     service = await startScriptedService(({ method, path }) => answer(`${method} ${path}`));
     bus = memoryBus().connect('worker');
     const { client } = service;
-    const services = { agentd: client, context: client, bridge: client };
+    const services = { agentd: client, context: client, bridge: client, answerMs: 10_000 };
     bus.register(platformFunctions(services, new Planning({ agentd: client, withinMs: 60_000 })));
   });
 
@@ -112,7 +112,9 @@ describe("the platform's functions", () => {
     expect(asked!.body).to.deep.equal({ query: 'x', limit: 3 });
     expect(asked!.headers).to.include({ authorization: 'Bearer worker-token', traceparent });
     expect(await bus.call(functionIds.agentMap, {})).to.deep.equal({ ok: true, ...map });
-    expect(await bus.call(functionIds.health, null)).to.deep.equal({ ok: true, ...health });
+    const { reaches, ...agent } = (await bus.call(functionIds.health, null)) as { reaches: object };
+    expect(agent).to.deep.equal({ ok: true, ...health });
+    expect(reaches).to.have.keys('agentd', 'context', 'bridge');
     const { rows } = (await bus.call(functionIds.cypher, requests[functionIds.cypher])) as { rows: unknown };
     expect(rows).to.deep.equal([{ n: 1 }]);
   });

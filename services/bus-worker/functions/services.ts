@@ -5,4 +5,6 @@ export interface Services {
   readonly agentd: FollowingClient;
   readonly context: FollowingClient;
   readonly bridge: FollowingClient;
+  /** Milliseconds for the answer of another service about how it is. */
+  readonly answerMs: number;
 }

@@ -171,6 +171,7 @@ function run(status: string): object {
     created_at: '2026-11-22T08:00:00.000Z',
     updated_at: '2026-11-22T08:00:00.000Z',
     head: { seq: 2, hash: 'h' },
+    recoveries: [],
     source: null,
     issue: null,
     plan: null,

@@ -1,6 +1,9 @@
 import type { Changes, Position } from './changes.ts';
 import type { GraphDigests } from './digest.ts';
 
+/** More than the mirror takes in one transaction: in its time, or its memory. Fewer changes may pass. */
+export class TooMuchAtOnce extends Error {}
+
 /** A copy of the record's graph elsewhere, which can be made again at any time. */
 export interface GraphMirror {
   /** Makes constraints and indexes where they are missing. */
@@ -9,7 +12,7 @@ export interface GraphMirror {
   readonly lastKnown: Position | null;
   /** What it has seen; null when it holds nothing, or nobody can tell what it holds. */
   position(): Promise<Position | null>;
-  /** All changes or nothing, then the position after them; twice is once. */
+  /** All changes or nothing, then the position after them; twice is once. @throws TooMuchAtOnce */
   apply(changes: Changes): Promise<void>;
   /** Forgets all of Core's nodes and the position, the position first. */
   clear(): Promise<void>;

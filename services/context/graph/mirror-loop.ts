@@ -1,24 +1,26 @@
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Readers } from '../record/readers.ts';
-import type { Position } from './changes.ts';
+import type { Changes, Position } from './changes.ts';
 import type { EngineHealth } from './cypher-engine.ts';
-import type { GraphMirror } from './graph-mirror.ts';
+import { type GraphMirror, TooMuchAtOnce } from './graph-mirror.ts';
 
-const batch = 2_000;
+const largestBatch = 2_000;
 const lookMs = 500;
 const firstBackoffMs = 500;
 const longestBackoffMs = 30_000;
 
 /**
  * Keeps a mirror up to date from the record's change sequence, by itself: it looks for changes, hands them over in their order, and
- * after a failure tries again, ever more slowly, from where the mirror says that it is. Writes to the record never wait for it.
+ * after a failure tries again, ever more slowly, from where the mirror says that it is. What is too much for it at once goes in smaller
+ * parts. Writes to the record never wait for it.
  */
 export class MirrorLoop {
   readonly #mirror: GraphMirror;
   readonly #readers: Pick<Readers, 'ask'>;
   readonly #logger: Logger;
   #position: Position | null = null;
+  #batch = largestBatch;
   #prepared = false;
   #failure: string | null = null;
   #backoffMs = 0;
@@ -118,7 +120,7 @@ export class MirrorLoop {
     while (!this.#closed) {
       const { restart, changes } = await this.#readers.ask('graphChanges', {
         after: this.#position,
-        most: batch,
+        most: this.#batch,
       });
       if (restart) {
         this.#logger.warn('the mirror is of another record: it is emptied and filled again');
@@ -126,9 +128,24 @@ export class MirrorLoop {
       }
       const { deletions, nodes, edges, complete, position } = changes;
       if (restart || this.#position === null || deletions.length + nodes.length + edges.length > 0)
-        await this.#mirror.apply(changes);
+        if (!(await this.#applied(changes))) continue;
       this.#position = position;
-      if (complete) return;
+      if (complete) break;
+    }
+    // Not sooner: what was too much may have taken a minute to be that.
+    this.#batch = Math.min(largestBatch, 2 * this.#batch);
+  }
+
+  /** false where it was too much at once, and less may pass. */
+  async #applied(changes: Changes): Promise<boolean> {
+    try {
+      await this.#mirror.apply(changes);
+      return true;
+    } catch (error) {
+      if (!(error instanceof TooMuchAtOnce) || this.#batch === 1) throw error;
+      this.#batch = Math.ceil(this.#batch / 4);
+      this.#logger.warn('the mirror takes less at once', { changes: this.#batch, error });
+      return false;
     }
   }
 

@@ -24,8 +24,8 @@ export function onServer(
   const mirror = new Neo4jMirror(new Neo4jConnection(account), join(folder, 'neo4j.json'));
   const loop = new MirrorLoop({ mirror, readers, logger });
   loop.start();
-  const told = <T>(work: Promise<T>) =>
-    work.catch((error) => {
+  const told = <T>(work: PromiseLike<T>) =>
+    Promise.resolve(work).catch((error) => {
       throw connectionError(error);
     });
   const projection: Opened['projection'] = {
@@ -39,5 +39,14 @@ export function onServer(
     },
   };
   const engine: CypherEngine = new Neo4jEngine({ connection, loop, limits: config.cypher });
-  return { name: 'neo4j', engine, projection };
+  async function reach(): Promise<string> {
+    const session = connection.session({ defaultAccessMode: 'READ' });
+    try {
+      await told(session.run('RETURN 1'));
+      return `${url} answers, and takes the account ${user}`;
+    } finally {
+      await session.close();
+    }
+  }
+  return { name: 'neo4j', engine, projection, reach };
 }

@@ -35,6 +35,7 @@ export interface Opened {
   readonly engine: CypherEngine;
   readonly name: Graph['engine'];
   readonly projection: Projection;
+  readonly reach: Graph['reach'];
 }
 
 export interface Graph {
@@ -42,6 +43,8 @@ export interface Graph {
   /** @throws see CypherEngine.query; InvalidInput (`invalid_limit`) */
   query(request: CypherRequest, asked?: Asked): Promise<CypherReply>;
   health(): Promise<EngineHealth>;
+  /** Asks the server itself, with its account, and says what answered; null where there is none. @throws Unavailable */
+  readonly reach: (() => Promise<string>) | null;
   /** Brings the projection up to what is committed now. @throws Unavailable (`cypher_unavailable`) */
   refresh(): Promise<void>;
   /** Makes the projection again from nothing. */
@@ -75,7 +78,7 @@ export function openGraph(options: GraphOptions): Graph {
   const { config, readers, onServer } = options;
   if (config.neo4j !== null && onServer === undefined)
     throw new TypeError('neo4j is configured, and nothing was given to open it with');
-  const { engine, name, projection } =
+  const { engine, name, projection, reach } =
     config.neo4j === null ? embedded(options) : onServer!(options, config.neo4j);
   return {
     engine: name,
@@ -84,6 +87,7 @@ export function openGraph(options: GraphOptions): Graph {
       return engine.query({ query, params: params ?? {}, limit: rows, caller, ...(signal && { signal }) });
     },
     health: () => engine.health(),
+    reach,
     refresh: async () => void (await projection.refresh()),
     rebuild: async () => void (await projection.rebuild()),
     dropDeleted: async () => void (await projection.dropDeleted()),
@@ -118,5 +122,6 @@ function embedded({ readers, config, folder, logger }: GraphOptions): Opened {
     name: 'grafeo',
     engine: new GrafeoEngine({ projection: held, readers, limits }),
     projection,
+    reach: null,
   };
 }

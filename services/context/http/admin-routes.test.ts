@@ -15,12 +15,13 @@ describe('The refresh that people ask for', () => {
     ingestion: { known: async () => [] },
     check: () => Promise.reject(new Error('not asked for')),
     nameOf: async () => null,
+    mirrorOf: (repository: string) => `/state/mirrors/${repository}.git`,
   } as unknown as AdminParts;
   const refresh = adminRoutes(parts).find(
     ({ method, path }) => method === 'POST' && path.endsWith('/refresh'),
   )!;
-  const ask = (body: object) =>
-    refresh.handle({ body, identity: { name: 'mira', scopes: ['admin'] } } as unknown as RouteRequest);
+  const ask = (body: object, scopes = ['admin']) =>
+    refresh.handle({ body, identity: { name: 'mira', scopes } } as unknown as RouteRequest);
 
   beforeEach(() => {
     asked.length = 0;
@@ -35,6 +36,23 @@ describe('The refresh that people ask for', () => {
       expect(error.message).to.contain(JSON.stringify(repositories)).and.to.contain('must be left out');
     }
     expect(asked).to.deep.equal([]);
+  });
+
+  it('lets planning name its own clone of a repository, and no other path', async () => {
+    const of = (name: string, path: string) => ask({ repositories: [{ name, path }] }, ['plan']);
+    await of('forge/demo/hello', '/state/mirrors/forge/demo/hello.git');
+    expect(asked).to.have.length(1);
+    for (const path of [
+      '/state/mirrors/forge/demo/other.git',
+      '/etc',
+      '/state/mirrors/forge/demo/hello.git/',
+    ])
+      expect(await of('forge/demo/hello', path).catch((error) => error)).to.include({
+        code: 'scope_missing',
+      });
+    const bare = ask({ repositories: ['/state/mirrors/forge/demo/hello.git'] }, ['plan']);
+    expect(await bare.catch((error) => error)).to.include({ code: 'scope_missing' });
+    expect(asked).to.have.length(1);
   });
 
   it('rebuilds all, and reads single repositories', async () => {

@@ -16,16 +16,18 @@ export interface AdminParts {
   readonly check: () => Promise<CheckReply>;
   /** What planning calls the repository at a path; null where that cannot be told. */
   readonly nameOf: (path: string) => Promise<string | null>;
+  /** Where core-agentd keeps its clone of a repository. */
+  readonly mirrorOf: (repository: string) => string;
 }
 
-export function adminRoutes({ desk, ingestion, check, nameOf }: AdminParts): Route[] {
+export function adminRoutes({ desk, ingestion, check, nameOf, mirrorOf }: AdminParts): Route[] {
   return [
     routeWithBody(
       {
         method: 'POST',
         path: '/v1/admin/refresh',
         summary: 'Read what changed in repositories; with `rebuild`, make indexes and projections again',
-        // A path or a rebuilding needs `admin` besides.
+        // A rebuilding needs `admin` besides, and a path that is not of core-agentd's clone of that repository.
         scope: 'plan',
         body: RefreshBody,
         bodyOptional: true,
@@ -35,7 +37,7 @@ export function adminRoutes({ desk, ingestion, check, nameOf }: AdminParts): Rou
         },
       },
       async ({ body, identity }) => {
-        if (namesPath(body)) requireScope(identity, 'admin', 'reading a path of this machine');
+        if (namesPath(body, mirrorOf)) requireScope(identity, 'admin', 'reading a path of this machine');
         if (body.rebuild === true) requireScope(identity, 'admin', 'rebuilding');
         checkRebuild(body);
         const status = await desk.refresh(await named(body, ingestion, nameOf), identity!.name);
@@ -107,6 +109,9 @@ async function named(
   return { ...body, repositories };
 }
 
-function namesPath({ repositories = [] }: RefreshRequest): boolean {
-  return repositories.some((wanted) => typeof wanted !== 'string' || wanted.startsWith('/'));
+/** Whether it names a path by itself, other than that of core-agentd's clone of just that repository. */
+function namesPath({ repositories = [] }: RefreshRequest, mirrorOf: AdminParts['mirrorOf']): boolean {
+  return repositories.some((wanted) =>
+    typeof wanted === 'string' ? wanted.startsWith('/') : wanted.path !== mirrorOf(wanted.name),
+  );
 }

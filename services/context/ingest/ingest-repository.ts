@@ -1,7 +1,9 @@
 import { posix } from 'node:path';
 import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import { crashPoint } from '#kit/crash-point.ts';
+import { digestOf } from '#kit/digest.ts';
 import { codeOf, Failed, messageOf } from '#kit/errors.ts';
+import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { learnHistory } from '../search/history/learn-history.ts';
 import { Batches } from './batches.ts';
 import { Extractor, extractorVersion } from './extraction/extractor.ts';
@@ -24,6 +26,8 @@ export interface IngestTarget {
   readonly full: boolean;
   readonly maxFileBytes: number;
   readonly historyCommits: number;
+  /** Fingerprints of secrets that people found harmless; all others are masked. */
+  readonly released: readonly string[];
   /** Blobs that broke the parser and are read as text alone. */
   readonly plainly: readonly string[];
 }
@@ -76,8 +80,9 @@ export async function ingestRepository(
   };
 }
 
-function basisOf({ commit, maxFileBytes, historyCommits }: IngestTarget): string {
-  return `${commit ?? 'empty'} ${extractorVersion} ${maxFileBytes} ${historyCommits}`;
+function basisOf(target: IngestTarget): string {
+  const { commit, maxFileBytes, historyCommits } = target;
+  return `${commit ?? 'empty'} ${readerOf(target)} ${maxFileBytes} ${historyCommits}`;
 }
 
 /** What the last ingestion counted, if it was of this commit and came to its end. */
@@ -124,10 +129,10 @@ async function readChanged(
   progress: (progress: Progress) => void,
 ): Promise<{ read: number; lost: number }> {
   const { repository, gitDir, commit, full } = target;
-  const changed = files.filter((file) => full || known.get(file.path)?.source !== sourceOf(file));
+  const changed = files.filter((file) => full || known.get(file.path)?.source !== sourceOf(file, target));
   const counts = { read: 0, lost: 0 };
   if (commit === null || changed.length === 0) return counts;
-  const extractor = new Extractor();
+  const extractor = new Extractor(secretFinder(target.released));
   const batches = new Batches(async (steps) => {
     await access.write('storeSteps', { repository, at, steps });
     crashPoint('ingest_between_batches');
@@ -145,13 +150,14 @@ async function readChanged(
 }
 
 async function readFile(
-  { repository, plainly }: IngestTarget,
+  target: IngestTarget,
   extractor: Extractor,
   file: ListedFile,
   bytes: Buffer,
 ): Promise<StoreStep[]> {
+  const { repository, plainly } = target;
   const { path, blob, size } = file;
-  const source = sourceOf(file);
+  const source = sourceOf(file, target);
   if (isLfsPointer(bytes)) return [{ step: 'skipped', path, source, reason: 'lfs' }];
   try {
     const extraction = await extractor.extract(path, bytes, plainly.includes(blob));
@@ -164,8 +170,15 @@ async function readFile(
 }
 
 /** Which content a row holds, by the reader that read it. */
-function sourceOf({ blob }: ListedFile): string {
-  return `${extractorVersion} ${blob}`;
+function sourceOf({ blob }: ListedFile, target: IngestTarget): string {
+  return `${readerOf(target)} ${blob}`;
+}
+
+/** What a file's parts depend on beside its content. */
+function readerOf({ released }: IngestTarget): string {
+  return released.length === 0
+    ? `${extractorVersion}`
+    : `${extractorVersion}-${digestOf([...released].sort()).slice(0, 8)}`;
 }
 
 async function closeEmptyFolders(

@@ -20,6 +20,8 @@ export interface IngestionParts {
   readonly config: Pick<ContextConfig, 'repositories' | 'ingestion'>;
   /** Where repositories are configured, for what is said about it. */
   readonly configFile: string;
+  /** Fingerprints that are not masked; none without it. */
+  readonly released?: () => readonly string[];
   /** What reads a repository; see ingest-in-thread.ts. */
   readonly thread?: URL;
 }
@@ -118,11 +120,12 @@ export class Ingestion {
     full: boolean,
     { signal, progress }: RefreshOptions,
   ): Promise<RefreshedRepository> {
-    const { writer, readers, config, thread } = this.#parts;
+    const { writer, readers, config, thread, released = () => [] } = this.#parts;
     const gitDir = await gitDirOf(path);
     const commit = await commitOf(gitDir, wanted);
     const { max_file_bytes: maxFileBytes, history_commits: historyCommits } = config.ingestion;
-    const target = { repository: name, path, gitDir, commit, full, maxFileBytes, historyCommits };
+    const limits = { maxFileBytes, historyCommits };
+    const target = { repository: name, path, gitDir, commit, full, ...limits, released: released() };
     const tell = progress && ((step: Progress) => progress({ repository: name, ...step }));
     return ingestInThread(target, { writer, readers }, { signal, progress: tell, thread });
   }

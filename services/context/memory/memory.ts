@@ -15,6 +15,7 @@ import { InvalidInput } from '#kit/errors.ts';
 import type { Readers } from '../record/readers.ts';
 import type { Writer } from '../record/writer.ts';
 import type { Embedder } from '../vectors/embedder.ts';
+import { masked } from './mask-secrets.ts';
 import { prepareRecording, storedName, utc } from './prepare-recording.ts';
 import { wipeLog } from './wipe-log.ts';
 
@@ -63,7 +64,7 @@ export class Memory {
   async lookup(request: LookupRequest): Promise<LookupReply> {
     const started = performance.now();
     const { query, layer, limit = defaultLimit, about, as_of, session } = request;
-    const vector = (await this.#embedder?.queryVector(query)) ?? null;
+    const vector = (await this.#embedder?.queryVector(masked(query).text)) ?? null;
     const reply = await this.#readers.ask('lookUpMemories', {
       query,
       limit,

@@ -1,4 +1,5 @@
 import type { CommandContext } from '../cli/program.ts';
+import { answerMs } from '../config/answer-ms.ts';
 import { environment } from '../environment.ts';
 import { Unavailable } from '../errors.ts';
 import { resolveFolders } from '../folders.ts';
@@ -6,9 +7,6 @@ import { silentLogger } from '../silent-logger.ts';
 import { tokenAtHand } from '../tokens.ts';
 import type { Bus } from './bus.ts';
 import { openBus } from './open-bus.ts';
-
-/** Milliseconds for a connection. */
-const patienceMs = 3_000;
 
 /**
  * A command does work with the running bus, as the person whose account this is.
@@ -28,7 +26,7 @@ export async function askBus<T>(
     watch: () => {},
   });
   try {
-    await bus.whenConnected(patienceMs).catch((cause: Error) => {
+    await bus.whenConnected(answerMs({ folders, environment })).catch((cause: Error) => {
       throw new Unavailable('bus_unavailable', `the bus cannot be used: ${cause.message}`, {
         cause,
         hint: 'Start it: ./core up',

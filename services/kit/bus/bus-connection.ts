@@ -30,6 +30,8 @@ export class BusConnection {
   #greeted = false;
   #identity: WorkerRegistered | null = null;
   #failures = 0;
+  /** Of the first failure, by the monotonic clock. */
+  #failingSince = 0;
   #lastReason: string | null = null;
   #toldReason: string | null = null;
   #waiting: NodeJS.Timeout | undefined;
@@ -201,7 +203,10 @@ export class BusConnection {
       logger.warn('the bus is not connected; trying again', { reason });
       this.#toldReason = reason;
     }
-    this.#waiting = setTimeout(() => this.#connect(), waitBefore(this.#failures, timing));
+    const now = performance.now();
+    if (this.#failures === 0) this.#failingSince = now;
+    const wait = waitBefore(this.#failures, now - this.#failingSince, timing);
+    this.#waiting = setTimeout(() => this.#connect(), wait);
     this.#failures++;
   }
 }

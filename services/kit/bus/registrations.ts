@@ -14,8 +14,8 @@ type Registration = RegisterFunction | RegisterTrigger;
 export class Registrations {
   readonly #functions = new Map<string, BusFunction>();
   readonly #triggers = new Map<string, BusTrigger>();
-  /** Ids that the bus refused. */
-  readonly #refused = new Set<string>();
+  /** Why the bus refused what it refused last, by id. */
+  readonly #refused = new Map<string, string>();
   readonly #logger: Logger;
 
   constructor(logger: Logger) {
@@ -40,38 +40,62 @@ export class Registrations {
   }
 
   all(): readonly Registration[] {
-    this.#refused.clear();
     return [
       ...[...this.#functions.values()].map(functionFrame),
       ...[...this.#triggers].map(([id, trigger]) => triggerFrame(id, trigger)),
     ];
   }
 
-  /** Notes a refusal; false where the frame tells of none that matters here. */
-  refused(frame: RegistrationRejected | TriggerRegistrationResult): boolean {
-    if (frame.type === 'registrationrejected') {
-      const { code, message, function_id: id } = frame;
-      this.#logger.error(`the bus refuses ${id ?? 'a registration'}`, { code, reason: message });
-      if (id === undefined) return false;
-      this.#refused.add(id);
-      return true;
-    }
-    if (frame.error == null || !this.#triggers.has(frame.id)) return false;
-    this.#logger.error(`the bus refuses a trigger of ${frame.function_id}`, { reason: frame.error });
-    this.#refused.add(frame.id);
-    return true;
+  /** Tells people of a refusal, once for each reason: what the bus does not list is registered again and again. */
+  refused(frame: RegistrationRejected | TriggerRegistrationResult): void {
+    const [id, what, reason] =
+      frame.type === 'registrationrejected'
+        ? [frame.function_id ?? '', frame.function_id ?? 'a registration', `${frame.code}: ${frame.message}`]
+        : [frame.id, `a trigger of ${frame.function_id}`, `${frame.error?.code}: ${frame.error?.message}`];
+    if (frame.type === 'triggerregistrationresult' && (frame.error == null || !this.#triggers.has(frame.id)))
+      return;
+    if (this.#refused.get(id) === reason) return;
+    this.#refused.set(id, reason);
+    this.#logger.error(`the bus refuses ${what}`, { reason });
   }
 
-  takeRefused(): readonly Registration[] {
-    const ids = [...this.#refused];
-    this.#refused.clear();
-    return ids.flatMap((id): Registration[] => {
-      const offered = this.#functions.get(id);
-      const trigger = this.#triggers.get(id);
-      if (offered !== undefined) return [functionFrame(offered)];
-      return trigger === undefined ? [] : [triggerFrame(id, trigger)];
-    });
+  /**
+   * What is registered here and the bus does not list: an iii drops a function when any worker that registered it stops.
+   * @param ask calls a function of the bus
+   */
+  async missing(
+    ask: (functionId: string, data: unknown) => Promise<unknown>,
+  ): Promise<readonly Registration[]> {
+    const [functions, triggers] = [[...this.#functions.values()], [...this.#triggers]];
+    const listed = await (functions.length === 0
+      ? null
+      : ask('engine::functions::list', { prefix: commonPrefix(functions.map(({ id }) => id)) }));
+    const bound = await (triggers.length === 0 ? null : ask('engine::registered-triggers::list', {}));
+    const functionIds = idsIn(listed, 'functions', 'function_id');
+    const triggerIds = idsIn(bound, 'registered_triggers', 'id');
+    for (const id of [...functionIds, ...triggerIds]) this.#refused.delete(id);
+    const lost = [
+      ...functions.filter(({ id }) => !functionIds.has(id)).map(functionFrame),
+      ...triggers.filter(([id]) => !triggerIds.has(id)).map(([id, trigger]) => triggerFrame(id, trigger)),
+    ];
+    const dropped = lost.filter(({ id }) => !this.#refused.has(id));
+    if (dropped.length > 0)
+      this.#logger.warn('the bus has dropped what is registered here; it is registered again', {
+        ids: dropped.map((frame) => (frame.type === 'registertrigger' ? frame.function_id : frame.id)),
+      });
+    return lost;
   }
+}
+
+function idsIn(answer: unknown, list: string, member: string): ReadonlySet<string> {
+  const rows = (answer as Readonly<Record<string, unknown>> | null)?.[list];
+  return new Set(Array.isArray(rows) ? rows.map((row) => row?.[member]) : []);
+}
+
+function commonPrefix(ids: readonly string[]): string {
+  let prefix = ids[0] ?? '';
+  for (const id of ids) while (!id.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  return prefix;
 }
 
 function functionFrame({ id, description, request, response }: BusFunction): RegisterFunction {

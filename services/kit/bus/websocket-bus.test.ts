@@ -11,7 +11,7 @@ import { freePort } from '../../../test/support/free-port.ts';
 import { NotFound } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Bus, BusFunction } from './bus.ts';
-import { busLimits } from './timing.ts';
+import { busLimits, usualTiming, waitBefore } from './timing.ts';
 import { type BusOptions, connectBus } from './websocket-bus.ts';
 
 interface Said {
@@ -293,22 +293,85 @@ describe('the client of the bus', () => {
     expect(bus.connected).to.equal(true);
   });
 
-  it('registers again what the bus refused', async () => {
+  /** What an engine lists, in the words of the protocol. */
+  function answersLists(functions: () => readonly string[], triggers: () => readonly unknown[]) {
+    return ({ type, function_id, invocation_id }: AnyFrame, from: Connection): boolean => {
+      const lists: Readonly<Record<string, () => unknown>> = {
+        'engine::functions::list': () => ({ functions: functions().map((id) => ({ function_id: id })) }),
+        'engine::registered-triggers::list': () => ({
+          registered_triggers: triggers().map((id) => ({ id })),
+        }),
+      };
+      const list = lists[String(function_id)];
+      if (type !== 'invokefunction' || list === undefined) return false;
+      from.send({ type: 'invocationresult', invocation_id, function_id, result: list() });
+      return true;
+    };
+  }
+
+  const registeredIn = (frames: readonly AnyFrame[]) =>
+    frames.filter(({ type }) => type === 'registerfunction').map(({ id }) => id);
+
+  it('registers again what the bus refused, and says why once', async () => {
     let refusals = 0;
+    const lists = answersLists(
+      () => (refusals < 4 ? ['core.free'] : ['core.free', 'core.taken']),
+      () => [],
+    );
     const { url, seen } = await engine({
-      takes({ type, id }, from) {
-        if (type !== 'registerfunction' || id !== 'core.taken' || refusals++ > 0) return false;
+      takes(frame, from) {
+        const { type, id } = frame;
+        if (type !== 'registerfunction' || id !== 'core.taken' || refusals++ > 2) return lists(frame, from);
         from.send({ type: 'registrationrejected', code: 'OWNED', message: 'not yours', function_id: id });
         return true;
       },
     });
-    const bus = connect(url, { timing: { registerAgainMs: 5 } });
+    const bus = connect(url, { timing: { lookAfterMs: 5 } });
     bus.register([echo('core.taken'), echo('core.free')]);
-    const ids = (frames: readonly AnyFrame[]) =>
-      frames.filter(({ type }) => type === 'registerfunction').map(({ id }) => id);
-    const { frames } = await seen(({ frames }) => ids(frames).length === 3);
-    expect(ids(frames)).to.deep.equal(['core.taken', 'core.free', 'core.taken']);
-    expect(said.find(({ level }) => level === 'error')?.message).to.contain('core.taken');
+    const { frames } = await seen((connection) => registeredIn(connection.frames).length === 5);
+    expect(registeredIn(frames)).to.deep.equal(['core.taken', 'core.free', ...Array(3).fill('core.taken')]);
+    const told = said.filter(({ level }) => level === 'error' || level === 'warn');
+    expect(told.map(({ message }) => message)).to.deep.equal(['the bus refuses core.taken']);
+  });
+
+  it('registers again what the bus has dropped because another worker with it stopped', async () => {
+    let kept = ['core.one', 'core.two'];
+    const triggers: unknown[] = [];
+    const lists = answersLists(
+      () => kept,
+      () => triggers,
+    );
+    const { url, seen } = await engine({
+      takes(frame, from) {
+        if (frame.type === 'registerfunction' && !kept.includes(String(frame.id)))
+          kept.push(String(frame.id));
+        if (frame.type === 'registertrigger') triggers.push(frame.id);
+        return lists(frame, from);
+      },
+    });
+    const bus = connect(url, { timing: { lookAfterMs: 5 } });
+    bus.register(
+      [echo('core.one'), echo('core.two')],
+      [{ type: 'cron', function_id: 'core.two', config: {} }],
+    );
+    const asked = (frames: readonly AnyFrame[]) =>
+      frames.filter(({ function_id }) => function_id === 'engine::registered-triggers::list').length;
+    await seen(({ frames }) => asked(frames) === 2);
+    kept = ['core.two'];
+    triggers.length = 0;
+    const { frames } = await seen((connection) => registeredIn(connection.frames).length === 3);
+    await until('the trigger', () => triggers.length === 1);
+    expect(registeredIn(frames)).to.deep.equal(['core.one', 'core.two', 'core.one']);
+    expect(kept).to.deep.equal(['core.two', 'core.one']);
+    const [warning] = said.filter(({ level }) => level === 'warn');
+    expect(warning).to.deep.include({ facts: { ids: ['core.one', 'core.two'] } });
+  });
+
+  it('waits less than 2 s between attempts to connect during the first minute, then no more than 7 s', () => {
+    const waits = (failingMs: number) =>
+      Array.from({ length: 200 }, (_, failures) => waitBefore(failures, failingMs, usualTiming));
+    expect(Math.max(...waits(0), ...waits(59_999))).to.be.below(2_000);
+    expect(Math.max(...waits(60_000))).to.be.below(7_000);
   });
 
   it('leaves a connection from which nothing comes any more', async () => {

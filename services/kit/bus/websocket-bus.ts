@@ -33,7 +33,8 @@ export function connectBus(options: BusOptions): Bus {
   const timing = { ...usualTiming, ...options.timing };
   const arrivals = new Set<() => void>();
   let closed = false;
-  let registerAgain: NodeJS.Timeout | undefined;
+  let looks: NodeJS.Timeout | undefined;
+  let looking = false;
 
   const registrations = new Registrations(logger);
   const send = (text: string): boolean => {
@@ -53,7 +54,7 @@ export function connectBus(options: BusOptions): Bus {
     received,
     failed,
     lost(reason) {
-      clearTimeout(registerAgain);
+      clearInterval(looks);
       watch(false);
       calls.loseSent(reason);
     },
@@ -63,9 +64,23 @@ export function connectBus(options: BusOptions): Bus {
     tell([introduction(name), ...registrations.all()]);
     answers.flush();
     calls.flush();
+    looks = setInterval(lookAfter, timing.lookAfterMs);
     logger[levelOfNews()]('connected to the bus');
     watch(true);
     for (const arrived of arrivals) arrived();
+  }
+
+  /** Registers again what the bus does not list any more, or did not take before. */
+  async function lookAfter(): Promise<void> {
+    if (looking) return;
+    looking = true;
+    const timeoutMs = timing.openingMs;
+    try {
+      tell(await registrations.missing((id, data) => calls.call(id, data, { timeoutMs })));
+    } catch {
+      // A bus without these lists, or none at the moment: the next look finds what is missing.
+    }
+    looking = false;
   }
 
   function tell(frames: readonly WorkerFrame[]): void {
@@ -85,9 +100,7 @@ export function connectBus(options: BusOptions): Bus {
         return;
       case 'registrationrejected':
       case 'triggerregistrationresult':
-        if (!registrations.refused(frame)) return;
-        clearTimeout(registerAgain);
-        registerAgain = setTimeout(() => tell(registrations.takeRefused()), timing.registerAgainMs);
+        registrations.refused(frame);
         return;
       default:
         // Of others: this client has no trigger types.
@@ -129,7 +142,7 @@ export function connectBus(options: BusOptions): Bus {
     async close() {
       if (closed) return;
       closed = true;
-      clearTimeout(registerAgain);
+      clearInterval(looks);
       answers.end();
       calls.endAll();
       await connection.close();

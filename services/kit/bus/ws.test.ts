@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { makeSelfSigned } from '../../../test/fixtures/self-signed.ts';
+import { itWith } from '../../../test/needs.ts';
 import { nodeFlags } from '../node-flags.ts';
 import { WebSocket, WebSocketServer } from './ws.ts';
 
@@ -25,31 +26,16 @@ describe('websockets', () => {
     expect(loaded).not.to.include('NativeModule https');
   });
 
-  it('speak TLS where the address says so', async () => {
-    const folder = temporaryFolder();
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
-    const made = [
-      'req',
-      '-x509',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-days',
-      '1',
-      '-keyout',
-      key,
-      '-out',
-      cert,
-    ];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
-    execFileSync('openssl', [...made, ...subject], { stdio: 'ignore' });
-    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  itWith(['openssl'], 'speak TLS where the address says so', async () => {
+    const { key_file, certificate_file } = makeSelfSigned(temporaryFolder());
+    const cert = readFileSync(certificate_file);
+    const server = createServer({ key: readFileSync(key_file), cert });
     new WebSocketServer({ server }).on('connection', (socket) => {
       socket.on('message', (data) => socket.send(`heard ${data}`));
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const url = `wss://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const socket = new WebSocket(url, { ca: readFileSync(cert) });
+    const socket = new WebSocket(url, { ca: cert });
     try {
       await once(socket, 'open');
       socket.send('you');

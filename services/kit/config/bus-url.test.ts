@@ -19,6 +19,7 @@ describe('where clients find the bus', () => {
   it('is our own engine where nobody says otherwise, and it is told the token', () => {
     expect(busAddress({ folders, environment: {} })).to.include({
       url: 'ws://127.0.0.1:49134',
+      own: true,
       wants_token: true,
       certificate_file: null,
     });
@@ -50,6 +51,7 @@ describe('where clients find the bus', () => {
     const environment = { CORE_BUS_URL: 'wss://elsewhere' };
     expect(busAddress({ folders, environment })).to.include({
       url: 'wss://elsewhere',
+      own: false,
       wants_token: false,
       where: 'CORE_BUS_URL',
     });
@@ -57,7 +59,7 @@ describe('where clients find the bus', () => {
 
   it('is told a token elsewhere only where the file says so', () => {
     configure({ url: 'wss://bus.example', url_wants_token: true });
-    expect(busAddress({ folders, environment: {} }).wants_token).to.equal(true);
+    expect(busAddress({ folders, environment: {} })).to.include({ own: false, wants_token: true });
   });
 
   it('has to be a websocket', () => {

@@ -27,6 +27,8 @@ export interface BusAddressSources {
 /** Where clients find the bus. */
 export interface BusAddress {
   readonly url: string;
+  /** Whether it is the engine that `core up` starts; false where an address names a bus, whichever address that is. */
+  readonly own: boolean;
   /** Whether it is one of ours, which knows the tokens of this installation; another never sees them. */
   readonly wants_token: boolean;
   /** PEM of the certificate that our engine serves with; null where it has none, or the bus is another. */
@@ -34,6 +36,8 @@ export interface BusAddress {
   /** The variable, file or note that says so. */
   readonly where: string;
 }
+
+const elsewhere = { own: false, certificate_file: null } as const;
 
 /**
  * `CORE_BUS_URL`, else `url` of config/bus.json, else our own engine: at `CORE_BUS_HOST` and `CORE_BUS_PORT`, where one of this
@@ -45,14 +49,15 @@ export function busAddress({ folders, environment }: BusAddressSources): BusAddr
   const { url, url_wants_token = false } = decode(Client, document, path, 'config_invalid');
   if (environment.CORE_BUS_URL) {
     const given = decode(BusUrl, environment.CORE_BUS_URL, 'CORE_BUS_URL', 'config_invalid');
-    return { url: given, wants_token: url_wants_token, certificate_file: null, where: 'CORE_BUS_URL' };
+    return { ...elsewhere, url: given, wants_token: url_wants_token, where: 'CORE_BUS_URL' };
   }
-  if (url != null) return { url, wants_token: url_wants_token, certificate_file: null, where: path };
+  if (url != null) return { ...elsewhere, url, wants_token: url_wants_token, where: path };
   const overrides = addressOverrides('bus', { environment });
   const running = overrides.length > 0 ? null : runningService('core-bus-engine', folders);
   const address = readServiceAddress('bus', { folders, environment });
   return {
     url: asSocket(running?.url ?? serviceUrl(address)),
+    own: true,
     wants_token: true,
     certificate_file: address.tls?.certificate_file ?? null,
     where: running?.where ?? overrides[0]?.where ?? path,

@@ -41,6 +41,10 @@ export const Settings = t.strict({
     /** Where core-context answers; null: planning does without it. */
     url: nullable(HttpUrl),
   }),
+  answers: t.strict({
+    /** How long a service, an engine or a program may take to say how it is; later it counts as silent, not as gone. */
+    seconds: integerBetween(1, 600),
+  }),
   /** What changes are built with; auto: jj where it is installed, else git. */
   vcs: oneOf(['auto', 'jj', 'git']),
 });

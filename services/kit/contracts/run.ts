@@ -55,7 +55,13 @@ export const RunDetail = t.strict({
   undo: nullable(t.UnknownRecord),
   /** As the forge was seen to have it last, by `core sync`. */
   pull_request: nullable(t.UnknownRecord),
+  /** sha256 of the artifacts of what a model was sent and answered: the prompt (null without one), then turn by turn. */
+  conversation: t.strict({ prompt: nullable(t.string), turns: t.array(t.string) }),
+  /** Secrets that were masked in what the run read, each once for each place. */
+  masked: t.array(t.strict({ kind: t.string, fingerprint: t.string, place: t.string })),
   cancelling: t.boolean,
+  /** Each time that the run went on although events of its record were lost. */
+  recoveries: t.array(t.UnknownRecord),
 });
 export type RunDetail = t.TypeOf<typeof RunDetail>;
 
@@ -81,6 +87,27 @@ export type ExecuteBody = t.TypeOf<typeof ExecuteBody>;
 
 /** Body of `POST /v1/runs/{run_id}/cancel`. */
 export const CancelBody = t.strict({ reason: optional(nullable(NonEmptyString)) });
+
+const ChainPlace = t.strict({ seq: t.number, hash: t.string });
+
+/** Answer of `GET /v1/runs/{run_id}/recover`: what is there of a run's record, beside what was acknowledged of it. */
+export const RecordState = t.strict({
+  run_id: t.string,
+  /** The newest event that was acknowledged, by what is kept outside the run's folder; null where that says nothing. */
+  acknowledged: nullable(ChainPlace),
+  /** What kind of event it was. */
+  last_type: nullable(t.string),
+  /** The newest event of the log up to which everything holds; null without a log. */
+  kept: nullable(ChainPlace),
+  /** Bytes of the log behind it. */
+  bytes_behind: t.number,
+  /** null when the record is whole. */
+  problem: nullable(t.string),
+});
+export type RecordState = t.TypeOf<typeof RecordState>;
+
+/** Body of `POST /v1/runs/{run_id}/recover`. */
+export const RecoverBody = t.strict({ accept_loss: t.literal(true), reason: NonEmptyString });
 
 /** `POST …/resume` and `…/undo` take no members. */
 export const EmptyBody = t.strict({});

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, Timestamp } from '../decode.ts';
-import { Health } from './health.ts';
+import { Backlog, Health } from './health.ts';
 import { RunSummary } from './run.ts';
 
 /** A part is `required` where the platform cannot do its work without; `ok` is false where it is not well. */
@@ -85,6 +85,10 @@ export const StatusReport = t.strict({
   services: t.record(t.string, UnitReport),
   http: t.record(t.string, EndpointReport),
   iii: EngineReport,
+  /** The ways between services, each proved by the one that goes it with its real token. */
+  arrows: t.array(t.strict({ from: t.string, to: t.string, ok: t.boolean, detail: t.string })),
+  /** What waits in each outbox and queue, and for how long the oldest of it has. */
+  backlogs: t.array(t.strict({ service: t.string, queue: t.string, ...Backlog.type.props })),
   storage: t.strict({ runs_count: nullable(t.number), detail: t.string }),
   latest_runs: t.array(RunSummary),
   /** Everything required that is not well; empty when `ok`. */

@@ -23,7 +23,8 @@ export const ValidationReport = t.strict({
   passed: t.boolean,
   tree: t.string,
   base_commit: t.string,
-  sandbox: oneOf(['bubblewrap', 'unshare', 'none']),
+  /** `unshare`: the weak one, as older versions named it. */
+  sandbox: oneOf(['bubblewrap', 'unshare (weak)', 'none', 'unshare']),
   started_at: Timestamp,
   duration_ms: t.number,
   prepared: oneOf(['none', 'cached', 'made']),

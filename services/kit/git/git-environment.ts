@@ -6,6 +6,10 @@ import { InvalidInput } from '../errors.ts';
 export interface GitCredential {
   readonly username: string;
   readonly password: string;
+  /** The only ones that see it: `https://git.example.org`. */
+  readonly origins: readonly string[];
+  /** Where a person changes it, for messages: `the token in /etc/core/secrets/github-token`. */
+  readonly source: string;
 }
 
 export type ConfigEntry = readonly [key: string, value: string];
@@ -71,16 +75,18 @@ export function isolatedEnvironment(config: readonly ConfigEntry[] = []): Record
   };
 }
 
-/** The same, with what reaching a remote needs: the given credential for `url` alone, or else the person's own setup. */
+/**
+ * The same, with what reaching a remote needs: the given credential, or else the person's own setup. Redirects are not
+ * followed: where a push goes was approved.
+ */
 export function networkEnvironment(
   personal: readonly ConfigEntry[],
   credential: GitCredential | null,
-  url: string | undefined,
 ): Record<string, string> {
   const own = credential === null ? personal : personal.filter(([key]) => !key.startsWith('credential.'));
   const sshCommand = environment.GIT_SSH_COMMAND ?? own.findLast(([key]) => key === 'core.sshcommand')?.[1];
   const config: ConfigEntry[] = [...networkProtocols, ['credential.helper', ''], ...own];
-  if (credential !== null) config.push(...credentialHelper(url));
+  config.push(['http.followRedirects', 'false'], ...(credential?.origins ?? []).map(credentialHelper));
   return {
     ...isolatedEnvironment(config),
     ...defined({
@@ -111,15 +117,14 @@ export function personalEnvironment(): Record<string, string> {
 
 /** Keys of the person's global settings that say how a remote is reached and by whom. */
 export function reachesRemotes(key: string): boolean {
+  if (/^http\..*followredirects$/.test(key)) return false;
   return /^(credential\.|http\.|core\.sshcommand$|ssh\.variant$)/.test(key);
 }
 
-/** The secret travels in the child's environment, never on a command line, and only to the host that it is for. */
-function credentialHelper(url: string | undefined): ConfigEntry[] {
-  const origin = /^(https?:\/\/)(?:[^/@]*@)?([^/]+)/.exec(url ?? '');
-  if (origin === null) return [];
+/** The secret travels in the child's environment, never on a command line, and only to the origin that it is for. */
+function credentialHelper(origin: string): ConfigEntry {
   const answer = `printf 'username=%s\\npassword=%s\\n' "$CORE_GIT_USERNAME" "$CORE_GIT_PASSWORD"`;
-  return [[`credential.${origin[1]}${origin[2]}.helper`, `!f() { test "$1" != get || ${answer}; }; f`]];
+  return [`credential.${origin}.helper`, `!f() { test "$1" != get || ${answer}; }; f`];
 }
 
 function configVariables(entries: readonly ConfigEntry[]): Record<string, string> {

@@ -1,4 +1,13 @@
-import { type CoreError, Failed, Interrupted, TimedOut, Unauthorized, Unavailable } from '../errors.ts';
+import {
+  type CoreError,
+  Failed,
+  Interrupted,
+  Refused,
+  TimedOut,
+  Unauthorized,
+  Unavailable,
+} from '../errors.ts';
+import type { GitCredential } from './git-environment.ts';
 
 const unauthorized =
   /authentication failed|could not read (username|password)|permission denied \(|terminal prompts disabled|returned error: 40[13]|access denied|host key verification failed/i;
@@ -15,7 +24,7 @@ export function gitFailure(
   exitCode: number | null,
   stderr: string,
   network: boolean,
-  program = 'git',
+  { program = 'git', credential = null }: { program?: string; credential?: GitCredential | null } = {},
 ): CoreError {
   const words = withoutUrlSecrets(stderr).trim();
   const command = withoutUrlSecrets(`${program} ${args[0] ?? ''}`);
@@ -23,13 +32,25 @@ export function gitFailure(
   if (diskFull.test(words)) {
     return new Failed('disk_full', `${command} failed: the disk is full: ${brief(words)}`, { facts });
   }
+  if (network && /returned error: 30[12378]/.test(words)) {
+    return new Refused(
+      'remote_redirected',
+      `the remote sends us on to another address, which is not followed: ${brief(words)}`,
+      { facts, hint: 'plan again; a renamed repository is found by its new name' },
+    );
+  }
   if (network && unauthorized.test(words)) {
-    return new Unauthorized('remote_unauthorized', `the remote does not let us in: ${brief(words)}`, {
-      facts,
-    });
+    const using = credential === null ? '' : ` with ${credential.source}`;
+    const message = `the remote does not let us in${using}: ${brief(words)}`;
+    return new Unauthorized('remote_unauthorized', message, { facts });
   }
   if (network && unavailable.test(words)) {
-    return new Unavailable('remote_unavailable', `the remote cannot be reached: ${brief(words)}`, { facts });
+    // git does not pass on for how long it was asked to wait.
+    const wait = /returned error: (429|503)/.test(words) ? { retryAfter: 60 } : {};
+    return new Unavailable('remote_unavailable', `the remote cannot be reached: ${brief(words)}`, {
+      facts,
+      ...wait,
+    });
   }
   const ending = exitCode === null ? 'was ended by a signal' : `failed with exit code ${exitCode}`;
   return new Failed('git_failed', `${command} ${ending}${words ? `: ${brief(words)}` : ''}`, { facts });

@@ -21,10 +21,8 @@ export interface GitOptions {
   readonly signal?: AbortSignal;
   /** Shows git how the person reaches remotes. Never for a repository whose configuration is not ours. */
   readonly network?: boolean;
-  /** With `network`: proves who we are to the host of `url`; null leaves it to the person's own setup. */
+  /** With `network`: proves who we are to its origins; null leaves it to the person's own setup. */
   readonly credential?: GitCredential | null;
-  /** Default: the first argument that is an http(s) URL. */
-  readonly url?: string;
   /** Exit codes besides 0 that are answers, not failures. */
   readonly accept?: readonly number[];
   /** Told the process group as soon as it exists, and when it has ended. */
@@ -49,10 +47,11 @@ export interface GitResult {
  */
 export async function git(args: readonly string[], options: GitOptions = {}): Promise<GitResult> {
   const { signal, network = false, accept = [] } = options;
-  const result = await runProgram('git', args, { ...options, env: await gitEnvironment(args, options) });
+  const result = await runProgram('git', args, { ...options, env: await gitEnvironment(options) });
   if (signal?.aborted) throw programAborted('git', args, signal);
   if (result.exitCode === null || (result.exitCode !== 0 && !accept.includes(result.exitCode))) {
-    throw gitFailure(args, result.exitCode, result.stderr, network);
+    const { credential = null } = options;
+    throw gitFailure(args, result.exitCode, result.stderr, network, { credential });
   }
   return { stdout: result.stdout, stderr: result.stderr, exitCode: result.exitCode };
 }
@@ -62,15 +61,9 @@ export async function gitText(args: readonly string[], options: GitOptions = {})
   return (await git(args, options)).stdout.toString('utf8').replace(/\n$/, '');
 }
 
-export async function gitEnvironment(
-  args: readonly string[],
-  options: GitOptions,
-): Promise<Record<string, string>> {
+export async function gitEnvironment(options: GitOptions): Promise<Record<string, string>> {
   const { network = false, credential = null, gitDir, env = {} } = options;
-  const url = options.url ?? args.find((arg) => /^https?:\/\//.test(arg));
-  const base = network
-    ? networkEnvironment(await personalSettings(), credential, url)
-    : isolatedEnvironment();
+  const base = network ? networkEnvironment(await personalSettings(), credential) : isolatedEnvironment();
   return { ...base, ...(gitDir === undefined ? {} : { GIT_DIR: gitDir }), ...env };
 }
 

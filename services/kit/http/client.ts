@@ -50,6 +50,8 @@ const attempts = 3;
 /** Shorter ones stand in ordinary words. */
 const shortestToken = 16;
 const answerLimit = 32 * 1024 * 1024;
+/** Milliseconds for a connection. */
+const connectMs = 10_000;
 /** Milliseconds for an answer to an upload, which may be long work. */
 const uploadMs = 600_000;
 
@@ -63,7 +65,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   ): Promise<Dispatcher.ResponseData<unknown>> {
     const undici = await import('undici');
     connections ??= new undici.Agent({
-      connect: { timeout: 5_000 },
+      connect: { timeout: connectMs },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     });
@@ -206,6 +208,9 @@ async function readAnswer(
   throw errorOfProblem(statusCode, problem, Number.isFinite(retryAfter) ? retryAfter : undefined);
 }
 
+/** Nobody said no: it may be busy. */
+const lateCodes = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+
 function problemIn(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
@@ -232,7 +237,7 @@ function explained(error: unknown, what: string, given?: AbortSignal, limit?: Ab
   if (error instanceof CoreError) return error;
   if (given?.aborted) return new Interrupted('interrupted', `${what} was stopped`, { cause: error });
   const code = codeOf(error);
-  if (limit?.aborted || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') {
+  if (limit?.aborted || lateCodes.has(code)) {
     return new TimedOut('http_timeout', `${what} did not answer in time`, { cause: error });
   }
   return new Unavailable('http_unavailable', `${what} failed: ${messageOf(error) || code}`, { cause: error });

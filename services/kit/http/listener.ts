@@ -6,18 +6,59 @@ import type { Binding } from './access.ts';
 import { createServer } from './node-http.ts';
 import { problemType } from './problem.ts';
 
-/** Node's server with limits on how long a request may take to arrive, over TLS where that is configured. */
-export function listener(binding: Binding, handle: RequestListener, settings: string): Server {
+/** How long connections may take, in milliseconds. */
+export interface Patience {
+  /** For the headers of a request, from the connection's first moment on. */
+  readonly headersMs: number;
+  /** For a whole request. */
+  readonly requestMs: number;
+  /** Until the next request. */
+  readonly keepAliveMs: number;
+  /** Until a client reads on from an answer that waits for it. An answer that takes its time is not cut. */
+  readonly stalledMs: number;
+}
+
+const usual: Patience = {
+  headersMs: 25_000,
+  requestMs: 60_000,
+  keepAliveMs: 5_000,
+  stalledMs: 60_000,
+};
+
+/** Node looks for late requests only so often: what is late has ended by 30 s. */
+const lookMs = 5_000;
+
+/** Node's server that waits for nobody for ever, over TLS where that is configured. */
+export function listener(
+  binding: Binding,
+  handle: RequestListener,
+  settings: string,
+  patience: Patience = usual,
+): Server {
   const limits = {
-    requestTimeout: 30_000,
-    headersTimeout: 10_000,
-    keepAliveTimeout: 5_000,
+    headersTimeout: patience.headersMs,
+    requestTimeout: patience.requestMs,
+    keepAliveTimeout: patience.keepAliveMs,
+    connectionsCheckingInterval: Math.min(lookMs, patience.headersMs),
     maxHeaderSize: 16_384,
   };
   const server =
     binding.tls === null ? createServer(limits, handle) : tlsServer(binding.tls, limits, handle, settings);
+  endIdle(server, patience.stalledMs);
   server.on('clientError', (error, socket) => refuseMalformed(error, socket as Socket));
   return server;
+}
+
+/** Ends connections on which nothing moves, unless an answer is being worked on: nobody knows how long that takes. */
+function endIdle(server: Server, stalledMs: number): void {
+  const busy = new WeakSet<Socket>();
+  server.on('request', ({ socket }, response) => {
+    busy.add(socket);
+    response.once('close', () => busy.delete(socket));
+  });
+  server.setTimeout(stalledMs, (socket) => {
+    if (!busy.has(socket) || socket.writableLength > 0) socket.destroy();
+  });
 }
 
 function tlsServer(

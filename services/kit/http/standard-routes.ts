@@ -1,5 +1,7 @@
 import * as t from 'io-ts';
 import { Health } from '../contracts/health.ts';
+import { ShownToken } from '../contracts/token.ts';
+import { Unauthorized } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
 import { answerProblem } from './answer-problem.ts';
@@ -38,6 +40,22 @@ export function standardRoutes(options: {
 
   const routes: Route[] = [
     route(healthFacts, health),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/token',
+        summary: 'Whose token this is, and what it may do. Needs one always',
+        scope: 'read',
+        answers: { 200: { description: 'Its name and scopes', content: ShownToken } },
+      },
+      async ({ identity }) => {
+        if (identity === null)
+          throw new Unauthorized('token_required', 'the request shows no token', {
+            hint: 'Send authorization: Bearer TOKEN; ./core token create makes one.',
+          });
+        return { json: { name: identity.name, scopes: [...identity.scopes] } };
+      },
+    ),
     route(
       {
         method: 'GET',

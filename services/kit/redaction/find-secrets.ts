@@ -27,6 +27,21 @@ export function findSecrets(text: string): FoundSecret[] {
   return found;
 }
 
+/** The text with a mark in place of each span. Marks keep line breaks, so that what follows stays on its line. */
+export function maskSpans(text: string, spans: readonly SecretSpan[]): string {
+  let masked = '';
+  let from = 0;
+  for (const { kind, start, end } of spans) {
+    masked += text.slice(from, start) + markOf(kind, text.slice(start, end));
+    from = end;
+  }
+  return masked + text.slice(from);
+}
+
+export function markOf(kind: string, secret: string): string {
+  return `[redacted ${kind}]${'\n'.repeat(secret.split('\n').length - 1)}`;
+}
+
 export function fingerprintOf(secret: string): string {
   return `sha256:${sha256(secret).slice(0, 16)}`;
 }
@@ -46,7 +61,8 @@ export function secretSpans(text: string): SecretSpan[] {
       const [start, end] = match.indices!.groups!.secret!;
       const secret = text.slice(start, end);
       if (entropyOf(secret) < entropy || (examples ? isPlaceholder(secret) : isProse(secret))) continue;
-      if (kind === 'generic_secret' && !isRandom(secret)) continue;
+      if (kind === 'generic_secret' && (!isRandom(secret) || isDigest(secret))) continue;
+      if (kind === 'authorization_header' && isMember(secret)) continue;
       spans.push({ kind, start, end });
     }
   }
@@ -84,6 +100,16 @@ function isPlaceholder(secret: string): boolean {
 /** Such as `glpat-put-the-token-here`; no random value has neither digits nor capitals. */
 function isProse(secret: string): boolean {
   return /^[a-z_-]+$/.test(secret);
+}
+
+/** As lock files and signatures write them. */
+function isDigest(secret: string): boolean {
+  return /^(?:sha(?:1|224|256|384|512)|md5|blake[23][bs]?)[-:=]/i.test(secret);
+}
+
+/** Such as `response.headers.authorization` in code. */
+function isMember(secret: string): boolean {
+  return /^[A-Za-z_]+(?:\.[A-Za-z_]+)*$/.test(secret);
 }
 
 /** Names and paths are made of words; keys mix letters of both cases with digits. */

@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, type Stats } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJson } from '../decode.ts';
 import { writeFileDurably } from '../durable-file.ts';
@@ -11,6 +11,13 @@ export function registryPath(folder: string): string {
 
 export function tokenPath(folder: string, name: string): string {
   return join(folder, `${name}.token`);
+}
+
+/** Names of the tokens whose texts are there. */
+export function namesOfTokenFiles(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.token'))
+    .map((name) => name.slice(0, -'.token'.length));
 }
 
 /** null where there is none yet. */

@@ -33,6 +33,10 @@ export function newTokenText(name: string): string {
   return `core_${name}_${randomBytes(24).toString('hex')}`;
 }
 
+export function isTokenText(text: string, name: string): boolean {
+  return text.startsWith(`core_${name}_`) && /^[0-9a-f]{48}$/.test(text.slice(`core_${name}_`.length));
+}
+
 export function inForce(record: TokenRecord, now: number): boolean {
   return record.revoked === null && (record.expires === null || Date.parse(record.expires) > now);
 }

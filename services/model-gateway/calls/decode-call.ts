@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import { twice } from '#kit/decode.ts';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
+import { repeatedMember } from '#kit/repeated-member.ts';
 import { deepest, type Members, membersOf, NestedTooDeep } from './json-members.ts';
 import type { ModelCall } from './upstream-answer.ts';
 
@@ -36,7 +38,8 @@ export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): Deco
     throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
   }
   const members = membersIn(bytes);
-  checkTwins(members);
+  checkNames(members);
+  checkRepeated(bytes, request);
   for (const member of limits) checkLimit(member, request[member]);
   return {
     endpoint,
@@ -94,27 +97,20 @@ const read = new Set([
   'stream_options',
   ...limits,
 ]);
-/** All values of a member that stands twice are changed. */
-const rewritten = new Set(['model', 'stream_options']);
-
-/**
- * Some servers take `Model` for `model`, or the first of two that are equal, so that they would do something else than what
- * was checked and is paid for.
- */
-function checkTwins({ members }: Members): void {
-  const seen = new Set<string>();
+/** Some servers take `Model` for `model`, so that they would do something else than what was checked and is paid for. */
+function checkNames({ members }: Members): void {
   for (const { key } of members) {
     // Both ways: letters such as ſ and K are like others only in one of them.
     const plain = key.toUpperCase().toLowerCase();
-    if (!read.has(plain)) continue;
-    if (key !== plain) {
-      throw new InvalidCall('invalid_input', `${key} is no member of a request: must be ${plain}`, key);
-    }
-    if (seen.has(key) && !rewritten.has(key)) {
-      throw new InvalidCall('invalid_input', `${key} stands twice: must be there once`, key);
-    }
-    seen.add(key);
+    if (key === plain || !read.has(plain)) continue;
+    throw new InvalidCall('invalid_input', `${key} is no member of a request: must be ${plain}`, key);
   }
+}
+
+function checkRepeated(bytes: Buffer, request: Record<string, unknown>): void {
+  const pointer = repeatedMember(bytes.toString('utf8'), request);
+  if (pointer === null) return;
+  throw new InvalidCall('invalid_json', `the body: ${twice(pointer)}`, pointer.split('/')[1]!);
 }
 
 /** Lax servers take "100" for 100, so that anything else than a number would be more than what was reserved. */

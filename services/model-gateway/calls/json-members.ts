@@ -48,22 +48,6 @@ export function membersOf(json: Buffer, from = 0): Members {
   }
 }
 
-/** Where the elements of the list begin that begins at `from`. @throws NestedTooDeep */
-export function elementsOf(json: Buffer, from: number): number[] {
-  const starts: number[] = [];
-  let at = from + 1;
-  for (;;) {
-    at = skipSpace(json, at);
-    const byte = json[at];
-    if (byte === 0x5d || byte === undefined) return starts;
-    if (byte === 0x2c) at++;
-    else {
-      starts.push(at);
-      at = endOfValue(json, at);
-    }
-  }
-}
-
 function keyOf(json: Buffer, start: number, end: number): string {
   const text = json.toString('utf8', start + 1, end - 1);
   return text.includes('\\') ? JSON.parse(`"${text}"`) : text;

@@ -1,10 +1,11 @@
 import { execa } from 'execa';
 import * as t from 'io-ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
-import { decode, optional, parseJson } from '#kit/decode.ts';
+import { decode, nullable, optional, parseJson } from '#kit/decode.ts';
 import { Unavailable } from '#kit/errors.ts';
+import { urlHost } from '#kit/http/url-of.ts';
 import type { StatusConfig } from '../configuration.ts';
-import type { ServiceManager, Unit } from '../service-manager.ts';
+import type { Deployment, ServiceManager, Unit } from '../service-manager.ts';
 
 /** One container, as `docker compose ps --format json` tells it. */
 const Container = t.strict({
@@ -13,6 +14,12 @@ const Container = t.strict({
   Status: optional(t.string),
   Health: optional(t.string),
   ExitCode: optional(t.number),
+  ID: optional(t.string),
+  /** `name=value`, separated by commas. */
+  Labels: optional(t.string),
+  Publishers: optional(
+    nullable(t.array(t.strict({ URL: t.string, TargetPort: t.number, PublishedPort: t.number }))),
+  ),
 });
 type Container = t.TypeOf<typeof Container>;
 
@@ -22,7 +29,7 @@ const aliases: Readonly<Record<string, string>> = {
   'iii-engine': 'core-bus-engine',
   bus: 'core-bus-engine',
 };
-const logLines = 2_000;
+const Variables = t.array(t.string);
 
 /** The services of a compose project. */
 export function dockerCompose(
@@ -35,8 +42,13 @@ export function dockerCompose(
   ];
   const named = ['docker compose', ...chosen].join(' ');
 
-  async function compose(args: readonly string[], signal: AbortSignal): Promise<string> {
-    const ended = await execa(program.command, ['compose', ...chosen, ...args], {
+  let containers: readonly Container[] = [];
+
+  const compose = (args: readonly string[], signal: AbortSignal) =>
+    docker(['compose', ...chosen, ...args], signal);
+
+  async function docker(args: readonly string[], signal: AbortSignal): Promise<string> {
+    const ended = await execa(program.command, args, {
       reject: false,
       stdin: 'ignore',
       cancelSignal: signal,
@@ -59,7 +71,11 @@ export function dockerCompose(
     kind: 'compose',
     detail: named,
     async units(signal) {
-      const containers = containersIn(await compose(['ps', '--all', '--format', 'json'], signal));
+      const [listed, names] = await Promise.all([
+        compose(['ps', '--all', '--format', 'json'], signal),
+        compose(['config', '--services'], signal),
+      ]);
+      containers = containersIn(listed);
       const units = new Map<string, Unit>();
       for (const container of containers) {
         const name = platformName(container.Service);
@@ -68,22 +84,53 @@ export function dockerCompose(
         if (units.get(name)?.state !== undefined && unit.state === 'running') continue;
         units.set(name, unit);
       }
+      // A service of the file that has no container.
+      for (const service of names.split('\n').filter((line) => line !== '' && containers.length > 0)) {
+        const name = platformName(service);
+        if (!units.has(name)) units.set(name, unitOf({ ...nowhere, Service: service }, named));
+      }
       return units;
     },
-    async log(service, signal) {
-      const own = Object.entries(aliases).find(([, name]) => name === service)?.[0];
-      const names = [
-        service,
-        service.replace(/^core-/, ''),
-        ...(own === undefined ? [] : Object.keys(aliases)),
-      ];
-      const known = (await compose(['config', '--services'], signal)).split('\n');
-      const found = names.find((name) => known.includes(name));
-      if (found === undefined) return null;
-      return compose(['logs', '--no-color', '--no-log-prefix', '--tail', String(logLines), found], signal);
+    async environment(service, signal) {
+      const id = containers.find((one) => platformName(one.Service) === service)?.ID;
+      if (id === undefined) return null;
+      const text = await docker(['inspect', '--format', '{{json .Config.Env}}', id], signal);
+      const variables = decode(Variables, parseJson(text, 'docker inspect'), 'docker inspect');
+      return Object.fromEntries(
+        variables.map((line) => [line.split('=', 1)[0]!, line.slice(line.indexOf('=') + 1)]),
+      );
     },
+    deployment: () => deploymentOf(containers),
   };
 }
+
+const nowhere = {
+  State: 'missing',
+  Status: 'has no container',
+  Health: undefined,
+  ExitCode: undefined,
+  ID: undefined,
+  Labels: undefined,
+  Publishers: undefined,
+};
+
+/** Docker answers for the ports that it publishes: whoever listens there is a container of this project. */
+function deploymentOf(containers: readonly Container[]): Deployment {
+  const published = containers.flatMap(({ Publishers }) =>
+    (Publishers ?? [])
+      .filter(({ PublishedPort }) => PublishedPort > 0)
+      .map(({ URL: host, TargetPort, PublishedPort }) => {
+        const reached = host === '' || host === '0.0.0.0' || host === '::' ? '127.0.0.1' : urlHost(host);
+        return [TargetPort, `${reached}:${PublishedPort}`] as const;
+      }),
+  );
+  const folder = containers
+    .flatMap(({ Labels }) => (Labels ?? '').split(','))
+    .find((label) => label.startsWith(folderLabel));
+  return { published: new Map(published), folder: folder?.slice(folderLabel.length) ?? null };
+}
+
+const folderLabel = 'com.docker.compose.project.working_dir=';
 
 /** One object for each line, or, before Docker Compose 2.21, one list. */
 export function containersIn(text: string): Container[] {

@@ -6,14 +6,14 @@ import { expect } from 'chai';
 import { stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { until } from '../../../test/fixtures/until.ts';
+import { itWith } from '../../../test/needs.ts';
 import { processState } from '../process-state.ts';
 import { embeddedStack } from './embedded-stack.ts';
 
 const holderModule = import.meta.resolve('#kit/sqlite-lease-holder.ts');
 
 describe('The embedded stack', () => {
-  it('is not well while its supervisor is halted', async function () {
-    if (process.platform !== 'linux') this.skip();
+  itWith(['linux'], 'is not well while its supervisor is halted', async () => {
     const program = `const { thisProcess } = await import(${JSON.stringify(holderModule)});
       process.stdout.write(JSON.stringify(thisProcess()));
       setInterval(() => {}, 1000);`;

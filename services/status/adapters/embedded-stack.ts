@@ -30,7 +30,7 @@ export function embeddedStack(folders: Pick<Folders, 'state'>): ServiceManager {
         fix: `kill -CONT ${pid}`,
       };
     },
-    log: async () => null,
+    environment: async () => null,
   };
 }
 

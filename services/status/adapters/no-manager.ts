@@ -15,5 +15,5 @@ export const noManager: ServiceManager = {
   kind: 'none',
   detail: 'nobody is asked who runs the services, only the services themselves',
   units: async () => new Map(platformServices.map((name) => [name, untold])),
-  log: async () => null,
+  environment: async () => null,
 };

@@ -1,3 +1,5 @@
+import type { Health } from '#kit/contracts/health.ts';
+
 /** Workers of the engine whose configuration tells what the report says. */
 export const configurationIds = [
   'core-bus-engine',
@@ -14,6 +16,8 @@ export interface WorkerAnswer {
   readonly ok: boolean;
   readonly detail: string;
   readonly took_ms: number;
+  /** How it reaches the services that it asks; null where it does not say. */
+  readonly reaches: Health['checks'] | null;
 }
 
 /** What was heard from the engine; null where nothing came. */
@@ -27,6 +31,6 @@ export interface EngineEvidence {
   /** Ids of `engine::functions::list`. */
   readonly functions: readonly string[] | null;
   readonly worker: WorkerAnswer;
-  /** The engine's log, where its service manager keeps one. */
-  readonly log: string | null;
+  /** `III_TELEMETRY_ENABLED`, where whoever started the engine tells it. */
+  readonly telemetryEnabled: string | null;
 }

@@ -10,8 +10,8 @@ const nothing: EngineEvidence = {
   health: null,
   configuration: {},
   functions: null,
-  worker: { ok: false, detail: '', took_ms: 0 },
-  log: null,
+  worker: { ok: false, detail: '', took_ms: 0, reaches: null },
+  telemetryEnabled: null,
 };
 const store = (store_method: string) => ({ adapter: { name: 'kv', config: { store_method } } });
 const stored = {
@@ -20,12 +20,13 @@ const stored = {
   'iii-queue': store('file_based'),
   'iii-cron': store('file_based'),
 };
-const startOfLog = `INFO reload: watching /app for changes
-INFO Building engine with 8 workers
-INFO Anonymous telemetry disabled (user opt-out).
-`;
-
 describe('The report of the engine', () => {
+  it('knows telemetry from what the engine was started with', () => {
+    const told = (telemetryEnabled: string | null) =>
+      engineReport(url, { ...nothing, telemetryEnabled }).telemetry_disabled;
+    expect(['false', '0', 'true', '', null].map(told)).to.deep.equal([true, true, false, false, null]);
+  });
+
   it('believes our own engine what it says of itself', () => {
     const report = engineReport(url, {
       ...nothing,
@@ -52,7 +53,8 @@ describe('The report of the engine', () => {
     const report = engineReport(url, {
       ...nothing,
       health,
-      configuration: { ...stored, 'iii-telemetry': { enabled: true } },
+      configuration: stored,
+      telemetryEnabled: 'true',
       functions: [functionIds.health],
     });
     expect(report).to.deep.include({
@@ -72,25 +74,8 @@ describe('The report of the engine', () => {
     expect(engineReport(url, { ...nothing, configuration: none })).to.include({ config_file_active: false });
   });
 
-  it('reads an iii by the log of its start', () => {
-    expect(engineReport(url, { ...nothing, log: startOfLog })).to.include({
-      telemetry_disabled: true,
-      in_memory_warning_present: false,
-      config_file_active: true,
-    });
-    const warning = 'DO NOT USE IN_MEMORY STORE_METHOD IN PRODUCTION - DATA WILL BE LOST ON SHUTDOWN\n';
-    expect(engineReport(url, { ...nothing, log: startOfLog + warning })).to.include({
-      in_memory_warning_present: true,
-    });
-    const created = 'INFO Created /app/config.yaml\nINFO Building engine with 0 workers\n';
-    expect(engineReport(url, { ...nothing, log: created })).to.include({
-      telemetry_disabled: null,
-      config_file_active: false,
-    });
-  });
-
   it('says of each fact that it does not know why not', () => {
-    const silent = engineReport(url, { ...nothing, log: 'a log that begins later\n' });
+    const silent = engineReport(url, nothing);
     expect(silent).to.include({
       engine: 'iii',
       telemetry_disabled: null,

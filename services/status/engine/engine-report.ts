@@ -15,16 +15,6 @@ const Store = t.strict({ adapter: t.strict({ config: t.strict({ store_method: t.
 
 const stores: readonly ConfigurationId[] = ['iii-state', 'iii-stream', 'iii-queue', 'iii-cron'];
 
-/** Lines of iii 0.22.1. */
-const lines = {
-  inMemory: /DO NOT USE IN_MEMORY STORE_METHOD IN PRODUCTION|Unknown store_method, defaulting to in_memory/,
-  telemetryOff: 'Anonymous telemetry disabled',
-  /** It found no configuration file and wrote an empty one. */
-  emptyConfig: /^.*\bCreated \S+\.ya?ml/m,
-  /** With the number of entries that it read. */
-  building: /Building engine with (\d+) workers/,
-};
-
 interface Fact {
   readonly value: boolean | null;
   /** Why it is not known. */
@@ -35,7 +25,7 @@ interface Fact {
 export function engineReport(url: string, evidence: EngineEvidence): EngineReport {
   const own = ownAnswer(evidence);
   const facts = {
-    telemetry_disabled: telemetry(evidence),
+    telemetry_disabled: telemetry(evidence, own !== null),
     in_memory_warning_present: inMemory(evidence, own !== null),
     config_file_active: own === null ? configFile(evidence) : { value: own.config_file_active, why: '' },
   };
@@ -63,41 +53,34 @@ function foreignName({ health, unreachable }: EngineEvidence): string | null {
   return matches(Version, health) ? `iii ${(health as t.TypeOf<typeof Version>).version}` : 'iii';
 }
 
-function telemetry({ configuration, log }: EngineEvidence): Fact {
-  if (log?.includes(lines.telemetryOff)) return { value: true, why: '' };
+/** Ours says it of itself; an iii has it of the environment that it is started with. */
+function telemetry({ unreachable, configuration, telemetryEnabled }: EngineEvidence, ours: boolean): Fact {
   const answer = configuration['iii-telemetry'];
-  if (matches(Telemetry, answer)) return { value: !(answer as t.TypeOf<typeof Telemetry>).enabled, why: '' };
+  if (ours && matches(Telemetry, answer))
+    return { value: !(answer as t.TypeOf<typeof Telemetry>).enabled, why: '' };
+  if (unreachable === null && telemetryEnabled !== null)
+    return { value: /^(false|0)$/.test(telemetryEnabled), why: '' };
   return {
     value: null,
-    why: 'neither its configuration nor a log tells; III_TELEMETRY_ENABLED=false turns it off',
+    why: 'nobody here tells what the engine was started with; III_TELEMETRY_ENABLED=false turns it off',
   };
 }
 
-/** A store in memory loses all at a restart, and the engine warns of it once for each. */
-function inMemory({ configuration, log }: EngineEvidence, ours: boolean): Fact {
-  if (log !== null && lines.inMemory.test(log)) return { value: true, why: '' };
+/** A store in memory loses all at a restart. */
+function inMemory({ configuration }: EngineEvidence, ours: boolean): Fact {
   const methods = stores.map((id) => storeMethod(configuration[id])).filter((method) => method !== null);
   if (methods.some((method) => method !== 'file_based')) return { value: true, why: '' };
   // Ours has no store but that of cron; an iii has all four.
   if (methods.length === stores.length || (ours && methods.length > 0)) return { value: false, why: '' };
-  // The warnings come at the start: a log that reaches back to it and has none says that there are none.
-  if (log !== null && lines.building.test(log)) return { value: false, why: '' };
   const silent = stores.filter((id) => storeMethod(configuration[id]) === null);
-  return {
-    value: null,
-    why: `it does not say where ${silent.join(', ')} keep their data, and there is no log of its start`,
-  };
+  return { value: null, why: `it does not say where ${silent.join(', ')} keep their data` };
 }
 
 /** An iii without its file has empty defaults, with every store in memory. */
-function configFile({ configuration, log }: EngineEvidence): Fact {
-  if (log !== null && lines.emptyConfig.test(log)) return { value: false, why: '' };
+function configFile({ configuration }: EngineEvidence): Fact {
   const methods = stores.map((id) => storeMethod(configuration[id])).filter((method) => method !== null);
-  if (methods.includes('file_based')) return { value: true, why: '' };
-  if (methods.length > 0) return { value: false, why: '' };
-  const workers = log === null ? null : lines.building.exec(log)?.[1];
-  if (workers != null) return { value: Number(workers) > 0, why: '' };
-  return { value: null, why: 'neither its configuration nor a log tells' };
+  if (methods.length > 0) return { value: methods.includes('file_based'), why: '' };
+  return { value: null, why: 'its configuration does not tell' };
 }
 
 function storeMethod(value: unknown): string | null {

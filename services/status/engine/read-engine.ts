@@ -2,7 +2,8 @@ import * as t from 'io-ts';
 import { BusError } from '#kit/bus/bus.ts';
 import { connectBus } from '#kit/bus/websocket-bus.ts';
 import { functionIds } from '#kit/contracts/bus/function-ids.ts';
-import { matches } from '#kit/decode.ts';
+import { HealthResult } from '#kit/contracts/bus/functions.ts';
+import { decode, matches } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
 import { silentLogger } from '#kit/silent-logger.ts';
 import type { EngineEvidence, WorkerAnswer } from './engine-evidence.ts';
@@ -23,7 +24,7 @@ export async function readEngine(options: {
   readonly ca: string | null;
   /** Milliseconds for all of it. */
   readonly timeoutMs: number;
-}): Promise<Omit<EngineEvidence, 'log'>> {
+}): Promise<Omit<EngineEvidence, 'telemetryEnabled'>> {
   const { url, token, ca, timeoutMs } = options;
   const started = performance.now();
   const left = () => Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
@@ -55,8 +56,8 @@ export async function readEngine(options: {
   }
 }
 
-export function unreachableEngine(unreachable: string): Omit<EngineEvidence, 'log'> {
-  const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0 };
+export function unreachableEngine(unreachable: string): Omit<EngineEvidence, 'telemetryEnabled'> {
+  const worker = { ok: false, detail: `the bus is not reached: ${unreachable}`, took_ms: 0, reaches: null };
   return { unreachable, health: null, functions: null, configuration: {}, worker };
 }
 
@@ -64,14 +65,12 @@ async function askWorker(ask: () => Promise<unknown>): Promise<WorkerAnswer> {
   const started = performance.now();
   const took_ms = () => Math.round(performance.now() - started);
   try {
-    const answer = (await ask()) as { readonly ok?: boolean; readonly error?: { readonly message?: string } };
-    if (answer?.ok === true) return { ok: true, detail: 'answers calls', took_ms: took_ms() };
-    const why = answer?.error?.message ?? 'without a reason';
-    return {
-      ok: true,
-      detail: `answers calls; core-agentd behind it is not well: ${why}`,
-      took_ms: took_ms(),
-    };
+    const answer = decode(HealthResult, await ask(), `the result of ${functionIds.health}`);
+    if (answer.ok)
+      return { ok: true, detail: 'answers calls', took_ms: took_ms(), reaches: answer.reaches ?? null };
+    const detail = `answers calls; core-agentd behind it is not well: ${answer.error.message}`;
+    const agentd = { status: 'degraded' as const, detail: answer.error.message };
+    return { ok: true, detail, took_ms: took_ms(), reaches: { agentd } };
   } catch (error) {
     const code = error instanceof BusError ? error.code : 'internal';
     const detail =
@@ -80,7 +79,7 @@ async function askWorker(ask: () => Promise<unknown>): Promise<WorkerAnswer> {
         : code === 'TIMEOUT'
           ? `${functionIds.health} is registered but does not answer in time`
           : `${functionIds.health}: ${messageOf(error)}`;
-    return { ok: false, detail, took_ms: took_ms() };
+    return { ok: false, detail, took_ms: took_ms(), reaches: null };
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream, statSync } from 'node:fs';
+import { createWriteStream, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -23,6 +23,7 @@ import {
 import type { Progress } from './progress.ts';
 import { type RunCounts, runEntries } from './run-entries.ts';
 import type { SqliteStore } from './sqlite-store.ts';
+import { headsName } from './state-folder.ts';
 import { type TarEntry, tarOf } from './tar-stream.ts';
 
 export interface BackupOptions extends CutOptions {
@@ -149,7 +150,7 @@ class BackupWriter {
   }
 
   async *#sources(): AsyncGenerator<TarEntry> {
-    const { tree, logs } = this.#cut;
+    const { tree, logs, heads } = this.#cut;
     for (const name of tree.folders) yield { kind: 'folder', name };
     for (const { name, path } of this.#copies) yield* present(fileEntry(name, path));
     for (const { name, bytes, executable } of tree.read) yield bytesEntry(name, bytes, executable);
@@ -157,6 +158,13 @@ class BackupWriter {
     for (const { name, path } of tree.objects) yield* objectEntries(name, path);
     const runs = join(this.#options.folders.state, 'runs');
     for (const [runId, size] of logs) yield* runEntries(runs, runId, size, this.#runs);
+    for (const [name, bytes] of heads) {
+      // A run that was pruned since the cut is in the backup as its tombstone, and so is its head.
+      const pruned = logs.has(name) && !existsSync(join(runs, name, 'events.jsonl'));
+      const path = join(this.#options.folders.state, headsName, name);
+      if (pruned) yield* present(fileEntry(`state/${headsName}/${name}`, path));
+      else yield bytesEntry(`state/${headsName}/${name}`, bytes);
+    }
   }
 
   #noted(entry: Extract<TarEntry, { kind: 'file' }>): TarEntry {

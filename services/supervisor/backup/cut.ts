@@ -1,10 +1,10 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Folders } from '#kit/folders.ts';
 import { whileNoRunChanges } from './append-lock.ts';
-import { type CapturedTree, capture, emptyTree, namesIn } from './captured-tree.ts';
+import { type CapturedTree, capture, emptyTree, namesIn, reading } from './captured-tree.ts';
 import { SqliteStore } from './sqlite-store.ts';
-import { disposable, mirrors } from './state-folder.ts';
+import { disposable, headsName, isPassing, mirrors } from './state-folder.ts';
 
 /** The installation at one moment. */
 export interface Cut {
@@ -14,6 +14,8 @@ export interface Cut {
   readonly stores: readonly SqliteStore[];
   /** Bytes of the log of each run; -1 for one of which only a tombstone is left. */
   readonly logs: ReadonlyMap<string, number>;
+  /** What was known of each run's head then; also of runs whose folder is gone. */
+  readonly heads: ReadonlyMap<string, Uint8Array>;
 }
 
 export interface CutOptions {
@@ -42,11 +44,12 @@ export function takeCut(folders: Folders, options: CutOptions): Cut {
       const at = new Date();
       // Of a run that is made meanwhile nobody is told before the lock is free.
       const logs = logSizes(join(folders.state, 'runs'));
+      const heads = readHeads(join(folders.state, headsName));
       if (existsSync(join(folders.state, outbox))) pin(`state/${outbox}`, join(folders.state, outbox));
       const tree = captureAll(folders, options);
       // Calls that a log lists as open were read above: those that end before this are in the ledger then.
       for (const { name, path } of tree.stores) if (name !== `state/${outbox}`) pin(name, path);
-      return { at, tree, stores, logs };
+      return { at, tree, stores, logs, heads };
     });
   } catch (error) {
     for (const store of stores) store.close();
@@ -58,10 +61,24 @@ function captureAll(folders: Folders, { withSecrets, withMirrors }: CutOptions):
   const tree = emptyTree();
   const deadline = performance.now() + captureMs;
   const without = [...disposable, ...(withMirrors ? [] : [mirrors])].map(({ path }) => path);
-  capture(tree, 'state', folders.state, { without: [...without, 'runs'], followLinks: false, deadline });
+  capture(tree, 'state', folders.state, {
+    without: [...without, 'runs', headsName],
+    followLinks: false,
+    deadline,
+  });
   const kept = withSecrets ? [] : ['secrets', 'tokens'];
   capture(tree, 'config', folders.config, { without: kept, followLinks: true, deadline });
   return tree;
+}
+
+/** The head of a run that goes on is soon ahead of the log as it is now. */
+function readHeads(folder: string): Map<string, Uint8Array> {
+  const heads = new Map<string, Uint8Array>();
+  for (const name of (namesIn(folder) ?? []).filter((one) => !isPassing(one)).toSorted()) {
+    const bytes = reading(join(folder, name), () => readFileSync(join(folder, name)));
+    if (bytes !== null) heads.set(name, bytes);
+  }
+  return heads;
 }
 
 function logSizes(runs: string): Map<string, number> {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { needs } from '../../../test/needs.ts';
+import { itWith } from '../../../test/needs.ts';
 import { moveIntoPlace, removeFromPlace } from './move-into-place.ts';
 
 describe('what is moved into its place', () => {
@@ -21,35 +21,45 @@ describe('what is moved into its place', () => {
     expect(existsSync(join(folder, 'to'))).to.equal(false);
   });
 
-  it('is copied onto another disk with its modes, and taken away from there without the disk', function () {
-    needs(this, 'mounts');
-    const folder = temporaryFolder();
-    mkdirSync(join(folder, 'from/a'), { recursive: true });
-    writeFileSync(join(folder, 'from/a/program'), '1', { mode: 0o700 });
-    mkdirSync(join(folder, 'disk'));
-    const module = new URL('./move-into-place.ts', import.meta.url).href;
-    const script = `import { readdirSync, readFileSync, statSync } from 'node:fs';
+  itWith(
+    ['mounts'],
+    'is copied onto another disk with its modes, and taken away from there without the disk',
+    () => {
+      const folder = temporaryFolder();
+      mkdirSync(join(folder, 'from/a'), { recursive: true });
+      writeFileSync(join(folder, 'from/a/program'), '1', { mode: 0o700 });
+      mkdirSync(join(folder, 'disk'));
+      const module = new URL('./move-into-place.ts', import.meta.url).href;
+      const script = `import { readdirSync, readFileSync, statSync } from 'node:fs';
       import { moveIntoPlace, removeFromPlace } from '${module}';
       moveIntoPlace('from', 'disk');
       const mode = statSync('disk/a/program').mode & 0o777;
       const text = readFileSync('disk/a/program', 'utf8');
       removeFromPlace('disk');
       console.log(JSON.stringify({ mode, text, left: readdirSync('disk') }));`;
-    const said = execFileSync(
-      'unshare',
-      [
-        ...['--user', '--map-root-user', '--mount', 'sh', '-c', 'mount -t tmpfs none disk && exec "$0" "$@"'],
-        ...[
-          process.execPath,
-          '--disable-warning=ExperimentalWarning',
-          '--input-type=module',
-          '--eval',
-          script,
+      const said = execFileSync(
+        'unshare',
+        [
+          ...[
+            '--user',
+            '--map-root-user',
+            '--mount',
+            'sh',
+            '-c',
+            'mount -t tmpfs none disk && exec "$0" "$@"',
+          ],
+          ...[
+            process.execPath,
+            '--disable-warning=ExperimentalWarning',
+            '--input-type=module',
+            '--eval',
+            script,
+          ],
         ],
-      ],
-      { cwd: folder, encoding: 'utf8' },
-    );
-    expect(JSON.parse(said)).to.deep.equal({ mode: 0o700, text: '1', left: [] });
-    expect(readdirSync(join(folder, 'disk'))).to.deep.equal([]);
-  });
+        { cwd: folder, encoding: 'utf8' },
+      );
+      expect(JSON.parse(said)).to.deep.equal({ mode: 0o700, text: '1', left: [] });
+      expect(readdirSync(join(folder, 'disk'))).to.deep.equal([]);
+    },
+  );
 });

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import * as t from 'io-ts';
+import { answerMs } from '#kit/config/answer-ms.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { runningService } from '#kit/config/running-service.ts';
@@ -11,19 +12,28 @@ import type { Folders } from '#kit/folders.ts';
 import { readEngineHttpPort } from '../engine-http-port.ts';
 import { connects } from '../port-holder.ts';
 import type { Finding } from './finding.ts';
-import { broken, checkPort } from './installation.ts';
+import { broken, checkPort, checkServicePort } from './installation.ts';
 
 /** Where the functions of the platform are found. */
 export async function checkBus(folders: Folders): Promise<Finding> {
   const name = 'bus';
   try {
-    const { url, wants_token, where } = busAddress({ folders, environment });
+    const { url, own, where } = busAddress({ folders, environment });
     const { hostname, port } = new URL(url.replace(/^ws/, 'http'));
-    const kind = wants_token ? 'our own engine' : 'an engine of others';
-    if (await connects(hostname.replace(/^\[|\]$/g, ''), Number(port || (url.startsWith('wss') ? 443 : 80))))
+    const kind = own ? 'our own engine' : 'another engine';
+    const number = Number(port || (url.startsWith('wss') ? 443 : 80));
+    const reached = await connects(hostname, number, answerMs({ folders, environment }));
+    if (reached === 'late')
+      return {
+        name,
+        state: 'warning',
+        detail: `${kind} at ${url} took no connection in time`,
+        fix: 'It may be busy or halted: ./core status',
+      };
+    if (reached === 'somebody')
       return { name, state: 'works', detail: `${kind} at ${url} accepts connections`, fix: null };
     const without = 'events wait in the bridge, schedules do not tick; all commands work';
-    if (wants_token)
+    if (own)
       return {
         name,
         state: 'missing',
@@ -34,20 +44,24 @@ export async function checkBus(folders: Folders): Promise<Finding> {
       name,
       state: 'warning',
       detail: `${kind} at ${url} (${where}) does not accept connections: ${without}`,
-      fix: 'Start it, or correct url in bus.json.',
+      fix: 'Start it, or correct the address: url in bus.json, or CORE_BUS_URL.',
     };
   } catch (error) {
     return broken(name, error);
   }
 }
 
-/** Where HTTP triggers answer; not asked while the engine of this state folder runs, whose it is. */
-export async function checkEngineHttpPort(folders: Folders): Promise<Finding[]> {
-  if (runningService('core-bus-engine', folders) !== null) return [];
+/** Where the embedded engine listens; nowhere while another bus is in its place. */
+export async function checkEnginePorts(folders: Folders): Promise<Finding[]> {
   try {
+    if (!busAddress({ folders, environment }).own) return [];
+    const socket = checkServicePort('core-bus-engine', 'bus', folders);
+    // While the engine of this state folder runs, that port is its own too.
+    if (runningService('core-bus-engine', folders) !== null) return [await socket];
     const { host } = readServiceAddress('bus', { folders, environment });
     const port = readEngineHttpPort(folders, environment);
-    return [await checkPort({ host, port }, { running: null, setting: 'http_port in bus.json' })];
+    const http = checkPort({ host, port }, { running: null, setting: 'http_port in bus.json', folders });
+    return await Promise.all([socket, http]);
   } catch (error) {
     return [broken('core-bus-engine', error)];
   }

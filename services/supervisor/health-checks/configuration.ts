@@ -3,6 +3,7 @@ import { execa } from 'execa';
 import * as t from 'io-ts';
 import { type PlatformService, platformServices } from '#kit/contracts/platform-services.ts';
 import { decode, optional, parseJson } from '#kit/decode.ts';
+import { childEnvironment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
@@ -44,7 +45,8 @@ async function refusalOf(service: PlatformService, folders: Folders): Promise<Re
   const main = fileURLToPath(new URL(`../../${service.replace('core-', '')}/main.ts`, import.meta.url));
   const args = [...nodeFlags, main, '--json', 'serve', '--check'];
   const { exitCode, stderr, timedOut } = await execa(process.execPath, args, {
-    env: { CORE_STATE_DIR: folders.state, CORE_CONFIG_DIR: folders.config },
+    extendEnv: false,
+    env: childEnvironment({ CORE_STATE_DIR: folders.state, CORE_CONFIG_DIR: folders.config }),
     reject: false,
     stdin: 'ignore',
     timeout: longestMs,

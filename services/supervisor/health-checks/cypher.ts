@@ -1,11 +1,13 @@
 import { createRequire } from 'node:module';
-import { connect } from 'node:net';
 import * as t from 'io-ts';
+import { answerMs } from '#kit/config/answer-ms.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { mergeJson } from '#kit/config/merge.ts';
 import { decode, nullable } from '#kit/decode.ts';
+import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { connects } from '../port-holder.ts';
 import type { Finding } from './finding.ts';
 
 const Configured = t.strict({ neo4j: nullable(t.strict({ url: t.string })) });
@@ -18,7 +20,7 @@ export async function checkCypher(folders: Folders): Promise<Finding> {
     const merged =
       user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
     const { neo4j } = decode(Configured, merged, 'context.json');
-    return neo4j === null ? checkGrafeo() : await checkNeo4j(neo4j.url);
+    return neo4j === null ? checkGrafeo() : await checkNeo4j(neo4j.url, answerMs({ folders, environment }));
   } catch (error) {
     return { name: 'Cypher', state: 'broken', detail: messageOf(error), fix: 'Correct context.json.' };
   }
@@ -42,28 +44,19 @@ function checkGrafeo(): Finding {
   }
 }
 
-async function checkNeo4j(url: string): Promise<Finding> {
+async function checkNeo4j(url: string, withinMs: number): Promise<Finding> {
   const name = 'Neo4j';
   const { hostname, port } = new URL(url);
-  if (await connects(hostname.replace(/^\[|\]$/g, ''), port === '' ? boltPort : Number(port)))
+  const reached = await connects(hostname, port === '' ? boltPort : Number(port), withinMs);
+  if (reached === 'somebody')
     return { name, state: 'works', detail: `${url} accepts connections`, fix: null };
   return {
     name,
     state: 'warning',
-    detail: `${url} does not accept connections; core-context keeps all that is written and catches up`,
-    fix: 'Start it, or correct neo4j in context.json.',
+    detail: `${url} ${reached === 'late' ? 'took no connection in time' : 'does not accept connections'}; core-context keeps all that is written and catches up`,
+    fix:
+      reached === 'late'
+        ? 'It may be busy, or still starting.'
+        : 'Start it, or correct neo4j in context.json.',
   };
-}
-
-function connects(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: 3_000 });
-    const end = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('timeout', () => end(false));
-    socket.once('error', () => end(false));
-  });
 }

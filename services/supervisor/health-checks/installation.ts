@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
+import { answerMs } from '#kit/config/answer-ms.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { readKnownModels, secretsOfModels } from '#kit/config/known-models.ts';
 import { mergeJson } from '#kit/config/merge.ts';
@@ -12,7 +13,7 @@ import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
 import { openTokens } from '#kit/tokens.ts';
-import { describeHolder, type PortHolder, whoAnswers } from '../port-holder.ts';
+import { describeHolder, holderOf, type PortHolder } from '../port-holder.ts';
 import type { Finding } from './finding.ts';
 
 /** Makes the folder where it is missing: every later command would do the same. */
@@ -53,7 +54,7 @@ export function checkTokens(folders: Folders): Finding {
 /** core-agentd's. */
 export function checkDaemonPort(folders: Folders, { agentd }: Settings): Promise<Finding> {
   const running = runningService('core-agentd', folders);
-  return checkPort(running ?? agentd, { running, setting: 'agentd.port in core.json' });
+  return checkPort(running ?? agentd, { running, setting: 'agentd.port in core.json', folders });
 }
 
 /** A service's own port, whether it runs or would be started. */
@@ -65,7 +66,7 @@ export async function checkServicePort(
   try {
     const running = runningService(service, folders);
     const address = running ?? readServiceAddress(concern, { folders, environment });
-    return await checkPort(address, { running, setting: `port in ${concern}.json` });
+    return await checkPort(address, { running, setting: `port in ${concern}.json`, folders });
   } catch (error) {
     return broken(service, error);
   }
@@ -93,17 +94,31 @@ export function checkModels(folders: Folders): Finding {
 
 export async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
-  { running, setting }: { readonly running: RunningAddress | null; readonly setting: string },
+  {
+    running,
+    setting,
+    folders,
+  }: { readonly running: RunningAddress | null; readonly setting: string; readonly folders: Folders },
 ): Promise<Finding> {
   const name = `port ${port}`;
-  const holder = await whoAnswers(host, port);
+  const holder = await holderOf(host, port, answerMs({ folders, environment }));
   if (holder.kind === 'nobody') return { name, state: 'works', detail: `free on ${host}`, fix: null };
   // Its certificate is for its clients; that it listens where its note says is enough here.
   if (holder.kind === 'other' && running?.url.startsWith('https:'))
     return { name, state: 'works', detail: `listens with TLS on ${host}`, fix: null };
-  const detail = `${describeHolder(holder)} answers on ${host}${toTell(holder)}`;
+  const detail =
+    holder.kind === 'silent'
+      ? `taken on ${host} by ${describeHolder(holder)}`
+      : `${describeHolder(holder)} answers on ${host}${toTell(holder)}`;
   if (holder.kind === 'core' && holder.health.status !== 'failing')
     return { name, state: 'works', detail, fix: null };
+  if (holder.kind === 'silent' && running !== null)
+    return {
+      name,
+      state: 'warning',
+      detail,
+      fix: 'It may be busy or halted: ./core status says which. answers.seconds in core.json gives it longer.',
+    };
   if (holder.kind === 'core')
     return { name, state: 'broken', detail, fix: `Its checks: http://${host}:${port}/healthz` };
   return { name, state: 'broken', detail, fix: `End it, or set ${setting}.` };
@@ -163,7 +178,7 @@ async function checkForge(
     const { status } = await fetch(url, {
       method: 'HEAD',
       redirect: 'manual',
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(answerMs({ folders, environment })),
     });
     if (status < 500) return { name: named, state: 'works', detail: `${url} answers`, fix: null };
     return { name: named, state: 'warning', detail: `${url} answers ${status}`, fix: 'Try again later.' };

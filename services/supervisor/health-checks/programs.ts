@@ -1,4 +1,6 @@
 import { execa } from 'execa';
+import { controlGroups, howToDelegate } from '#kit/control-groups.ts';
+import { TimedOut } from '#kit/errors.ts';
 import type { Finding } from './finding.ts';
 
 const oldestGit = [2, 38] as const;
@@ -15,7 +17,11 @@ export function checkNode(version = process.versions.node): Finding {
   };
 }
 
-export async function checkGit(): Promise<Finding> {
+export function checkGit(): Promise<Finding> {
+  return orSlow('git', askGit);
+}
+
+async function askGit(): Promise<Finding> {
   const text = await firstLine('git', ['--version']);
   const version = /(\d+)\.(\d+)[.\d]*/.exec(text ?? '');
   if (version === null) {
@@ -38,7 +44,11 @@ export async function checkGit(): Promise<Finding> {
   };
 }
 
-export async function checkJj(): Promise<Finding> {
+export function checkJj(): Promise<Finding> {
+  return orSlow('jj', askJj);
+}
+
+async function askJj(): Promise<Finding> {
   const text = await firstLine('jj', ['--version']);
   const version = /\d+\.\d+\.\d+/.exec(text ?? '')?.[0];
   if (version === undefined) {
@@ -86,8 +96,8 @@ export async function checkSandbox(): Promise<Finding> {
     return {
       name: 'sandbox',
       state: 'warning',
-      detail: `unshare (bubblewrap: ${bubblewrap})`,
-      fix: 'Install bubblewrap for stronger isolation, for example apt install bubblewrap.',
+      detail: `unshare (weak) alone: it leaves keyrings, bpf, io_uring and sockets to the host open, and policy.json has to allow it (bubblewrap: ${bubblewrap})`,
+      fix: 'Install bubblewrap, for example apt install bubblewrap; or set "allow_weak_sandbox": true in policy.json.',
     };
   }
   return {
@@ -98,8 +108,25 @@ export async function checkSandbox(): Promise<Finding> {
   };
 }
 
+/** Whether the kernel itself keeps the memory limit of validations. */
+export async function checkControlGroups(): Promise<Finding> {
+  const name = 'memory limit';
+  const groups = await controlGroups();
+  if (groups.works) return { name, state: 'works', detail: 'kept by control groups', fix: null };
+  return {
+    name,
+    state: 'missing',
+    detail: `watched, so that hostile validations can pass it for a while: ${groups.reason}`,
+    fix: howToDelegate,
+  };
+}
+
 /** For the compose stack alone: the embedded one needs none. */
-export async function checkDocker(): Promise<Finding> {
+export function checkDocker(): Promise<Finding> {
+  return orSlow('Docker', askDocker);
+}
+
+async function askDocker(): Promise<Finding> {
   const name = 'Docker';
   const server = await firstLine('docker', ['version', '--format', '{{.Server.Version}}']);
   if (server !== null) return { name, state: 'works', detail: server, fix: null };
@@ -116,14 +143,31 @@ export async function checkDocker(): Promise<Finding> {
   };
 }
 
+/** Generous, because a busy machine is slow to start a program; milliseconds. */
+const programMs = 20_000;
+
+/** null where there is no such program, or it fails. @throws Error where it does not end in time */
 async function firstLine(program: string, args: readonly string[]): Promise<string | null> {
-  const { failed, stdout } = await execa(program, args, { reject: false, timeout: 5_000, stdin: 'ignore' });
-  return failed ? null : stdout.split('\n')[0]!;
+  const ended = await execa(program, args, { reject: false, timeout: programMs, stdin: 'ignore' });
+  if (ended.timedOut)
+    throw new TimedOut('program_timeout', `${program} ${args[0]} did not end within ${programMs / 1000} s`);
+  return ended.failed ? null : ended.stdout.split('\n')[0]!;
+}
+
+/** A program that does not answer in time is there, as far as anybody knows. */
+async function orSlow(name: string, check: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await check();
+  } catch (error) {
+    if (!(error instanceof TimedOut)) throw error;
+    return { name, state: 'warning', detail: error.message, fix: 'The machine may be busy: try again.' };
+  }
 }
 
 async function problemOf(program: string, args: readonly string[]): Promise<string | null> {
-  const result = await execa(program, args, { reject: false, timeout: 5_000, stdin: 'ignore' });
+  const result = await execa(program, args, { reject: false, timeout: programMs, stdin: 'ignore' });
   if (!result.failed) return null;
   if (result.code === 'ENOENT') return 'not found';
+  if (result.timedOut) return 'did not answer in time';
   return result.stderr.split('\n')[0] || result.shortMessage || 'fails';
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes, Failed, Interrupted, NotFound } from '#kit/errors.ts';
 
 export interface Output {
@@ -31,7 +32,7 @@ export async function runOpenly(program: string, args: readonly string[]): Promi
 
 function run(program: string, args: readonly string[], output: 'pipe' | 'inherit'): Promise<Output> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ['ignore', output, output] });
+    const child = spawn(program, args, { stdio: ['ignore', output, output], env: childEnvironment({}) });
     const texts = { stdout: '', stderr: '' };
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       texts.stdout += text;

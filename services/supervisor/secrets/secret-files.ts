@@ -25,7 +25,7 @@ export interface SecretFiles {
 }
 
 /** @throws Failed (`secret_file_empty`, `secret_file_invalid`, `config_not_writable`), InvalidInput (`folder_invalid`) */
-export function makeSecretFiles(project: string): SecretFiles {
+export function makeSecretFiles(project: string, person?: string): SecretFiles {
   const folder = join(project, 'secrets');
   for (const name of ['', ...folders]) makeFolder(join(folder, name));
   const there = Object.keys(made).filter((name) => existsSync(join(folder, name)));
@@ -37,7 +37,7 @@ export function makeSecretFiles(project: string): SecretFiles {
   const known = openTokens(tokens)
     .list()
     .map(({ name }) => name);
-  ensureTokens(tokens);
+  ensureTokens(tokens, person);
   const renewed = renewLostTokens(tokens);
   const names = openTokens(tokens)
     .list()

@@ -23,7 +23,7 @@ import { secretsInit } from './secrets-init.ts';
 const example = fileURLToPath(new URL('../../../secrets.example', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 
-function init(dir: string, options: { owner?: string } = {}) {
+function init(dir: string, options: { owner?: string; person?: string } = {}) {
   let text = '';
   const stdout = new Writable({
     write(chunk, _, done) {
@@ -91,6 +91,12 @@ describe('The secrets of the compose stack', () => {
     if (!isRoot) return;
     expect(init(project, { owner: '4321:4322' }).owner).to.deep.equal({ uid: 4321, gid: 4322 });
     expect(init(project).owner).to.deep.equal({ uid: 4321, gid: 4322 });
+  });
+
+  it('sign for the person who is named, once', () => {
+    const { made } = init(project, { person: 'Mira Example' });
+    expect(made).to.include('tokens/mira-example.token');
+    expect(init(project, { person: 'another' }).made).to.deep.equal([]);
   });
 
   it('are given to another by root alone, and never to root', () => {

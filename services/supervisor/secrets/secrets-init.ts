@@ -11,6 +11,8 @@ export interface SecretsInitOptions {
   readonly dir?: string | undefined;
   /** `UID:GID`. */
   readonly owner?: string | undefined;
+  /** Whose name the person's token gets, where none is there yet. */
+  readonly person?: string | undefined;
   readonly json?: boolean;
   readonly stdout?: NodeJS.WritableStream;
 }
@@ -18,11 +20,17 @@ export interface SecretsInitOptions {
 const installation = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** `core secrets init`: each step leaves what it finds, so that an interrupted one is taken up by the next. */
-export function secretsInit({ dir, owner, json, stdout = process.stdout }: SecretsInitOptions): number {
+export function secretsInit({
+  dir,
+  owner,
+  person,
+  json,
+  stdout = process.stdout,
+}: SecretsInitOptions): number {
   const project = resolve(dir ?? installation);
   const before = readContainerUser(project);
   const user = ownerOf(project, owner, before);
-  const { folder, made, kept } = makeSecretFiles(project);
+  const { folder, made, kept } = makeSecretFiles(project, person);
   givePrivately(folder, user);
   const file = writeContainerUser(project, user);
   const [unreadable] = unreadableConfig(project, user);

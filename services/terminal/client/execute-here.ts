@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import * as t from 'io-ts';
 import { decodeJson, optional } from '#kit/decode.ts';
+import { childEnvironment } from '#kit/environment.ts';
 import { Failed } from '#kit/errors.ts';
 
 const core = fileURLToPath(new URL('../../../core', import.meta.url));
@@ -28,6 +29,7 @@ export async function executeHere(options: {
   const args = [...fixed, '--action', ...actions];
   const child = spawn(core, home === undefined ? args : [...args, '--home', home], {
     stdio: ['ignore', 'ignore', 'pipe'],
+    env: childEnvironment({}),
     signal,
     killSignal: 'SIGINT',
   });

@@ -10,6 +10,7 @@ export const alwaysWithToken: ReadonlySet<string> = new Set([
   'GET /v1/issues',
   'GET /v1/runs/{run_id}/artifacts/{digest}',
   'GET /v1/status',
+  'GET /v1/token',
   'GET /v1/usage',
   'POST /v1/ingress/dashboard-issue',
   'POST /v1/ingress/github',

@@ -1,5 +1,5 @@
 import { Wait, type WaitStrategy } from 'testcontainers';
-import { docker } from './docker.ts';
+import { docker } from '../../fixtures/containers/docker.ts';
 
 type Waiting = Parameters<WaitStrategy['waitUntilReady']>;
 

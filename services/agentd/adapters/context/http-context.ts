@@ -13,10 +13,10 @@ import { passageOfMemory, passageOfResult } from './passages.ts';
 
 export interface HttpContextOptions {
   readonly baseUrl: string;
-  /** Read when something is asked first; null: asked without a token. */
-  readonly token: () => string | null;
-  /** Milliseconds for an answer; default 5 s. */
-  readonly timeoutMs?: number;
+  /** Asked before each request. */
+  readonly token: () => string;
+  /** Milliseconds for an answer. */
+  readonly timeoutMs: number;
   /** Milliseconds for reading a repository; default 10 s. The service goes on by itself afterwards. */
   readonly refreshMs?: number;
 }
@@ -28,7 +28,7 @@ interface Clients {
 
 /** core-context over HTTP, as spec.md and `GET /v1/openapi.json` name its endpoints. */
 export function httpContext(options: HttpContextOptions): Context & ContextWriter {
-  const { baseUrl, timeoutMs = 5_000, refreshMs = 10_000 } = options;
+  const { baseUrl, timeoutMs, refreshMs = Math.max(10_000, options.timeoutMs) } = options;
   const name = `core-context at ${new URL(baseUrl).origin}`;
   let clients: Clients | null = null;
 
@@ -37,8 +37,7 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
     if (clients !== null) return clients;
     await reach(new URL(baseUrl), AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
     const { createHttpClient } = await import('#kit/http/client.ts');
-    const token = options.token();
-    const common = { baseUrl, ...(token === null ? {} : { token }) };
+    const common = { baseUrl, token: options.token };
     clients ??= {
       quick: createHttpClient({ ...common, timeoutMs }),
       patient: createHttpClient({ ...common, timeoutMs: refreshMs }),

@@ -24,6 +24,22 @@ const BaseUrl = stringThat(
   },
 );
 
+const CloneBaseUrl = stringThat(
+  'CloneBaseUrl',
+  'an http, https or file URL without user, query or fragment, for example https://clone.example.org',
+  (text) => {
+    const url = URL.parse(text);
+    return (
+      url !== null &&
+      /^(https?|file):$/.test(url.protocol) &&
+      !url.username &&
+      !url.password &&
+      !url.search &&
+      !url.hash
+    );
+  },
+);
+
 const common = {
   /** How `--forge` calls it. */
   name: ForgeName,
@@ -34,6 +50,8 @@ const remote = {
   ...common,
   /** What people open in a browser; the API's address follows from it. */
   base_url: optional(BaseUrl),
+  /** Where git reaches the repositories, when that is not the origin of `base_url`. It gets the token too. */
+  clone_base_url: optional(CloneBaseUrl),
   /** With the token; relative to the secrets folder. */
   token_file: optional(NonEmptyString),
   /** Seconds for one request. Default 30. */
@@ -77,6 +95,14 @@ export function checkForgesConfig(config: ForgesConfig): ForgesConfig {
       throw new InvalidInput(
         'forges_invalid',
         `forge '${name}' in config/forges.json needs a base_url, for example https://git.example.org`,
+      );
+    }
+    if ('clone_base_url' in rest && rest.clone_base_url !== undefined) {
+      const base = rest.base_url ?? 'https://github.com';
+      if (!base.startsWith('https:') || !rest.clone_base_url.startsWith('http:')) continue;
+      throw new InvalidInput(
+        'forges_invalid',
+        `forge '${name}' in config/forges.json has clone_base_url '${rest.clone_base_url}', which would send its token without TLS although base_url is https; it must be https too`,
       );
     }
   }

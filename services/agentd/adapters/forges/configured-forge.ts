@@ -11,6 +11,8 @@ export interface RemoteForgeOptions {
   readonly name: string;
   /** What people open in a browser, for example `https://git.example.org`; the API's address follows from it. */
   readonly base_url: string;
+  /** Where git reaches the repositories, beside the origin of `base_url`. */
+  readonly clone_base_url: string | null;
   readonly token_file: string | null;
   /** Login that the forge sees us as; null asks the forge. */
   readonly account: string | null;

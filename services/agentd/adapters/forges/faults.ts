@@ -6,6 +6,8 @@ export interface FailedCall {
   /** What was wanted, for people: `issue demo/hello#1`. */
   readonly what: string;
   readonly status: number;
+  /** Of the answer, after redirects. */
+  readonly url: string;
   readonly header: (name: string) => string | null;
   /** The forge's own words. */
   readonly words: string;
@@ -17,7 +19,7 @@ export function faultOf(call: FailedCall): CoreError {
   const { forge, method, what, status } = call;
   const words = plain(call.words);
   const said = words === '' ? `status ${status}` : words;
-  const facts = { forge, method, status };
+  const facts = { forge, method, status, url: call.url };
   const wait = retryAfter(call);
   if (isRateLimit(call)) {
     const seconds = wait ?? 60;
@@ -36,13 +38,8 @@ export function faultOf(call: FailedCall): CoreError {
   }
   if (status === 404) return new NotFound('forge_not_found', `forge '${forge}' has no ${what}`, { facts });
   if (status === 401 || (status === 403 && method === 'GET')) {
-    return new Unauthorized('forge_unauthorized', `forge '${forge}' does not show us ${what}: ${said}`, {
-      facts,
-      hint:
-        call.token_file === null
-          ? 'name a token_file for it in config/forges.json'
-          : `check the token in ${call.token_file} and its rights`,
-    });
+    const message = `forge '${forge}' does not show us ${what}: ${said}; ${aboutToken(call, words)}`;
+    return new Unauthorized('forge_unauthorized', message, { facts });
   }
   if (status < 400) {
     return new Refused('forge_redirected', `forge '${forge}' says that ${what} is elsewhere (${status})`, {
@@ -50,7 +47,19 @@ export function faultOf(call: FailedCall): CoreError {
       hint: 'the repository was renamed; plan again with its new name',
     });
   }
-  return new Refused('forge_refused', `forge '${forge}' refuses ${what}: ${said}`, { facts });
+  const token = status === 403 ? `; ${aboutToken(call, words)}` : '';
+  return new Refused('forge_refused', `forge '${forge}' refuses ${what}: ${said}${token}`, { facts });
+}
+
+/** Gitea names the scopes that the token lacks; elsewhere its rights have to be looked at. */
+function aboutToken({ token_file, status }: FailedCall, words: string): string {
+  if (token_file === null) return 'name a token_file for it in config/forges.json';
+  const scopes = /required scope\(s\), required=\[([a-z:, ]+)\]/.exec(words)?.[1];
+  if (scopes !== undefined)
+    return `the token in ${token_file} lacks the scope ${scopes}: make one that has it`;
+  if (status === 401)
+    return `the token in ${token_file} is unknown to the forge, expired or revoked: make another`;
+  return `check the token in ${token_file} and its rights`;
 }
 
 function isRateLimit(call: FailedCall): boolean {
@@ -63,20 +72,35 @@ function isRateLimit(call: FailedCall): boolean {
   );
 }
 
-/** Seconds, by `Retry-After` (RFC 9110, seconds or a date), else by the reset time of GitHub's and Gitea's headers. */
+const longestWait_s = 86_400;
+
+/**
+ * Seconds from 1 to a day, by `Retry-After` (RFC 9110, seconds or a date), else by the reset time of GitHub's and Gitea's
+ * headers; null where neither can be read. Dates are held against the forge's own clock.
+ */
 function retryAfter({ header }: FailedCall): number | null {
-  const after = header('retry-after');
-  if (after !== null && /^\d+$/.test(after)) return Number(after);
-  if (after !== null && !Number.isNaN(Date.parse(after))) return secondsUntil(Date.parse(after));
-  const reset = header('x-ratelimit-reset');
-  if (header('x-ratelimit-remaining') === '0' && reset !== null && /^\d+$/.test(reset)) {
-    return secondsUntil(Number(reset) * 1000);
-  }
+  const after = header('retry-after')?.trim() ?? '';
+  if (/^\d+$/.test(after)) return bounded(Number(after));
+  const now = httpDate(header('date') ?? '') ?? Date.now();
+  const time = httpDate(after);
+  if (time !== null) return bounded((time - now) / 1000);
+  const reset = header('x-ratelimit-reset') ?? '';
+  if (header('x-ratelimit-remaining') === '0' && /^\d+$/.test(reset))
+    return bounded(Number(reset) - now / 1000);
   return null;
 }
 
-function secondsUntil(time: number): number {
-  return Math.max(1, Math.ceil((time - Date.now()) / 1000));
+function bounded(seconds: number): number {
+  return Math.min(longestWait_s, Math.max(1, Math.ceil(seconds)));
+}
+
+/** The three forms of RFC 9110; JavaScript alone would read a date into nearly anything. */
+function httpDate(text: string): number | null {
+  const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/.test(text);
+  if (!asctime && !/^[A-Z][a-z]{2,8}, \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d GMT$/.test(text))
+    return null;
+  const time = Date.parse(asctime ? `${text} GMT` : text);
+  return Number.isNaN(time) ? null : time;
 }
 
 /** Words of a stranger for a terminal and a log: one line, no control characters, not too long. */

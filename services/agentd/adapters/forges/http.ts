@@ -18,6 +18,8 @@ export interface HttpReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** Of the answer, after redirects. */
+  readonly url: string;
 }
 
 const replyLimit = 32 * 1024 * 1024;
@@ -48,7 +50,8 @@ export async function send(request: HttpRequest): Promise<HttpReply> {
       const response = await fetchOnce(request, url, either);
       const next = method === 'GET' && hops < 5 ? redirectTarget(request, url, response) : null;
       if (next === null) {
-        return { status: response.status, headers: response.headers, text: await readAll(request, response) };
+        const { status, headers } = response;
+        return { status, headers, text: await readAll(request, response), url };
       }
       await response.body?.cancel();
       url = next;

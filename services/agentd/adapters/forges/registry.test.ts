@@ -38,6 +38,7 @@ describe('the forges of config/forges.json', () => {
       name: 'work',
       kind: 'gitea',
       base_url: server.url,
+      clone_base_url: 'file:///',
       token_file: 'work-token',
       timeout_s: 2,
     };
@@ -115,6 +116,8 @@ describe('the forges of config/forges.json', () => {
         { name: 'a', kind: 'local' },
       ],
       [{ name: 'a', kind: 'gitea' }],
+      [{ name: 'a', kind: 'gitea', base_url: 'https://x', clone_base_url: 'http://x' }],
+      [{ name: 'a', kind: 'github', clone_base_url: 'http://github.com' }],
     ]) {
       const call = async () => createForges(decode(ForgesConfig, { forges }, 'config/forges.json'), folders);
       expect(await failure(call())).to.include({ name: 'InvalidInput', code: 'forges_invalid' });

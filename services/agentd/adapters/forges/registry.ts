@@ -37,6 +37,7 @@ function createForge(settings: ForgeSettings, folders: ForgeFolders): Configured
   const options = {
     name: settings.name,
     base_url: settings.base_url ?? 'https://github.com',
+    clone_base_url: settings.clone_base_url ?? null,
     token_file: settings.token_file === undefined ? null : within(folders.secretsDir, settings.token_file),
     account: settings.account ?? null,
     timeout_ms: (settings.timeout_s ?? 30) * 1000,

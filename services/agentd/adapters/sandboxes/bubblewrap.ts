@@ -29,6 +29,12 @@ export function createBubblewrap(options: SandboxOptions): Sandbox {
     async check() {
       if (process.platform !== 'linux') return { works: false, reason: 'bubblewrap needs Linux' };
       if (!findProgram('bwrap')) return { works: false, reason: `bwrap is not installed; ${installHint}` };
+      if (!seccompFilter()) {
+        return {
+          works: false,
+          reason: `there is no system call filter for ${process.arch}, only for x64 and arm64`,
+        };
+      }
       const broken = await failedPromise(sandbox);
       if (broken === null) return { works: true, reason: 'bubblewrap keeps its promises here' };
       return { works: false, reason: `bwrap does not work here: ${broken}${namespaceHint(broken)}` };
@@ -45,13 +51,14 @@ async function runInBubblewrap(run: SandboxRun, options: SandboxOptions): Promis
   const mounts = await makeMountPoints(run);
   const known = await knownOptions(file);
   const filter = seccompFilter();
+  if (!filter) throw new Refused('sandbox_unavailable', `there is no system call filter for ${process.arch}`);
   const supervised = await supervise(
     {
       file,
       args: [
         ...isolation(run, known),
         ...view(run, mounts, options, known),
-        ...(filter ? ['--seccomp', '4'] : []),
+        ...['--seccomp', '4'],
         '--',
         '/bin/sh',
         ...shellArguments(run, true),

@@ -38,6 +38,7 @@ export function namespaceOf(child: ChildProcess, status: () => string): Inside {
   }
 
   return {
+    proc: () => `${root() ?? ''}/proc`,
     processes() {
       const path = root();
       return path ? processesIn(`${path}/proc`) : [];

@@ -18,24 +18,35 @@ describe('Choosing a sandbox', () => {
     expect((await chooseSandbox('none', true)).kind).to.equal('none');
   });
 
-  it('takes the best that works, and no sandbox only where none does and it is allowed', async () => {
-    const best = has('bubblewrap') ? 'bubblewrap' : has('unshare') ? 'unshare' : 'none';
+  it('takes bubblewrap, and what holds less only where it is allowed', async () => {
+    const weaker = has('unshare') ? 'unshare (weak)' : 'none';
+    const best = has('bubblewrap') ? 'bubblewrap' : weaker;
     expect((await chooseSandbox('auto', true)).kind).to.equal(best);
     const strict = await refusal(chooseSandbox('auto', false).then(({ kind }) => kind));
-    if (best !== 'none') expect(strict).to.equal('allowed');
+    if (best === 'bubblewrap') expect(strict).to.equal('allowed');
     else expect(strict).to.be.instanceOf(Refused);
   });
 
+  it('refuses the weak sandbox unless the policy allows it', async () => {
+    const error = await refusal(chooseSandbox('unshare (weak)', false));
+    expect(error).to.be.instanceOf(Refused).and.include({ code: 'sandbox_unavailable' });
+    expect((error as Refused).message).to.contain('allow_weak_sandbox is false in config/policy.json');
+    if (!has('unshare')) return;
+    const allowed = await chooseSandbox('unshare (weak)', false, { allow_weak: true });
+    expect(allowed.kind).to.equal('unshare (weak)');
+  });
+
   it('says of each that was tried why it does not work, and what to do', async () => {
-    if (has('bubblewrap') && has('unshare')) {
-      for (const kind of ['bubblewrap', 'unshare'] as const) {
-        expect((await chooseSandbox(kind, false)).kind).to.equal(kind);
+    const here = { bubblewrap: has('bubblewrap'), 'unshare (weak)': has('unshare') };
+    for (const [kind, works] of Object.entries(here) as [keyof typeof here, boolean][]) {
+      const choice = chooseSandbox(kind, false, { allow_weak: true });
+      if (works) {
+        expect((await choice).kind).to.equal(kind);
+        continue;
       }
-      return;
+      const error = await refusal(choice);
+      expect((error as Refused).message).to.contain(`${kind}: `);
+      expect((error as Refused).hint).to.contain('bubblewrap');
     }
-    const missing = has('bubblewrap') ? 'unshare' : 'bubblewrap';
-    const error = await refusal(chooseSandbox(missing, false));
-    expect((error as Refused).message).to.contain(`${missing}: `);
-    expect((error as Refused).hint).to.contain('bubblewrap');
   });
 });

@@ -32,6 +32,7 @@ const arm64 = 0xc00000b7;
 const allow = 0x7fff0000;
 const notPermitted = 0x00050001;
 const unknownCall = 0x00050026;
+const noSuchFamily = 0x00050061;
 
 describe('The system call filter', () => {
   it('lets ordinary calls through', () => {
@@ -56,6 +57,22 @@ describe('The system call filter', () => {
     expect(verdict(filter, x64, 16, [0, 0x5412])).to.equal(notPermitted);
     expect(verdict(filter, x64, 16, [0, 0x541c])).to.equal(notPermitted);
     expect(verdict(filter, x64, 16, [0, 0x5401])).to.equal(allow);
+  });
+
+  it('lets sockets reach the network namespace and nothing beside it', () => {
+    for (const [machine, audit, calls] of [
+      ['x64', x64, [41, 53]],
+      ['arm64', arm64, [198, 199]],
+    ] as const) {
+      const filter = seccompFilter(machine)!;
+      for (const call of calls) {
+        for (const family of [1, 2, 10, 16]) expect(verdict(filter, audit, call, [family])).to.equal(allow);
+        // AF_UNSPEC, AF_PACKET, AF_ALG, AF_VSOCK, AF_QIPCRTR, AF_XDP.
+        for (const family of [0, 17, 38, 40, 42, 44]) {
+          expect(verdict(filter, audit, call, [family])).to.equal(noSuchFamily);
+        }
+      }
+    }
   });
 
   it('makes calls whose arguments it cannot see, and other calling conventions, look unknown', () => {

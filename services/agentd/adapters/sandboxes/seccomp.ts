@@ -1,52 +1,99 @@
 /**
- * A seccomp filter (classic BPF, see seccomp(2)) against system calls that a build or a test never needs and that have been
- * ways out of namespaces. A second wall: without capabilities and user namespaces most of them fail already.
+ * A seccomp filter (classic BPF, see seccomp(2)) against system calls that a build or a test never needs and that lead to the
+ * kernel's own interfaces or out of namespaces: what Docker's default profile denies, and sockets that leave the network namespace.
  */
 interface Machine {
   /** AUDIT_ARCH_…, from linux/audit.h. */
   readonly audit: number;
   /** Numbers from here on belong to another calling convention of the same machine (x32). */
   readonly foreignFrom: number | null;
-  readonly clone: number;
-  readonly ioctl: number;
-  readonly forbidden: readonly number[];
+  /** Which number of a row is this machine's. */
+  readonly column: 1 | 2;
 }
 
-/**
- * In this order: bpf, perf_event_open, userfaultfd, keyctl, add_key, request_key, kexec_load, kexec_file_load, init_module,
- * finit_module, delete_module, open_by_handle_at, mount, umount2, pivot_root, chroot, setns, unshare, syslog, acct, swapon, swapoff,
- * reboot, quotactl, kcmp, settimeofday, clock_settime.
- */
 const machines: Readonly<Record<string, Machine>> = {
-  x64: {
-    audit: 0xc000003e,
-    foreignFrom: 0x40000000,
-    clone: 56,
-    ioctl: 16,
-    forbidden: [
-      321, 298, 323, 250, 248, 249, 246, 320, 175, 313, 176, 304, 165, 166, 155, 161, 308, 272, 103, 163, 167,
-      168, 169, 179, 312, 164, 227,
-    ],
-  },
-  arm64: {
-    audit: 0xc00000b7,
-    foreignFrom: null,
-    clone: 220,
-    ioctl: 29,
-    forbidden: [
-      280, 241, 282, 219, 217, 218, 104, 294, 105, 273, 106, 265, 40, 39, 41, 51, 268, 97, 116, 89, 224, 225,
-      142, 60, 272, 170, 112,
-    ],
-  },
+  x64: { audit: 0xc000003e, foreignFrom: 0x40000000, column: 1 },
+  arm64: { audit: 0xc00000b7, foreignFrom: null, column: 2 },
 };
 
-/** The same on every machine: open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr, quotactl_fd. */
-const forbiddenEverywhere = [428, 429, 430, 431, 432, 433, 442, 443];
-/**
- * clone3 and io_uring_setup, _enter and _register: their arguments cannot be inspected. Programs take ENOSYS as an older
- * kernel and use what came before.
- */
-const absent = [435, 425, 426, 427];
+/** Name and number on x64 and arm64; null where the machine has no such call. */
+type SystemCall = readonly [name: string, x64: number | null, arm64: number | null];
+
+const forbidden: readonly SystemCall[] = [
+  // Keyrings belong to the user, not to a namespace.
+  ['add_key', 248, 217],
+  ['request_key', 249, 218],
+  ['keyctl', 250, 219],
+  // Programs and counters inside the kernel.
+  ['bpf', 321, 280],
+  ['perf_event_open', 298, 241],
+  ['userfaultfd', 323, 282],
+  ['lookup_dcookie', 212, 18],
+  ['kcmp', 312, 272],
+  ['pidfd_getfd', 438, 438],
+  ['syslog', 103, 116],
+  // Another kernel, or more of this one.
+  ['kexec_load', 246, 104],
+  ['kexec_file_load', 320, 294],
+  ['create_module', 174, null],
+  ['init_module', 175, 105],
+  ['finit_module', 313, 273],
+  ['delete_module', 176, 106],
+  ['get_kernel_syms', 177, null],
+  ['query_module', 178, null],
+  ['reboot', 169, 142],
+  // Mounts and namespaces.
+  ['mount', 165, 40],
+  ['umount2', 166, 39],
+  ['pivot_root', 155, 41],
+  ['chroot', 161, 51],
+  ['setns', 308, 268],
+  ['unshare', 272, 97],
+  ['open_tree', 428, 428],
+  ['move_mount', 429, 429],
+  ['fsopen', 430, 430],
+  ['fsconfig', 431, 431],
+  ['fsmount', 432, 432],
+  ['fspick', 433, 433],
+  ['mount_setattr', 442, 442],
+  ['open_tree_attr', 467, 467],
+  ['open_by_handle_at', 304, 265],
+  ['quotactl', 179, 60],
+  ['quotactl_fd', 443, 443],
+  ['swapon', 167, 224],
+  ['swapoff', 168, 225],
+  ['acct', 163, 89],
+  ['nfsservctl', 180, 42],
+  ['sysfs', 139, null],
+  ['ustat', 136, null],
+  ['uselib', 134, null],
+  ['_sysctl', 156, null],
+  ['vhangup', 153, 58],
+  // The clock and the ports of the machine.
+  ['settimeofday', 164, 170],
+  ['clock_settime', 227, 112],
+  ['clock_adjtime', 305, 266],
+  ['ioperm', 173, null],
+  ['iopl', 172, null],
+];
+
+/** Their arguments cannot be inspected. Programs take ENOSYS as an older kernel and use what came before. */
+const absent: readonly SystemCall[] = [
+  ['clone3', 435, 435],
+  ['io_uring_setup', 425, 425],
+  ['io_uring_enter', 426, 426],
+  ['io_uring_register', 427, 427],
+];
+
+const clone: SystemCall = ['clone', 56, 220];
+const ioctl: SystemCall = ['ioctl', 16, 29];
+const sockets: readonly SystemCall[] = [
+  ['socket', 41, 198],
+  ['socketpair', 53, 199],
+];
+
+/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which asks for addresses; every other family, AF_VSOCK to the host first, is denied. */
+const socketFamilies = [1, 2, 10, 16];
 
 const CLONE_NEWUSER = 0x10000000;
 const TIOCSTI = 0x5412;
@@ -61,6 +108,7 @@ const RETURN = 0x06;
 const ALLOW = 0x7fff0000;
 const EPERM = 0x00050000 | 1;
 const ENOSYS = 0x00050000 | 38;
+const EAFNOSUPPORT = 0x00050000 | 97;
 
 /** Offsets in struct seccomp_data; of an argument the low half, both machines being little-endian. */
 const NUMBER = 0;
@@ -71,21 +119,22 @@ const ARGUMENT = [16, 24];
 export function seccompFilter(architecture: string = process.arch): Uint8Array | null {
   const machine = machines[architecture];
   if (!machine) return null;
-  const { foreignFrom } = machine;
+  const { foreignFrom, column } = machine;
+  const numbers = (calls: readonly SystemCall[]) =>
+    calls.map((call) => call[column]).filter((number) => number !== null);
   return assemble([
     [LOAD, 0, 0, ARCHITECTURE],
     [JUMP_EQUAL, 1, 0, machine.audit],
     [RETURN, 0, 0, ENOSYS],
     [LOAD, 0, 0, NUMBER],
     ...(foreignFrom === null ? [] : when(JUMP_GREATER_OR_EQUAL, foreignFrom, ENOSYS)),
-    ...machine.forbidden.flatMap((call) => when(JUMP_EQUAL, call, EPERM)),
-    ...forbiddenEverywhere.flatMap((call) => when(JUMP_EQUAL, call, EPERM)),
-    ...absent.flatMap((call) => when(JUMP_EQUAL, call, ENOSYS)),
-    ...whenArgument(machine.clone, 0, when(JUMP_BITS_SET, CLONE_NEWUSER, EPERM)),
-    ...whenArgument(machine.ioctl, 1, [
-      ...when(JUMP_EQUAL, TIOCSTI, EPERM),
-      ...when(JUMP_EQUAL, TIOCLINUX, EPERM),
-    ]),
+    ...numbers(forbidden).flatMap((call) => when(JUMP_EQUAL, call, EPERM)),
+    ...numbers(absent).flatMap((call) => when(JUMP_EQUAL, call, ENOSYS)),
+    ...numbers([clone]).flatMap((call) => whenArgument(call, 0, when(JUMP_BITS_SET, CLONE_NEWUSER, EPERM))),
+    ...numbers([ioctl]).flatMap((call) =>
+      whenArgument(call, 1, [...when(JUMP_EQUAL, TIOCSTI, EPERM), ...when(JUMP_EQUAL, TIOCLINUX, EPERM)]),
+    ),
+    ...numbers(sockets).flatMap((call) => whenArgument(call, 0, unlessEqual(socketFamilies, EAFNOSUPPORT))),
     [RETURN, 0, 0, ALLOW],
   ]);
 }
@@ -98,6 +147,13 @@ function when(jump: number, operand: number, answer: number): Instruction[] {
     [jump, 0, 1, operand],
     [RETURN, 0, 0, answer],
   ];
+}
+
+function unlessEqual(operands: readonly number[], answer: number): Instruction[] {
+  const jumps = operands.map(
+    (operand, index): Instruction => [JUMP_EQUAL, operands.length - index, 0, operand],
+  );
+  return [...jumps, [RETURN, 0, 0, answer]];
 }
 
 function whenArgument(call: number, argument: number, rules: readonly Instruction[]): Instruction[] {

@@ -1,11 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { statfsSync } from 'node:fs';
+import { freemem } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type ControlGroup, controlGroups } from '#kit/control-groups.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import type { SandboxResult, SandboxRun } from '../../execution/sandbox.ts';
 import { BoundedOutput } from './bounded-output.ts';
+import { threadsPerProcess } from './command-line.ts';
 import { openPipe, withoutInherited } from './descriptors.ts';
+import { folderBytes, namelessBytes } from './held-files.ts';
 import type { Process } from './processes.ts';
 
 /** One started sandbox, as its adapter knows it. */
@@ -21,6 +25,8 @@ export interface Launch {
 }
 
 export interface Inside {
+  /** The file system that names them by the pids of `processes`. */
+  proc(): string;
   processes(): Process[];
   /** Bytes of memory that `process` uses, its share of what is shared. */
   exactBytes(process: Process): number;
@@ -43,8 +49,10 @@ export interface Supervised extends SandboxResult {
 type End = { readonly by: SandboxResult['ended_by']; readonly note: string };
 
 const pollMs = 100;
-/** A run is ended before it fills the disk that Core's own records need: with this left, or half of what it found. */
-const diskReserve = 256 * 1024 * 1024;
+/** How often at most the workspace and open files are measured; less often where that takes long. */
+const measureMs = 500;
+/** A run is ended before it takes the disk or the memory that Core itself needs: with this left, or half of what it found. */
+const reserveBytes = 256 * 1024 * 1024;
 /** How long dying processes may take before that is an error. */
 const deathMs = 20_000;
 
@@ -54,11 +62,15 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
   const output = new BoundedOutput(run.limits.output_bytes);
   let delivered = 0;
   let end: End | null = null;
+  let over = false;
 
-  const reserve = Math.min(diskReserve, freeBytes(run.workspace) / 2);
+  const found = freeBytes(run.workspace);
+  const reserve = { disk: Math.min(reserveBytes, found / 2), memory: Math.min(reserveBytes, freemem() / 2) };
+  const group = await makeControlGroup(run);
+  const [file, ...args] = [...(group?.joinCommand ?? []), launch.file, ...launch.args];
   const pipe = await openPipe();
   const child = withoutInherited(5, (rest) =>
-    spawn(launch.file, launch.args, {
+    spawn(file!, args, {
       env: launch.env,
       cwd: launch.cwd,
       detached: true,
@@ -75,15 +87,15 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
   const status = collect(child.stdio[3] as Readable, 64 * 1024);
   const inside = launch.inside(child, () => status().text);
 
-  pipe.reader.on('data', (chunk: Buffer) => {
+  function keep(chunk: Uint8Array): void {
     output.add(chunk);
-    const room = run.limits.output_bytes - delivered;
-    if (room > 0) {
-      const part = chunk.subarray(0, room);
-      delivered += part.length;
-      run.onOutput?.(part);
-      return;
-    }
+    const part = chunk.subarray(0, Math.max(0, run.limits.output_bytes - delivered));
+    delivered += part.length;
+    if (part.length > 0) run.onOutput?.(part);
+  }
+  pipe.reader.on('data', (chunk: Buffer) => {
+    keep(run.filter?.push(chunk) ?? chunk);
+    if (delivered < run.limits.output_bytes) return;
     // Nobody sees this any more; an endless writer shall not keep this process busy.
     pipe.reader.pause();
     setTimeout(() => pipe.reader.resume(), 1).unref();
@@ -107,9 +119,23 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     seconds * 1000,
   );
   const poll = setInterval(() => {
-    const broken = end ?? brokenLimit(inside, run, reserve);
+    const broken = end ?? brokenLimit(inside, run, reserve, group, nameless);
     if (broken) stop(broken);
   }, pollMs);
+  let nameless = 0;
+  let measuring = setTimeout(measure, measureMs);
+  async function measure(): Promise<void> {
+    const start = performance.now();
+    const open = namelessBytes(inside.proc(), inside.processes(), run.workspace);
+    const { bytes, complete } = await folderBytes(run.workspace);
+    nameless = open.memory;
+    const used = Math.max(bytes + open.disk, complete ? 0 : found - freeBytes(run.workspace));
+    const { disk_mib } = run.limits;
+    if (used > disk_mib * 1024 * 1024) {
+      stop({ by: 'signal', note: `ended for writing more than ${disk_mib} MiB to the workspace, the limit` });
+    }
+    if (!over) measuring = setTimeout(measure, Math.max(measureMs, 10 * (performance.now() - start)));
+  }
   child.once('exit', () => inside.kill());
   run.signal?.addEventListener('abort', cancel);
   if (run.signal?.aborted) cancel();
@@ -120,6 +146,8 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     });
     await untilGone(inside, launch.file);
     await drained;
+    if (run.filter) keep(run.filter.end());
+    if (group?.ranOutOfMemory()) end ??= outOfMemory(run);
     const reason = end as End | null;
     if (reason) output.add(Buffer.from(`\n[core: ${reason.note}]\n`));
     return {
@@ -133,8 +161,11 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
       complaint: complaint().text.trim(),
     };
   } finally {
+    over = true;
     clearTimeout(timer);
+    clearTimeout(measuring);
     clearInterval(poll);
+    await group?.remove();
     run.signal?.removeEventListener('abort', cancel);
     pipe.reader.destroy();
   }
@@ -151,17 +182,38 @@ export function cancelledResult(): SandboxResult {
   };
 }
 
-function brokenLimit(inside: Inside, run: SandboxRun, reserve: number): End | null {
+/** Where the kernel keeps account, it keeps the limit too; else what can be seen of the memory is added up here. */
+async function makeControlGroup({ limits }: SandboxRun): Promise<ControlGroup | null> {
+  const groups = await controlGroups();
+  if (!groups.works) return null;
+  const tasks = limits.processes * threadsPerProcess;
+  return groups.make({ bytes: limits.memory_mib * 1024 * 1024, tasks });
+}
+
+function outOfMemory({ limits }: SandboxRun): End {
+  return { by: 'memory', note: `ended for using more than ${limits.memory_mib} MiB of memory, the limit` };
+}
+
+function brokenLimit(
+  inside: Inside,
+  run: SandboxRun,
+  reserve: { readonly disk: number; readonly memory: number },
+  group: ControlGroup | null,
+  nameless: number,
+): End | null {
   const processes = inside.processes();
   const { processes: allowed, memory_mib } = run.limits;
   if (processes.length > allowed) {
     return { by: 'signal', note: `ended for having more than ${allowed} processes, the limit` };
   }
   const bytes = memory_mib * 1024 * 1024;
-  if (usedMemory(inside, processes, bytes) > bytes) {
-    return { by: 'memory', note: `ended for using more than ${memory_mib} MiB of memory, the limit` };
+  if (group ? group.ranOutOfMemory() : nameless + usedMemory(inside, processes, bytes - nameless) > bytes) {
+    return outOfMemory(run);
   }
-  if (freeBytes(run.workspace) < reserve) {
+  if (freemem() < reserve.memory) {
+    return { by: 'memory', note: 'ended because the memory of this machine is nearly used up' };
+  }
+  if (freeBytes(run.workspace) < reserve.disk) {
     return { by: 'signal', note: 'ended because the disk is nearly full' };
   }
   return null;

@@ -27,6 +27,14 @@ export function toolPaths(configured: readonly string[], hidden: readonly string
   return [...new Set([...listed, ...ownNode(hidden)])];
 }
 
+/**
+ * The folders that were approved, each of them as it was listed then.
+ * @throws InvalidInput (`tool_path_not_allowed`) where one is gone, or holds by now what stays out of sight
+ */
+export function approvedToolPaths(approved: readonly string[], hidden: readonly string[]): string[] {
+  return approved.map((path) => allowed(path, hidden));
+}
+
 /** Entries of PATH for them, in the same order. */
 export function searchPath(tools: readonly string[]): string {
   const own = tools.map((path) =>

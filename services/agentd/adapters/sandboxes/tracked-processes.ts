@@ -36,6 +36,7 @@ export function trackedProcesses(child: ChildProcess, mark: string): Inside {
   }
 
   return {
+    proc: () => '/proc',
     processes: look,
     exactBytes: ({ pid }) => proportionalBytes('/proc', pid),
     temporaryBytes: () => 0,

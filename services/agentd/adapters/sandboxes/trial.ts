@@ -16,7 +16,7 @@ export async function failedPromise(sandbox: Pick<Sandbox, 'run'>): Promise<stri
       mounts: [],
       command: promises,
       network: false,
-      limits: { seconds: 20, memory_mib: 1024, processes: 64, output_bytes: 4096 },
+      limits: { seconds: 20, memory_mib: 1024, processes: 64, disk_mib: 64, output_bytes: 4096 },
     });
     if (exit_code === 0) return null;
     return Buffer.from(output).toString('utf8').trim() || `the trial ended with status ${exit_code}`;

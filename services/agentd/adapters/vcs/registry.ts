@@ -35,3 +35,13 @@ export async function chooseVcs(setting: VcsSetting, gitDir: string, baseCommit:
     `vcs is set to 'jj', which does not keep ${found.join(', ')} faithfully; the choices are auto and git`,
   );
 }
+
+/** The tool that was approved, whatever is configured by now. @throws Failed `jj_missing` */
+export async function approvedVcs(kind: Vcs['kind']): Promise<Vcs> {
+  if (kind === 'git') return gitVcs();
+  const installed = await jjVersion();
+  if (installed !== null) return jjVcs(installed);
+  throw new Failed('jj_missing', 'approved was that jj builds the commit, and jj is not on PATH', {
+    hint: 'cargo install --locked --version 0.41.0 jj-cli, or plan the issue again',
+  });
+}

@@ -1,13 +1,18 @@
+import * as t from 'io-ts';
 import type { SettingRow } from '#kit/config/settings.ts';
+import { decodeJson } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
-import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { codeOf, exitCodes, InvalidInput, NotFound } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import type { Agent } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
+import type { Run } from '../../runs/run.ts';
 import type { CommandContext } from '../command-context.ts';
 import { failedStep } from '../failed-validation.ts';
 import { writeJson } from '../json-output.ts';
 import { actionNamed } from '../selection.ts';
 import { actionDetails, actionsView } from '../views/actions-view.ts';
+import { type ConversationPart, conversationView } from '../views/conversation-view.ts';
 import { diffView } from '../views/diff-view.ts';
 import { recoveryView, settingsView, verificationView } from '../views/reports.ts';
 import { runView } from '../views/run-view.ts';
@@ -17,7 +22,7 @@ import { runView } from '../views/run-view.ts';
 export async function show(
   context: CommandContext,
   id: string,
-  options: { readonly recovery?: boolean },
+  options: { readonly recovery?: boolean; readonly prompt?: boolean },
 ): Promise<number> {
   const { terminal, suggestions, verbose } = context;
   const agent = await context.services.agent();
@@ -28,6 +33,12 @@ export async function show(
     else terminal.out(recoveryView(manifest, terminal));
     return exitCodes.done;
   }
+  if (options.prompt === true) {
+    const parts = await conversationOf(agent, run);
+    if (context.json) writeJson(terminal, { run_id: run.run_id, conversation: parts });
+    else terminal.out(conversationView(parts, terminal));
+    return exitCodes.done;
+  }
   if (context.json) writeJson(terminal, runJson(run));
   else
     terminal.out(
@@ -35,6 +46,34 @@ export async function show(
     );
   return exitCodes.done;
 }
+
+/** @throws NotFound (`no_prompt`) where no model was asked */
+async function conversationOf(agent: Agent, run: Run): Promise<ConversationPart[]> {
+  if (run.prompt === null) {
+    throw new NotFound(
+      'no_prompt',
+      `run ${run.run_id} asked no model; its planner is '${run.request.planner}'`,
+    );
+  }
+  const digests = [run.prompt, ...run.turns.map(({ content }) => content)];
+  return Promise.all(
+    digests.map(async (digest) => {
+      const bytes = await agent.artifact(run.run_id, digest).catch((error) => {
+        if (codeOf(error) === 'artifact_not_found') return null;
+        throw error;
+      });
+      if (bytes === null) return { digest, messages: null };
+      const { messages } = decodeJson(
+        StoredMessages,
+        Buffer.from(bytes).toString('utf8'),
+        `artifact ${digest}`,
+      );
+      return { digest, messages };
+    }),
+  );
+}
+
+const StoredMessages = t.strict({ messages: t.array(t.UnknownRecord) });
 
 /** All actions in a table, or the named ones in full. */
 export async function actions(

@@ -3,7 +3,7 @@ import { runView as runJson } from '../../http/run-view.ts';
 import { type CommandContext, watched } from '../command-context.ts';
 import { writeJson } from '../json-output.ts';
 import type { Terminal } from '../terminal.ts';
-import { pruneView, undoPlanView, undoResultView } from '../views/reports.ts';
+import { pruneView, recordView, undoPlanView, undoResultView } from '../views/reports.ts';
 import { runView } from '../views/run-view.ts';
 
 /** Commands that take something back or away. */
@@ -57,6 +57,32 @@ export async function cancel(
   const agent = await services.agent();
   const run_id = (await agent.run(id)).run_id;
   const run = await agent.cancel({ run_id, by: await services.person(), reason: options.reason ?? null });
+  if (context.json) writeJson(terminal, runJson(run));
+  else terminal.out(runView(run, terminal, suggestions));
+  return exitCodes.done;
+}
+
+export interface RecoverOptions {
+  readonly acceptLoss?: boolean;
+  readonly reason?: string;
+}
+
+/** Shows what a record lost; with `--accept-loss`, lets its run go on. */
+export async function recover(context: CommandContext, id: string, options: RecoverOptions): Promise<number> {
+  const { services, terminal, suggestions } = context;
+  const agent = await services.agent();
+  const record = await agent.record(id);
+  if (options.acceptLoss !== true) {
+    if (context.json) writeJson(terminal, record);
+    else terminal.out(recordView(record, terminal, suggestions));
+    return record.problem === null ? exitCodes.done : exitCodes.failed;
+  }
+  const { run_id } = record;
+  const run = await agent.recoverRecord({
+    run_id,
+    reason: options.reason ?? '',
+    by: await services.person(),
+  });
   if (context.json) writeJson(terminal, runJson(run));
   else terminal.out(runView(run, terminal, suggestions));
   return exitCodes.done;

@@ -1,8 +1,10 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { SettingRow } from '#kit/config/settings.ts';
+import type { RecordState } from '#kit/contracts/run.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import type { Run } from '../../runs/run.ts';
 import { type Cell, cut, table } from '../layout.ts';
+import { commandLine, type Suggestions } from '../suggestion.ts';
 import type { Terminal } from '../terminal.ts';
 import { runName } from './plan-view.ts';
 
@@ -57,6 +59,40 @@ export function verificationView(found: Verification, terminal: Terminal): strin
   const count = `${found.problems.length} ${found.problems.length === 1 ? 'problem' : 'problems'}`;
   const head = `${paint.red(symbols.cross)}  ${found.run_id} does not hold: ${count} in ${facts}`;
   return `${[head, ...table(rows, { ...layoutFor(terminal), width: Number.POSITIVE_INFINITY })].join('\n')}\n`;
+}
+
+/** What is there of a record beside what was acknowledged, and how to go on. */
+export function recordView(record: RecordState, terminal: Terminal, suggestions: Suggestions): string {
+  const { paint, symbols } = terminal;
+  const { run_id, acknowledged, kept, problem } = record;
+  if (problem === null) return `${paint.green(symbols.tick)}  the record of ${run_id} is whole\n`;
+  const rows: Cell[][] = [
+    [{ text: 'acknowledged' }, { text: placeText(acknowledged, record.last_type) }],
+    [{ text: 'sound' }, { text: placeText(kept, null) }],
+  ];
+  if (record.bytes_behind > 0)
+    rows.push([{ text: 'behind it' }, { text: `${record.bytes_behind} bytes that do not hold` }]);
+  const lines = [
+    `${paint.red(symbols.cross)}  the record of ${run_id} is not whole`,
+    `   ${visibleLine(problem)}`,
+    ...table(rows, layoutFor(terminal)),
+    '',
+    'Nothing of this run is executed, approved or changed. A backup may have what is missing.',
+  ];
+  if (kept !== null && kept.seq > 0) {
+    const command = commandLine(suggestions, 'recover', run_id, '--accept-loss', '--reason', 'TEXT');
+    lines.push(
+      `To go on from event ${kept.seq} without it, and decide again about what has not started:`,
+      `  ${paint.cyan(command)}`,
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function placeText(place: RecordState['kept'], type: string | null): string {
+  if (place === null) return 'unknown';
+  if (place.seq === 0) return 'no event';
+  return `event ${place.seq}${type === null ? '' : ` (${visibleLine(type)})`}, hash ${place.hash.slice(0, 12)}`;
 }
 
 export function pruneView(result: PruneResult, dryRun: boolean, terminal: Terminal): string {

@@ -8,6 +8,7 @@ import type { Paint, Terminal } from '../terminal.ts';
 import { actionText } from './action-text.ts';
 import { contextLines } from './context-view.ts';
 import { failedStepLines } from './failed-step-view.ts';
+import { maskedLines, promptLines } from './masked-view.ts';
 import { nextSteps, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines, underGates } from './plan-view.ts';
 import { statusPaint } from './status-paint.ts';
@@ -37,6 +38,7 @@ export function runView(
     ...(brief ? [''] : headLines(run, terminal)),
     `${run.run_id} ${symbols.dot} ${statusPaint(run.status, paint)(run.status)} ${symbols.dot} ${when}${run.cancelling ? ` ${symbols.dot} stopping` : ''}`,
     ...(brief ? [] : askedLines(run)),
+    ...recoveryLines(run, terminal),
     '',
   ];
   if (run.failure !== null)
@@ -48,7 +50,12 @@ export function runView(
   lines.push(...resultLines(run, terminal));
   if (failed !== null) lines.push(...failedStepLines(failed, terminal));
   if (!brief) lines.push(...noticeLines(run, terminal));
-  if (context) lines.push(...contextLines(run, terminal, verbose));
+  if (context)
+    lines.push(
+      ...contextLines(run, terminal, verbose),
+      ...maskedLines(run, terminal),
+      ...promptLines(run, suggestions, terminal),
+    );
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }
@@ -66,6 +73,14 @@ function askedLines({ request, cancel }: Run): string[] {
   if (cancel !== null)
     lines.push(visibleLine(`cancelled by ${cancel.by}${cancel.reason === null ? '' : `: ${cancel.reason}`}`));
   return lines;
+}
+
+/** What the record lost stays said. */
+function recoveryLines({ recoveries }: Run, { paint }: Terminal): string[] {
+  return recoveries.map(({ kept, lost, by, reason }) => {
+    const what = lost === null ? '' : ` up to event ${lost.seq}`;
+    return `${paint.red('record cut')}  events after ${kept.seq}${what} are lost; ${visibleLine(by)} let it go on: ${visibleLine(reason)}`;
+  });
 }
 
 /** One line for each action: approval, state, and the outcome where there is one. */

@@ -12,7 +12,7 @@ export function applyPatch(workspace: RunWorkspace): ActionExecutor<'apply_patch
     },
     render: () => renderBuildStep(workspace),
     async perform(step, intent) {
-      const vcs = await workspace.build(buildStep(step.run, 'apply_patch', intent));
+      const vcs = await workspace.build(buildStep(step.action, intent));
       const { tree, files } = step.action.params;
       return { succeeded: true, message: describeFiles(files), facts: { tree }, vcs };
     },

@@ -48,7 +48,7 @@ export function commit(workspace: RunWorkspace): ActionExecutor<'commit'> {
         message: fillTemplate(step.action.params.message, slotValues(step.run, [])),
       }),
     async perform(step, intent) {
-      return effect(step, await workspace.build(buildStep(step.run, 'commit', intent)));
+      return effect(step, await workspace.build(buildStep(step.action, intent)));
     },
     reconcile: (_step, intent) => reconcileBuildStep(workspace, intent),
     async previewUndo(step) {

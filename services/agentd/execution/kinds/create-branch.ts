@@ -12,7 +12,7 @@ export function createBranch(workspace: RunWorkspace): ActionExecutor<'create_br
     },
     render: () => renderBuildStep(workspace),
     async perform(step, intent) {
-      const vcs = await workspace.build(buildStep(step.run, 'create_branch', intent));
+      const vcs = await workspace.build(buildStep(step.action, intent));
       const { branch, base_commit } = step.action.params;
       return {
         succeeded: true,

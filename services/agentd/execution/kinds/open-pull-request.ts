@@ -1,4 +1,4 @@
-import { Refused } from '#kit/errors.ts';
+import { NotFound, Refused } from '#kit/errors.ts';
 import { remoteBranch } from '../../git/remote.ts';
 import type { Forge, PullRequest } from '../../planning/forge.ts';
 import type { Policy } from '../../planning/policy.ts';
@@ -8,6 +8,7 @@ import { type ActionExecutor, type Effect, outcomeFact, type Step } from '../act
 import type { ForgeWriter } from '../forge-writer.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
 import { requireUnprotected } from '../safeguards.ts';
+import { accountOf, againAs, isBy, requireAccount } from '../same-account.ts';
 import { slotValues } from '../slot-values.ts';
 import { requireValidation } from '../validation-report.ts';
 
@@ -18,17 +19,32 @@ export function openPullRequest(
   policy: Policy,
   store: RunStore,
 ): ActionExecutor<'open_pull_request'> {
-  /** Ours by head branch, base and author; the newest first where there are several. */
+  /** The recorded one, else that of our account by head branch and base; the newest where there are several. */
   async function find(step: Step<'open_pull_request'>): Promise<PullRequest | undefined> {
-    const { head, base } = step.action.params;
-    const self = await forge.self();
-    const pulls = await forge.findPullRequests(step.action.target, head);
+    const { target, params } = step.action;
+    const recorded = step.state.outcome?.facts.number;
+    if (typeof recorded === 'number') {
+      return forge.pullRequest(target, recorded).catch((error) => {
+        if (error instanceof NotFound && error.code === 'pull_request_not_found') return undefined;
+        throw error;
+      });
+    }
+    const account = await accountOf(forge, step.state.intent);
+    const pulls = await forge.findPullRequests(target, params.head);
     return pulls
-      .filter((pull) => pull.author.login === self && pull.base === base)
+      .filter(({ author, base }) => isBy(author, account) && base === params.base)
       .toSorted((a, b) => b.number - a.number)[0];
   }
 
+  /** What undoing is about; only what is still open has to be closed by the same account. */
+  async function findToUndo(step: Step<'open_pull_request'>): Promise<PullRequest | undefined> {
+    const pull = await find(step);
+    if (pull?.state === 'open') await requireAccount(forge, step.state.intent);
+    return pull;
+  }
+
   return {
+    patience_ms: forge.deadline_ms,
     async check(step) {
       const { target, params } = step.action;
       await requireUnprotected(forge, policy, target, params.head);
@@ -49,21 +65,23 @@ export function openPullRequest(
       return {
         bytes: { title: fillTemplate(title, values), body: fillTemplate(body, values) },
         forge_time,
+        account: await forge.self(),
         operation_before: null,
       };
     },
     async perform(step, intent) {
+      await requireAccount(forge, intent);
       const { head, base } = step.action.params;
       const title = String(intent.rendered.title);
       const body = String(intent.rendered.body);
       return effectOf(await writer.openPullRequest(step.action.target, { title, body, head, base }));
     },
-    async reconcile(step) {
+    async reconcile(step, intent) {
       const pull = await find(step);
-      return pull === undefined ? { kind: 'again' } : { kind: 'done', effect: effectOf(pull) };
+      return pull === undefined ? againAs(forge, intent) : { kind: 'done', effect: effectOf(pull) };
     },
     async previewUndo(step) {
-      const pull = await find(step);
+      const pull = await findToUndo(step);
       if (pull === undefined) return { effect: 'nothing', message: 'there is no pull request of ours' };
       if (pull.state === 'merged')
         return { effect: 'keep', message: `#${pull.number} is merged; revert it with a new change` };
@@ -71,7 +89,7 @@ export function openPullRequest(
       return { effect: 'undo', message: `close #${pull.number}; its page and notifications stay` };
     },
     async undo(step) {
-      const pull = await find(step);
+      const pull = await findToUndo(step);
       if (pull === undefined) return { state: 'undone', message: 'there is no pull request of ours' };
       if (pull.state === 'merged')
         return { state: 'kept', message: `#${pull.number} is merged; revert it with a new change` };

@@ -7,6 +7,7 @@ import type { RunStore } from '../../runs/run-store.ts';
 import { type ActionExecutor, type Effect, outcomeFact, type Step } from '../action-executor.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
 import { requireUnprotected } from '../safeguards.ts';
+import { againAs, requireAccount } from '../same-account.ts';
 import { requireValidation } from '../validation-report.ts';
 
 /** Publishes the commit under its branch, guarded by a lease: the remote branch must not exist yet. */
@@ -32,11 +33,11 @@ export function pushBranch(
 
   async function merged(step: Step<'push_branch'>): Promise<boolean> {
     const pulls = await forge.findPullRequests(step.action.target, step.action.params.branch);
-    const self = await forge.self();
-    return pulls.some((pull) => pull.state === 'merged' && pull.author.login === self);
+    return pulls.some((pull) => pull.state === 'merged');
   }
 
   return {
+    patience_ms: forge.deadline_ms,
     async check(step) {
       const { branch } = step.action.params;
       await requireUnprotected(forge, policy, step.action.target, branch);
@@ -63,10 +64,12 @@ export function pushBranch(
       return {
         bytes: { branch: step.action.params.branch, commit, expected: null },
         forge_time: null,
+        account: await forge.self(),
         operation_before: await workspace.operation(),
       };
     },
-    async perform(step) {
+    async perform(step, intent) {
+      await requireAccount(forge, intent);
       const commit = builtCommit(step.run);
       const outcome = await workspace.publish(step.action.params.branch, commit, null);
       const pushed = async () => ({
@@ -80,13 +83,13 @@ export function pushBranch(
       const code = outcome.result === 'moved' ? 'branch_moved' : 'push_rejected';
       return { succeeded: false, code, message: outcome.message, facts: { actual }, vcs: null };
     },
-    async reconcile(step) {
+    async reconcile(step, intent) {
       await workspace.open();
       const commit = builtCommit(step.run);
       const actual = await remoteHead(step);
       if (actual === commit) return { kind: 'done', effect: done(step, commit) };
       if (actual === null)
-        return (await merged(step)) ? { kind: 'done', effect: done(step, commit) } : { kind: 'again' };
+        return (await merged(step)) ? { kind: 'done', effect: done(step, commit) } : againAs(forge, intent);
       return {
         kind: 'conflict',
         message: `${step.action.params.branch} is at ${actual.slice(0, 12)} on the remote; ours is ${commit.slice(0, 12)}`,
@@ -105,6 +108,7 @@ export function pushBranch(
           `others pushed on top: ${branch} is at ${actual.slice(0, 12)}, ours was ${ours.slice(0, 12)}; nothing was undone`,
         );
       }
+      await requireAccount(forge, step.state.intent);
       return {
         effect: 'undo',
         message: `delete ${branch} on the remote, if it is still at ${ours.slice(0, 12)}`,
@@ -116,6 +120,7 @@ export function pushBranch(
       if (await merged(step)) return { state: 'kept', message: `${branch} was merged; the branch stays` };
       if ((await remoteHead(step)) === null)
         return { state: 'undone', message: `${branch} is gone from the remote` };
+      await requireAccount(forge, step.state.intent);
       const outcome = await workspace.unpublish(branch, pushedCommit(step));
       if (outcome.result === 'done') return { state: 'undone', message: `${branch} deleted on the remote` };
       return { state: 'failed', message: outcome.message };

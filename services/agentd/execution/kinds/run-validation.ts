@@ -1,4 +1,6 @@
 import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts';
+import type { ActionOf } from '../../action.ts';
+import { maskedEvents } from '../../runs/masked-event.ts';
 import type { RunStore } from '../../runs/run-store.ts';
 import { LiveLines } from '../../validation/live-lines.ts';
 import type { TreeCopy } from '../../validation/tree-copy.ts';
@@ -9,35 +11,36 @@ import type { RunWorkspace } from '../run-workspace.ts';
 /** Runs the approved commands on the approved tree, in the sandbox, and keeps report and logs as artifacts. */
 export function runValidation(
   workspace: RunWorkspace,
-  validation: () => Promise<Validation>,
+  /** What runs it as it was approved. */
+  validation: (action: ActionOf<'run_validation'>) => Promise<Validation>,
   store: RunStore,
 ): ActionExecutor<'run_validation'> {
   const none = Promise.resolve(undefined);
   let ready: Promise<TreeCopy | undefined> = none;
   let removed: Promise<void> | undefined;
 
-  async function copyTree(tree: string): Promise<TreeCopy> {
+  async function copyTree(action: ActionOf<'run_validation'>): Promise<TreeCopy> {
     await workspace.ensureTree();
-    return (await validation()).copy({ mirror_dir: workspace.mirrorDir, tree });
+    return (await validation(action)).copy({ mirror_dir: workspace.mirrorDir, tree: action.params.tree });
   }
 
   return {
     getReady({ action }) {
-      ready = copyTree(action.params.tree).catch(() => undefined);
+      ready = copyTree(action).catch(() => undefined);
     },
     async letGo() {
       await Promise.all([removed, ready.then((copy) => copy?.remove())]);
     },
-    async check() {
+    async check(step) {
       await workspace.ensureTree();
-      await validation();
+      await validation(step.action);
     },
     async render() {
       return { bytes: {}, forge_time: null, operation_before: null };
     },
     async perform(step): Promise<Effect> {
       const { plan, tree } = step.action.params;
-      const runner = await validation();
+      const runner = await validation(step.action);
       const copy = await ready;
       ready = none;
       const output = new LiveLines(step.progress);
@@ -61,7 +64,9 @@ export function runValidation(
         // Beside the actions that follow.
         removed = copy?.remove();
       }
-      return effectOf(report, await storeReport(store, step.run.run_id, report));
+      const stored = await storeReport(store, step.run.run_id, report);
+      await store.append(step.run.run_id, (run) => maskedEvents(run, report.masked));
+      return effectOf(report, stored);
     },
     async reconcile() {
       return { kind: 'again' };

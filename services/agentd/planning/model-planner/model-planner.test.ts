@@ -386,6 +386,7 @@ describe('the model planner', () => {
         async store(turn: Turn) {
           await kept.store(turn);
           if (kept.turns.length === count) throw new Error('the power went');
+          return turn;
         },
       };
     }

@@ -66,7 +66,8 @@ async function plan(
     );
   }
   const names = runner.tools.map(({ name }) => name);
-  const messages = openingMessages(input, names);
+  const prompt = { messages: openingMessages(input, names), tools: runner.tools };
+  const messages = [...(await input.conversation.open(prompt))];
   const turns: Turn[] = [];
   for (const turn of input.conversation.stored) {
     turns.push(turn);
@@ -85,10 +86,10 @@ async function plan(
     const request = { messages, tools: runner.tools, max_tokens };
     const answer = await askModel(model, request, signal, retry, input.progress);
     const { added, outcome } = await act(answer, runner, signal);
-    const turn: Turn = { messages: added, usage: answer.end.usage, model: answer.end.model };
-    await input.conversation.store(turn);
+    const { usage, model: name } = answer.end;
+    const turn = await input.conversation.store({ messages: added, usage, model: name });
     turns.push(turn);
-    messages.push(...added);
+    messages.push(...turn.messages);
     if (outcome !== null) return resultOf(outcome, input, runner);
   }
 }

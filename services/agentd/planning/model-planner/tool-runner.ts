@@ -4,6 +4,7 @@ import type { ToolCall } from '../model.ts';
 import { oneLine, plainText } from '../plain-text.ts';
 import type { PlanningInput, Proposal } from '../planner.ts';
 import type { ScratchCopy, ScratchEdit } from '../scratch-copy.ts';
+import { MaskedScratch } from './masked-scratch.ts';
 import { type DecodedCall, decodeCall, mostHits, mostLines, mostPaths, toolsFor } from './tools.ts';
 
 const longestLine = 2000;
@@ -34,7 +35,7 @@ export class ToolRunner {
   constructor(input: PlanningInput, signal: AbortSignal) {
     this.tools = toolsFor(input);
     this.#input = input;
-    this.#scratch = input.scratch;
+    this.#scratch = new MaskedScratch(input.scratch, input.secrets);
     this.#signal = signal;
   }
 
@@ -44,12 +45,16 @@ export class ToolRunner {
       const decoded = decodeCall(call, this.tools);
       this.#input.progress(inWords(decoded));
       const result = await this.#do(decoded);
-      return typeof result === 'string' ? { content: bounded(result), outcome: null } : result;
+      return typeof result === 'string' ? this.#told(result, decoded.name) : result;
     } catch (error) {
       if (!(error instanceof CoreError) || error.status < 400 || error.status >= 500) throw error;
       if (this.#signal.aborted) throw error;
-      return { content: bounded(`error ${error.code}: ${messageOf(error)}`), outcome: null };
+      return this.#told(`error ${error.code}: ${messageOf(error)}`, call.function.name);
     }
+  }
+
+  #told(text: string, tool: string): ToolResult {
+    return { content: bounded(this.#input.secrets.mask(text, `an answer of ${tool}`)), outcome: null };
   }
 
   async #do(call: DecodedCall): Promise<string | ToolResult> {

@@ -1,6 +1,7 @@
 import type { Influence } from '../../action.ts';
 import type { Comment, Issue, RepositoryRef } from '../forge.ts';
 import { commentInfluence, issueInfluence } from '../influences.ts';
+import { commentPlace, issuePlace } from '../issue-text.ts';
 import { type FilePatch, scanPatches } from './file-patch.ts';
 import { type Segment, segmentsOf, withoutReturn } from './markdown.ts';
 import { isSuggestion, locationIn, type Suggestion, widened } from './suggestion.ts';
@@ -12,6 +13,8 @@ export interface Candidate {
   /** For people, for example `comment 12 by mira`. */
   readonly label: string;
   readonly influence: Influence;
+  /** The text that it stands in. */
+  readonly place: string;
   /** Somebody else's words in a quote, so that they speak for nobody. */
   readonly quoted: boolean;
   readonly files: readonly FilePatch[];
@@ -25,35 +28,32 @@ export interface Candidate {
 /** Candidates in the order in which they are tried: trusted authors, then others, then quotes; the newest first in each. */
 export function candidatesOf(ref: RepositoryRef, issue: Issue, comments: readonly Comment[]): Candidate[] {
   const texts = [
-    { label: 'the issue’s text', influence: issueInfluence(ref, issue), body: issue.body },
+    { label: issuePlace, place: issuePlace, influence: issueInfluence(ref, issue), body: issue.body },
     ...comments.map((comment) => {
       const influence = commentInfluence(comment);
-      return { label: influence.source, influence, body: comment.body };
+      return { label: influence.source, place: commentPlace(comment), influence, body: comment.body };
     }),
   ];
-  const found = texts
-    .reverse()
-    .flatMap(({ label, influence, body }) => candidatesIn(body, { label, influence }));
+  const found = texts.reverse().flatMap(({ body, ...who }) => candidatesIn(body, who));
   const rank = ({ quoted, influence }: Candidate) => (quoted ? 2 : influence.trusted ? 0 : 1);
   return found.sort((left, right) => rank(left) - rank(right));
 }
 
-function candidatesIn(body: string, who: { label: string; influence: Influence }): Candidate[] {
+type Who = Pick<Candidate, 'label' | 'influence' | 'place'>;
+
+function candidatesIn(body: string, who: Who): Candidate[] {
   const segments = segmentsOf(body);
   const own = candidateIn(segments, false, who);
   // Who quotes a change does not stand behind it: it may be there to be refused.
   const quoted = candidateIn(segments, true, {
+    ...who,
     label: `a quote in ${who.label}`,
     influence: { ...who.influence, trusted: false },
   });
   return [own, quoted].filter((candidate) => candidate !== null);
 }
 
-function candidateIn(
-  segments: readonly Segment[],
-  quoted: boolean,
-  who: { label: string; influence: Influence },
-): Candidate | null {
+function candidateIn(segments: readonly Segment[], quoted: boolean, who: Who): Candidate | null {
   const files: FilePatch[] = [];
   const suggestions: Suggestion[] = [];
   const problems: string[] = [];

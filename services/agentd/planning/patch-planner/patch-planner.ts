@@ -1,8 +1,11 @@
-import { CoreError, messageOf } from '#kit/errors.ts';
+import { CoreError, messageOf, Refused } from '#kit/errors.ts';
+import { markOf } from '#kit/redaction/find-secrets.ts';
+import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence } from '../influences.ts';
 import { oneLine } from '../plain-text.ts';
 import type { Planner, PlanningInput, PlanningResult } from '../planner.ts';
+import { releaseHint } from '../secrets.ts';
 import { askForPatch, explainChange, explainFailures, type FailedCandidate } from './answers.ts';
 import { assemble } from './assemble.ts';
 import { type Candidate, candidatesOf } from './candidates.ts';
@@ -22,6 +25,7 @@ async function propose(input: PlanningInput): Promise<PlanningResult> {
   for (const candidate of candidates.slice(0, mostCandidates)) {
     input.signal.throwIfAborted();
     input.progress(`trying the patch in ${candidate.label}`);
+    requireUnmasked(candidate, input.secrets);
     const outcome = await apply(candidate, input);
     if ('problems' in outcome) {
       failed.push({ candidate, problems: outcome.problems });
@@ -64,6 +68,23 @@ async function apply(
     return { problems: ['it changes nothing'] };
   }
   return { problems: [...new Set(problems)].slice(0, 1) };
+}
+
+/**
+ * A patch with a mask in it is not what was written.
+ * @throws Refused (`patch_adds_secret`)
+ */
+function requireUnmasked({ label, place, files, suggestions }: Candidate, secrets: MaskTally): void {
+  const text = JSON.stringify([files, suggestions]);
+  const found = secrets.found
+    .filter((one) => one.place === place && text.includes(markOf(one.kind, '')))
+    .map(({ kind, fingerprint }) => `${kind} (${fingerprint})`);
+  if (found.length === 0) return;
+  throw new Refused(
+    'patch_adds_secret',
+    `the patch in ${label} holds what looks like a secret: ${found.join('; ')}. Nothing of it was stored`,
+    { facts: { found }, hint: releaseHint },
+  );
 }
 
 function distinct(influences: readonly Influence[]): Influence[] {

@@ -174,17 +174,23 @@ function refusePath(path: string, problem: string | null): void {
 function replaced(path: string, content: Buffer, oldText: string, newText: string): Buffer {
   const old = Buffer.from(oldText);
   if (old.length === 0) throw new InvalidInput('edit_does_not_apply', 'old_text must not be empty');
-  const at = content.indexOf(old);
+  const at = onlyPlace(path, content, old);
+  return Buffer.concat([content.subarray(0, at), Buffer.from(newText), content.subarray(at + old.length)]);
+}
+
+/** @throws InvalidInput (`edit_does_not_apply`) unless it occurs exactly once */
+export function onlyPlace<T extends string | Buffer>(path: string, content: T, old: T): number {
+  const at = content.indexOf(old as string);
   if (at < 0) {
     throw new InvalidInput('edit_does_not_apply', `old_text does not occur in '${path}'`);
   }
-  if (content.indexOf(old, at + 1) >= 0) {
+  if (content.indexOf(old as string, at + 1) >= 0) {
     throw new InvalidInput(
       'edit_does_not_apply',
       `old_text occurs more than once in '${path}'; it must hold enough lines to occur once`,
     );
   }
-  return Buffer.concat([content.subarray(0, at), Buffer.from(newText), content.subarray(at + old.length)]);
+  return at;
 }
 
 function nullIfTooLarge(error: unknown): null {

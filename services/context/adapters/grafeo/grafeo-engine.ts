@@ -72,7 +72,9 @@ export class GrafeoEngine implements CypherEngine {
     const { refuseQuery } = await import('./refuse-query.ts');
     refuseQuery(query, params);
     signal?.throwIfAborted();
-    const answer = this.#answered({ query, params, rows: limit }, caller);
+    const answer = this.#answered({ query, params, rows: limit }, caller).catch((error) =>
+      explained(error, query),
+    );
     const { columns, rows, truncated } = await abortable(answer, signal);
     return {
       columns,
@@ -168,9 +170,7 @@ export class GrafeoEngine implements CypherEngine {
     } catch (error) {
       if (running.guilty) throw tooSlow(this.#limits.seconds);
       if (error instanceof EngineEnded) return error;
-      if (!(error instanceof EngineFailure)) throw error;
-      const { grafeoError } = await import('./grafeo-error.ts');
-      throw grafeoError(error.failure, input.query);
+      throw error;
     } finally {
       this.#running.delete(running);
       if (this.#running.size === 0 && this.#watch !== null) clearInterval(this.#watch);
@@ -188,6 +188,13 @@ export class GrafeoEngine implements CypherEngine {
     for (const engine of new Set([...this.#running].map(({ engine }) => engine)))
       if ((engine.memory() ?? 0) > this.#limits.memory_mb) engine.kill('memory');
   }
+}
+
+/** What the engine says of a query, in our words. */
+async function explained(error: unknown, query: string): Promise<never> {
+  if (!(error instanceof EngineFailure)) throw error;
+  const { grafeoError } = await import('./grafeo-error.ts');
+  throw grafeoError(error.failure, query);
 }
 
 /** Whoever asked is told at once; the query keeps its place until it ends. */

@@ -4,7 +4,7 @@ import { refuseUnsupported } from './unsupported.ts';
 
 /**
  * What a query is read for before the engine sees it; much to load, so that the first query does.
- * @throws InvalidInput for what is no query, Refused for one that writes or that the engine cannot do right
+ * @throws Refused (`cypher_read_only`, `cypher_not_supported`)
  */
 export function refuseQuery(text: string, params: CypherCall['params']): void {
   refuseUnsupported({ text, tokens: refuseWrites(text), params });

@@ -1,7 +1,8 @@
 import neo4j, { type ManagedTransaction, type Transaction } from 'neo4j-driver';
+import { messageOf } from '#kit/errors.ts';
 import { type Changes, labelsOf, type Position, type Properties } from '../../graph/changes.ts';
 import { DigestSums, type GraphDigests } from '../../graph/digest.ts';
-import type { GraphMirror } from '../../graph/graph-mirror.ts';
+import { type GraphMirror, TooMuchAtOnce } from '../../graph/graph-mirror.ts';
 import { grouped } from '../../graph/grouped.ts';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
 import { type Neo4jConnection, toNeo4j } from './connection.ts';
@@ -9,9 +10,9 @@ import { MirrorPosition } from './mirror-position.ts';
 import { codeOfNeo4j } from './neo4j-error.ts';
 import { plain } from './plain.ts';
 
-/** How long one transaction of the mirror may take before the server ends it. */
-const transactionMs = 60_000;
 const deletedAtOnce = 10_000;
+const tooMuch =
+  /TransactionTimedOut|Transaction\.Terminated|LockClientStopped|OutOfMemory|TransactionMemoryLimit/;
 
 /** A server that was put back to an earlier state has never seen the transaction that is asked for. */
 const notThere = /BookmarkTimeout|InvalidBookmark/;
@@ -22,13 +23,15 @@ const notThere = /BookmarkTimeout|InvalidBookmark/;
  */
 export class Neo4jMirror implements GraphMirror {
   readonly #connection: Neo4jConnection;
+  readonly #transactionMs: number;
   #database = '';
 
   readonly #kept: MirrorPosition;
 
-  /** @param file of the position; disposable */
-  constructor(connection: Neo4jConnection, file: string) {
+  /** @param file of the position; disposable @param transactionMs how long one transaction may take before the server ends it */
+  constructor(connection: Neo4jConnection, file: string, transactionMs = 60_000) {
     this.#connection = connection;
+    this.#transactionMs = transactionMs;
     this.#kept = new MirrorPosition(file);
   }
 
@@ -62,15 +65,17 @@ export class Neo4jMirror implements GraphMirror {
   async apply({ deletions, nodes, edges, position }: Changes): Promise<void> {
     const session = this.#connection.session({ defaultAccessMode: neo4j.session.WRITE });
     try {
-      const transaction = await session.beginTransaction({ timeout: transactionMs });
+      const transaction = await session.beginTransaction({ timeout: this.#transactionMs });
       await applyDeletions(transaction, deletions);
       await applyNodes(transaction, nodes);
       await applyEdges(transaction, edges);
       await transaction.commit();
-      this.#keep(position, session.lastBookmarks());
+    } catch (error) {
+      throw asTooMuch(error);
     } finally {
       await session.close();
     }
+    this.#keep(position, session.lastBookmarks());
   }
 
   /** What is written is never behind what is kept, and may be ahead: a disk without room for this holds up nothing. */
@@ -83,11 +88,24 @@ export class Neo4jMirror implements GraphMirror {
   async clear(): Promise<void> {
     this.#kept.remove();
     for (const label of nodeLabels) {
+      let most = deletedAtOnce;
       for (;;) {
-        const query = `MATCH (n:${label}) WITH n LIMIT ${deletedAtOnce} DETACH DELETE n RETURN count(*) AS gone`;
-        const [row] = await this.#run(query);
-        if (Number(row?.gone ?? 0) < deletedAtOnce) break;
+        const gone = await this.#deleteSome(label, most);
+        if (gone === null) most = Math.ceil(most / 4);
+        else if (gone < most) break;
       }
+    }
+  }
+
+  /** How many; null where that was too much at once. */
+  async #deleteSome(label: string, most: number): Promise<number | null> {
+    const query = `MATCH (n:${label}) WITH n LIMIT ${most} DETACH DELETE n RETURN count(*) AS gone`;
+    try {
+      const [row] = await this.#run(query);
+      return Number(row?.gone ?? 0);
+    } catch (error) {
+      if (most > 1 && tooMuch.test(codeOfNeo4j(error))) return null;
+      throw error;
     }
   }
 
@@ -113,7 +131,7 @@ export class Neo4jMirror implements GraphMirror {
   async #run(query: string, bookmarks: readonly string[] = []): Promise<Record<string, unknown>[]> {
     const session = this.#connection.session({ bookmarks: [...bookmarks] });
     try {
-      const { records } = await session.run(query, {}, { timeout: transactionMs });
+      const { records } = await session.run(query, {}, { timeout: this.#transactionMs });
       return records.map((record) => plain(record.toObject()) as Record<string, unknown>);
     } finally {
       await session.close();
@@ -129,6 +147,11 @@ export class Neo4jMirror implements GraphMirror {
       await session.close();
     }
   }
+}
+
+function asTooMuch(error: unknown): unknown {
+  if (!tooMuch.test(codeOfNeo4j(error))) return error;
+  return new TooMuchAtOnce(messageOf(error), { cause: error });
 }
 
 type Runner = Pick<Transaction | ManagedTransaction, 'run'>;

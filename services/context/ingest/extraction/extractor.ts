@@ -1,4 +1,5 @@
 import type { Tree } from 'web-tree-sitter';
+import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
 import { betweenSymbols } from './between-symbols.ts';
 import type { Extraction, NamesOfPart, Part } from './extraction.ts';
 import { Grammars } from './grammars.ts';
@@ -14,16 +15,21 @@ import { symbolsOf } from './symbols.ts';
 import { countLines, cut, textOf } from './text.ts';
 import { windowsOf } from './windows.ts';
 
-/** Goes up when the same file gives other parts, so that what an older one read is read again. */
-export const extractorVersion = 3;
+/** Goes up when the same file gives other parts, or has other secrets, so that what an older one read is read again. */
+export const extractorVersion = 4;
 
 const longestText = 200_000;
 /** Of what programs wrote for programs, the beginning says what it is. */
 const longestGenerated = 2_000;
 
-/** Reads what is in a file, without any file system; keeps the grammars it needed. */
+/** Reads what is in a file, its secrets masked first, without any file system; keeps the grammars it needed. */
 export class Extractor {
   readonly #grammars = new Grammars();
+  readonly #secrets: Pick<SecretFinder, 'mask'>;
+
+  constructor(secrets: Pick<SecretFinder, 'mask'> = secretFinder([])) {
+    this.#secrets = secrets;
+  }
 
   /**
    * @param plainly as text alone, for a file that broke the parser before
@@ -31,8 +37,9 @@ export class Extractor {
    * @throws Failed (`parser_broken`): give up this thread, and read the file plainly in the next
    */
   async extract(path: string, bytes: Buffer, plainly = false): Promise<Extraction | null> {
-    const text = textOf(bytes);
-    if (text === null) return null;
+    const raw = textOf(bytes);
+    if (raw === null) return null;
+    const text = this.#secrets.mask(raw);
     const language = languageOf(path);
     if (isGenerated(path, text)) return { ...textAlone('text', text, []), text: cut(text, longestGenerated) };
     if (isDocument(language)) {

@@ -1,5 +1,6 @@
 import { git } from '#kit/git/git.ts';
 import { splitAtNul } from '#kit/git/tree.ts';
+import { Redactor } from '#kit/redaction.ts';
 import { pathText } from '../../ingest/repository/path-text.ts';
 
 /** A commit of a repository's history, as search learns it. */
@@ -7,7 +8,7 @@ export interface Change {
   readonly commit: string;
   /** ISO 8601, in UTC with milliseconds; when it was committed. */
   readonly at: string;
-  /** Subject and body. */
+  /** Subject and body, secrets masked. */
   readonly message: string;
   /** Paths that it touched, by the names that they have after it. */
   readonly paths: readonly string[];
@@ -16,6 +17,7 @@ export interface Change {
 }
 
 const mostOfMessage = 10_000;
+const redactor = new Redactor();
 
 /**
  * Commits that `commit` has and `since` has not, oldest first, merges left out, of the last `most` alone.
@@ -61,6 +63,6 @@ function changesIn(fields: readonly Buffer[]): Change[] {
 
 function changeOf(header: string): ChangeBeingRead {
   const [, commit, date, ...lines] = header.split('\n');
-  const message = lines.join('\n').trim().slice(0, mostOfMessage).toWellFormed();
+  const message = redactor.redact(lines.join('\n').trim()).slice(0, mostOfMessage).toWellFormed();
   return { commit: commit!, at: new Date(date!).toISOString(), message, paths: [], renames: [] };
 }

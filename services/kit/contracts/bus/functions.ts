@@ -1,9 +1,10 @@
 import * as t from 'io-ts';
+import { optional } from '../../decode.ts';
 import { AgentMap } from '../bridge/events.ts';
 import { CypherReply, cypherRequest } from '../context/cypher.ts';
 import { LookupReply, LookupRequest } from '../context/memory.ts';
 import { SearchReply, SearchRequest } from '../context/search.ts';
-import { Health } from '../health.ts';
+import { Health, HealthCheck } from '../health.ts';
 import { FunctionFailure } from './function-failure.ts';
 
 /** What the functions other than planning take and give. Their results are values: `{ok: true, …}` or `{ok: false, error}`. */
@@ -12,7 +13,11 @@ export const EmptyRequest = t.strict({});
 
 const ok = t.literal(true);
 
-export const HealthResult = t.union([t.strict({ ok, ...Health.type.props }), FunctionFailure]);
+/** Health of core-agentd, and how the worker itself reaches the services that its functions ask. */
+export const HealthResult = t.union([
+  t.strict({ ok, ...Health.type.props, reaches: optional(t.record(t.string, HealthCheck)) }),
+  FunctionFailure,
+]);
 export type HealthResult = t.TypeOf<typeof HealthResult>;
 
 export const SearchResultValue = t.union([t.strict({ ok, ...SearchReply.type.props }), FunctionFailure]);

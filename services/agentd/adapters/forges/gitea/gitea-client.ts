@@ -1,4 +1,4 @@
-import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { InvalidInput, NotFound, Unauthorized } from '#kit/errors.ts';
 import type { RemoteForgeOptions } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { type HttpReply, send, sendRead } from '../http.ts';
@@ -55,13 +55,18 @@ export class GiteaClient {
     }
   }
 
-  /** false where the forge says 404, or does not let us ask. */
-  async holds(parts: readonly string[], what: string, signal?: AbortSignal): Promise<boolean> {
-    const request = { ...(await this.#request('GET', parts, {}, signal)), method: 'GET' as const };
-    const reply = await sendRead(request, { times: 2, base_ms: this.#options.retry_ms });
-    if ([401, 403, 404, 422].includes(reply.status)) return false;
-    this.#answer('GET', what, reply);
-    return true;
+  /** What the forge answers, also that there is no such thing, or that it does not let us ask. */
+  async tried(
+    parts: readonly string[],
+    what: string,
+    signal?: AbortSignal,
+  ): Promise<GiteaReply | NotFound | Unauthorized> {
+    try {
+      return await this.get(parts, what, signal);
+    } catch (error) {
+      if (error instanceof NotFound || error instanceof Unauthorized) return error;
+      throw error;
+    }
   }
 
   async write(
@@ -113,6 +118,7 @@ export class GiteaClient {
         method,
         what,
         status: reply.status,
+        url: reply.url,
         header,
         words: wordsOf(reply.text),
         token_file: this.#token.path,

@@ -4,6 +4,7 @@ import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
+  Account,
   Comment,
   Issue,
   IssueFilter,
@@ -15,9 +16,9 @@ import type {
 } from '../../../planning/forge.ts';
 import { shortenedBody, wholeBody } from '../bodies.ts';
 import { checksTogether, stateOfStatus } from '../checks.ts';
-import { checkedCloneUrl } from '../clone-url.ts';
+import { checkedCloneUrl, cloneOrigins, pageUrl } from '../clone-url.ts';
 import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
-import { hasLabel, labelQuery } from '../labels.ts';
+import { hasLabel } from '../labels.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
 import {
   noComment,
@@ -27,6 +28,7 @@ import {
   pullRequestInstead,
   pullRequestMerged,
 } from '../not-there.ts';
+import { OwnAccount } from '../own-account.ts';
 import { forgeTime, since, wholeSecond } from '../times.ts';
 import { TokenFile } from '../token-file.ts';
 import { Associations } from './associations.ts';
@@ -39,6 +41,7 @@ import {
   commentOf,
   IssueReply,
   issueOf,
+  PermissionReply,
   ProtectionRulesReply,
   PullRequestReply,
   pullRequestOf,
@@ -53,19 +56,25 @@ export class GiteaForge implements ConfiguredForge {
   readonly kind = 'gitea';
   readonly deadline_ms: number;
   readonly name: string;
+  readonly url: string;
   readonly #options: RemoteForgeOptions;
   readonly #token: TokenFile;
   readonly #client: GiteaClient;
   readonly #associations: Associations;
-  #self: string | undefined;
+  readonly #account: OwnAccount;
 
   constructor(options: RemoteForgeOptions) {
     this.name = options.name;
+    this.url = options.base_url;
     this.deadline_ms = options.timeout_ms;
     this.#options = options;
     this.#token = new TokenFile(options.token_file);
     this.#client = new GiteaClient(options, this.#token);
-    this.#associations = new Associations(this.#client);
+    this.#associations = new Associations(
+      this.#client,
+      (data, what) => this.#decode(PermissionReply, data, what).permission,
+    );
+    this.#account = new OwnAccount(this.#token, options, (signal) => this.#askAccount(signal));
   }
 
   missing(): string | null {
@@ -87,7 +96,7 @@ export class GiteaForge implements ConfiguredForge {
       default_branch: found.default_branch,
       clone_url: url,
       push_url: url,
-      html_url: found.html_url,
+      html_url: pageUrl(found.html_url),
       archived: found.archived,
       forge_time: forgeTime(reply.header('date')),
     };
@@ -139,8 +148,8 @@ export class GiteaForge implements ConfiguredForge {
     try {
       for await (const reply of this.#listed(ref, options, what, signal)) {
         if (found.length >= options.limit) break;
-        const issue = issueOf(reply, await this.#associations.author(ref, reply.user, signal));
-        if (hasLabel(issue, options)) found.push(issue);
+        if (!hasLabel({ labels: (reply.labels ?? []).map(({ name }) => name) }, options)) continue;
+        found.push(issueOf(reply, await this.#associations.author(ref, reply.user, signal)));
       }
     } catch (error) {
       return this.#explain(error, ref, () => noRepository(this.name, ref, error), signal);
@@ -148,14 +157,17 @@ export class GiteaForge implements ConfiguredForge {
     return found.map((issue) => ({ ...issue, body: shortenedBody(issue.body) }));
   }
 
-  /** Gitea lists by creation alone: for another order the newest thousand are read. */
+  /**
+   * Gitea lists by creation alone: for another order the newest thousand are read. It finds labels only as they are
+   * written, and of several only issues that have all, so that all issues are asked for and looked at here.
+   */
   async *#listed(
     ref: RepositoryRef,
     options: IssueFilter,
     what: string,
     signal?: AbortSignal,
   ): AsyncIterable<IssueReply> {
-    const query = { state: options.state, type: 'issues', ...labelQuery(options) };
+    const query = { state: options.state, type: 'issues' };
     const path = ['repos', ref.owner, ref.repo, 'issues'];
     const sorted: IssueReply[] = [];
     for await (const entry of this.#client.entries(path, what, query, signal)) {
@@ -234,20 +246,26 @@ export class GiteaForge implements ConfiguredForge {
     return { ...pull, ended_at: reply.merged_at ?? reply.closed_at ?? null, ...checksTogether(checks) };
   }
 
-  async self(signal?: AbortSignal): Promise<string> {
-    if (this.#options.account !== null) return this.#options.account;
-    await this.#token.need(this.name);
-    if (this.#self === undefined) {
-      const reply = await this.#client.get(['user'], 'our own account', signal);
-      this.#self = this.#decode(AccountReply, reply.data, 'our own account').login;
-    }
-    return this.#self;
+  self(signal?: AbortSignal): Promise<Account> {
+    return this.#account.get(signal);
+  }
+
+  async #askAccount(signal?: AbortSignal): Promise<Account> {
+    const { data } = await this.#client.get(['user'], 'our own account', signal);
+    const { login, id } = this.#decode(AccountReply, data, 'our own account');
+    return { login, id: String(id) };
   }
 
   /** Gitea reads the token from the password and ignores the name. */
   async gitCredential(): Promise<GitCredential | null> {
-    const token = await this.#token.read();
-    return token === null ? null : { username: 'core', password: token };
+    const password = await this.#token.read();
+    if (password === null) return null;
+    return {
+      username: 'core',
+      password,
+      origins: cloneOrigins(this.#options),
+      source: `the token in ${this.#token.path}`,
+    };
   }
 
   async openPullRequest(

@@ -2,13 +2,14 @@ import * as t from 'io-ts';
 import { nullable, optional, Timestamp } from '#kit/decode.ts';
 import type { Author, Comment, Issue, PullRequest } from '../../../planning/forge.ts';
 import { shortenedBody } from '../bodies.ts';
+import { pageUrl } from '../clone-url.ts';
 
 /** The fields of Gitea's answers that Core uses; `/swagger.v1.json` of any Gitea names the rest. */
 
 const User = nullable(t.strict({ id: t.number, login: t.string }));
 export type GiteaUser = t.TypeOf<typeof User>;
 
-export const AccountReply = t.strict({ login: t.string });
+export const AccountReply = t.strict({ id: t.number, login: t.string });
 
 export const RepositoryReply = t.strict({
   id: t.number,
@@ -62,6 +63,8 @@ export const PullRequestReply = t.strict({
 });
 export type PullRequestReply = t.TypeOf<typeof PullRequestReply>;
 
+export const PermissionReply = t.strict({ permission: t.string });
+
 export const CombinedStatusReply = t.strict({
   statuses: nullable(t.array(t.strict({ context: t.string, status: t.string }))),
 });
@@ -84,7 +87,7 @@ export function issueOf(reply: IssueReply, author: Author): Issue {
     labels: (reply.labels ?? []).map(({ name }) => name),
     created_at: reply.created_at,
     updated_at: reply.updated_at,
-    html_url: reply.html_url,
+    html_url: pageUrl(reply.html_url),
   };
 }
 
@@ -94,7 +97,7 @@ export function commentOf(reply: CommentReply, author: Author): Comment {
     body: shortenedBody(reply.body),
     author,
     created_at: reply.created_at,
-    html_url: reply.html_url,
+    html_url: pageUrl(reply.html_url),
   };
 }
 
@@ -109,7 +112,7 @@ export function pullRequestOf(reply: PullRequestReply, author: Author): PullRequ
     head_commit: reply.head.sha === '' ? null : reply.head.sha,
     base: reply.base.ref,
     author,
-    html_url: reply.html_url,
+    html_url: pageUrl(reply.html_url),
     created_at: reply.created_at,
   };
 }

@@ -142,6 +142,7 @@ export class GitHubClient {
       method,
       what,
       status,
+      url: reply.url ?? '',
       header: (name) => (reply.headers[name] === undefined ? null : String(reply.headers[name])),
       words: wordsOf(reply.data),
       token_file: this.#token.path,
@@ -186,6 +187,7 @@ interface FetchInit {
 }
 
 interface FailedReply {
+  readonly url?: string;
   readonly headers: Readonly<Record<string, string | number | undefined>>;
   readonly data: unknown;
 }

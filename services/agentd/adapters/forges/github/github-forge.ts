@@ -3,6 +3,8 @@ import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Refused, Unauthorized } from '#kit/errors.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
+  Account,
+  Author,
   Comment,
   Issue,
   IssueFilter,
@@ -14,7 +16,7 @@ import type {
 } from '../../../planning/forge.ts';
 import { shortenedBody, wholeBody } from '../bodies.ts';
 import { type Check, checksTogether } from '../checks.ts';
-import { checkedCloneUrl } from '../clone-url.ts';
+import { checkedCloneUrl, cloneOrigins, pageUrl } from '../clone-url.ts';
 import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
 import { hasLabel, labelQuery } from '../labels.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
@@ -26,6 +28,8 @@ import {
   pullRequestInstead,
   pullRequestMerged,
 } from '../not-there.ts';
+import { OwnAccount } from '../own-account.ts';
+import { mayWrite, notKnown, outsider, type Standing, Standings } from '../standings.ts';
 import { forgeTime, since, wholeSecond } from '../times.ts';
 import { TokenFile } from '../token-file.ts';
 import { GitHubClient } from './github-client.ts';
@@ -39,6 +43,7 @@ import {
   commentOf,
   IssueReply,
   issueOf,
+  PermissionReply,
   PullRequestReply,
   pullRequestOf,
   RepositoryReply,
@@ -53,17 +58,21 @@ export class GitHubForge implements ConfiguredForge {
   readonly kind = 'github';
   readonly deadline_ms: number;
   readonly name: string;
+  readonly url: string;
   readonly #options: RemoteForgeOptions;
   readonly #token: TokenFile;
   readonly #client: GitHubClient;
-  #self: string | undefined;
+  readonly #account: OwnAccount;
+  readonly #standings = new Standings();
 
   constructor(options: RemoteForgeOptions) {
     this.name = options.name;
+    this.url = options.base_url;
     this.deadline_ms = options.timeout_ms;
     this.#options = options;
     this.#token = new TokenFile(options.token_file);
     this.#client = new GitHubClient(options, this.#token);
+    this.#account = new OwnAccount(this.#token, options, (signal) => this.#askAccount(signal));
   }
 
   missing(): string | null {
@@ -87,7 +96,7 @@ export class GitHubForge implements ConfiguredForge {
       default_branch: found.default_branch,
       clone_url: url,
       push_url: url,
-      html_url: found.html_url,
+      html_url: pageUrl(found.html_url),
       archived: found.archived,
       forge_time: forgeTime(reply.headers.date),
     };
@@ -111,7 +120,7 @@ export class GitHubForge implements ConfiguredForge {
     await this.#refuseTransferred(ref, number, found, signal);
     if (found.pull_request !== undefined && found.pull_request !== null)
       throw pullRequestInstead(ref, number);
-    const issue = issueOf(found);
+    const issue = await this.#signed(ref, issueOf(found), signal);
     return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
   }
 
@@ -135,7 +144,11 @@ export class GitHubForge implements ConfiguredForge {
       .catch((error: unknown) =>
         this.#explain(error, ref, () => noIssue(this.name, ref, number, error), signal),
       );
-    return this.#decode(t.array(CommentReply), replies, what).map(commentOf).filter(since(options.since));
+    const comments = this.#decode(t.array(CommentReply), replies, what).map(commentOf);
+    const signed: Comment[] = [];
+    for (const comment of comments.filter(since(options.since)))
+      signed.push(await this.#signed(ref, comment, signal));
+    return signed;
   }
 
   async listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]> {
@@ -162,7 +175,7 @@ export class GitHubForge implements ConfiguredForge {
       for (const entry of replies) {
         if (entry.pull_request !== undefined && entry.pull_request !== null) continue;
         const issue = issueOf(entry);
-        if (hasLabel(issue, options)) found.push(issue);
+        if (hasLabel(issue, options)) found.push(await this.#signed(ref, issue, signal));
       }
       if (replies.length < 100) break;
     }
@@ -267,19 +280,31 @@ export class GitHubForge implements ConfiguredForge {
     }
   }
 
-  async self(signal?: AbortSignal): Promise<string> {
-    if (this.#options.account !== null) return this.#options.account;
-    await this.#token.need(this.name);
-    if (this.#self === undefined) {
-      const reply = await this.#client.request('GET /user', {}, 'our own account', signal);
-      this.#self = this.#decode(AccountReply, reply.data, 'our own account').login;
-    }
-    return this.#self;
+  self(signal?: AbortSignal): Promise<Account> {
+    return this.#account.get(signal);
+  }
+
+  /** The token of an app may not ask who it is: then `account` says it. */
+  async #askAccount(signal?: AbortSignal): Promise<Account> {
+    const { account } = this.#options;
+    const what = 'our own account';
+    const reply = await this.#client.request('GET /user', {}, what, signal).catch((error: unknown) => {
+      if (account === null || !(error instanceof Unauthorized) || error.facts.status !== 403) throw error;
+      return this.#client.request('GET /users/{username}', { username: account }, what, signal);
+    });
+    const { login, id } = this.#decode(AccountReply, reply.data, what);
+    return { login, id: String(id) };
   }
 
   async gitCredential(): Promise<GitCredential | null> {
-    const token = await this.#token.read();
-    return token === null ? null : { username: 'x-access-token', password: token };
+    const password = await this.#token.read();
+    if (password === null) return null;
+    return {
+      username: 'x-access-token',
+      password,
+      origins: cloneOrigins(this.#options),
+      source: `the token in ${this.#token.path}`,
+    };
   }
 
   async openPullRequest(
@@ -366,6 +391,34 @@ export class GitHubForge implements ConfiguredForge {
   async #forWriting(ref: RepositoryRef, signal: AbortSignal | undefined): Promise<Repository> {
     await this.#token.need(this.name);
     return this.repository(ref, signal);
+  }
+
+  /** GitHub says who was invited, and members of the organisation, but not whether they may write: that is asked. */
+  async #signed<A extends { readonly author: Author }>(
+    ref: RepositoryRef,
+    text: A,
+    signal: AbortSignal | undefined,
+  ): Promise<A> {
+    const { author } = text;
+    if (author.association !== 'member' && author.association !== 'collaborator') return text;
+    const standing = await this.#standings.of(ref, author.login, () => this.#standing(ref, author, signal));
+    return { ...text, author: { ...author, ...standing } };
+  }
+
+  async #standing(
+    ref: RepositoryRef,
+    { login, association }: Author,
+    signal: AbortSignal | undefined,
+  ): Promise<Standing> {
+    const what = `the permission of ${login} in ${nameOf(ref)}`;
+    const route = 'GET /repos/{owner}/{repo}/collaborators/{username}/permission';
+    try {
+      const { data } = await this.#client.request(route, { ...path(ref), username: login }, what, signal);
+      return mayWrite(this.#decode(PermissionReply, data, what).permission) ? { association } : outsider;
+    } catch (error) {
+      if (!(error instanceof Unauthorized) && !(error instanceof NotFound)) throw error;
+      return notKnown(`${what} could not be learned: ${error.message}`);
+    }
   }
 
   /** A 404 does not say whether the issue or the whole repository is not there. */

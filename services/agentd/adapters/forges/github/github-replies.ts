@@ -3,12 +3,13 @@ import { nullable, optional, Timestamp } from '#kit/decode.ts';
 import type { Association, Author, Comment, Issue, PullRequest } from '../../../planning/forge.ts';
 import { shortenedBody } from '../bodies.ts';
 import { type Check, stateOfStatus } from '../checks.ts';
+import { pageUrl } from '../clone-url.ts';
 
 /** The fields of GitHub's answers that Core uses; https://docs.github.com/rest names the rest. */
 
-const User = nullable(t.strict({ login: t.string, type: t.string }));
+const User = nullable(t.strict({ id: t.number, login: t.string, type: t.string }));
 
-export const AccountReply = t.strict({ login: t.string });
+export const AccountReply = t.strict({ id: t.number, login: t.string });
 
 export const RepositoryReply = t.strict({
   name: t.string,
@@ -76,6 +77,8 @@ export const BranchReply = t.strict({ protected: t.boolean });
 
 export const RulesReply = t.array(t.strict({ type: t.string }));
 
+export const PermissionReply = t.strict({ permission: t.string });
+
 export function issueOf(reply: IssueReply): Issue {
   return {
     number: reply.number,
@@ -87,7 +90,7 @@ export function issueOf(reply: IssueReply): Issue {
     labels: reply.labels.map((label) => (typeof label === 'string' ? label : (label.name ?? ''))),
     created_at: reply.created_at,
     updated_at: reply.updated_at,
-    html_url: reply.html_url,
+    html_url: pageUrl(reply.html_url),
   };
 }
 
@@ -97,7 +100,7 @@ export function commentOf(reply: CommentReply): Comment {
     body: shortenedBody(reply.body ?? ''),
     author: authorOf(reply.user, reply.author_association),
     created_at: reply.created_at,
-    html_url: reply.html_url,
+    html_url: pageUrl(reply.html_url),
   };
 }
 
@@ -112,7 +115,7 @@ export function pullRequestOf(reply: PullRequestReply): PullRequest {
     head_commit: reply.head.sha,
     base: reply.base.ref,
     author: authorOf(reply.user, reply.author_association),
-    html_url: reply.html_url,
+    html_url: pageUrl(reply.html_url),
     created_at: reply.created_at,
   };
 }
@@ -141,9 +144,10 @@ const associations: Readonly<Record<string, Association>> = {
 };
 
 /** GitHub shows a deleted account as nobody, and calls it ghost. */
-function authorOf(user: { login: string; type: string } | null, association: string | undefined): Author {
+function authorOf(user: t.TypeOf<typeof User>, association: string | undefined): Author {
   if (user === null) return { login: 'ghost', association: 'none', bot: false };
   return {
+    id: String(user.id),
     login: user.login,
     association: associations[association ?? ''] ?? 'none',
     bot: user.type === 'Bot',

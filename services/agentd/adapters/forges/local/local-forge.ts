@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
 import { NotFound, Refused } from '#kit/errors.ts';
 import type {
+  Account,
   Author,
   Comment,
   Issue,
@@ -45,12 +46,14 @@ export class LocalForge implements ConfiguredForge {
   readonly kind = 'local';
   readonly deadline_ms = 0;
   readonly name: string;
+  readonly url: string;
   readonly #folder: ForgeFolder;
   readonly #account: string;
 
   /** @param account as which Core itself acts here */
   constructor(folder: ForgeFolder, account: string) {
     this.name = folder.name;
+    this.url = folder.root;
     this.#folder = folder;
     this.#account = account;
   }
@@ -118,8 +121,8 @@ export class LocalForge implements ConfiguredForge {
     return { ...pull, ended_at: end?.at ?? null, checks: 'none', failed_checks: [] };
   }
 
-  async self(): Promise<string> {
-    return this.#account;
+  async self(): Promise<Account> {
+    return { login: this.#account, id: this.#account };
   }
 
   async gitCredential(): Promise<null> {

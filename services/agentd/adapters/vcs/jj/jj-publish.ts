@@ -21,11 +21,7 @@ export async function publish(
   await agreeOnRemote(workspace, branch, commit, expected);
   crashPoint('vcs.jj.before_push');
   requireAsConfigured(workspace);
-  const environment = await gitEnvironment([], {
-    network: true,
-    credential,
-    url: workspace.push_url,
-  });
+  const environment = await gitEnvironment({ network: true, credential });
   const args = ['--ignore-working-copy', 'git', 'push', '--remote', 'origin', '--bookmark', exact(branch)];
   const attempt = () =>
     run(workspace, args, { environment, accept: [1, 255], ...(signal === undefined ? {} : { signal }) });
@@ -42,7 +38,7 @@ export async function publish(
       message: `the push ended well, but the remote has ${actual ?? 'no such branch'}`,
     };
   }
-  const failure = jjFailure(args, pushed.exitCode, pushed.stderr);
+  const failure = jjFailure(args, pushed.exitCode, pushed.stderr, credential);
   if (failure.code !== 'vcs_failed') throw failure;
   const moved = actual !== expected || /stale info|unexpectedly moved/.test(pushed.stderr);
   if (moved)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type CoreError, Failed } from '#kit/errors.ts';
 import { type ChildWatch, runProgram } from '#kit/git/git.ts';
-import { isolatedEnvironment } from '#kit/git/git-environment.ts';
+import { type GitCredential, isolatedEnvironment } from '#kit/git/git-environment.ts';
 import { gitFailure, programAborted, withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import type { Author } from '../../../action.ts';
 
@@ -66,12 +66,20 @@ export async function jj(
   return { stdout: result.stdout.toString('utf8'), stderr, exitCode };
 }
 
-export function jjFailure(args: readonly string[], exitCode: number | null, stderr: string): CoreError {
+export function jjFailure(
+  args: readonly string[],
+  exitCode: number | null,
+  stderr: string,
+  credential: GitCredential | null = null,
+): CoreError {
   const name = args
     .filter((arg) => !arg.startsWith('-'))
     .slice(0, 2)
     .join(' ');
-  const known = gitFailure([name], exitCode, stderr, args.includes('push'), 'jj');
+  const known = gitFailure([name], exitCode, stderr, args.includes('push'), {
+    program: 'jj',
+    credential,
+  });
   if (known.code !== 'git_failed') return known;
   const words = withoutUrlSecrets(stderr).trim().slice(0, 2000);
   return new Failed('vcs_failed', `jj ${name} ended with ${exitCode ?? 'a signal'}: ${words}`, {

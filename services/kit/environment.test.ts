@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { childEnvironment } from './environment.ts';
+
+describe('The environment of the programs that Core starts', () => {
+  it('leaves out what nobody listed, the credentials of clouds first', () => {
+    const secrets = {
+      AWS_SECRET_ACCESS_KEY: 'x',
+      AWS_SESSION_TOKEN: 'x',
+      GITHUB_TOKEN: 'x',
+      OPENAI_API_KEY: 'x',
+      DATABASE_URL: 'x',
+      NPM_TOKEN: 'x',
+      MY_CORE_HOME: 'x',
+    };
+    expect(childEnvironment({}, secrets)).to.deep.equal({});
+  });
+
+  it('keeps what programs need: folders, locale, terminal, proxies, certificates and settings of Core', () => {
+    const needed = {
+      PATH: '/usr/bin',
+      HOME: '/home/mira',
+      LC_ALL: 'C.UTF-8',
+      TERM: 'xterm',
+      XDG_STATE_HOME: '/s',
+      https_proxy: 'http://proxy:1',
+      NODE_EXTRA_CA_CERTS: '/ca.pem',
+      CORE_HOME: '/core',
+    };
+    expect(childEnvironment({}, needed)).to.deep.equal(needed);
+  });
+
+  it('keeps what CORE_PASS_ENV names, and what the caller sets', () => {
+    const given = { CORE_PASS_ENV: 'KRB5CCNAME, JAVA_HOME', KRB5CCNAME: '/k', JAVA_HOME: '/j', OTHER: 'x' };
+    expect(childEnvironment({ CORE_PORT: '1' }, given)).to.deep.equal({
+      CORE_PASS_ENV: 'KRB5CCNAME, JAVA_HOME',
+      KRB5CCNAME: '/k',
+      JAVA_HOME: '/j',
+      CORE_PORT: '1',
+    });
+  });
+});

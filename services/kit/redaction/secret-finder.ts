@@ -1,0 +1,75 @@
+import * as t from 'io-ts';
+import { mergedDocument, readConcernDocument } from '../config/concern.ts';
+import { decode, NonEmptyString } from '../decode.ts';
+import type { Folders } from '../folders.ts';
+import { mapTexts } from '../map-texts.ts';
+import { type FoundSecret, findSecrets, maskSpans, secretSpans } from './find-secrets.ts';
+
+/** Finds and masks what looks like a secret, except what a person released by its fingerprint. */
+export interface SecretFinder {
+  find(text: string): readonly FoundSecret[];
+  /** The text with a mark in place of each detected secret. */
+  mask(text: string): string;
+}
+
+/** Fingerprints that people found harmless, from `policy.json`. @throws InvalidInput (`config_invalid`) */
+export function readReleasedSecrets(folders: Pick<Folders, 'config'>): readonly string[] {
+  const { document, path } = mergedDocument(readConcernDocument('policy', folders));
+  return decode(ReleasedSecrets, document, path, 'config_invalid').released_secrets;
+}
+
+const ReleasedSecrets = t.strict({ released_secrets: t.array(NonEmptyString) });
+
+/** @param released fingerprints, for example `sha256:0123456789abcdef` */
+export function secretFinder(released: readonly string[]): SecretFinder {
+  const harmless = new Set(released);
+  function find(text: string): FoundSecret[] {
+    return findSecrets(text).filter(({ fingerprint }) => !harmless.has(fingerprint));
+  }
+  return {
+    find,
+    mask: (text) => maskSpans(text, harmless.size === 0 ? secretSpans(text) : find(text)),
+  };
+}
+
+/** One secret that was masked: which, and where it stood. */
+export interface MaskedSecret {
+  readonly kind: string;
+  readonly fingerprint: string;
+  /** For people, for example `the issue` or `file src/settings.js`. */
+  readonly place: string;
+}
+
+/** Masks texts and remembers what it masked, each secret once for each place. */
+export class MaskTally implements SecretFinder {
+  readonly #secrets: SecretFinder;
+  readonly #found = new Map<string, MaskedSecret>();
+
+  constructor(secrets: SecretFinder) {
+    this.#secrets = secrets;
+  }
+
+  get found(): readonly MaskedSecret[] {
+    return [...this.#found.values()];
+  }
+
+  find(text: string): readonly FoundSecret[] {
+    return this.#secrets.find(text);
+  }
+
+  mask(text: string, place = 'a text'): string {
+    const found = this.#secrets.find(text);
+    if (found.length === 0) return text;
+    this.add(found.map(({ kind, fingerprint }) => ({ kind, fingerprint, place: this.#secrets.mask(place) })));
+    return maskSpans(text, found);
+  }
+
+  /** The same value with every string in it masked. */
+  maskDeep<T>(value: T, place: string): T {
+    return mapTexts(value, (text) => this.mask(text, place));
+  }
+
+  add(found: readonly MaskedSecret[]): void {
+    for (const one of found) this.#found.set(JSON.stringify(one), one);
+  }
+}

@@ -1,0 +1,311 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { codeOf } from '../../services/kit/errors.ts';
+import { fingerprintOf } from '../../services/kit/redaction.ts';
+import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
+import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
+import { core, started } from '../fixtures/world/core-command.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
+import {
+  everybody,
+  greetPatch,
+  helloFiles,
+  makeWorld,
+  quiet,
+  ref,
+  type World,
+} from '../fixtures/world/world.ts';
+
+/** Put together at run time, so that no file of the project holds anything that looks like a secret. */
+const random = 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6';
+const secretOf = (first: string) => ['ghp', first + random.slice(first.length)].join('_');
+const secrets = {
+  title: secretOf('Title1'),
+  body: secretOf('Body1'),
+  comment: secretOf('Comment1'),
+  file: secretOf('File1'),
+  reason: secretOf('Reason1'),
+  cancel: secretOf('Cancel1'),
+  output: secretOf('Output1'),
+};
+const mark = '[redacted github_token]';
+
+const files = {
+  ...helloFiles,
+  'src/settings.js': `// greet strangers with this token\nexport const token = '${secrets.file}';\nexport const strangers = true;\n`,
+  '.core.json': JSON.stringify({
+    validation: {
+      commands: [{ name: 'check', run: 'cat say.txt; sh say.sh; grep -q stranger src/greet.js' }],
+    },
+  }),
+  'say.sh': `printf '%s' '${secrets.output.slice(0, 15)}'; sleep 0.2; echo '${secrets.output.slice(15)}'\n`,
+  'say.txt': 'hello\n',
+};
+
+describe('Secrets that were told to Core', () => {
+  let world: World;
+  let context: RunningContext;
+
+  beforeEach(async () => {
+    world = await makeWorld({ vcs: 'git', files });
+    allowUnsandboxed(world);
+    context = await startContext(world.home);
+    writeFileSync(
+      join(world.home, 'config/core.json'),
+      JSON.stringify({ context: { url: context.url }, vcs: 'git' }),
+    );
+  });
+  afterEach(async () => {
+    await world.close();
+    await context.close();
+  });
+
+  /** An issue with a secret in every text of it. */
+  async function tellingIssue(): Promise<number> {
+    const body = `Greet strangers, my token is ${secrets.body}.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
+    const number = await world.newIssue(body, `Greet strangers ${secrets.title}`);
+    const said = { ...ref, number, author: 'otto', association: 'contributor' as const };
+    await world.desk.comment({ ...said, body: `It works with ${secrets.comment}` });
+    return number;
+  }
+
+  const planned = async (): Promise<Run> =>
+    world.agent.planIssue({ ...ref, number: await tellingIssue(), by: everybody }, quiet);
+
+  /** Files of the state folder, but for the local forge, which is somebody else's, and copies of the repository. */
+  function stored(home = world.home): string {
+    const theirs = /^(?:forge|mirrors|clones|prepared)\b/;
+    const state = join(home, 'state');
+    return readdirSync(state, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((path) => !theirs.test(path.slice(state.length + 1)))
+      .map((path) => `${path}\n${readFileSync(path, 'latin1')}`)
+      .join('\n');
+  }
+
+  function requireNone(text: string, where: string): void {
+    for (const [name, secret] of Object.entries(secrets)) {
+      const piece = secret.slice(4, 20);
+      const at = text.toLowerCase().indexOf(piece.toLowerCase());
+      expect(at, `${name} in ${where}: ${text.slice(Math.max(0, at - 200), at)}`).to.equal(-1);
+    }
+  }
+
+  it('are in nothing that is made of the issue: not in searches, the plan, the record, its views or the context', async () => {
+    const run = await planned();
+    expect(run.plan!.context, 'the context was asked').to.have.length.above(0);
+    expect(run.actions, 'the patch of the issue is used all the same').to.have.length(7);
+    requireNone(JSON.stringify(run), 'GET /v1/runs/{id}');
+    requireNone(JSON.stringify(await world.agent.events(run.run_id, 0)), 'the events');
+    const shown = await world.command(['show', run.run_id, '--verbose']);
+    requireNone(shown.stdout + shown.stderr, './core show');
+    expect(shown.stdout).to.contain('masked  ').and.contain(fingerprintOf(secrets.body));
+    requireNone(stored(), 'the state folder');
+    expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+  });
+
+  it('are counted in the run, by kind, place and fingerprint', async () => {
+    const { masked, run_id } = await planned();
+    const found = new Set(masked.map(({ kind, place, fingerprint }) => `${kind} ${place} ${fingerprint}`));
+    expect(found).to.include(`github_token the issue’s text ${fingerprintOf(secrets.title)}`);
+    expect(found).to.include(`github_token the issue’s text ${fingerprintOf(secrets.body)}`);
+    expect(
+      [...found].some((one) => one.includes('by otto') && one.endsWith(fingerprintOf(secrets.comment))),
+    ).to.equal(true);
+    const session = JSON.parse(
+      readFileSync(join(world.home, 'state/runs', run_id, 'session.json'), 'utf8'),
+    ) as { masked: unknown[] };
+    expect(session.masked).to.deep.equal(masked);
+  });
+
+  it('are not in what people decide, nor in what a validation writes, nor in what comes of it', async () => {
+    const run = await planned();
+    const { action_id, digest } = run.actions.at(-1)!.definition;
+    const decision = {
+      run_id: run.run_id,
+      actions: [{ action_id, digest }],
+      claimed_approver: null,
+      by: everybody,
+    };
+    await world.agent.decide({ ...decision, decision: 'reject', reason: `never post ${secrets.reason}` });
+    const build = run.actions.filter(({ definition }) => definition.gate === 'build');
+    await world.approve(
+      run,
+      build.map(({ definition }) => definition.kind),
+    );
+    const said: string[] = [];
+    const watch = {
+      progress: ({ message }: { message: string }) => said.push(message),
+      signal: quiet.signal,
+    };
+    const done = await world.agent.execute(
+      { run_id: run.run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+      watch,
+    );
+    expect(done.actions.find(({ definition }) => definition.kind === 'run_validation')!.state).to.equal(
+      'succeeded',
+    );
+    requireNone(said.join('\n'), 'what is told as it happens');
+    expect(said.join('\n')).to.contain(mark);
+    expect(done.masked.map(({ place }) => place)).to.include('the validation’s output');
+    await world.agent
+      .cancel({ run_id: run.run_id, by: everybody, reason: `stop ${secrets.cancel}` })
+      .catch(() => {});
+    const again = await world.agent.planIssue({ ...ref, number: run.request.number, by: everybody }, quiet);
+    requireNone(JSON.stringify(again), 'the next plan');
+    requireNone(stored(), 'the state folder');
+    for (const { run_id } of [run, again])
+      expect((await world.agent.verify(run_id)).problems).to.deep.equal([]);
+  });
+
+  it('refuse a patch that holds one, naming it by its fingerprint, and release it by that', async () => {
+    const patch = greetPatch.replace("'stranger'", `'${secrets.body}'`);
+    const number = await world.newIssue(`\`\`\`diff\n${patch}\`\`\`\n`);
+    const plan = () => world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
+    const refusal = await plan().then(
+      () => null,
+      (error: Error) => error,
+    );
+    expect(codeOf(refusal)).to.equal('patch_adds_secret');
+    expect(refusal!.message).to.contain(fingerprintOf(secrets.body)).and.not.contain(secrets.body);
+    requireNone(stored(), 'the state folder');
+    writeFileSync(
+      join(world.home, 'config/policy.json'),
+      JSON.stringify({ released_secrets: [fingerprintOf(secrets.body)] }),
+    );
+    const { code, stdout } = await world.command([
+      'plan-issue',
+      ...['--owner', ref.owner, '--repo', ref.repo, '--number', String(number), '--json'],
+    ]);
+    expect(code, stdout).to.equal(0);
+    expect(JSON.parse(stdout).actions).to.have.length(7);
+  });
+
+  it('of a repository are in no search result and in no Cypher result, until a person releases one', async () => {
+    await planned();
+    const post = async (path: string, body: object) => {
+      const answer = await fetch(`${context.url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return answer.text();
+    };
+    const search = () => post('/v1/graphrag/search', { query: 'strangers token settings', limit: 20 });
+    const cypher = () => post('/v1/graphdb/cypher', { query: 'MATCH (n:CoreEntity) RETURN n', limit: 500 });
+    expect(await search())
+      .to.contain('src/settings.js')
+      .and.contain(mark);
+    requireNone(await search(), 'search');
+    requireNone(await cypher(), 'Cypher');
+    requireNone(await post('/v1/memory/lookup', { query: `strangers ${secrets.file}`, limit: 20 }), 'lookup');
+
+    writeFileSync(
+      join(world.home, 'config/policy.json'),
+      JSON.stringify({ released_secrets: [fingerprintOf(secrets.file)] }),
+    );
+    await planned();
+    expect(await search()).to.contain(secrets.file);
+  });
+
+  it('are in no backup', async () => {
+    await planned();
+    const [file, restored] = [join(world.home, 'all.tar'), join(world.home, 'restored')];
+    const { code, stderr } = await world.command(['backup', file]);
+    expect(code, stderr).to.equal(0);
+    const { code: done, stderr: why } = await started(core, ['restore', file, '--home', restored]).ended;
+    expect(done, why).to.equal(0);
+    requireNone(stored(restored), 'the restored state folder');
+  });
+});
+
+describe('What a model is sent', () => {
+  let world: World;
+  let server: ModelServer;
+
+  const call = (name: string, args: unknown) => ({ calls: [{ name, arguments: args }] });
+  const steps = [
+    call('read_file', { path: 'src/settings.js' }),
+    call('search_text', { text: 'export const token' }),
+    call('search_text', { text: secrets.file.slice(0, 10) }),
+    call('edit_file', {
+      path: 'src/settings.js',
+      old_text: `token = '${mark}';\nexport const strangers = true;`,
+      new_text: `token = '${mark}';\nexport const strangers = false;`,
+    }),
+    call('submit_plan', { title: 'Greet no strangers', explanation: `With ${secrets.reason}, as told.` }),
+  ];
+  const solve: Script = ({ body }) => steps[body.messages.filter(({ role }) => role === 'assistant').length]!;
+
+  beforeEach(async () => {
+    server = await startModelServer(solve);
+    world = await makeWorld({ vcs: 'git', files });
+    const upstream = {
+      kind: 'openai',
+      base_url: server.url,
+      model: 'scripted-1',
+      price: { input: 1, output: 2, cached: 0.1 },
+    };
+    const models = {
+      port: Number(new URL(server.url).port),
+      models: { 'scripted-1': { kind: 'chat', upstreams: [upstream] } },
+    };
+    writeFileSync(join(world.home, 'config/models.json'), JSON.stringify(models));
+  });
+  afterEach(async () => {
+    await world.close();
+    await server.close();
+  });
+
+  const plan = async () => {
+    const number = await world.newIssue(`Strangers, with ${secrets.body}.`, `Strangers ${secrets.title}`);
+    return world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
+  };
+
+  it('has no secret of issue or repository, and its edit beside one keeps the bytes of that', async () => {
+    const run = await plan();
+    const sent = JSON.stringify(server.requests.map(({ body }) => body));
+    for (const secret of Object.values(secrets)) expect(sent).not.to.contain(secret);
+    expect(sent).to.contain(mark);
+    expect(sent, 'a search tells nothing of a secret').to.contain('Nothing was found.');
+    const patch = Buffer.from(await world.agent.diff(run.run_id)).toString('utf8');
+    expect(patch)
+      .to.contain('+export const strangers = false;')
+      .and.contain(` export const token = '${secrets.file}'`);
+    expect(patch).not.to.contain(mark);
+    expect(run.masked.map(({ place }) => place)).to.include('file src/settings.js');
+  });
+
+  it('is a part of the record: system and user message and every turn as they were sent', async () => {
+    const run = await plan();
+    const read = async (digest: string) =>
+      JSON.parse(Buffer.from(await world.agent.artifact(run.run_id, digest)).toString('utf8'));
+    const parts = await Promise.all([run.prompt!, ...run.turns.map(({ content }) => content)].map(read));
+    const recorded = parts.flatMap(({ messages }) => messages);
+    const last = server.requests.at(-1)!.body.messages;
+    expect(recorded.slice(0, last.length)).to.deep.equal(last);
+    expect(recorded.slice(0, 2).map(({ role }) => role)).to.deep.equal(['system', 'user']);
+    expect(parts[0].tools.map(({ name }: { name: string }) => name)).to.include('read_file');
+    expect(JSON.stringify(parts)).not.to.contain(random.slice(12));
+    const shown = await world.command(['show', run.run_id]);
+    expect(shown.stdout).to.contain(`prompt  ${run.prompt!.slice(0, 12)} and 5 turns`);
+    const printed = await world.command(['show', run.run_id, '--prompt']);
+    expect(printed.stdout).to.contain('--- system\nYou prepare a proposal').and.contain('read_file {"path"');
+    expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+  });
+
+  it('is named where the prompt was changed, and can be deleted', async () => {
+    const run = await plan();
+    const path = join(world.home, 'state/runs', run.run_id, 'artifacts', run.prompt!);
+    const prompt = readFileSync(path, 'utf8');
+    writeFileSync(path, prompt.replace('proposal', 'surprise'));
+    const { problems } = await world.agent.verify(run.run_id);
+    expect(problems.map(({ where }) => where)).to.deep.equal([`artifacts/${run.prompt}`]);
+    rmSync(path);
+    const printed = await world.command(['show', run.run_id, '--prompt']);
+    expect(printed.stdout).to.contain(`artifact ${run.prompt} is gone`).and.contain('read_file {"path"');
+  });
+});
