@@ -128,6 +128,16 @@ describe('the proposed actions of a change', () => {
     expect(title).to.match(/^@ everyone Fixes # 99 .* \(#1\)$/);
   });
 
+  it('say what a sandbox weaker than bubblewrap leaves open', () => {
+    const reasons = (kind: string) =>
+      proposeChange({ ...plan, sandbox: { ...plan.sandbox!, kind } }).find(
+        (action) => action.kind === 'run_validation',
+      )!.risk_reasons;
+    expect(reasons('bubblewrap')).to.deep.equal([]);
+    expect(reasons('unshare (weak)').join()).to.contain('keyrings, bpf, io_uring and sockets to the host');
+    expect(reasons('none').join()).to.contain('your files and the network');
+  });
+
   it('end before the push where nothing was found to validate with', () => {
     const kinds = proposeChange({ ...plan, validation: null }).map(({ kind }) => kind);
     expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'commit']);

@@ -42,6 +42,12 @@ export interface ChangePlan extends Common {
   readonly workflows: readonly string[];
 }
 
+/** What a sandbox weaker than bubblewrap does not hold, for whoever decides about the validation. */
+const openIn: Readonly<Record<string, string>> = {
+  'unshare (weak)': 'no system call filter: keyrings, bpf, io_uring and sockets to the host stay open',
+  none: 'no sandbox: the commands see your files and the network as you do',
+};
+
 /** Turns a prepared change into its actions, in execution order. Pure: same input, same bytes. */
 export function proposeChange(plan: ChangePlan): ActionDefinition[] {
   const { target, policy, change, validation, sandbox } = plan;
@@ -67,10 +73,12 @@ export function proposeChange(plan: ChangePlan): ActionDefinition[] {
     risk: assessPatch(change, policy),
   });
   if (validation !== null && sandbox !== null) {
-    const network: [number, string][] =
-      validation.prepare.length > 0 && validation.prepare_network
-        ? [[policy.risk.prepare_network, 'preparing uses the network']]
-        : [];
+    const extras: [number, string][] = [];
+    if (validation.prepare.length > 0 && validation.prepare_network) {
+      extras.push([policy.risk.prepare_network, 'preparing uses the network']);
+    }
+    const open = openIn[sandbox.kind];
+    if (open !== undefined) extras.push([0, open]);
     list.add('run_validation', {
       title: validation.commands.map(({ run }) => run).join(' && '),
       rationale: `Found in ${validation.found}.`,
@@ -82,7 +90,7 @@ export function proposeChange(plan: ChangePlan): ActionDefinition[] {
         prepare_environment: validation.prepare_network ? { ...sandbox.prepare_environment } : {},
       },
       needs: ['apply_patch'],
-      risk: assess(base.run_validation, network, policy),
+      risk: assess(base.run_validation, extras, policy),
     });
   }
   const message = commitMessage(plan.title, plan.number, plan.run_id, plan.explanation);
