@@ -15,8 +15,7 @@ export function syncView(
     pull_requests.length === 0
       ? ['No run has a pull request yet.']
       : pullRequestLines(pull_requests, terminal);
-  for (const problem of problemsOf(pull_requests)) lines.push(`${terminal.paint.yellow('note')}  ${problem}`);
-  lines.push(...contextLines(context, terminal));
+  lines.push(contextLine(context));
   if (pull_requests.length === 0)
     lines.push(`  runs     ${terminal.paint.cyan(commandLine(suggestions, 'runs'))}`);
   return `${lines.join('\n')}\n`;
@@ -41,12 +40,31 @@ function pullRequestLines(pulls: readonly PullRequestReport[], terminal: Termina
 }
 
 function newsOf({ news, before, state, problem }: PullRequestReport): string {
-  if (problem !== null) return 'not answered';
+  if (problem !== null) return problem.gone ? 'gone' : 'not answered';
   if (!news) return '';
   return before === null || before === state ? 'news' : `was ${before}`;
 }
 
-/** Each problem once, with how many pull requests it is about. */
+/** What forges did not answer, each reason once with how many pull requests it is about. */
+export function syncFailures({ pull_requests }: SyncReport): string[] {
+  return problemsOf(pull_requests.filter(({ problem }) => problem?.gone === false));
+}
+
+/** What is not as it should be although every forge answered: pull requests that are gone, runs that core-context lacks. */
+export function syncWarnings({ pull_requests, context }: SyncReport): string[] {
+  const warnings = problemsOf(pull_requests.filter(({ problem }) => problem?.gone === true));
+  if (context === null) return warnings;
+  const { waiting, reason, refused } = context;
+  if (waiting.length > 0) {
+    const later = 'the daemon tries each minute, and every command that follows';
+    const many = waiting.length === 1 ? '1 run waits' : `${waiting.length} runs wait`;
+    warnings.push(visibleLine(`${reason ?? 'core-context did not answer'}; ${many}: ${later}`));
+  } else if (reason !== null) warnings.push(visibleLine(reason));
+  for (const one of refused)
+    warnings.push(`core-context does not take ${shortRunId(one.run_id)}: ${visibleLine(one.reason)}`);
+  return warnings;
+}
+
 function problemsOf(pulls: readonly PullRequestReport[]): string[] {
   const counts = new Map<string, number>();
   for (const { problem } of pulls)
@@ -56,21 +74,12 @@ function problemsOf(pulls: readonly PullRequestReport[]): string[] {
   );
 }
 
-function contextLines(context: DeliveryReport | null, { paint }: Terminal): string[] {
-  if (context === null) return ['core-context  none is configured (context.url)'];
-  const { delivered, waiting, reason, refused } = context;
-  const lines = [
-    `core-context  ${delivered.length === 0 ? 'knows every run' : `was told of ${runs(delivered.length)}`}`,
-  ];
-  if (waiting.length > 0) {
-    lines[0] = `core-context  ${delivered.length === 0 ? 'was told of no run' : `was told of ${runs(delivered.length)}`}, ${runs(waiting.length)} ${waiting.length === 1 ? 'waits' : 'wait'}`;
-  }
-  if (reason !== null) lines.push(`${paint.yellow('note')}  ${visibleLine(reason)}`);
-  for (const one of refused)
-    lines.push(
-      `${paint.yellow('note')}  it does not take ${shortRunId(one.run_id)}: ${visibleLine(one.reason)}`,
-    );
-  return lines;
+function contextLine(context: DeliveryReport | null): string {
+  if (context === null) return 'core-context  none is configured (context.url)';
+  const { delivered, waiting } = context;
+  if (waiting.length === 0)
+    return `core-context  ${delivered.length === 0 ? 'knows every run' : `was told of ${runs(delivered.length)}`}`;
+  return `core-context  ${delivered.length === 0 ? 'was told of no run' : `was told of ${runs(delivered.length)}`}, ${runs(waiting.length)} ${waiting.length === 1 ? 'waits' : 'wait'}`;
 }
 
 function runs(count: number): string {
