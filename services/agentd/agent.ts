@@ -91,6 +91,8 @@ export interface PlanRequest {
   readonly forge?: string;
   readonly planner?: 'patch' | 'model';
   readonly dry_run?: boolean;
+  /** Leaves runs of the issue that still wait for a decision as they are. */
+  readonly keep?: boolean;
   readonly idempotency_key?: string;
   readonly trigger?: RunTrigger;
   readonly by: Person;

@@ -79,7 +79,9 @@ export class CoreAgent implements Agent {
   async plan(runId: string, watch: Watch): Promise<Run> {
     const { planning, delivery } = await this.#work();
     const planIssue = await planning();
-    return toldAsItHappens(delivery, runId, watch, () => planIssue.plan(runId, watch));
+    const run = await toldAsItHappens(delivery, runId, watch, () => planIssue.plan(runId, watch));
+    if (delivery !== null) for (const id of run.plan?.supersedes ?? []) await tellBriefly(delivery, id);
+    return run;
   }
 
   runs(query: RunQuery) {

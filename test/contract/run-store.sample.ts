@@ -15,6 +15,7 @@ export function sampleRequest(change: Partial<RunRequest> = {}): RunRequest {
     role: 'Depute',
     planner: 'patch',
     dry_run: false,
+    keep: undefined,
     requested_by: 'mira',
     idempotency_key: null,
     trigger: undefined,
@@ -127,6 +128,7 @@ export function planned(runId: string, howMany = 3): NewEvent[] {
     validation: null,
     checks: [{ name: 'applies', passed: true, detail: '' }],
     sealed: actions.map(({ action_id, digest }) => ({ action_id, digest })),
+    supersedes: undefined,
   };
   return [
     { type: 'planning_started', data: { pid: 1 } },

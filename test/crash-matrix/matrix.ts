@@ -14,7 +14,7 @@ import {
   widePatch,
 } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
-import { executePoints, planPoints, undoPoints } from './points.ts';
+import { executePoints, planPoints, secondPlanPoints, undoPoints } from './points.ts';
 
 /** Everything killed at every point that it passes, and gone on with. */
 export function crashMatrix(vcs: 'git' | 'jj'): void {
@@ -45,6 +45,36 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
         expect(
           world.remote.git('for-each-ref', '--format=%(refname)', `refs/heads/${run.plan!.target.branch}`),
         ).to.equal('');
+      });
+    }
+
+    for (const point of secondPlanPoints) {
+      it(`takes the place of earlier runs across a kill at ${point}`, async () => {
+        const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
+        const request = { ...ref, number, by: everybody };
+        const earlier = [
+          await world.agent.planIssue({ ...request, keep: true }, quiet),
+          await world.agent.planIssue({ ...request, keep: true }, quiet),
+        ];
+        await killed(
+          world,
+          ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)],
+          point,
+        );
+        const [found] = (await world.agent.runs({ limit: 10, ...ref, number })).runs;
+        if (found!.status === 'interrupted')
+          await world.agent.resume({ run_id: found!.run_id, by: everybody }, quiet);
+        const run = await world.agent.run(found!.run_id);
+        expect(run.status).to.equal('awaiting_approval');
+        expect(run.plan!.supersedes).to.have.members(earlier.map(({ run_id }) => run_id));
+        await expectIntact(world, run);
+        for (const { run_id } of earlier) {
+          const now = await world.agent.run(run_id);
+          expect(now).to.include({ status: 'superseded', superseded_by: run.run_id });
+          const events = await world.agent.events(run_id, 0);
+          expect(events.filter(({ type }) => type === 'run_superseded')).to.have.length(1);
+          await expectIntact(world, now);
+        }
       });
     }
 

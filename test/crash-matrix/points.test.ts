@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
-import { each, executePoints, planPoints, undoPoints } from './points.ts';
+import { each, executePoints, planPoints, secondPlanPoints, undoPoints } from './points.ts';
 
 /** Points that have their own tests. */
 const coveredElsewhere = [
@@ -36,7 +36,7 @@ describe('the crash matrix', () => {
     const inCode = new Set(crashPointsIn(fileURLToPath(new URL('../../services', import.meta.url))));
     const covered = [
       ...planPoints,
-      ...executePoints.map((point) => point.split(':')[0]!),
+      ...[...secondPlanPoints, ...executePoints].map((point) => point.split(':')[0]!),
       ...undoPoints,
       ...vcsCrashPoints.git,
       ...vcsCrashPoints.jj,

@@ -10,6 +10,8 @@ export const planPoints = [
   'plan.before_seal',
   'plan.sealed',
 ];
+/** Of a plan that takes the place of two. */
+export const secondPlanPoints = ['plan.before_seal', 'plan.superseded', 'plan.superseded:2', 'plan.sealed'];
 export const executePoints = [
   'execute.started',
   ...each('execute.before_intent'),

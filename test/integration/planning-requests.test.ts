@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import * as t from 'io-ts';
 import { IssueList } from '#kit/contracts/issues.ts';
-import { Accepted, RunDetail } from '#kit/contracts/run.ts';
+import { Accepted, RunDetail, RunList } from '#kit/contracts/run.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import { makeBareRepository } from '../fixtures/forges/bare-repository.ts';
@@ -62,6 +62,24 @@ describe('requests for planning', () => {
       expect((await plan({ number, role: 'Avisour' }, 'event-role')).run_id).to.equal(run_id);
       expect((await plan({ number, role: 'triage' }, 'event-role')).run_id).to.equal(run_id);
       expect(await failure(plan({ number, role: 'ops' }, 'event-role'))).to.equal('idempotency_key_reused');
+    });
+
+    it('take the place of runs that wait, unless they say keep', async () => {
+      const number = await world.newIssue(body);
+      const first = await planned(client, (await plan({ number })).run_id);
+      const kept = await planned(client, (await plan({ number, keep: true })).run_id);
+      const status = async ({ run_id }: RunDetail) => (await planned(client, run_id)).status;
+      expect(await status(first)).to.equal('awaiting_approval');
+      const third = await planned(client, (await plan({ number })).run_id);
+      for (const earlier of [first, kept]) {
+        const after = await planned(client, earlier.run_id);
+        expect(after).to.include({ status: 'superseded', superseded_by: third.run_id });
+      }
+      const { runs } = await client.get(
+        `/v1/runs?status=superseded&repository=demo/hello&number=${number}`,
+        RunList,
+      );
+      expect(runs.map(({ run_id }) => run_id)).to.deep.equal([kept.run_id, first.run_id]);
     });
 
     it('take up again what was cut off before its planning began', async () => {

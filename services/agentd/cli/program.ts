@@ -120,11 +120,12 @@ function addPlanning(program: Command, run: RunCommand): void {
     .option('--forge <name>', 'forge, where several know the repository', notEmpty('--forge'))
     .option('--planner <name>', 'patch or model', oneOfWords('--planner', ['patch', 'model']))
     .option('--dry-run', 'propose a rehearsal: every check runs, no effect happens')
+    .option('--keep', 'leave runs of the issue that still wait for a decision as they are')
     .action((options: PlanIssueOptions, command: Command) =>
       run(command.optsWithGlobals(), async (context) => {
-        const { owner, repo, number, role, forge, planner, dryRun } = options;
+        const { owner, repo, number, role, forge, planner, dryRun, keep } = options;
         const { planIssue } = await import('./commands/plan-issue.ts');
-        return planIssue(context, defined({ owner, repo, number, role, forge, planner, dryRun }));
+        return planIssue(context, defined({ owner, repo, number, role, forge, planner, dryRun, keep }));
       }),
     );
 }

@@ -3,7 +3,7 @@ import type { ActionDefinition, ApprovalState } from '../action.ts';
 import type { DecisionRequest } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
-import { requireCompletePlan } from './approved-plan.ts';
+import { requireCompletePlan, requireNotSuperseded } from './approved-plan.ts';
 
 /** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
 export function nowFor(run: Run): string {
@@ -96,6 +96,7 @@ function checkRunTakesDecisions(run: Run): void {
       'run_not_planned',
       `run ${run.run_id} is ${run.status}: there is nothing to decide yet`,
     );
+  requireNotSuperseded(run);
   if (run.status === 'cancelled' || run.status === 'undone' || run.undo !== null) {
     throw new Conflict(
       'run_closed',

@@ -1,11 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Refused } from '#kit/errors.ts';
+import { Conflict, Refused } from '#kit/errors.ts';
 import type { ActionDefinition } from '../action.ts';
 import type { Run } from '../runs/run.ts';
 
 /** Nothing of a plan without these is approved or executed: what it would do is not all in what people see. */
 export function requireCompletePlan({ run_id, plan }: Run): void {
   if (plan !== null && plan.target.forge_url === undefined) throw planOutdated(run_id);
+}
+
+/** @throws Conflict (`run_superseded`) naming the newer run */
+export function requireNotSuperseded({ run_id, superseded_by }: Run): void {
+  if (superseded_by === null) return;
+  throw new Conflict(
+    'run_superseded',
+    `run ${run_id} was superseded: ${superseded_by} is a newer plan of the same issue`,
+    {
+      facts: { superseded_by },
+      hint: `Look at the newer one: ./core show ${superseded_by}. --keep of plan-issue leaves waiting runs as they are.`,
+    },
+  );
 }
 
 export function planOutdated(runId: string): Refused {

@@ -33,4 +33,4 @@ export async function cancelRun(
   return run;
 }
 
-const closed: readonly string[] = ['completed', 'cancelled', 'undone', 'rejected'];
+const closed: readonly string[] = ['completed', 'cancelled', 'undone', 'rejected', 'superseded'];

@@ -8,7 +8,7 @@ import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { Executors } from './action-executor.ts';
 import { findAction } from './approval.ts';
-import { requireCompletePlan } from './approved-plan.ts';
+import { requireCompletePlan, requireNotSuperseded } from './approved-plan.ts';
 import { checkCheckout } from './delivery.ts';
 import { repoDirRequired } from './kinds/commit.ts';
 import { Execution } from './run-actions.ts';
@@ -113,6 +113,7 @@ function checkExecutable(run: Run): void {
     );
   if (run.status === 'cancelled')
     throw new Conflict('run_cancelled', `run ${run.run_id} was cancelled; plan the issue again`);
+  requireNotSuperseded(run);
   requireCompletePlan(run);
 }
 

@@ -41,6 +41,7 @@ export function runView(run: Run): RunDetail {
     conversation: { prompt: run.prompt, turns: run.turns.map(({ content }) => content) },
     masked: [...run.masked],
     cancelling: run.cancelling,
+    superseded_by: run.superseded_by,
     recoveries: [...run.recoveries],
   };
 }

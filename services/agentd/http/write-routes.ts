@@ -188,7 +188,7 @@ async function begin(run: Run, { agent, work }: Pick<WriteRouteOptions, 'agent' 
 }
 
 function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {
-  const { owner, repo, number, role, forge, planner, dry_run, trigger } = body;
+  const { owner, repo, number, role, forge, planner, dry_run, keep, trigger } = body;
   const key = header('idempotency-key');
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new InvalidInput(
@@ -204,6 +204,7 @@ function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRe
     ...(forge === undefined ? {} : { forge }),
     ...(planner === undefined ? {} : { planner }),
     ...(dry_run === undefined ? {} : { dry_run }),
+    ...(keep === undefined ? {} : { keep }),
     ...(trigger === undefined ? {} : { trigger }),
     ...(key === undefined ? {} : { idempotency_key: key }),
     by: person(identity),

@@ -86,6 +86,8 @@ function sentence(
     }
     case 'run_cancelled':
       return core(`cancelled: ${event.data.message}`);
+    case 'run_superseded':
+      return core(`run ${event.data.by_run} takes its place`);
     case 'undo_started':
       return { by: event.data.by, text: 'began to undo the run' };
     case 'undo_result':

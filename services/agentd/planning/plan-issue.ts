@@ -7,14 +7,16 @@ import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { treeReader } from '../git/tree.ts';
 import type { ContextUse, NewEvent } from '../runs/event.ts';
-import { executorLease } from '../runs/lease-name.ts';
+import { executorLease, issueLease } from '../runs/lease-name.ts';
 import { maskedEvents } from '../runs/masked-event.ts';
+import { patientLease } from '../runs/patient-lease.ts';
 import type { Run } from '../runs/run.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { actionHistory, noHistory } from './action-history.ts';
 import { contextRepository } from './context-ids.ts';
 import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
 import { earlierRejections } from './earlier-rejections.ts';
+import { type EarlierRuns, requireNotCancelled, supersedeEarlier } from './earlier-runs.ts';
 import type { Repository } from './forge.ts';
 import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
 import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
@@ -171,7 +173,16 @@ export class PlanIssue {
       ...(sandbox.terms === null ? [sandbox.reason] : []),
       ...draft.notices,
     ];
-    return this.#seal(run, planner, result, { ...draft, notices }, knowledge, validation, tally);
+    // Of two plans of an issue that end at once, one sees the other.
+    const lease = await patientLease(store, issueLease(run.request), watch.signal);
+    try {
+      requireNotCancelled(await store.read(runId));
+      const earlier = await supersedeEarlier(store, run);
+      const sealed = { ...draft, notices: [...earlier.notices, ...notices] };
+      return await this.#seal(run, planner, result, sealed, earlier, knowledge, validation, tally);
+    } finally {
+      lease.release();
+    }
   }
 
   async #propose(planner: Planner, input: PlanningInput): Promise<PlanningResult> {
@@ -209,6 +220,7 @@ export class PlanIssue {
     planner: Planner,
     result: PlanningResult,
     draft: Draft,
+    { superseded, newer }: EarlierRuns,
     { passages, answered }: GatheredContext,
     validation: ValidationPlan | null,
     tally: MaskTally,
@@ -220,8 +232,9 @@ export class PlanIssue {
     const memories = influences.filter(({ kind }) => kind === 'memory').length;
     crashPoint('plan.before_seal');
     const sealed = await store.append(run.run_id, (now) => {
-      if (now.cancelling)
-        throw new Conflict('run_cancelled', `run ${run.run_id} was cancelled while it was planned`);
+      requireNotCancelled(now);
+      const replaced: NewEvent[] =
+        newer === null ? [] : [{ type: 'run_superseded', data: { by_run: newer } }];
       return [
         ...maskedEvents(now, tally.found),
         ...actions.map((action): NewEvent => ({ type: 'action_proposed', data: { action } })),
@@ -243,9 +256,11 @@ export class PlanIssue {
               validation,
               checks: [...checks],
               sealed: actions.map(({ action_id, digest }) => ({ action_id, digest })),
+              supersedes: superseded.length === 0 ? undefined : [...superseded],
             },
           },
         },
+        ...replaced,
       ];
     });
     crashPoint('plan.sealed');

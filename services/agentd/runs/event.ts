@@ -18,6 +18,8 @@ export const RunRequest = t.strict({
   planner: NonEmptyString,
   /** Every action of the run is a rehearsal. */
   dry_run: t.boolean,
+  /** Earlier runs of the issue that wait for a decision stay as they are. Left out where nobody asked for it. */
+  keep: optional(t.boolean),
   /** Name of the token that asked. */
   requested_by: t.string,
   idempotency_key: nullable(t.string),
@@ -70,6 +72,8 @@ export const PlanFacts = t.strict({
   validation: nullable(ValidationPlan),
   checks: t.array(t.strict({ name: t.string, passed: t.boolean, detail: t.string })),
   sealed: t.array(t.strict({ action_id: t.string, digest: Sha256 })),
+  /** Earlier runs of the issue whose place this one takes; left out where there was none. */
+  supersedes: optional(t.array(t.string)),
 });
 export type PlanFacts = t.TypeOf<typeof PlanFacts>;
 
@@ -175,6 +179,8 @@ const eventData = {
   }),
   cancel_requested: t.strict({ by: t.string, reason: nullable(t.string) }),
   run_cancelled: t.strict({ message: t.string }),
+  /** A newer plan of the same issue takes its place; nothing of this run is approved or executed any more. */
+  run_superseded: t.strict({ by_run: t.string }),
   undo_started: t.strict({ undo_id: t.string, by: t.string, pid: t.number }),
   undo_intent: t.strict({ undo_id: t.string, action_id: t.string, facts: t.UnknownRecord }),
   undo_result: t.strict({

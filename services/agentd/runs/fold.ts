@@ -40,6 +40,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     pull_request: null,
     cancel: null,
     cancelling: false,
+    superseded_by: null,
   };
   return foldMore(created, rest);
 }
@@ -115,6 +116,8 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       return { cancel: event.data, cancelling: true };
     case 'run_cancelled':
       return { status: 'cancelled', cancelling: false, actions: runningBecomeUnknown(run.actions) };
+    case 'run_superseded':
+      return { status: 'superseded', superseded_by: event.data.by_run };
     case 'undo_started':
       return {
         status: 'executing',
@@ -193,7 +196,7 @@ function withAction(run: Run, actionId: string, change: Partial<ActionState>): r
 
 /** A decision moves the run only where nothing is under way and nothing has ended it. */
 function settled(run: Run, actions: readonly ActionState[]): Partial<Run> {
-  const fixed = ['planning', 'executing', 'undone', 'cancelled'].includes(run.status);
+  const fixed = ['planning', 'executing', 'undone', 'cancelled', 'superseded'].includes(run.status);
   return fixed ? { actions } : { actions, status: settledStatus(actions) };
 }
 

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { codeOf, Refused } from '#kit/errors.ts';
+import { Refused } from '#kit/errors.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
+import { patientLease } from './patient-lease.ts';
 import type { Run } from './run.ts';
-import type { Lease, RunPage, RunStore } from './run-store.ts';
+import type { RunPage, RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
@@ -48,7 +48,7 @@ export class KeyedRuns {
 
   async #once(request: KeyedRequest, { resolve, mayCreate, signal }: KeyedRunWork): Promise<NamedRun> {
     const key = sha256(request.idempotency_key);
-    const lease = await this.#patientLease(`idempotency ${key}`, signal);
+    const lease = await patientLease(this.#store, `idempotency ${key}`, signal);
     try {
       const note = join(this.#store.stateDir, 'idempotency', key);
       const noted = existsSync(note) ? await this.#store.read(readFileSync(note, 'utf8')) : null;
@@ -82,23 +82,12 @@ export class KeyedRuns {
     } while (cursor !== null);
     return null;
   }
-
-  async #patientLease(name: string, signal: AbortSignal): Promise<Lease> {
-    for (;;) {
-      try {
-        return await this.#store.lease(name);
-      } catch (error) {
-        if (codeOf(error) !== 'lease_held') throw error;
-        await setTimeout(50, undefined, { signal });
-      }
-    }
-  }
 }
 
 /** Told without asking a forge; false where only that could tell. */
 function asksForTheSame(
   known: RunRequest,
-  { forge, role, planner, dry_run, ...asked }: KeyedRequest,
+  { forge, role, planner, dry_run, keep, ...asked }: KeyedRequest,
 ): boolean {
   return (
     known.owner === asked.owner &&
@@ -107,13 +96,14 @@ function asksForTheSame(
     known.forge === (forge ?? known.forge) &&
     known.role.toLowerCase() === (role ?? 'Depute').toLowerCase() &&
     known.planner === (planner ?? known.planner) &&
-    known.dry_run === (dry_run ?? false)
+    known.dry_run === (dry_run ?? false) &&
+    (known.keep ?? false) === (keep ?? false)
   );
 }
 
 /** Which planner plans where none is asked for may have changed since. */
 function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRequest): void {
-  for (const field of ['forge', 'owner', 'repo', 'number', 'role', 'planner', 'dry_run'] as const) {
+  for (const field of ['forge', 'owner', 'repo', 'number', 'role', 'planner', 'dry_run', 'keep'] as const) {
     if (known[field] === wanted[field] || (field === 'planner' && asked.planner === undefined)) continue;
     throw new Refused(
       'idempotency_key_reused',

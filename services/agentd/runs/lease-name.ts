@@ -14,3 +14,13 @@ export function branchLease(target: {
 }): string {
   return `branch ${target.forge}/${target.owner}/${target.repo}/${target.branch}`;
 }
+
+/** Held while the plan of an issue is sealed, so that of two plans one sees the other. */
+export function issueLease(issue: {
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+  readonly number: number;
+}): string {
+  return `issue ${issue.forge}/${issue.owner}/${issue.repo}#${issue.number}`;
+}

@@ -126,7 +126,7 @@ function reasonToKeep(access: PruneAccess, run: Run): string | null {
   if (run.status === 'planning' || run.status === 'executing') return `still ${run.status}`;
   if (run.undo !== null && !run.undo.finished)
     return `an undo was started and did not finish; ./core undo ${run.run_id}`;
-  if (run.status === 'cancelled' || run.status === 'undone') return null;
+  if (['cancelled', 'undone', 'superseded'].includes(run.status)) return null;
   const now = access.now();
   const approved = run.actions.find(
     ({ state, decision }) =>

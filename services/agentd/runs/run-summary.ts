@@ -4,7 +4,7 @@ import type { Run, RunSummary } from './run.ts';
 export function summaryOf(run: Run): RunSummary {
   const { forge, owner, repo, number, role } = run.request;
   const levels = run.actions.map(({ definition }) => risks.indexOf(definition.risk));
-  const closed = ['cancelled', 'undone', 'planning'].includes(run.status);
+  const closed = ['cancelled', 'undone', 'superseded', 'planning'].includes(run.status);
   return {
     run_id: run.run_id,
     status: run.status,

@@ -64,6 +64,8 @@ export interface Run {
   readonly pull_request: (DataOf<'pull_request_seen'> & { readonly at: string }) | null;
   /** Who asked it to stop last, and why; null when nobody did. */
   readonly cancel: DataOf<'cancel_requested'> | null;
+  /** The newer run of the issue that took its place; null while none did. */
+  readonly superseded_by: string | null;
   /** Asked to stop and not yet stopped. */
   readonly cancelling: boolean;
 }

@@ -20,6 +20,8 @@ interface Story {
   /** Number of the pull request that the run opened. */
   pullRequest: number | null;
   rehearsal: boolean;
+  /** The newer run that took its place. */
+  supersededBy: string | null;
 }
 
 /**
@@ -38,6 +40,7 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
     succeeded: new Set(),
     pullRequest: null,
     rehearsal: false,
+    supersededBy: null,
   };
   const problems: FoundProblem[] = [];
   for (const event of events) {
@@ -74,6 +77,9 @@ function judge(story: Story, event: RunEvent): string[] {
       return judgeIntent(story, event.data.action_id, event.at);
     case 'action_result':
       return judgeResult(story, event.data);
+    case 'run_superseded':
+      story.supersededBy = event.data.by_run;
+      return story.started.size === 0 ? [] : ['it was superseded after an action had started'];
     case 'record_recovered':
       return judgeRecovery(story, event.data);
     case 'pull_request_seen':
@@ -129,6 +135,8 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
   else if (sealed !== approval.digest) {
     problems.push(`the decision about ${actionId} names the digest ${approval.digest}; sealed is ${sealed}`);
   }
+  if (story.supersededBy !== null)
+    problems.push(`${actionId} was decided after ${story.supersededBy} had taken the place of the run`);
   if (story.started.has(actionId)) problems.push(`${actionId} was decided after it had started`);
   if (approval.decision === 'approve' && approval.expires_at === null)
     problems.push(`the approval of ${actionId} never expires`);

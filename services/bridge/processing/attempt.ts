@@ -78,6 +78,7 @@ function requestOf(event: StoredEvent): PlanIssueRequest {
     number,
     forge,
     role: role?.name ?? null,
+    keep: null,
     trigger: {
       kind: source,
       event_id: event.event_id,

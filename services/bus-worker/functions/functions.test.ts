@@ -47,7 +47,11 @@ const answers: Readonly<Record<string, unknown>> = {
     workspace: null,
     undo: null,
     pull_request: null,
+    conversation: { prompt: null, turns: [] },
+    masked: [],
     cancelling: false,
+    superseded_by: null,
+    recoveries: [],
   },
 };
 const requests: Readonly<Record<string, object>> = {

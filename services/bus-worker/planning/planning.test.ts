@@ -16,6 +16,7 @@ const request: PlanIssueRequest = {
   number: 7,
   forge: null,
   role: 'triage',
+  keep: undefined,
   trigger: undefined,
 };
 const accepted = { run_id: 'run_7', status: 'planning', events: '/v1/runs/run_7/events' };
@@ -182,7 +183,10 @@ function run(status: string): object {
     workspace: null,
     undo: null,
     pull_request: null,
+    conversation: { prompt: null, turns: [] },
+    masked: [],
     cancelling: false,
+    superseded_by: null,
   };
 }
 

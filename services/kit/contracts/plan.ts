@@ -14,6 +14,8 @@ export const PlanBody = t.strict({
   planner: optional(oneOf(['patch', 'model'])),
   /** The run's actions are rehearsals. */
   dry_run: optional(t.boolean),
+  /** Runs of the issue that still wait for a decision stay as they are. */
+  keep: optional(t.boolean),
   trigger: optional(RunTrigger),
 });
 export type PlanBody = t.TypeOf<typeof PlanBody>;

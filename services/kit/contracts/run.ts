@@ -60,6 +60,8 @@ export const RunDetail = t.strict({
   /** Secrets that were masked in what the run read, each once for each place. */
   masked: t.array(t.strict({ kind: t.string, fingerprint: t.string, place: t.string })),
   cancelling: t.boolean,
+  /** The newer run of the same issue that took its place; null while none did. */
+  superseded_by: nullable(t.string),
   /** Each time that the run went on although events of its record were lost. */
   recoveries: t.array(t.UnknownRecord),
 });

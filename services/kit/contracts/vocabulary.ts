@@ -46,4 +46,5 @@ export const runStatuses = [
   'rejected',
   'undone',
   'cancelled',
+  'superseded',
 ] as const;

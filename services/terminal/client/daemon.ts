@@ -107,7 +107,12 @@ export class Daemon {
     return this.#client.post(`${runPath(runId)}/undo`, {}, Accepted);
   }
 
-  plan(issue: { readonly owner: string; readonly repo: string; readonly number: number }): Promise<Accepted> {
+  plan(issue: {
+    readonly owner: string;
+    readonly repo: string;
+    readonly number: number;
+    readonly keep: boolean;
+  }): Promise<Accepted> {
     return this.#client.post('/v1/runs', issue, Accepted);
   }
 

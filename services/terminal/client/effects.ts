@@ -131,8 +131,8 @@ export class World {
         return { tone: 'plain', text: 'Taking back' };
       }
       case 'plan': {
-        const { owner, repo, number } = effect;
-        const { run_id } = await daemon.plan({ owner, repo, number });
+        const { kind: _, ...issue } = effect;
+        const { run_id } = await daemon.plan(issue);
         dispatch({ kind: 'planned', run_id });
         return null;
       }

@@ -55,10 +55,14 @@ function atHome(path: string): string {
 }
 
 function planned(state: State, answer: string): Step<State> {
-  const parts = /^([^\s/#]+)\/([^\s/#]+)#(\d{1,9})$/.exec(answer);
-  if (parts === null) return wrong(state, `'${answer}' is not owner/repo#number, for example koajs/koa#12`);
+  const [issue = '', ...flags] = answer.split(/\s+/);
+  const parts = /^([^\s/#]+)\/([^\s/#]+)#(\d{1,9})$/.exec(issue);
+  if (parts === null || !flags.every((flag) => flag === '--keep')) {
+    return wrong(state, `'${answer}' is not owner/repo#number [--keep], for example koajs/koa#12`);
+  }
   const [, owner, repo, number] = parts as unknown as [string, string, string, string];
-  return asked(state, `planning ${answer}`, { kind: 'plan', owner, repo, number: Number(number) });
+  const keep = flags.includes('--keep');
+  return asked(state, `planning ${answer}`, { kind: 'plan', owner, repo, number: Number(number), keep });
 }
 
 /** The question stays open, with what is wrong beside it. */

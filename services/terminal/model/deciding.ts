@@ -3,7 +3,7 @@ import type { Panes } from '../views/panes.ts';
 import { asked } from './asking.ts';
 import { decisionOn, gateActions, notYetShown, type Readiness, readiness } from './decisions.ts';
 import type { Step } from './messages.ts';
-import { named, unapprovedNeeds } from './naming.ts';
+import { named, unapprovedNeeds, whyOver } from './naming.ts';
 import { firstUnseen } from './pane-input.ts';
 import { actionOf, type Decision, type Gate, isOpen, type OpenRun, type State } from './state.ts';
 
@@ -38,7 +38,8 @@ export function reject(state: State, open: OpenRun): Step<State> {
 
 /** Opens the list of the gate that the selected action belongs to, or of the first with something to decide. */
 export function approveGate(state: State, open: OpenRun): Step<State> {
-  if (open.detail?.status === 'cancelled' || open.detail?.undo != null) return say(state, isOver(open));
+  const over = whyOver(open.detail);
+  if (over !== null) return say(state, over);
   const own = actionOf(open, open.selected)?.gate;
   const gates: readonly Gate[] = own === 'publish' ? ['publish', 'build'] : ['build', 'publish'];
   const gate = gates.find((one) => gateActions(open, one).length > 0);
@@ -106,15 +107,12 @@ function approvedText(open: OpenRun, decisions: readonly Decision[]): string {
   return `Approved ${what}; before it can run ${[...missing].join(', ')} must be approved too`;
 }
 
-function isOver({ detail }: OpenRun): string {
-  return `The run ${detail?.undo == null ? 'is cancelled' : 'was undone'}; plan the issue again (n in the list) to decide anew`;
-}
-
 function decidable(state: State, open: OpenRun): ProposedAction | Step<State> {
   if (state.asking !== null) return only(state);
   const action = actionOf(open, open.selected);
   if (action === null) return say(state, 'Select an action first; this is about the run');
-  if (open.detail?.undo != null || open.detail?.status === 'cancelled') return say(state, isOver(open));
+  const over = whyOver(open.detail);
+  if (over !== null) return say(state, over);
   if (!isOpen(action)) {
     return say(state, `${named(action)} is ${action.state}; a decision can be changed only until it starts`);
   }

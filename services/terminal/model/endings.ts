@@ -11,6 +11,12 @@ export function whatEnded({ detail: before, decided }: OpenRun, now: RunDetail):
   if (before.status !== 'cancelled' && now.status === 'cancelled') {
     return { tone: 'bad', text: 'The run was cancelled; press n in the list to plan the issue again' };
   }
+  if (before.superseded_by === null && now.superseded_by !== null) {
+    return {
+      tone: 'bad',
+      text: `The issue was planned again: ${now.superseded_by} takes the place of this run`,
+    };
+  }
   if (before.undo?.finished !== true && now.undo?.finished === true) {
     return howUndoEnded(now);
   }

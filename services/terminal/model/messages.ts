@@ -99,6 +99,7 @@ export type Effect =
       readonly owner: string;
       readonly repo: string;
       readonly number: number;
+      readonly keep: boolean;
     }
   | { readonly kind: 'repaint' }
   | { readonly kind: 'quit' };

@@ -1,5 +1,15 @@
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import type { RunDetail } from '#kit/contracts/run.ts';
 import type { OpenRun } from './state.ts';
+
+/** Why nothing of a run can be decided or executed any more; null while something may. */
+export function whyOver(detail: RunDetail | null): string | null {
+  if (detail === null) return null;
+  if (detail.superseded_by !== null)
+    return `The run was superseded: ${detail.superseded_by} is a newer plan of the issue`;
+  if (detail.undo === null && detail.status !== 'cancelled') return null;
+  return `The run ${detail.undo === null ? 'is cancelled' : 'was undone'}; plan the issue again (n in the list) to decide anew`;
+}
 
 export function named({ ordinal, kind }: Pick<ProposedAction, 'ordinal' | 'kind'>): string {
   return `${ordinal} ${kind}`;

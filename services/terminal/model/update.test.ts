@@ -55,6 +55,16 @@ describe('The list of runs', () => {
     expect(terminal.taken()).to.deep.equal([{ kind: 'open', run_id: row(0).run_id }]);
   });
 
+  it('plans an issue, and leaves runs that wait with --keep', () => {
+    const issue = { kind: 'plan', owner: 'demo', repo: 'hello', number: 7 };
+    const planning = (text: string) => withRuns(1).keys('n', ...text, 'enter');
+    expect(planning('demo/hello#7').taken()).to.deep.equal([{ ...issue, keep: false }]);
+    expect(planning('demo/hello#7 --keep').taken()).to.deep.equal([{ ...issue, keep: true }]);
+    const wrong = planning('demo/hello#7 --kept');
+    expect(wrong.taken()).to.deep.equal([]);
+    expect(wrong.screen()).to.contain('owner/repo#number [--keep]');
+  });
+
   it('says how to begin where there is none', () => {
     expect(withRuns(0).screen()).to.contain('./core plan-issue --owner OWNER');
   });
@@ -96,6 +106,21 @@ describe('Approving', () => {
     terminal.send({ kind: 'input', input: { kind: 'key', key: 'a' } });
     expect(terminal.taken()).to.deep.equal([]);
     expect(terminal.screen()).to.contain('It changed while it was on the screen').and.to.contain('another');
+  });
+
+  it('takes none of a run that was superseded, and names the newer one', () => {
+    const terminal = openedSample();
+    const newer = 'run_0199f3c2-0000-7000-8000-000000000002';
+    const detail = sampleDetail((run) => {
+      run.status = 'superseded';
+      run.superseded_by = newer;
+    });
+    terminal.send({ kind: 'run', run_id: detail.run_id, detail });
+    expect(terminal.screen()).to.contain('The issue was planned again').and.to.contain(newer);
+    for (const key of ['a', 'r', 'A', 'x']) {
+      expect(terminal.keys(key).screen(), key).to.contain(`The run was superseded: ${newer}`);
+      expect(terminal.taken(), key).to.deep.equal([]);
+    }
   });
 
   it('does not show an action as long as its patch is not there', () => {

@@ -1,6 +1,7 @@
 import { issueFacts, planFacts } from '../views/about-run.ts';
 import { asked } from './asking.ts';
 import type { Effect, Step } from './messages.ts';
+import { whyOver } from './naming.ts';
 import { actionOf, type OpenRun, type State } from './state.ts';
 
 /** What can be done with a run as a whole. */
@@ -16,8 +17,8 @@ export function execute(state: State, open: OpenRun): Step<State> {
   const { detail } = open;
   if (detail === null) return only(state);
   if (detail.status === 'executing') return say(state, 'The run is being executed already');
-  if (detail.status === 'cancelled' || detail.undo != null)
-    return say(state, `The run is ${detail.status}; plan the issue again`);
+  const over = whyOver(detail);
+  if (over !== null) return say(state, over);
   if (executable(open).length === 0) {
     return say(state, 'Nothing that is approved waits to be executed; approve with a or A');
   }
@@ -46,7 +47,7 @@ export function undo(state: State, open: OpenRun): Step<State> {
 /** Only what is going on, or could, is cancelled; it is asked first. */
 export function cancel(state: State, { detail }: OpenRun): Step<State> {
   if (detail === null) return only(state);
-  if (['completed', 'cancelled', 'undone', 'rejected', 'failed'].includes(detail.status)) {
+  if (['completed', 'cancelled', 'undone', 'rejected', 'failed', 'superseded'].includes(detail.status)) {
     return say(state, `The run is ${detail.status}; there is nothing to cancel`);
   }
   return only({ ...state, dialog: { kind: 'cancel' } });

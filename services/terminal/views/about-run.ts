@@ -49,6 +49,8 @@ export function planLines(open: OpenRun, { glyphs }: Look): TextLine[] {
   }
   if (detail?.plan == null) return [heading('There is no plan yet.')];
   const lines = [heading(plan.title ?? 'Plan'), field('planner', plan.planner ?? '')];
+  if (detail.superseded_by !== null)
+    lines.push(field('superseded by', detail.superseded_by, { color: 'yellow' }));
   for (const notice of plan.notices ?? []) lines.push(field('note', notice, { color: 'yellow' }));
   for (const check of plan.checks ?? []) {
     const mark = check.passed ? glyphs.tick : glyphs.cross;

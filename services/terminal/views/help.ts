@@ -1,4 +1,5 @@
 import { notYetShown } from '../model/decisions.ts';
+import { whyOver } from '../model/naming.ts';
 import { actionOf, isOpen, type State } from '../model/state.ts';
 import { executable, wasCutOff } from '../model/work.ts';
 
@@ -105,7 +106,7 @@ function decisionHints({ open }: State): Keys {
     ];
   const action = actionOf(open, open.selected);
   const hints: [string, string][] = [];
-  const over = open.detail?.undo != null || open.detail?.status === 'cancelled';
+  const over = whyOver(open.detail) !== null;
   if (action !== null && isOpen(action) && !over) {
     if (action.approval !== 'approved') hints.push(['a', 'approve']);
     if (action.approval !== 'rejected') hints.push(['r', 'reject']);

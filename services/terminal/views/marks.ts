@@ -23,6 +23,7 @@ export function statusStyle(status: RunSummary['status']): Style {
     case 'rejected':
     case 'undone':
     case 'cancelled':
+    case 'superseded':
       return { color: 'gray' };
   }
 }

@@ -13,6 +13,7 @@ export interface PlanIssueOptions {
   readonly forge?: string;
   readonly planner?: 'patch' | 'model';
   readonly dryRun?: boolean;
+  readonly keep?: boolean;
 }
 
 export async function planIssue(context: CommandContext, options: PlanIssueOptions): Promise<number> {

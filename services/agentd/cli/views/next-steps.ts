@@ -36,6 +36,8 @@ export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
         { label: 'audit', command: command('verify', id) },
         undo,
       ];
+    case 'superseded':
+      return [{ label: 'newer', command: command('show', shortRunId(run.superseded_by!)) }];
     case 'rejected':
     case 'undone':
     case 'cancelled':

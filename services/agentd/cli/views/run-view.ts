@@ -61,7 +61,7 @@ export function runView(
 }
 
 /** What led to it, and who ended it. */
-function askedLines({ request, cancel }: Run): string[] {
+function askedLines({ request, cancel, superseded_by }: Run): string[] {
   const { trigger } = request;
   const lines: string[] = [];
   if (trigger !== undefined) {
@@ -72,6 +72,7 @@ function askedLines({ request, cancel }: Run): string[] {
   }
   if (cancel !== null)
     lines.push(visibleLine(`cancelled by ${cancel.by}${cancel.reason === null ? '' : `: ${cancel.reason}`}`));
+  if (superseded_by !== null) lines.push(`superseded by ${superseded_by}, a newer plan of this issue`);
   return lines;
 }
 

@@ -17,6 +17,7 @@ export function statusPaint(status: RunStatus, paint: Paint): (text: string) => 
     case 'rejected':
     case 'undone':
     case 'cancelled':
+    case 'superseded':
       return paint.dim;
   }
 }

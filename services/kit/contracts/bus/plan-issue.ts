@@ -22,6 +22,8 @@ export const PlanIssueRequest = t.strict({
   role: optional(nullable(NonEmptyString)),
   /** What led to it, kept with the run. */
   trigger: optional(nullable(RunTrigger)),
+  /** Runs of the issue that still wait for a decision stay as they are. */
+  keep: optional(nullable(t.boolean)),
 });
 export type PlanIssueRequest = t.TypeOf<typeof PlanIssueRequest>;
 

@@ -1,0 +1,97 @@
+import { crashPoint } from '#kit/crash-point.ts';
+import { Conflict } from '#kit/errors.ts';
+import type { Run, RunSummary } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
+
+type Store = Pick<RunStore, 'list' | 'read' | 'append' | 'writeViews'>;
+
+export interface EarlierRuns {
+  /** Runs whose place this one takes; they are superseded when this is returned. */
+  readonly superseded: readonly string[];
+  /** A run that was asked for later and waits already: it takes the place of this one. */
+  readonly newer: string | null;
+  /** What people should know of the others. */
+  readonly notices: readonly string[];
+}
+
+/**
+ * Every run of the issue that waits for a decision and was asked for before `run` is superseded by it; what is approved, at
+ * work or has left something behind is named and stays. Called again after a crash, it goes on where it was.
+ * The caller holds the lease of the issue until `run` is sealed.
+ */
+export async function supersedeEarlier(store: Store, run: Run): Promise<EarlierRuns> {
+  const superseded: string[] = [];
+  const notices: string[] = [];
+  let newer: string | null = null;
+  for (const { run_id } of await runsOfIssue(store, run.request)) {
+    if (run_id === run.run_id) continue;
+    let other = await store.read(run_id);
+    if (isWaiting(other) && run.request.keep !== true) {
+      if (run_id > run.run_id && replaces(other, run)) newer ??= run_id;
+      else if (run_id < run.run_id && replaces(run, other)) other = await supersede(store, other, run.run_id);
+    }
+    if (other.superseded_by === run.run_id) superseded.push(run_id);
+    else if (isWaiting(other)) notices.push(`run ${run_id} of this issue still waits for a decision too`);
+    else if (stands(other)) notices.push(`run ${run_id} of this issue is ${standing(other)}, and stays`);
+  }
+  if (superseded.length > 0) {
+    notices.unshift(
+      `takes the place of ${superseded.join(', ')}: ${superseded.length === 1 ? 'it waited for a decision, and' : 'they waited for decisions, and'} can no longer be approved`,
+    );
+  }
+  return { superseded, newer, notices };
+}
+
+/** Newest first. */
+export async function runsOfIssue(
+  store: Pick<RunStore, 'list'>,
+  { forge, owner, repo, number }: Pick<Run['request'], 'forge' | 'owner' | 'repo' | 'number'>,
+): Promise<RunSummary[]> {
+  const found: RunSummary[] = [];
+  let cursor: string | null = null;
+  do {
+    const query = { limit: 100, forge, owner, repo, number };
+    const page: Awaited<ReturnType<RunStore['list']>> = await store.list(
+      cursor === null ? query : { ...query, cursor },
+    );
+    found.push(...page.runs);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return found;
+}
+
+/** An approval that came a moment before counts: then nothing happens to the run. */
+async function supersede(store: Store, { run_id }: Run, by_run: string): Promise<Run> {
+  const after = await store.append(run_id, (now) =>
+    isWaiting(now) ? [{ type: 'run_superseded', data: { by_run } }] : [],
+  );
+  crashPoint('plan.superseded');
+  await store.writeViews(run_id);
+  return after;
+}
+
+/** Nothing of it is approved, and nothing of it has begun. */
+function isWaiting({ status, actions }: Run): boolean {
+  return (
+    status === 'awaiting_approval' &&
+    actions.every(({ approval, intent }) => approval !== 'approved' && intent === null)
+  );
+}
+
+/** A rehearsal changes nothing, so it takes the place of no plan that would. */
+function replaces(newer: Run, older: Run): boolean {
+  return !newer.request.dry_run || older.request.dry_run;
+}
+
+function stands({ plan, status }: Run): boolean {
+  return plan !== null && !['rejected', 'undone', 'cancelled', 'superseded'].includes(status);
+}
+
+function standing({ status }: Run): string {
+  return status === 'awaiting_approval' ? 'approved' : status.replaceAll('_', ' ');
+}
+
+/** @throws Conflict (`run_cancelled`) */
+export function requireNotCancelled({ run_id, cancelling }: Run): void {
+  if (cancelling) throw new Conflict('run_cancelled', `run ${run_id} was cancelled while it was planned`);
+}

@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import { CoreError, codeOf } from '#kit/errors.ts';
+import type { PlanRequest } from '../../services/agentd/agent.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
+import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+
+const body = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
+
+describe('a second plan for an issue', () => {
+  let world: World;
+
+  before(async () => {
+    world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
+  });
+
+  after(() => world?.close());
+
+  const plan = (number: number, request: Partial<PlanRequest> = {}): Promise<Run> =>
+    world.agent.planIssue({ ...ref, number, by: everybody, ...request }, quiet);
+  const now = ({ run_id }: Run): Promise<Run> => world.agent.run(run_id);
+  const execute = ({ run_id }: Run): Promise<Run> =>
+    world.agent.execute(
+      { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+      quiet,
+    );
+
+  describe('while earlier runs wait', () => {
+    it('takes their place, with one event in each that names it', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number, { keep: true });
+      const second = await plan(number, { keep: true });
+      const third = await plan(number);
+      for (const earlier of [first, second]) {
+        const after = await now(earlier);
+        expect(after).to.include({ status: 'superseded', superseded_by: third.run_id });
+        const events = (await world.agent.events(earlier.run_id, 0)).filter(
+          ({ type }) => type === 'run_superseded',
+        );
+        expect(events.map(({ data }) => data)).to.deep.equal([{ by_run: third.run_id }]);
+        expect((await world.agent.verify(earlier.run_id)).problems).to.deep.equal([]);
+      }
+      expect(third.status).to.equal('awaiting_approval');
+      expect(third.plan!.supersedes).to.have.members([first.run_id, second.run_id]);
+      expect(third.plan!.notices.join('\n')).to.match(/takes the place of run_.*, run_/);
+    });
+
+    it('leaves nothing of them to approve, reject, execute or cancel, and the refusal names it', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      const second = await plan(number);
+      const refused = async (work: Promise<unknown>): Promise<CoreError> => {
+        const error = await work.then(
+          () => null,
+          (thrown: unknown) => thrown,
+        );
+        if (error instanceof CoreError) return error;
+        throw new Error('it was not refused');
+      };
+      const { action_id, digest } = first.actions[0]!.definition;
+      const reject = {
+        run_id: first.run_id,
+        decision: 'reject' as const,
+        actions: [{ action_id, digest }],
+        reason: 'no',
+        claimed_approver: null,
+        by: everybody,
+      };
+      for (const work of [world.approve(first), world.agent.decide(reject), execute(first)]) {
+        const error = await refused(work);
+        expect(error).to.include({ code: 'run_superseded', exitCode: 3, status: 409 });
+        expect(error.message).to.contain(second.run_id);
+      }
+      const cancelling = world.agent.cancel({ run_id: first.run_id, by: everybody, reason: null });
+      expect((await refused(cancelling)).code).to.equal('run_closed');
+    });
+
+    it('leaves them as they are with --keep, and names them', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      const kept = await world.command([
+        ...['plan-issue', '--owner', ref.owner, '--repo', ref.repo],
+        ...['--number', String(number), '--keep'],
+      ]);
+      expect(kept.stdout).to.contain(`run ${first.run_id} of this issue still waits for a decision too`);
+      expect((await now(first)).status).to.equal('awaiting_approval');
+      expect((await world.approve(await now(first))).actions[0]!.approval).to.equal('approved');
+    });
+
+    it('is shown by runs, show and the list over HTTP', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      const second = await plan(number);
+      const shown = await world.command(['show', first.run_id]);
+      expect(shown.stdout).to.contain(`superseded by ${second.run_id}`);
+      expect(shown.stdout).to.contain(`show ${second.run_id.slice(0, 17)}`);
+      const listed = await world.command(['runs', '--status', 'superseded', '--number', String(number)]);
+      expect(listed.stdout).to.contain(first.run_id.slice(0, 17)).and.to.contain('superseded');
+      const { runs } = await world.agent.runs({ ...ref, number, limit: 10 });
+      expect(runs.map(({ run_id, status, waiting }) => [run_id, status, waiting])).to.deep.equal([
+        [second.run_id, 'awaiting_approval', 7],
+        [first.run_id, 'superseded', 0],
+      ]);
+    });
+
+    it('does not take the place of what is approved, or has left something behind, and names it', async () => {
+      const number = await world.newIssue(body);
+      const approved = await world.approve(await plan(number), ['create_branch']);
+      const second = await plan(number);
+      expect((await now(approved)).status).to.equal('awaiting_approval');
+      expect(second.plan!.notices).to.include(`run ${approved.run_id} of this issue is approved, and stays`);
+      await execute(approved);
+      const third = await plan(number);
+      expect((await now(approved)).status).to.equal('partially_completed');
+      expect(third.plan!.notices).to.include(
+        `run ${approved.run_id} of this issue is partially completed, and stays`,
+      );
+      expect((await now(second)).superseded_by).to.equal(third.run_id);
+    });
+
+    it('leaves a plan that waits where the second is a rehearsal', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      const rehearsal = await plan(number, { dry_run: true });
+      expect((await now(first)).status).to.equal('awaiting_approval');
+      const third = await plan(number);
+      expect(third.plan!.supersedes).to.have.members([first.run_id, rehearsal.run_id]);
+    });
+
+    it('leaves one to decide where several are planned at once, the one that was asked for last', async () => {
+      const number = await world.newIssue(body);
+      const runs = await Promise.all([plan(number), plan(number), plan(number)]);
+      const ids = runs.map(({ run_id }) => run_id).sort();
+      const after = await Promise.all(runs.map(now));
+      const waiting = after.filter(({ status }) => status === 'awaiting_approval');
+      expect(waiting.map(({ run_id }) => run_id)).to.deep.equal([ids.at(-1)]);
+      expect(after.filter(({ status }) => status === 'superseded')).to.have.length(2);
+    });
+
+    it('gives way to a newer one when it was cut off and goes on later', async () => {
+      const number = await world.newIssue(body);
+      const cut = await world.command(
+        ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)],
+        { CORE_CRASH_AT: 'plan.source_read' },
+      );
+      expect(cut.signal).to.equal('SIGKILL');
+      const second = await plan(number);
+      const [, first] = (await world.agent.runs({ ...ref, number, limit: 10 })).runs;
+      const resumed = await world.agent.resume({ run_id: first!.run_id, by: everybody }, quiet);
+      expect(resumed).to.include({ status: 'superseded', superseded_by: second.run_id });
+      expect((await now(second)).status).to.equal('awaiting_approval');
+      expect((await world.agent.verify(resumed.run_id)).problems).to.deep.equal([]);
+    });
+
+    it('changes nothing of them where its own planning fails', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      const failed = await plan(number, { planner: 'model' }).then(
+        () => null,
+        (error: unknown) => codeOf(error),
+      );
+      expect(failed).to.be.a('string');
+      expect((await now(first)).status).to.equal('awaiting_approval');
+    });
+  });
+});
