@@ -7,6 +7,7 @@ import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
+import { keepFilesPrivate } from '#kit/umask.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
 import { createRunStore } from './runs/file-run-store.ts';
@@ -114,6 +115,7 @@ async function serveAlone({ home }: ServeOptions): Promise<number> {
 }
 
 if (import.meta.main) {
+  keepFilesPrivate();
   surviveLostOutput();
   process.exitCode = await main({
     args: process.argv.slice(2),

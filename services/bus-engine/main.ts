@@ -2,6 +2,7 @@ import type { ProgramStart } from '#kit/cli/program.ts';
 import { startService } from '#kit/cli/start-service.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
+import { keepFilesPrivate } from '#kit/umask.ts';
 
 /** Runs one command line; `./core bus` and `core-bus-engine` are two names for it. */
 export function main(start: ProgramStart): Promise<number> {
@@ -12,6 +13,7 @@ export function main(start: ProgramStart): Promise<number> {
 }
 
 if (import.meta.main) {
+  keepFilesPrivate();
   surviveLostOutput();
   process.exitCode = await main({
     args: process.argv.slice(2),

@@ -1,6 +1,7 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
 import { ownVersion } from '#kit/own-version.ts';
 import { surviveLostOutput } from '#kit/standard-output.ts';
+import { keepFilesPrivate } from '#kit/umask.ts';
 
 /** Runs one command line; `./core status` and `core-status` are two names for it. */
 export async function main(start: ProgramStart): Promise<number> {
@@ -9,6 +10,7 @@ export async function main(start: ProgramStart): Promise<number> {
 }
 
 if (import.meta.main) {
+  keepFilesPrivate();
   surviveLostOutput();
   process.exitCode = await main({
     args: process.argv.slice(2),

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { ownVersion } from '#kit/own-version.ts';
 import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
+import { keepFilesPrivate } from '#kit/umask.ts';
 import { commandNames, overview } from './overview.ts';
 import { ownCommands } from './own-commands.ts';
 import { calledAs } from './program-name.ts';
@@ -21,6 +22,7 @@ const services: ReadonlyMap<string, string> = new Map([
   ['tui', 'terminal'],
 ]);
 
+keepFilesPrivate();
 surviveLostOutput();
 process.exitCode = await start(process.argv.slice(2));
 await flushOutput();

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, exitCodes, Failed } from '#kit/errors.ts';
+import { withPersonsUmask } from '#kit/umask.ts';
 import type { RunOwn } from './own-command.ts';
 
 const programs: Readonly<Record<string, string>> = {
@@ -43,7 +44,7 @@ export function define(program: Command, run: RunOwn): void {
 function makeLinks(folder: string): string[] {
   for (const [name, target] of Object.entries(programs)) requireFree(join(folder, name), target);
   try {
-    mkdirSync(folder, { recursive: true });
+    withPersonsUmask(() => mkdirSync(folder, { recursive: true }));
     for (const [name, target] of Object.entries(programs)) {
       const link = join(folder, name);
       if (linkTarget(link) === null) symlinkSync(target, link);

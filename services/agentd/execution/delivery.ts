@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, Failed, NotFound, Refused } from '#kit/errors.ts';
@@ -17,6 +17,11 @@ import { requireWritable } from './checkout-access.ts';
 /** Every git here reads the checkout's configuration, which may include a file that never ends. */
 function git(args: readonly string[], options: GitOptions): Promise<GitResult> {
   return runGit(args, { signal: AbortSignal.timeout(120_000), ...options });
+}
+
+/** What is written there can be read by whom the rest of it can, whatever the umask of Core. */
+function writing(gitDir: string): GitOptions {
+  return { gitDir, umask: ~statSync(gitDir).mode & 0o077 };
 }
 
 /**
@@ -67,7 +72,7 @@ export async function deliver(
   const source = await refCarrying(join(cloneDir, '.git'), commit);
   // fetch-pack moves objects alone: it knows no remotes, no insteadOf, no tags, no FETCH_HEAD, and runs no maintenance.
   const fetch = ['fetch-pack', '--quiet', '--upload-pack=git-upload-pack', join(cloneDir, '.git'), source];
-  await git([...fetchSettings, ...fetch], { gitDir });
+  await git([...fetchSettings, ...fetch], writing(gitDir));
   await checkComplete(gitDir, commit);
   crashPoint('delivery.fetched');
   await createRef(gitDir, repoDir, ref, commit);
@@ -99,7 +104,10 @@ export async function withdraw(
   }
   const inUse = await checkedOutAt(gitDir, ref);
   if (inUse !== null) return { state: 'failed', message: switchAway(ref, inUse) };
-  const deleted = await git(['update-ref', '--no-deref', '-d', ref, commit], { gitDir, accept: [1, 128] });
+  const deleted = await git(['update-ref', '--no-deref', '-d', ref, commit], {
+    ...writing(gitDir),
+    accept: [1, 128],
+  });
   if (deleted.exitCode === 0) return { state: 'undone', message: `${ref} deleted in ${repoDir}` };
   return { state: 'failed', message: `${ref} cannot be deleted in ${repoDir}: ${deleted.stderr.trim()}` };
 }
@@ -172,7 +180,7 @@ async function checkComplete(gitDir: string, commit: string): Promise<void> {
 async function createRef(gitDir: string, repoDir: string, ref: string, commit: string): Promise<void> {
   try {
     const none = '0'.repeat(commit.length);
-    await git(['update-ref', '--no-deref', ref, commit, none], { gitDir });
+    await git(['update-ref', '--no-deref', ref, commit, none], writing(gitDir));
   } catch (error) {
     const present = await refCommit(gitDir, ref);
     if (present === commit) return;

@@ -33,6 +33,8 @@ export async function exportTree(gitDir: string, tree: string, intoDir: string):
       gitDir: aside,
       cwd: intoDir,
       env: { GIT_WORK_TREE: intoDir, GIT_OBJECT_DIRECTORY: join(gitDir, 'objects') },
+      // A validation sees the modes that a checkout has, below a folder that nobody else can enter.
+      umask: 0o022,
     });
   } finally {
     rmSync(aside, { recursive: true, force: true });
@@ -60,7 +62,7 @@ export function checkNames(entries: readonly TreeEntry[]): void {
   }
 }
 
-/** Writes files, then links. None of them may exist; their folders must. `onWritten` is told how many are there. */
+/** Writes files, readable by their owner alone, then links. None of them may exist; their folders must. `onWritten` is told how many are there. */
 export async function writeEntries(
   gitDir: string,
   entries: readonly TreeEntry[],
@@ -78,7 +80,7 @@ export async function writeEntries(
     const entry = ordered[next++]!;
     const path = placeOf(intoDir, entry.bytes);
     if (entry.mode === linkMode) symlinkSync(bytes, path);
-    else writeNew(path, bytes, entry.mode === '100755' ? 0o755 : 0o644);
+    else writeNew(path, bytes, entry.mode === '100755' ? 0o700 : 0o600);
     onWritten?.(next);
   }
 }
@@ -96,5 +98,5 @@ function writeNew(path: Buffer, bytes: Buffer, mode: number): void {
   } finally {
     closeSync(fd);
   }
-  if (mode === 0o755) chmodSync(path, mode);
+  if (mode === 0o700) chmodSync(path, mode);
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { codeOf, Failed, messageOf } from '../errors.ts';
+import { underUmask } from '../umask.ts';
 import {
   type ConfigEntry,
   type GitCredential,
@@ -27,6 +28,8 @@ export interface GitOptions {
   readonly accept?: readonly number[];
   /** Told the process group as soon as it exists, and when it has ended. */
   readonly children?: ChildWatch;
+  /** For what git writes into a folder that is not Core's; else it is private to the owner. */
+  readonly umask?: number;
 }
 
 export interface ChildWatch {
@@ -74,6 +77,7 @@ export interface ProgramOptions {
   readonly input?: string | Uint8Array;
   readonly signal?: AbortSignal;
   readonly children?: ChildWatch;
+  readonly umask?: number;
 }
 
 /**
@@ -114,8 +118,10 @@ async function keepTrack(child: ChildProcess, pid: number, children: ChildWatch 
 }
 
 function start(program: string, args: readonly string[], cwd: string, options: ProgramOptions): ChildProcess {
+  const [file, words] =
+    options.umask === undefined ? [program, args] : underUmask(options.umask, program, args);
   try {
-    return spawn(program, args, {
+    return spawn(file, words, {
       cwd,
       env: { ...options.env },
       stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

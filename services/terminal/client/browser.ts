@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { platform } from 'node:process';
+import { withPersonsUmask } from '#kit/umask.ts';
 
 const openers: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'open', win32: 'explorer' };
 
@@ -11,7 +12,7 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'o
 export function openInBrowser(url: string, started: () => void): Promise<void> {
   const opener = openers[platform] ?? 'xdg-open';
   return new Promise((resolve, reject) => {
-    const child = spawn(opener, [url], { stdio: 'ignore', detached: true });
+    const child = withPersonsUmask(() => spawn(opener, [url], { stdio: 'ignore', detached: true }));
     child.once('error', reject);
     child.once('spawn', () => {
       child.unref();

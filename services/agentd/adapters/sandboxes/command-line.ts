@@ -5,10 +5,11 @@ export const threadsPerProcess = 16;
 
 /**
  * What `sh -c` runs inside: joins standard error to standard output so that their order is kept, makes the kernel choose
- * this before anything else when memory ends, sets the limits that the kernel keeps, and becomes the command. Open files bound
- * how much memory pipes and sockets can hold where no control group counts it.
+ * this before anything else when memory ends, sets the umask that most people have and the limits that the kernel keeps, and
+ * becomes the command. Open files bound how much memory pipes and sockets can hold where no control group counts it.
  */
 const prelude = `exec 2>&1
+umask 022
 echo 1000 >/proc/self/oom_score_adj
 ulimit -c 0
 ulimit -f "$2"

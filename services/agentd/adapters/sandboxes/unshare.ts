@@ -95,6 +95,7 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
   const at = (path: string) => quoted(root + path);
   return [
     'set -eu',
+    'umask 022',
     'read -r pid rest </proc/self/stat',
     `printf '{"child-pid": %d}\\n' "$pid" >&3`,
     ...(run.network ? [] : ['ip link set lo up']),
