@@ -93,6 +93,8 @@ export interface PlanRequest {
   readonly dry_run?: boolean;
   /** Leaves runs of the issue that still wait for a decision as they are. */
   readonly keep?: boolean;
+  /** Plans an issue that is closed, or fixed by a merged pull request of ours, too. */
+  readonly anyway?: boolean;
   readonly idempotency_key?: string;
   readonly trigger?: RunTrigger;
   readonly by: Person;

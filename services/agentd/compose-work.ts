@@ -194,6 +194,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         planner: smoke ? 'patch' : plannerFor(agents, () => hasModel(folders), request.planner),
         dry_run: request.dry_run ?? false,
         keep: request.keep === true ? true : undefined,
+        anyway: request.anyway === true ? true : undefined,
         requested_by: request.by.name,
         idempotency_key: request.idempotency_key ?? null,
         trigger: request.trigger,

@@ -16,6 +16,7 @@ export function sampleRequest(change: Partial<RunRequest> = {}): RunRequest {
     planner: 'patch',
     dry_run: false,
     keep: undefined,
+    anyway: undefined,
     requested_by: 'mira',
     idempotency_key: null,
     trigger: undefined,

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { CoreError, codeOf } from '#kit/errors.ts';
 import type { PlanRequest } from '../../services/agentd/agent.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { type ForgeWorld, forgeWorlds } from '../fixtures/world/forge-worlds.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
@@ -50,14 +51,6 @@ describe('a second plan for an issue', () => {
       const number = await world.newIssue(body);
       const first = await plan(number);
       const second = await plan(number);
-      const refused = async (work: Promise<unknown>): Promise<CoreError> => {
-        const error = await work.then(
-          () => null,
-          (thrown: unknown) => thrown,
-        );
-        if (error instanceof CoreError) return error;
-        throw new Error('it was not refused');
-      };
       const { action_id, digest } = first.actions[0]!.definition;
       const reject = {
         run_id: first.run_id,
@@ -68,12 +61,12 @@ describe('a second plan for an issue', () => {
         by: everybody,
       };
       for (const work of [world.approve(first), world.agent.decide(reject), execute(first)]) {
-        const error = await refused(work);
+        const error = await refusal(work);
         expect(error).to.include({ code: 'run_superseded', exitCode: 3, status: 409 });
         expect(error.message).to.contain(second.run_id);
       }
       const cancelling = world.agent.cancel({ run_id: first.run_id, by: everybody, reason: null });
-      expect((await refused(cancelling)).code).to.equal('run_closed');
+      expect((await refusal(cancelling)).code).to.equal('run_closed');
     });
 
     it('leaves them as they are with --keep, and names them', async () => {
@@ -165,3 +158,102 @@ describe('a second plan for an issue', () => {
     });
   });
 });
+
+for (const [kind, open] of Object.entries(forgeWorlds)) {
+  describe(`a second plan for an issue on ${kind}, after a pull request of ours`, () => {
+    let forge: ForgeWorld;
+    let world: World;
+
+    before(async () => {
+      forge = await open();
+      world = forge.world;
+    });
+
+    afterEach(() => {
+      expect(forge.violations()).to.deep.equal([]);
+    });
+
+    after(() => forge?.close());
+
+    const plan = (number: number, request: Partial<PlanRequest> = {}): Promise<Run> =>
+      world.agent.planIssue({ ...ref, number, by: everybody, ...request }, quiet);
+
+    async function published(number: number): Promise<{ run: Run; pull: number; url: unknown }> {
+      const { run_id } = await world.approve(await plan(number));
+      const run = await world.agent.execute(
+        { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+        quiet,
+      );
+      const opened = run.actions.find(({ definition }) => definition.kind === 'open_pull_request');
+      const { number: pull, url } = opened!.outcome!.facts;
+      return { run, pull: Number(pull), url };
+    }
+
+    it('names the one that is open, before it proposes another', async () => {
+      const number = await forge.newIssue(body);
+      const { run, pull, url } = await published(number);
+      const said: string[] = [];
+      const watch = { ...quiet, progress: ({ message }: { message: string }) => void said.push(message) };
+      const second = await world.agent.planIssue({ ...ref, number, by: everybody }, watch);
+      const notice = second.plan!.notices.find((text) => text.includes('is open for this issue'));
+      expect(notice).to.contain(`pull request #${pull} `).and.to.contain(run.run_id);
+      if (typeof url === 'string') expect(notice).to.contain(url);
+      const shown = await world.command(['show', second.run_id]);
+      expect(shown.stdout).to.contain(`pull request #${pull} `);
+      expect(said).to.include(notice);
+      expect(said.indexOf(notice!)).to.be.below(said.findIndex((text) => /planner is at work/.test(text)));
+    });
+
+    it('proposes nothing for an issue that a merged one fixed, and says so, unless --anyway', async () => {
+      const number = await forge.newIssue(body);
+      const { run, pull } = await published(number);
+      await forge.mergePullRequest(pull);
+      const error = await refusal(plan(number));
+      expect(error).to.include({ code: 'issue_fixed', exitCode: 3, status: 422 });
+      expect(error.message).to.contain(`pull request #${pull} `).and.to.contain(run.run_id);
+      const [failed] = (await world.agent.runs({ ...ref, number, limit: 10 })).runs;
+      expect(failed).to.include({ status: 'failed', actions: 0 });
+      const anyway = await world.command([
+        ...['plan-issue', '--owner', ref.owner, '--repo', ref.repo],
+        ...['--number', String(number), '--anyway'],
+      ]);
+      expect(anyway.stdout + anyway.stderr).to.contain('is fixed: pull request');
+    });
+
+    it('proposes nothing for an issue that is closed, and says so, unless --anyway', async () => {
+      const number = await forge.newIssue(body);
+      const waiting = await plan(number);
+      await forge.closeIssue(number);
+      const error = await refusal(plan(number));
+      expect(error).to.include({ code: 'issue_closed', exitCode: 3, status: 422 });
+      expect(error.hint).to.contain('--anyway');
+      expect((await world.agent.run(waiting.run_id)).status).to.equal('awaiting_approval');
+      const anyway = await plan(number, { anyway: true });
+      expect(anyway.status).to.equal('awaiting_approval');
+      expect(anyway.plan!.notices.join('\n')).to.contain('is closed; planned all the same');
+    });
+
+    it('sees that the issue was closed while the planning was cut off', async () => {
+      const number = await forge.newIssue(body);
+      const cut = await world.command(
+        ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)],
+        { CORE_CRASH_AT: 'plan.source_read' },
+      );
+      expect(cut.signal).to.equal('SIGKILL');
+      await forge.closeIssue(number);
+      const [found] = (await world.agent.runs({ ...ref, number, limit: 1 })).runs;
+      expect(
+        (await refusal(world.agent.resume({ run_id: found!.run_id, by: everybody }, quiet))).code,
+      ).to.equal('issue_closed');
+    });
+  });
+}
+
+async function refusal(work: Promise<unknown>): Promise<CoreError> {
+  const error = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof CoreError) return error;
+  throw new Error('it was not refused', { cause: error });
+}

@@ -121,11 +121,15 @@ function addPlanning(program: Command, run: RunCommand): void {
     .option('--planner <name>', 'patch or model', oneOfWords('--planner', ['patch', 'model']))
     .option('--dry-run', 'propose a rehearsal: every check runs, no effect happens')
     .option('--keep', 'leave runs of the issue that still wait for a decision as they are')
+    .option('--anyway', 'plan an issue that is closed or fixed too')
     .action((options: PlanIssueOptions, command: Command) =>
       run(command.optsWithGlobals(), async (context) => {
-        const { owner, repo, number, role, forge, planner, dryRun, keep } = options;
+        const { owner, repo, number, role, forge, planner, dryRun, keep, anyway } = options;
         const { planIssue } = await import('./commands/plan-issue.ts');
-        return planIssue(context, defined({ owner, repo, number, role, forge, planner, dryRun, keep }));
+        return planIssue(
+          context,
+          defined({ owner, repo, number, role, forge, planner, dryRun, keep, anyway }),
+        );
       }),
     );
 }

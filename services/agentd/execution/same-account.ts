@@ -1,14 +1,9 @@
 import { Conflict } from '#kit/errors.ts';
 import type { Target } from '../action.ts';
-import type { Account, Author, Forge } from '../planning/forge.ts';
+import type { Account, Forge } from '../planning/forge.ts';
 import type { Intent, Reconciliation } from './action-executor.ts';
 
 type Asked = Pick<Forge, 'name' | 'self'>;
-
-/** Forges number their accounts, and people change their names; where a forge has no numbers, the name counts. */
-export function isBy(author: Author, account: Account): boolean {
-  return author.id === undefined ? author.login === account.login : author.id === account.id;
-}
 
 /** Who the intent says would act; for records from before intents said it, who would act now. */
 export async function accountOf(forge: Asked, intent: Intent | null): Promise<Account> {

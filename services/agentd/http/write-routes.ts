@@ -188,7 +188,7 @@ async function begin(run: Run, { agent, work }: Pick<WriteRouteOptions, 'agent' 
 }
 
 function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {
-  const { owner, repo, number, role, forge, planner, dry_run, keep, trigger } = body;
+  const { owner, repo, number, role, forge, planner, dry_run, keep, anyway, trigger } = body;
   const key = header('idempotency-key');
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new InvalidInput(
@@ -205,6 +205,7 @@ function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRe
     ...(planner === undefined ? {} : { planner }),
     ...(dry_run === undefined ? {} : { dry_run }),
     ...(keep === undefined ? {} : { keep }),
+    ...(anyway === undefined ? {} : { anyway }),
     ...(trigger === undefined ? {} : { trigger }),
     ...(key === undefined ? {} : { idempotency_key: key }),
     by: person(identity),

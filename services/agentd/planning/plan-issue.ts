@@ -20,6 +20,7 @@ import { type EarlierRuns, requireNotCancelled, supersedeEarlier } from './earli
 import type { Repository } from './forge.ts';
 import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
 import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
+import { requireNeedOfPlan } from './need-of-a-plan.ts';
 import type { Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
 import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
@@ -115,6 +116,8 @@ export class PlanIssue {
     const sources = await readSources(this.#ports, tally, await store.read(runId), watch);
     const run = await store.read(runId);
     tally.add(run.masked);
+    const forge = this.#ports.forge(run.request.forge);
+    const alreadyThere = await requireNeedOfPlan(store, forge, run, sources, watch);
     const role = this.#ports.role(run.request.role);
     const { mirror, base_commit, repository } = sources;
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
@@ -168,6 +171,7 @@ export class PlanIssue {
     );
     watch.signal.throwIfAborted();
     const notices = [
+      ...alreadyThere,
       ...unknownStandings(sources),
       ...knowledge.notices,
       ...(sandbox.terms === null ? [sandbox.reason] : []),

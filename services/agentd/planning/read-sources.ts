@@ -8,7 +8,7 @@ import type { Mirror } from '../git/mirror.ts';
 import { maskedEvents } from '../runs/masked-event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { Forge, Repository } from './forge.ts';
+import type { Forge, Issue, Repository } from './forge.ts';
 import { type IssueText, maskedIssue, StoredIssue } from './issue-text.ts';
 
 /** What planning starts from: the issue as it was read, its secrets masked, and the repository at one commit. */
@@ -19,6 +19,8 @@ export interface Sources extends IssueText {
   readonly where: Required<Pick<Target, 'forge_url' | 'account'>>;
   readonly base_commit: string;
   readonly base_branch: string;
+  /** Of the issue, when this planning or its resumption began. */
+  readonly state: Issue['state'];
 }
 
 export interface SourcePorts {
@@ -62,7 +64,7 @@ export async function readSources(
   await mirror.pin(run.run_id, base_commit);
   const { masked, ...clean } = text;
   const where = await whereIs(forge, watch.signal);
-  const sources = { ...clean, repository, mirror, where, base_commit, base_branch };
+  const sources = { ...clean, repository, mirror, where, base_commit, base_branch, state: issue.state };
   await record(ports, tally, run, sources, masked);
   crashPoint('plan.source_read');
   return sources;
@@ -130,6 +132,7 @@ async function readAgain(
     await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
   }
   await mirror.pin(run.run_id, base_commit);
-  const read = { issue: stored.issue, comments: stored.comments, base_branch, base_commit };
+  const { state } = await forge.issue(repository, run.request.number, watch.signal);
+  const read = { issue: stored.issue, comments: stored.comments, base_branch, base_commit, state };
   return { ...read, repository, mirror, where: await whereIs(forge, watch.signal) };
 }

@@ -20,6 +20,8 @@ export const RunRequest = t.strict({
   dry_run: t.boolean,
   /** Earlier runs of the issue that wait for a decision stay as they are. Left out where nobody asked for it. */
   keep: optional(t.boolean),
+  /** Planned although the issue is closed, or fixed by a merged pull request of ours. Left out where nobody asked for it. */
+  anyway: optional(t.boolean),
   /** Name of the token that asked. */
   requested_by: t.string,
   idempotency_key: nullable(t.string),

@@ -87,7 +87,7 @@ export class KeyedRuns {
 /** Told without asking a forge; false where only that could tell. */
 function asksForTheSame(
   known: RunRequest,
-  { forge, role, planner, dry_run, keep, ...asked }: KeyedRequest,
+  { forge, role, planner, dry_run, keep, anyway, ...asked }: KeyedRequest,
 ): boolean {
   return (
     known.owner === asked.owner &&
@@ -97,13 +97,24 @@ function asksForTheSame(
     known.role.toLowerCase() === (role ?? 'Depute').toLowerCase() &&
     known.planner === (planner ?? known.planner) &&
     known.dry_run === (dry_run ?? false) &&
-    (known.keep ?? false) === (keep ?? false)
+    (known.keep ?? false) === (keep ?? false) &&
+    (known.anyway ?? false) === (anyway ?? false)
   );
 }
 
 /** Which planner plans where none is asked for may have changed since. */
 function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRequest): void {
-  for (const field of ['forge', 'owner', 'repo', 'number', 'role', 'planner', 'dry_run', 'keep'] as const) {
+  for (const field of [
+    'forge',
+    'owner',
+    'repo',
+    'number',
+    'role',
+    'planner',
+    'dry_run',
+    'keep',
+    'anyway',
+  ] as const) {
     if (known[field] === wanted[field] || (field === 'planner' && asked.planner === undefined)) continue;
     throw new Refused(
       'idempotency_key_reused',

@@ -13,6 +13,8 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly reason: Reason }
   /** It was not tried: the bus, or whoever provides the planning, was not there or cannot read its configuration. */
   | { readonly kind: 'unreached'; readonly reason: Reason }
+  /** There is nothing to plan. */
+  | { readonly kind: 'skipped'; readonly reason: Reason }
   /** None can. `run_id`: the run that was made and failed. */
   | { readonly kind: 'hopeless'; readonly reason: Reason; readonly run_id: string | null }
   /** This process ends. */
@@ -31,6 +33,9 @@ const ownFault: ReadonlySet<string> = new Set([
   'config_unreadable',
   'invalid_json',
 ]);
+
+/** Codes of a planning that found nothing to do: no fault of anybody, and nothing for a person to look at. */
+const needless: ReadonlySet<string> = new Set(['issue_closed', 'issue_fixed']);
 
 /** Asks the bus to plan the issue of an event. The same event again joins the same planning. */
 export async function attemptPlanning(
@@ -56,6 +61,7 @@ export async function attemptPlanning(
     const reason = { code, message };
     const run_id = result.run_id ?? null;
     if (run_id === null && ownFault.has(code)) return { kind: 'unreached', reason };
+    if (needless.has(code)) return { kind: 'skipped', reason };
     if (!retryable && (run_id !== null || final.has(status))) return { kind: 'hopeless', reason, run_id };
     return { kind: 'failed', reason };
   } catch (error) {
@@ -78,7 +84,8 @@ function requestOf(event: StoredEvent): PlanIssueRequest {
     number,
     forge,
     role: role?.name ?? null,
-    keep: null,
+    keep: undefined,
+    anyway: undefined,
     trigger: {
       kind: source,
       event_id: event.event_id,

@@ -121,6 +121,18 @@ describe('Processing an event', () => {
     expect(await process()).to.equal(null);
   });
 
+  it('of an issue that is closed or fixed is skipped: nothing is to be done, and nothing went wrong', async () => {
+    for (const [index, code] of ['issue_closed', 'issue_fixed'].entries()) {
+      await queue.accept(event(index));
+      planning.answer = async () => failure({ code, status: 422, retryable: false }, 'run_1');
+      const after = (await process())!;
+      expect(after).to.deep.include({ state: 'skipped', attempts: 1, due_at: null });
+      expect(after.reason!.code).to.equal(code);
+    }
+    expect(ended.every((line) => line.includes('skipped'))).to.equal(true);
+    expect(queue.diedSince(0)).to.equal(0);
+  });
+
   it('of a smoke test that fails waits for nobody, and is in no list', async () => {
     const target = { forge: 'core-smoke', owner: 'core-smoke', repo: 'demo', number: 1 };
     planning.answer = async () => failure({ code: 'forge_unavailable', status: 503, retryable: true });

@@ -175,6 +175,8 @@ export class Processing {
     switch (outcome.kind) {
       case 'done':
         return queue.done(claim, outcome.run_id);
+      case 'skipped':
+        return queue.skipped(claim, outcome.reason);
       case 'interrupted':
         return queue.release(claim);
       case 'hopeless':

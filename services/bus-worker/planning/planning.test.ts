@@ -17,6 +17,7 @@ const request: PlanIssueRequest = {
   forge: null,
   role: 'triage',
   keep: undefined,
+  anyway: undefined,
   trigger: undefined,
 };
 const accepted = { run_id: 'run_7', status: 'planning', events: '/v1/runs/run_7/events' };

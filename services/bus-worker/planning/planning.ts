@@ -94,7 +94,7 @@ class Attempt {
 
   /** Makes the run, or joins it: the daemon takes up again what was cut off. */
   async #ask(): Promise<Accepted> {
-    const { owner, repo, number, forge, role, keep, trigger, event_id } = this.#request;
+    const { owner, repo, number, forge, role, keep, anyway, trigger, event_id } = this.#request;
     const body: PlanBody = {
       owner,
       repo,
@@ -104,6 +104,7 @@ class Attempt {
       planner: undefined,
       dry_run: undefined,
       keep: keep ?? undefined,
+      anyway: anyway ?? undefined,
       trigger: trigger ?? { kind: 'bus', event_id, what: undefined, actor: undefined },
     };
     crashPoint('worker.before_request');

@@ -16,6 +16,8 @@ export const PlanBody = t.strict({
   dry_run: optional(t.boolean),
   /** Runs of the issue that still wait for a decision stay as they are. */
   keep: optional(t.boolean),
+  /** Also where the issue is closed, or fixed by a merged pull request of ours. */
+  anyway: optional(t.boolean),
   trigger: optional(RunTrigger),
 });
 export type PlanBody = t.TypeOf<typeof PlanBody>;

@@ -112,6 +112,7 @@ export class Daemon {
     readonly repo: string;
     readonly number: number;
     readonly keep: boolean;
+    readonly anyway: boolean;
   }): Promise<Accepted> {
     return this.#client.post('/v1/runs', issue, Accepted);
   }

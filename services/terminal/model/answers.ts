@@ -57,12 +57,12 @@ function atHome(path: string): string {
 function planned(state: State, answer: string): Step<State> {
   const [issue = '', ...flags] = answer.split(/\s+/);
   const parts = /^([^\s/#]+)\/([^\s/#]+)#(\d{1,9})$/.exec(issue);
-  if (parts === null || !flags.every((flag) => flag === '--keep')) {
-    return wrong(state, `'${answer}' is not owner/repo#number [--keep], for example koajs/koa#12`);
+  if (parts === null || !flags.every((flag) => flag === '--keep' || flag === '--anyway')) {
+    return wrong(state, `'${answer}' is not owner/repo#number [--keep] [--anyway], for example koajs/koa#12`);
   }
   const [, owner, repo, number] = parts as unknown as [string, string, string, string];
-  const keep = flags.includes('--keep');
-  return asked(state, `planning ${answer}`, { kind: 'plan', owner, repo, number: Number(number), keep });
+  const asks = { keep: flags.includes('--keep'), anyway: flags.includes('--anyway') };
+  return asked(state, `planning ${answer}`, { kind: 'plan', owner, repo, number: Number(number), ...asks });
 }
 
 /** The question stays open, with what is wrong beside it. */

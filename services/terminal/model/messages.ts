@@ -100,6 +100,7 @@ export type Effect =
       readonly repo: string;
       readonly number: number;
       readonly keep: boolean;
+      readonly anyway: boolean;
     }
   | { readonly kind: 'repaint' }
   | { readonly kind: 'quit' };

@@ -55,11 +55,14 @@ describe('The list of runs', () => {
     expect(terminal.taken()).to.deep.equal([{ kind: 'open', run_id: row(0).run_id }]);
   });
 
-  it('plans an issue, and leaves runs that wait with --keep', () => {
+  it('plans an issue, and takes --keep and --anyway', () => {
     const issue = { kind: 'plan', owner: 'demo', repo: 'hello', number: 7 };
     const planning = (text: string) => withRuns(1).keys('n', ...text, 'enter');
-    expect(planning('demo/hello#7').taken()).to.deep.equal([{ ...issue, keep: false }]);
-    expect(planning('demo/hello#7 --keep').taken()).to.deep.equal([{ ...issue, keep: true }]);
+    expect(planning('demo/hello#7').taken()).to.deep.equal([{ ...issue, keep: false, anyway: false }]);
+    expect(planning('demo/hello#7 --keep').taken()).to.deep.equal([{ ...issue, keep: true, anyway: false }]);
+    expect(planning('demo/hello#7 --anyway').taken()).to.deep.equal([
+      { ...issue, keep: false, anyway: true },
+    ]);
     const wrong = planning('demo/hello#7 --kept');
     expect(wrong.taken()).to.deep.equal([]);
     expect(wrong.screen()).to.contain('owner/repo#number [--keep]');

@@ -14,6 +14,7 @@ export interface PlanIssueOptions {
   readonly planner?: 'patch' | 'model';
   readonly dryRun?: boolean;
   readonly keep?: boolean;
+  readonly anyway?: boolean;
 }
 
 export async function planIssue(context: CommandContext, options: PlanIssueOptions): Promise<number> {

@@ -1,12 +1,13 @@
 import { setTimeout } from 'node:timers/promises';
 import { NotFound, Refused } from '#kit/errors.ts';
+import { isBy } from '../../planning/authorship.ts';
 import type { Comment, Forge } from '../../planning/forge.ts';
 import { fillTemplate } from '../../planning/template.ts';
 import { marker } from '../../planning/texts.ts';
 import type { ActionExecutor, Effect, Intent, Step } from '../action-executor.ts';
 import type { ForgeWriter } from '../forge-writer.ts';
 import { requireApprovedPlace } from '../safeguards.ts';
-import { accountOf, againAs, isBy, requireAccount } from '../same-account.ts';
+import { accountOf, againAs, requireAccount } from '../same-account.ts';
 import { slotValues } from '../slot-values.ts';
 
 export function commentIssue(forge: Forge, writer: ForgeWriter): ActionExecutor<'comment_issue'> {

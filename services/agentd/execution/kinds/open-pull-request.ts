@@ -1,5 +1,6 @@
 import { NotFound, Refused } from '#kit/errors.ts';
 import { remoteBranch } from '../../git/remote.ts';
+import { isBy } from '../../planning/authorship.ts';
 import type { Forge, PullRequest } from '../../planning/forge.ts';
 import type { Policy } from '../../planning/policy.ts';
 import { fillTemplate } from '../../planning/template.ts';
@@ -8,7 +9,7 @@ import { type ActionExecutor, type Effect, outcomeFact, type Step } from '../act
 import type { ForgeWriter } from '../forge-writer.ts';
 import type { RunWorkspace } from '../run-workspace.ts';
 import { requireUnprotected } from '../safeguards.ts';
-import { accountOf, againAs, isBy, requireAccount } from '../same-account.ts';
+import { accountOf, againAs, requireAccount } from '../same-account.ts';
 import { slotValues } from '../slot-values.ts';
 import { requireValidation } from '../validation-report.ts';
 

@@ -24,6 +24,8 @@ export const PlanIssueRequest = t.strict({
   trigger: optional(nullable(RunTrigger)),
   /** Runs of the issue that still wait for a decision stay as they are. */
   keep: optional(nullable(t.boolean)),
+  /** Also where the issue is closed, or fixed by a merged pull request of ours. */
+  anyway: optional(nullable(t.boolean)),
 });
 export type PlanIssueRequest = t.TypeOf<typeof PlanIssueRequest>;
 
