@@ -1,7 +1,9 @@
 import type { Backlog } from '#kit/contracts/health.ts';
+import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
 import type { RunTrigger } from '#kit/contracts/run-trigger.ts';
 import type { ApprovalState, Gate } from './action.ts';
+import type { ChangeQuery } from './planning/changed-issues.ts';
 import type { IssuePage, IssueQuery } from './planning/list-issues.ts';
 import type { RunEvent } from './runs/event.ts';
 import type { Run } from './runs/run.ts';
@@ -23,6 +25,8 @@ export interface Agent {
   run(idOrPrefix: string): Promise<Run>;
   /** Issues of a repository as its forge has them, each with its newest run. */
   issues(query: IssueQuery, signal: AbortSignal): Promise<IssuePage>;
+  /** What changed on a forge since a time. */
+  changedIssues(query: ChangeQuery, signal: AbortSignal): Promise<ChangedIssues>;
   events(runId: string, afterSeq: number): Promise<RunEvent[]>;
   /** The patch of the whole run, bytes as they will be applied; empty when only a comment is proposed. */
   diff(runId: string): Promise<Uint8Array>;

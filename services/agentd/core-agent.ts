@@ -18,6 +18,7 @@ import type { ExecuteApproved } from './execution/execute-approved.ts';
 import type { UndoRun } from './execution/undo-run.ts';
 import { tellBriefly, toldAsItHappens } from './outbox/live-delivery.ts';
 import type { RunDelivery } from './outbox/run-delivery.ts';
+import type { ChangeQuery } from './planning/changed-issues.ts';
 import type { Forge } from './planning/forge.ts';
 import type { IssueQuery } from './planning/list-issues.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
@@ -102,6 +103,14 @@ export class CoreAgent implements Agent {
       import('./planning/list-issues.ts'),
     ]);
     return listIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
+  }
+
+  async changedIssues(query: ChangeQuery, signal: AbortSignal) {
+    const [{ forgeFor }, { changedIssues }] = await Promise.all([
+      this.#work(),
+      import('./planning/changed-issues.ts'),
+    ]);
+    return changedIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
 
   events(runId: string, afterSeq: number) {

@@ -8,6 +8,8 @@ import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import { askWorker } from './ask-worker.ts';
+import { CatchUp } from './catch-up/catch-up.ts';
+import { CatchUpRows } from './catch-up/catch-up-rows.ts';
 import type { BridgeConfig } from './configuration.ts';
 import type { Daemon } from './daemon.ts';
 import { checkHealth } from './health.ts';
@@ -19,6 +21,7 @@ import { ForgeSource, giteaDialect, githubDialect } from './ingress/forge-source
 import type { IngressSource } from './ingress/ingress-source.ts';
 import { createBridgeMetrics } from './metrics.ts';
 import { Processing } from './processing/processing.ts';
+import type { AcceptedEvent } from './queue/accept-group.ts';
 import { EventQueue } from './queue/event-queue.ts';
 import { openBridgeDatabase } from './queue/open-database.ts';
 import { Pruning } from './queue/pruning.ts';
@@ -98,22 +101,36 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     logger,
     made: () => processing.wake(),
   });
+  const stored = (accepted: AcceptedEvent): void => {
+    metrics.stored(accepted);
+    if (!accepted.duplicate) processing.wake();
+  };
+  const sources = ingressSources(parts);
+  const catchUp = new CatchUp({
+    rows: new CatchUpRows(database.db),
+    daemon,
+    queue,
+    forges: parts.forges,
+    sources,
+    dialects: { github: githubDialect, gitea: giteaDialect },
+    stored,
+  });
   const { automatic } = config.processing;
   const { answerMs: timeoutMs } = parts;
   const agentd = new Probe((signal) => daemon.reached(signal), { timeoutMs });
   const worker = new Probe((signal) => askWorker(bus, timeoutMs, signal), { timeoutMs });
 
   return {
-    routes: [...eventRoutes({ queue, processing }), ...otherRoutes({ roles, sync, schedules })],
-    raw: ingressRoutes(ingressSources(parts), {
+    routes: [
+      ...eventRoutes({ queue, processing }),
+      ...otherRoutes({ roles, sync, schedules, catchUp, ending: parts.ending }),
+    ],
+    raw: ingressRoutes(Object.values(sources), {
       queue,
       bodyBytes: config.body_bytes,
       redactor,
       logger,
-      stored(accepted) {
-        metrics.stored(accepted);
-        if (!accepted.duplicate) processing.wake();
-      },
+      stored,
     }),
     health: () =>
       checkHealth({ version, queue, bus, busUrl, sync, schedules, agentd, worker, automatic, since }),
@@ -138,33 +155,33 @@ export function composeBridge(parts: BridgeParts): BridgeService {
 }
 
 /** Every kind of sender. */
-function ingressSources(parts: BridgeParts): IngressSource[] {
+function ingressSources(parts: BridgeParts) {
   const { config, forges, roles } = parts;
   const { dashboard, github, gitea, role_label: roleLabel } = config.ingress;
   const common = { forges, roles };
   const secret = (name: string | null) => secretOf(name, parts);
-  return [
-    new DashboardSource({
+  return {
+    dashboard: new DashboardSource({
       ...common,
       config: config.ingress,
       secret: secret(dashboard.secret),
       now: Date.now,
     }),
-    new ForgeSource({
+    github: new ForgeSource({
       ...common,
       dialect: githubDialect,
       config: github,
       roleLabel,
       secret: secret(github.secret),
     }),
-    new ForgeSource({
+    gitea: new ForgeSource({
       ...common,
       dialect: giteaDialect,
       config: gitea,
       roleLabel,
       secret: secret(gitea.secret),
     }),
-  ];
+  } satisfies Record<string, IngressSource>;
 }
 
 function composeSync(

@@ -1,4 +1,4 @@
-import { IssueList } from '#kit/contracts/issues.ts';
+import { ChangedIssues, IssueList } from '#kit/contracts/issues.ts';
 import { RunList, type RunSummary } from '#kit/contracts/run.ts';
 import { takesToken } from '#kit/health/takes-token.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
@@ -12,12 +12,24 @@ export interface IssueQuery {
   readonly limit: number;
 }
 
+export interface ChangeQuery {
+  readonly forge: string | null;
+  readonly owner: string;
+  readonly repo: string;
+  readonly since: string;
+}
+
+/** Milliseconds: a forge is asked page by page, and about each issue that was opened again. */
+const changesMs = 600_000;
+
 /** What the bridge asks of core-agentd: reading alone. */
 export interface Daemon {
   /** Newest first, page by page. */
   runs(signal?: AbortSignal): AsyncIterable<readonly RunSummary[]>;
   /** @throws NotFound (`repository_not_found` …), Unavailable */
   issues(query: IssueQuery, signal?: AbortSignal): Promise<IssueList>;
+  /** What changed on a forge since a time (RFC 3339). @throws as `issues` */
+  changedIssues(query: ChangeQuery, signal?: AbortSignal): Promise<ChangedIssues>;
   /** Whether it answers, and takes the bridge's token. @returns a word for people */
   reached(signal: AbortSignal): Promise<string>;
   close(): Promise<void>;
@@ -51,6 +63,20 @@ export function connectDaemon(url: () => string, token: () => string): Daemon {
       if (forge !== null) query.set('forge', forge);
       if (label !== null) query.set('label', label);
       return client().get(`/v1/issues?${query}`, IssueList, signal === undefined ? {} : { signal });
+    },
+    async changedIssues({ forge, owner, repo, since }, signal) {
+      const query = new URLSearchParams({ owner, repo, since });
+      if (forge !== null) query.set('forge', forge);
+      const patient = createHttpClient({ baseUrl: url(), token, timeoutMs: changesMs });
+      try {
+        return await patient.get(
+          `/v1/issues/changed?${query}`,
+          ChangedIssues,
+          signal === undefined ? {} : { signal },
+        );
+      } finally {
+        await patient.close();
+      }
     },
     reached: (signal) => takesToken(client(), ['read'], signal),
     close: async () => current?.client.close(),

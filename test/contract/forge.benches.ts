@@ -31,6 +31,8 @@ export interface ForgeBench {
     labels?: readonly string[];
   }): Promise<number>;
   comment(number: number, comment: { body: string; author: string }): Promise<void>;
+  /** Closes an issue and opens it again; null where the forge cannot. */
+  readonly reopen: ((number: number) => Promise<void>) | null;
   merge(pullNumber: number): Promise<void>;
   protect(glob: string): Promise<void>;
   /** Whether a lock keeps our account from commenting; Gitea's does not keep those who may write. */
@@ -74,6 +76,7 @@ export async function localBench(): Promise<ForgeBench> {
   return {
     forge: new LocalForge(files, 'core'),
     check: null,
+    reopen: null,
     lockHolds: true,
     ref,
     addBranch: async (branch, files) => addBranch(made.clone_url, branch, files),
@@ -155,6 +158,11 @@ function remoteBench(
     },
     async comment(number, comment) {
       state.addComment(served, { issue: number, ...comment });
+    },
+    async reopen(number) {
+      const issue = served.issues.find((entry) => entry.number === number)!;
+      issue.reopened_at = new Date().toISOString();
+      issue.updated_at = issue.reopened_at;
     },
     async merge(number) {
       const pull = served.pulls.find((entry) => entry.number === number)!;

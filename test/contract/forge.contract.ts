@@ -238,6 +238,37 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(await numbers('updated', 1)).to.deep.equal([old]);
     });
 
+    it('tells which issues changed since a time, the one that changed first first, and which were opened again', async () => {
+      const early = await issueBy('mira');
+      const closed = await bench.issue({ title: 'Done', body: '', author: 'mira', closed: true });
+      const again = await issueBy('mira', 'Not done.');
+      const made = Date.now();
+      await until('the next second', async () => Date.now() > made + 1_100);
+      const { forge_time: since } = await bench.forge.repository(bench.ref);
+      await until('the next second', async () => Date.now() > Date.parse(since) + 1_100);
+      await bench.comment(early, { body: 'It is.', author: 'mira' });
+      await until('another second', async () => Date.now() > Date.parse(since) + 2_200);
+      await bench.reopen?.(again);
+      const changed = await bench.forge.changedIssues(bench.ref, { since, limit: 100 });
+      const expected = bench.reopen === null ? [early] : [early, again];
+      expect(changed.map(({ number }) => number)).to.deep.equal(expected);
+      expect(changed[0]).to.deep.include({ title: 'Greeting is wrong', body: 'It is wrong.', state: 'open' });
+      expect(changed[0]).to.deep.include({ author: 'mira', reopened_at: null });
+      if (bench.reopen !== null) {
+        expect(changed[1]!.state).to.equal('open');
+        expect(Date.parse(changed[1]!.reopened_at!)).to.be.above(Date.parse(since));
+      }
+      const all = await bench.forge.changedIssues(bench.ref, { since: '2020-01-01T00:00:00Z', limit: 100 });
+      expect(all.map(({ number }) => number)).to.include.members([early, closed, again]);
+      expect(all.find(({ number }) => number === closed)!.state).to.equal('closed');
+      const times = all.map(({ updated_at }) => Date.parse(updated_at));
+      expect(times).to.deep.equal(times.toSorted((a, b) => a - b));
+      const first = await bench.forge.changedIssues(bench.ref, { since: '2020-01-01T00:00:00Z', limit: 1 });
+      expect(first.map(({ number }) => number)).to.deep.equal([all[0]!.number]);
+      const refused = await failure(bench.forge.changedIssues(unknown, { since, limit: 1 }));
+      expect(refused).to.include({ code: 'repository_not_found' });
+    });
+
     it('lists only issues with a label, however it is written', async () => {
       await issueBy('mira');
       const title = 'Labelled';

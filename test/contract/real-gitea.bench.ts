@@ -128,6 +128,9 @@ export async function realGiteaBench(): Promise<ForgeBench> {
     async comment(number, { body, author }) {
       await api('POST', `${base}/issues/${number}/comments`, { body }, author);
     },
+    async reopen(number) {
+      for (const state of ['closed', 'open']) await api('PATCH', `${base}/issues/${number}`, { state });
+    },
     async merge(number) {
       // Whether it can be merged is looked at in the background.
       await until('the merge', async () => {

@@ -12,6 +12,7 @@ export const refusals: Readonly<Record<string, string>> = {
   'POST /v1/runs/{run_id}/execute': 'checkout_unknown',
   'POST /v1/memory/outcome': 'memory_not_procedural',
   'POST /v1/runs/{run_id}/recover': 'record_whole',
+  'POST /v1/sync/forge-to-agent': 'forge_without_webhooks',
   'POST /v1/events/{event_id}/retry': 'event_not_dead',
 };
 

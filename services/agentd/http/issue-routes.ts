@@ -1,8 +1,11 @@
-import { IssueList, issueStates } from '#kit/contracts/issues.ts';
+import { ChangedIssues, IssueList, issueStates } from '#kit/contracts/issues.ts';
+import { Timestamp } from '#kit/decode.ts';
 import { Unauthorized } from '#kit/errors.ts';
 import type { ParameterDescription, Route, RouteRequest } from '#kit/http/route.ts';
 import { route } from '#kit/http/route.ts';
 import type { Agent } from '../agent.ts';
+import type { ChangeQuery } from '../planning/changed-issues.ts';
+import type { RepositoryRef } from '../planning/forge.ts';
 import type { IssueQuery } from '../planning/list-issues.ts';
 import { invalidParameter, parseInteger } from './list-query.ts';
 
@@ -22,6 +25,17 @@ const parameters: Readonly<Record<string, ParameterDescription>> = {
   limit: { description: 'How many', schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
 };
 
+const changeParameters: Readonly<Record<string, ParameterDescription>> = {
+  owner: parameters.owner!,
+  repo: parameters.repo!,
+  forge: parameters.forge!,
+  since: {
+    description: "RFC 3339, by the forge's clock; whole seconds count",
+    schema: { type: 'string', format: 'date-time' },
+    required: true,
+  },
+};
+
 export function issueRoutes(agent: Agent, signal: AbortSignal): Route[] {
   return [
     route(
@@ -35,12 +49,7 @@ export function issueRoutes(agent: Agent, signal: AbortSignal): Route[] {
         answers: { 200: { description: 'The issues', content: IssueList } },
       },
       async ({ query, identity }) => {
-        // The forges are asked with the credentials of this installation, and count how often.
-        if (identity === null) {
-          throw new Unauthorized('token_required', 'this needs a token of scope read', {
-            hint: 'Send authorization: Bearer TOKEN; ./core token create makes one.',
-          });
-        }
+        needToken(identity);
         const { issues, ...repository } = await agent.issues(parseIssueQuery(query), signal);
         const json: IssueList = {
           ...repository,
@@ -53,7 +62,43 @@ export function issueRoutes(agent: Agent, signal: AbortSignal): Route[] {
         return { json };
       },
     ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/issues/changed',
+        summary:
+          'Issues that changed on their forge since a time, the one that changed first first. Needs a token always',
+        scope: 'read',
+        query: changeParameters,
+        answers: { 200: { description: 'What changed', content: ChangedIssues } },
+      },
+      async ({ query, identity }) => {
+        needToken(identity);
+        return { json: await agent.changedIssues(parseChangeQuery(query), signal) };
+      },
+    ),
   ];
+}
+
+/** The forges are asked with the credentials of this installation, and count how often. */
+function needToken(identity: RouteRequest['identity']): void {
+  if (identity !== null) return;
+  throw new Unauthorized('token_required', 'this needs a token of scope read', {
+    hint: 'Send authorization: Bearer TOKEN; ./core token create makes one.',
+  });
+}
+
+function parseChangeQuery({ owner, repo, forge, since }: RouteRequest['query']): ChangeQuery {
+  if (since === undefined || !Timestamp.is(since))
+    throw invalidParameter('since', since, 'an RFC 3339 date and time, for example 2026-11-23T08:00:00Z');
+  return { ...parseRepository({ owner, repo }), since, ...(forge === undefined ? {} : { forge }) };
+}
+
+function parseRepository({ owner, repo }: RouteRequest['query']): RepositoryRef {
+  if (owner === undefined)
+    throw invalidParameter('owner', owner, 'the owner of a repository, for example koajs');
+  if (repo === undefined) throw invalidParameter('repo', repo, 'the name of a repository, for example koa');
+  return { owner, repo };
 }
 
 function parseIssueQuery({
@@ -65,12 +110,8 @@ function parseIssueQuery({
   sort,
   limit,
 }: RouteRequest['query']): IssueQuery {
-  if (owner === undefined)
-    throw invalidParameter('owner', owner, 'the owner of a repository, for example koajs');
-  if (repo === undefined) throw invalidParameter('repo', repo, 'the name of a repository, for example koa');
   return {
-    owner,
-    repo,
+    ...parseRepository({ owner, repo }),
     state: parseState(state),
     sort: parseSort(sort),
     limit: limit === undefined ? 10 : parseInteger('limit', limit, 1, 100),

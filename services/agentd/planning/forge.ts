@@ -65,6 +65,20 @@ export interface IssueFilter {
   readonly sort?: 'created' | 'updated';
 }
 
+/** An issue that changed, with what webhooks would have said of it. */
+export interface ChangedIssue extends Omit<Issue, 'author' | 'locked'> {
+  /** Login. Nobody asks here how they stand to the repository: planning does. */
+  readonly author: string;
+  /** When it was last opened again, by the forge's clock; null where that was before the time that was asked for, or never. */
+  readonly reopened_at: string | null;
+}
+
+export interface ChangeFilter {
+  /** RFC 3339, by the forge's clock; whole seconds count. */
+  readonly since: string;
+  readonly limit: number;
+}
+
 export interface Comment {
   /** The forge's identifier, as a string. */
   readonly id: string;
@@ -130,6 +144,8 @@ export interface Forge {
     signal?: AbortSignal,
   ): Promise<Comment[]>;
   listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]>;
+  /** Issues of any state that changed at that time or later, comments on them included; the one that changed first comes first. */
+  changedIssues(ref: RepositoryRef, filter: ChangeFilter, signal?: AbortSignal): Promise<ChangedIssue[]>;
   protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection>;
   /** Pull requests whose head is `branch`, in every state, by listing (searching lags behind). */
   findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]>;

@@ -20,7 +20,7 @@ type Said = Pick<Comment, 'id' | 'body'> & { readonly author: { readonly login: 
 export async function isUnchanged(
   { store, forge }: Ports,
   ref: RepositoryRef,
-  issue: Issue,
+  issue: Pick<Issue, 'number' | 'title' | 'body' | 'state' | 'labels'>,
   runId: string,
   signal: AbortSignal,
 ): Promise<boolean> {

@@ -1,7 +1,14 @@
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
 import { ScheduleList } from '#kit/contracts/bridge/schedules.ts';
-import { SyncBody, SyncReply } from '#kit/contracts/bridge/sync.ts';
+import {
+  CatchUpBody,
+  CatchUpReply,
+  SyncBody,
+  SyncReply,
+  SyncRepositories,
+} from '#kit/contracts/bridge/sync.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
+import type { CatchUp } from '../catch-up/catch-up.ts';
 import type { Schedules } from '../schedules/schedules.ts';
 import type { Sync } from '../sync/sync.ts';
 import type { RoleMap } from '../targets/role-map.ts';
@@ -10,9 +17,12 @@ export interface OtherRouteParts {
   readonly roles: RoleMap;
   readonly sync: Sync;
   readonly schedules: Schedules;
+  readonly catchUp: CatchUp;
+  /** Aborted as soon as this process ends. */
+  readonly ending: AbortSignal;
 }
 
-export function otherRoutes({ roles, sync, schedules }: OtherRouteParts): Route[] {
+export function otherRoutes({ roles, sync, schedules, catchUp, ending }: OtherRouteParts): Route[] {
   return [
     route(
       {
@@ -35,6 +45,29 @@ export function otherRoutes({ roles, sync, schedules }: OtherRouteParts): Route[
         answers: { 200: { description: 'What was told, and what waits', content: SyncReply } },
       },
       async ({ body }) => ({ json: await sync.sync({ retryDead: body.retry_dead ?? false, early: true }) }),
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/sync/repositories',
+        summary:
+          'Repositories of which webhooks came, and since when their forge is asked next for what it did not tell',
+        scope: 'read',
+        answers: { 200: { description: 'All of them', content: SyncRepositories } },
+      },
+      async () => ({ json: catchUp.repositories() }),
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/sync/forge-to-agent',
+        summary:
+          'Ask the forge of a repository what changed, and handle it as its webhooks; what is known does nothing',
+        scope: 'plan',
+        body: CatchUpBody,
+        answers: { 200: { description: 'What became of it', content: CatchUpReply } },
+      },
+      async ({ body }) => ({ json: await catchUp.catchUp(body, ending) }),
     ),
     route(
       {

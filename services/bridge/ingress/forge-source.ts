@@ -1,9 +1,11 @@
 import type { EventKind } from '#kit/contracts/bridge/dashboard-event.ts';
+import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { ForgeDelivery, ForgeIssueDelivery } from '#kit/contracts/bridge/forge-webhook.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Unauthorized } from '#kit/errors.ts';
 import type { ForgeIngressConfig } from '../configuration.ts';
+import { type NewEvent, takenUpBySync } from '../queue/stored-event.ts';
 import type { SecretFile } from '../secret-file.ts';
 import type { KnownForge } from '../targets/known-forges.ts';
 import type { RoleMap } from '../targets/role-map.ts';
@@ -24,6 +26,20 @@ export interface ForgeDialect {
   readonly signaturePrefix: string;
   /** Event kinds by the actions of an issue. */
   readonly kinds: Readonly<Record<string, EventKind>>;
+  /** What it calls a change of labels. */
+  labelAction(before: readonly string[], now: readonly string[]): string;
+}
+
+/** An issue as the forge itself gives it, in place of a delivery. */
+export interface AskedIssue {
+  readonly target: EventTarget & { readonly forge: string };
+  readonly title: string;
+  readonly body_sha256: string;
+  readonly state: string;
+  readonly labels: readonly string[];
+  readonly html_url: string | null;
+  readonly updated_at: string;
+  readonly author: string;
 }
 
 /** docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */
@@ -43,6 +59,7 @@ export const githubDialect: ForgeDialect = {
     closed: 'issue.status_changed',
     transferred: 'issue.updated',
   },
+  labelAction: (before, now) => (now.some((label) => !before.includes(label)) ? 'labeled' : 'unlabeled'),
 };
 
 /** docs.gitea.com/usage/webhooks */
@@ -61,6 +78,7 @@ export const giteaDialect: ForgeDialect = {
     assigned: 'issue.updated',
     closed: 'issue.status_changed',
   },
+  labelAction: (_, now) => (now.length > 0 ? 'label_updated' : 'label_cleared'),
 };
 
 export interface ForgeSourceParts {
@@ -116,15 +134,42 @@ export class ForgeSource implements IngressSource {
     if (typeof value === 'object' && value !== null && Object.hasOwn(value, 'comment'))
       return ignored('event_not_used', 'a comment is not used: only what happens to the issue itself is');
     const { action = '' } = decode(ForgeDelivery, value, 'the body');
-    const kind = Object.hasOwn(dialect.kinds, action) ? dialect.kinds[action] : undefined;
-    if (kind === undefined || !config.actions.includes(action)) {
-      const used = config.actions.join(', ');
-      return ignored(
-        'action_not_used',
-        `action ${JSON.stringify(action)} of an issue is not used: one of ${used} is`,
-      );
-    }
+    const kind = this.#kindOf(action);
+    if (kind === null) return notUsed(action, config);
     return this.#readIssue(value, kind, { body, delivery: header(dialect.deliveryHeader) ?? '', by });
+  }
+
+  /**
+   * What a delivery would have told of an issue, by the same rules.
+   * @param actions what may have happened to it; the first that is planned counts
+   */
+  asked(issue: AskedIssue, actions: readonly [string, ...string[]]): ReadEvent {
+    const { dialect, config } = this.#parts;
+    const action = actions.find((one) => this.#kindOf(one) !== null);
+    if (action === undefined) return notUsed(actions[0], config);
+    const { target, title, body_sha256, state, labels, html_url, updated_at, author } = issue;
+    const { forge, owner, repo, number } = target;
+    const event_id = `${dialect.name}:sync/${forge}/${owner}/${repo}#${number}:${updated_at}`;
+    return this.#eventOf({
+      ...{ event_id, body_sha256: sha256(event_id), by: takenUpBySync },
+      ...{ action, kind: this.#kindOf(action)!, label: null, actor: author },
+      issue: {
+        id: `${owner}/${repo}#${number}`,
+        title,
+        body_sha256,
+        state,
+        labels,
+        url: html_url,
+        updated_at,
+      },
+      found: { target },
+    });
+  }
+
+  #kindOf(action: string): EventKind | null {
+    const { dialect, config } = this.#parts;
+    if (!Object.hasOwn(dialect.kinds, action) || !config.actions.includes(action)) return null;
+    return dialect.kinds[action]!;
   }
 
   #readIssue(
@@ -132,7 +177,7 @@ export class ForgeSource implements IngressSource {
     kind: EventKind,
     { body, delivery, by }: { readonly body: Buffer; readonly delivery: string; readonly by: string },
   ): ReadEvent {
-    const { dialect, config, roleLabel, roles } = this.#parts;
+    const { dialect } = this.#parts;
     const {
       action,
       issue,
@@ -147,33 +192,35 @@ export class ForgeSource implements IngressSource {
         `${dialect.deliveryHeader} is ${JSON.stringify(delivery.slice(0, 120))}: must be 1 to 100 letters, digits, '-', '_' and '.'`,
       );
     }
+    const { number, title, body: text, state, html_url: url, updated_at } = issue;
+    const id = `${repository.owner.login}/${repository.name}#${number}`;
     const labels = (issue.labels ?? []).map(({ name }) => name);
+    return this.#eventOf({
+      ...{ event_id: `${dialect.name}:${delivery}`, body_sha256: sha256(body), by },
+      ...{ action, kind, label: label?.name ?? null, actor: sender?.login ?? null },
+      issue: { id, title, body_sha256: sha256(text ?? ''), state, labels, url, updated_at },
+      found: this.#target(issue, repository),
+    });
+  }
+
+  #eventOf({ action, kind, label, actor, issue, found, ...of }: Told): ReadEvent {
+    const { dialect, config, roleLabel, roles } = this.#parts;
+    const { labels, updated_at: occurred_at } = issue;
     const { label: wanted } = config;
     if (wanted !== null && !labels.includes(wanted))
       return ignored('label_missing', `the issue has no label ${JSON.stringify(wanted)}`);
-    if (wanted !== null && label !== null && label.name !== wanted)
-      return ignored('label_not_used', `label ${JSON.stringify(label.name)} starts nothing here`);
+    if (wanted !== null && label !== null && label !== wanted)
+      return ignored('label_not_used', `label ${JSON.stringify(label)} starts nothing here`);
+    const { id, title, state: status, url } = issue;
     const event = planned({
-      event_id: `${dialect.name}:${delivery}`,
+      ...of,
       source: dialect.name,
-      body_sha256: sha256(body),
-      content: {
-        kind,
-        occurred_at: issue.updated_at,
-        issue: {
-          id: `${repository.owner.login}/${repository.name}#${issue.number}`,
-          title: issue.title,
-          status: issue.state,
-          labels,
-          url: issue.html_url,
-        },
-        actor: sender?.login ?? null,
-      },
+      content: { kind, occurred_at, issue: { id, title, status, labels: [...labels], url }, actor },
+      issue_sha256: sha256(saying(issue)),
       // Who opens an issue again wants it planned again.
-      issue_sha256: action === 'reopened' ? null : sha256(saying(issue)),
-      found: this.#target(issue, repository),
-      choice: roles.choose(null, labels, roleLabel),
-      by,
+      replan: action === 'reopened',
+      found,
+      choice: roles.choose(null, [...labels], roleLabel),
     });
     return { event, unknown_members: [] };
   }
@@ -207,9 +254,36 @@ export class ForgeSource implements IngressSource {
   }
 }
 
+/** An issue of which something was told. */
+interface Told extends Pick<NewEvent, 'event_id' | 'body_sha256' | 'by'> {
+  readonly action: string;
+  readonly kind: EventKind;
+  /** The one that was added. */
+  readonly label: string | null;
+  readonly actor: string | null;
+  readonly issue: Saying & {
+    readonly id: string;
+    readonly url: string | null;
+    readonly updated_at: string;
+  };
+  readonly found: FoundTarget;
+}
+
+interface Saying {
+  readonly title: string;
+  readonly body_sha256: string;
+  readonly state: string;
+  readonly labels: readonly string[];
+}
+
 /** Everything that planning reads of an issue, but for its comments. */
-function saying({ title, body, state, labels }: ForgeIssueDelivery['issue']): string {
-  return JSON.stringify([title, body ?? '', state, (labels ?? []).map(({ name }) => name).sort()]);
+export function saying({ title, body_sha256, state, labels }: Saying): string {
+  return JSON.stringify([title, body_sha256, state, [...labels].sort()]);
+}
+
+function notUsed(action: string, { actions }: ForgeIngressConfig): ReadEvent {
+  const message = `action ${JSON.stringify(action)} of an issue is not used: one of ${actions.join(', ')} is`;
+  return ignored('action_not_used', message);
 }
 
 function ignored(code: string, message: string): ReadEvent {

@@ -94,19 +94,33 @@ export class AcceptGroup {
     if (known !== null && !isSame(known, event)) return reused(known);
     const before = known ?? this.#rows.byBody(event.source, event.body_sha256);
     if (before !== null && !isJudgedAnew(before, event)) return { event: before, duplicate: true };
-    const covering = this.#rows.coveringOf(event, now - this.#sameContentMs);
-    const stored = covering === null ? event : { ...event, skip: coveredBy(covering) };
+    const stored = { ...event, skip: event.skip ?? this.#covered(event, now) };
     const kept = before === null ? this.#rows.insert(stored, now) : this.#rows.replace(before, stored, now);
     return { event: kept, duplicate: false };
+  }
+
+  #covered(event: NewEvent, now: number): Reason | null {
+    const taken = this.#rows.takenUpBefore(event);
+    if (taken !== null) {
+      const message = `what it tells was taken up before it came, by event ${JSON.stringify(taken.event_id)}`;
+      return { code: takenUp, message };
+    }
+    const covering = this.#rows.coveringOf(event, now - this.#sameContentMs);
+    return covering === null ? null : coveredBy(covering);
   }
 }
 
 /** What was skipped and would be planned by now, since a forge, a role or a status was configured meanwhile. */
 function isJudgedAnew(before: StoredEvent, given: NewEvent): boolean {
-  return before.state === 'skipped' && given.skip === null && before.reason?.code !== sameContent;
+  return (
+    before.state === 'skipped' &&
+    given.skip === null &&
+    ![sameContent, takenUp].includes(before.reason?.code ?? '')
+  );
 }
 
 const sameContent = 'same_content';
+const takenUp = 'taken_up';
 
 function coveredBy({ event_id, run_id }: StoredEvent): Reason {
   const run = run_id === null ? 'is planned for both' : `was planned by ${run_id}`;

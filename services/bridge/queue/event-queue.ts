@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import type { EventState } from '#kit/contracts/bridge/events.ts';
+import type { EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
@@ -151,6 +151,11 @@ export class EventQueue {
     const event = this.#rows.byId(eventId);
     if (event !== null) return event;
     throw new NotFound('event_not_found', `there is no event ${JSON.stringify(eventId.slice(0, 200))}`);
+  }
+
+  /** The newest event of an issue, of those that tell all that it says and were not skipped. */
+  lastOfIssue(target: EventTarget): StoredEvent | null {
+    return this.#rows.lastOfIssue(target);
   }
 
   /** The event that led to a run. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { EventRole, EventSource, EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
-import type { EventContent, NewEvent, StoredEvent } from './stored-event.ts';
+import { type EventContent, type NewEvent, type StoredEvent, takenUpBySync } from './stored-event.ts';
 
 interface Row {
   readonly seq: number;
@@ -39,6 +39,7 @@ export class EventRows {
   readonly #byBody: StatementSync;
   readonly #bySeq: StatementSync;
   readonly #lastOfIssue: StatementSync;
+  readonly #lastTakenUp: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#insert = db.prepare(`
@@ -56,6 +57,10 @@ export class EventRows {
     this.#lastOfIssue = db.prepare(`
       SELECT * FROM events INDEXED BY events_by_issue
       WHERE target = ? AND issue_sha256 IS NOT NULL AND state <> 'skipped' ORDER BY seq DESC LIMIT 1`);
+    this.#lastTakenUp = db.prepare(`
+      SELECT * FROM events INDEXED BY events_by_issue
+      WHERE target = ? AND issue_sha256 IS NOT NULL AND state NOT IN ('skipped', 'dead')
+        AND json_extract(facts, '$.by') = '${takenUpBySync}' ORDER BY seq DESC LIMIT 1`);
   }
 
   insert(event: NewEvent, now: number): StoredEvent {
@@ -97,11 +102,26 @@ export class EventRows {
    * The event whose planning this one would only repeat: the last of its issue, which said the same, and waits, is planned, or was
    * planned since. A forge tells of a new issue and of each of its labels within a second.
    */
-  coveringOf({ target, issue_sha256, skip }: NewEvent, since: number): StoredEvent | null {
-    if (target === null || skip !== null || issue_sha256 == null) return null;
-    const last = found(this.#lastOfIssue.get(targetKey(target)));
+  coveringOf({ target, issue_sha256, skip, replan = false }: NewEvent, since: number): StoredEvent | null {
+    if (target === null || skip !== null || issue_sha256 == null || replan) return null;
+    const last = this.lastOfIssue(target);
     if (last === null || last.issue_sha256 !== issue_sha256 || last.state === 'dead') return null;
     return last.state !== 'done' || last.changed_at >= since ? last : null;
+  }
+
+  /** The newest event of an issue, of those that tell all that it says and were not skipped. */
+  lastOfIssue(target: EventTarget): StoredEvent | null {
+    return found(this.#lastOfIssue.get(targetKey(target)));
+  }
+
+  /** The event that took up what this delivery tells, before it came: the issue was no older then. */
+  takenUpBefore({ target, issue_sha256, skip, replan = false, content, by }: NewEvent): StoredEvent | null {
+    if (target === null || skip !== null || issue_sha256 == null || by === takenUpBySync) return null;
+    const taken = found(this.#lastTakenUp.get(targetKey(target)));
+    if (taken === null) return null;
+    const later = Date.parse(taken.content.occurred_at) - Date.parse(content.occurred_at);
+    const same = replan || taken.issue_sha256 === issue_sha256;
+    return later > 0 || (later === 0 && same) ? taken : null;
   }
 
   bySeq(seq: number): StoredEvent {

@@ -28,6 +28,8 @@ export interface NewEvent {
   readonly content: EventContent;
   /** Of all that the issue says, for those who tell all of it. */
   readonly issue_sha256?: string | null;
+  /** It is planned although the issue says what it said, as one that was opened again is. */
+  readonly replan?: boolean;
   readonly target: EventTarget | null;
   readonly role: EventRole | null;
   /** Why it will not be planned; null for one that is pending. */
@@ -37,8 +39,11 @@ export interface NewEvent {
   readonly by: string;
 }
 
+/** `by` of events that `core-bridge sync` took up. */
+export const takenUpBySync = 'sync';
+
 /** A row of the queue. Times are milliseconds since 1970. */
-export interface StoredEvent extends Omit<NewEvent, 'skip'> {
+export interface StoredEvent extends Omit<NewEvent, 'skip' | 'replan'> {
   readonly seq: number;
   readonly state: EventState;
   readonly received_at: number;

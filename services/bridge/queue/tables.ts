@@ -61,8 +61,19 @@ const retentionAndContent = `
   CREATE INDEX deliveries_ended ON deliveries (changed_at) WHERE state IN ('delivered', 'dead');
 `;
 
+/** How far each repository was asked for what its forge's deliveries did not tell; milliseconds since 1970, by the forge's clock. */
+const catchUps = `
+  CREATE TABLE catch_ups (
+    forge TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (forge, owner, repo)
+  ) STRICT, WITHOUT ROWID;
+`;
+
 /** Each entry brings the queue from the version before it to its own; entries are only ever added. */
-const versions: readonly string[] = [tables, retentionAndContent];
+const versions: readonly string[] = [tables, retentionAndContent, catchUps];
 
 /** @throws Failed (`queue_newer`) */
 export function migrate(db: DatabaseSync): void {

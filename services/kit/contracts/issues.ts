@@ -34,3 +34,33 @@ export const IssueList = t.strict({
   ),
 });
 export type IssueList = t.TypeOf<typeof IssueList>;
+
+/** `GET /v1/issues/changed`: issues that changed since a time, comments on them included; the one that changed first comes first. */
+export const ChangedIssues = t.strict({
+  forge: t.string,
+  owner: t.string,
+  repo: t.string,
+  /** Everything that changed before was listed, by the forge's clock; ask from here the next time. */
+  until: Timestamp,
+  /** More changed than are listed at once: ask again from `until`. */
+  more: t.boolean,
+  issues: t.array(
+    t.strict({
+      number: t.number,
+      title: t.string,
+      state: t.string,
+      author: t.string,
+      labels: t.array(t.string),
+      created_at: Timestamp,
+      updated_at: Timestamp,
+      html_url: nullable(t.string),
+      /** Of its text. */
+      body_sha256: t.string,
+      /** When it was last opened again; null where that was before, or never. */
+      reopened_at: nullable(Timestamp),
+      /** When the newest run was made that read what the issue says now; null where none did. */
+      planned_at: nullable(Timestamp),
+    }),
+  ),
+});
+export type ChangedIssues = t.TypeOf<typeof ChangedIssues>;

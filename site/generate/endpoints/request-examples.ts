@@ -8,6 +8,7 @@ const soon = new Date(Date.now() + 3_600_000).toISOString().replace(/:\d\d\.\d+/
 /** What needs a token also where reading is open, or where nothing is signed. */
 export const alwaysWithToken: ReadonlySet<string> = new Set([
   'GET /v1/issues',
+  'GET /v1/issues/changed',
   'GET /v1/runs/{run_id}/artifacts/{digest}',
   'GET /v1/status',
   'GET /v1/token',
@@ -55,5 +56,6 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
       forge: { owner: 'demo', repo: 'hello', number: 1 },
     },
   },
+  'POST /v1/sync/forge-to-agent': { owner: 'demo', repo: 'hello', since: '2026-11-22T08:00:00Z' },
   'POST /v1/embeddings': { model: 'vectors', input: 'Releases are cut on Thursdays.' },
 };

@@ -79,7 +79,7 @@ export const services: readonly DocumentedService[] = [
       'Events of dashboards and forges, and schedules. [Dashboards](../bridge.md) says what becomes of an event.',
     routes: () => [
       ...bridgeEventRoutes({ queue: absent, processing: absent }),
-      ...otherRoutes({ roles: absent, sync: absent, schedules: absent }),
+      ...otherRoutes({ roles: absent, sync: absent, schedules: absent, catchUp: absent, ending: absent }),
       ...ingressRoutes(bridgeSources, {
         queue: absent,
         bodyBytes: 0,

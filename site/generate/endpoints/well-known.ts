@@ -21,6 +21,7 @@ export const wellKnown: Readonly<Record<string, unknown>> = {
   content: 'Releases are cut on Thursdays.',
   about: ['repo:local/demo/hello'],
   layer: 'semantic',
+  since: '2026-11-22T08:00:00Z',
   reason: 'No test covers it.',
   source: 'mira',
   by: 'mira',

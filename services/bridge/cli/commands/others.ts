@@ -3,13 +3,9 @@ import type { RunCommand } from '#kit/cli/program.ts';
 import { type Paint, tell } from '#kit/cli/tell.ts';
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
 import { ScheduleList, type ScheduleView } from '#kit/contracts/bridge/schedules.ts';
-import { SyncReply } from '#kit/contracts/bridge/sync.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { withBridge } from '../client.ts';
 import { due, moment, short } from '../output.ts';
-
-/** Milliseconds: dashboards are told one summary after the other. */
-const syncMs = 120_000;
 
 export function define(program: Command, run: RunCommand): void {
   program
@@ -22,24 +18,6 @@ export function define(program: Command, run: RunCommand): void {
           tell(context, map, (paint) => mapLines(map, paint));
           return exitCodes.done;
         }),
-      ),
-    );
-  program
-    .command('sync')
-    .description('tell the dashboards what runs have come to')
-    .option('--retry-dead', 'also what was given up')
-    .action(({ retryDead }: { retryDead?: boolean }) =>
-      run((context) =>
-        withBridge(
-          context,
-          async (client) => {
-            const body = { retry_dead: retryDead ?? false };
-            const reply = await client.post('/v1/sync/agent-to-dashboard', body, SyncReply);
-            tell(context, reply, (paint) => syncLines(reply, paint));
-            return reply.failed === 0 ? exitCodes.done : exitCodes.failed;
-          },
-          syncMs,
-        ),
       ),
     );
   program
@@ -63,20 +41,6 @@ function mapLines({ roles, default_role }: AgentMap, paint: Paint): string[] {
     const idle = plans ? '' : paint.yellow('  plans nothing');
     return `${short(key, 60).padEnd(width)}  ${short(name, 60).padEnd(10)}  ${short(purpose, 100)}${preset}${idle}`;
   });
-}
-
-function syncLines({ runs, queued, delivered, failed, dashboards }: SyncReply, paint: Paint): string[] {
-  const all = Object.entries(dashboards);
-  if (all.length === 0)
-    return ['No dashboard is configured: sync.dashboards of config/bridge.json names them.'];
-  const wrong = failed === 0 ? '' : paint.red(`, ${failed} failed`);
-  return [
-    `${runs} runs, ${queued} new states, ${delivered} told${wrong}`,
-    ...all.map(([name, { waiting, dead, problem }]) => {
-      const why = problem === null ? '' : `  ${short(problem, 200)}`;
-      return `${name}  ${waiting} waiting, ${dead} given up${why}`;
-    }),
-  ];
 }
 
 function scheduleLines({ schedules, last_tick_at }: ScheduleList, paint: Paint): string[] {

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional, Timestamp } from '../../decode.ts';
 import { RunSummary } from '../run.ts';
+import { ForgeName, OwnerName, RepoName } from './text.ts';
 
 /** Body of `POST /v1/sync/agent-to-dashboard`. */
 export const SyncBody = t.strict({
@@ -43,3 +44,37 @@ export const RunStateMessage = t.strict({
   event: nullable(t.strict({ event_id: t.string, source: t.string, issue_id: t.string })),
 });
 export type RunStateMessage = t.TypeOf<typeof RunStateMessage>;
+
+/** A repository of which deliveries came, and since when its forge is to be asked. */
+const AskedRepository = { forge: t.string, owner: t.string, repo: t.string, since: Timestamp };
+
+/** `GET /v1/sync/repositories`. */
+export const SyncRepositories = t.strict({ repositories: t.array(t.strict(AskedRepository)) });
+export type SyncRepositories = t.TypeOf<typeof SyncRepositories>;
+
+/** Body of `POST /v1/sync/forge-to-agent`: one repository. */
+export const CatchUpBody = t.strict({
+  /** In config/forges.json; left out, the one that knows the repository. */
+  forge: optional(nullable(ForgeName)),
+  owner: OwnerName,
+  repo: RepoName,
+  /** Left out: since the last time, at first since its first delivery. */
+  since: optional(nullable(Timestamp)),
+});
+export type CatchUpBody = t.TypeOf<typeof CatchUpBody>;
+
+/** What became of the issues that changed on a forge. */
+export const CatchUpReply = t.strict({
+  ...AskedRepository,
+  /** Everything that changed before is known now, by the forge's clock. */
+  until: Timestamp,
+  /** Issues that the forge named. */
+  asked: t.number,
+  /** Events that were made of them. */
+  new: t.number,
+  /** They say what they said when they were told of or planned last. */
+  known: t.number,
+  /** A delivery of them would have started nothing either. */
+  refused: t.array(t.strict({ number: t.number, code: t.string, message: t.string })),
+});
+export type CatchUpReply = t.TypeOf<typeof CatchUpReply>;

@@ -5,6 +5,8 @@ import { type CoreError, NotFound, Unauthorized, Unavailable } from '#kit/errors
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Account,
+  ChangedIssue,
+  ChangeFilter,
   Comment,
   Issue,
   IssueFilter,
@@ -46,6 +48,8 @@ import {
   PullRequestReply,
   pullRequestOf,
   RepositoryReply,
+  reopenedIn,
+  TimelineReply,
 } from './gitea-replies.ts';
 
 /** So many issues are read, where they are wanted in an order that the list does not have. */
@@ -176,6 +180,61 @@ export class GiteaForge implements ConfiguredForge {
       else if (sorted.push(reply) === mostSorted) break;
     }
     yield* sorted.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
+  }
+
+  /** Gitea lists by creation alone, so that all are read before they are sorted. */
+  async changedIssues(
+    ref: RepositoryRef,
+    { since, limit }: ChangeFilter,
+    signal?: AbortSignal,
+  ): Promise<ChangedIssue[]> {
+    checkRepositoryRef(ref);
+    const what = `changed issues of ${nameOf(ref)}`;
+    const from = wholeSecond(since);
+    const path = ['repos', ref.owner, ref.repo, 'issues'];
+    const replies: IssueReply[] = [];
+    try {
+      for await (const entry of this.#client.entries(
+        path,
+        what,
+        { state: 'all', type: 'issues', since: from },
+        signal,
+      ))
+        replies.push(this.#decode(IssueReply, entry, what));
+    } catch (error) {
+      return this.#explain(error, ref, () => noRepository(this.name, ref, error), signal);
+    }
+    replies.sort((a, b) => Date.parse(a.updated_at) - Date.parse(b.updated_at));
+    const changed: ChangedIssue[] = [];
+    for (const reply of replies.slice(0, limit)) {
+      const { locked, author, ...issue } = issueOf(reply, {
+        login: reply.user?.login ?? 'ghost',
+        association: 'none',
+        bot: false,
+      });
+      const reopened_at =
+        issue.state === 'open' ? await this.#reopenedAt(ref, reply.number, from, signal) : null;
+      changed.push({ ...issue, author: author.login, reopened_at });
+    }
+    return changed;
+  }
+
+  async #reopenedAt(
+    ref: RepositoryRef,
+    number: number,
+    since: string,
+    signal: AbortSignal | undefined,
+  ): Promise<string | null> {
+    const what = `what happened to ${nameOf(ref, number)}`;
+    const path = ['repos', ref.owner, ref.repo, 'issues', String(number), 'timeline'];
+    let last: string | null = null;
+    // There is no link to the next page; a page may hold less than it was asked for.
+    for (let page = 1; ; page++) {
+      const { data } = await this.#client.get(path, what, signal, { since, page, limit: 50 });
+      const entries = this.#decode(t.array(TimelineReply), data ?? [], what);
+      if (entries.length === 0) return last;
+      last = reopenedIn(entries) ?? last;
+    }
   }
 
   async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {

@@ -37,6 +37,15 @@ export const IssueReply = t.strict({
 });
 export type IssueReply = t.TypeOf<typeof IssueReply>;
 
+/** Of `timeline`: 1 and "reopen" are the same in older and newer versions. */
+export const TimelineReply = t.strict({ type: t.union([t.string, t.number]), created_at: Timestamp });
+
+/** When an issue was last opened again; null where it was not. */
+export function reopenedIn(timeline: readonly t.TypeOf<typeof TimelineReply>[]): string | null {
+  const reopened = timeline.filter(({ type }) => type === 'reopen' || type === 1);
+  return reopened.at(-1)?.created_at ?? null;
+}
+
 export const CommentReply = t.strict({
   id: t.number,
   body: t.string,

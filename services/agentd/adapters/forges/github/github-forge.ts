@@ -5,6 +5,8 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Account,
   Author,
+  ChangedIssue,
+  ChangeFilter,
   Comment,
   Issue,
   IssueFilter,
@@ -41,6 +43,7 @@ import {
   CommentReply,
   checksOf,
   commentOf,
+  IssueEventReply,
   IssueReply,
   issueOf,
   PermissionReply,
@@ -180,6 +183,53 @@ export class GitHubForge implements ConfiguredForge {
       if (replies.length < 100) break;
     }
     return found.slice(0, options.limit).map((issue) => ({ ...issue, body: shortenedBody(issue.body) }));
+  }
+
+  async changedIssues(
+    ref: RepositoryRef,
+    { since, limit }: ChangeFilter,
+    signal?: AbortSignal,
+  ): Promise<ChangedIssue[]> {
+    checkRepositoryRef(ref);
+    const what = `changed issues of ${nameOf(ref)}`;
+    const from = wholeSecond(since);
+    const parameters = { ...path(ref), state: 'all', since: from, sort: 'updated', direction: 'asc' };
+    const changed: ChangedIssue[] = [];
+    for (let page = 1; changed.length < limit; page++) {
+      const reply = await this.#client
+        .request('GET /repos/{owner}/{repo}/issues', { ...parameters, per_page: 100, page }, what, signal)
+        .catch((error: unknown) =>
+          this.#explain(error, ref, () => noRepository(this.name, ref, error), signal),
+        );
+      const replies = this.#decode(t.array(IssueReply), reply.data, what);
+      for (const entry of replies) {
+        if (entry.pull_request !== undefined && entry.pull_request !== null) continue;
+        const { locked, author, ...issue } = issueOf(entry);
+        // An Enterprise server that does not give the reason is asked for what happened.
+        const { state_reason } = entry;
+        const reopened =
+          issue.state === 'open' && (state_reason === undefined || state_reason === 'reopened');
+        const reopened_at = reopened ? await this.#reopenedAt(ref, entry.number, from, signal) : null;
+        changed.push({ ...issue, author: author.login, reopened_at });
+      }
+      if (replies.length < 100) break;
+    }
+    return changed.slice(0, limit);
+  }
+
+  async #reopenedAt(
+    ref: RepositoryRef,
+    number: number,
+    since: string,
+    signal: AbortSignal | undefined,
+  ): Promise<string | null> {
+    const what = `what happened to ${nameOf(ref, number)}`;
+    const route = 'GET /repos/{owner}/{repo}/issues/{issue_number}/events';
+    const replies = await this.#client.list(route, { ...path(ref), issue_number: number }, what, signal);
+    const times = this.#decode(t.array(IssueEventReply), replies, what)
+      .filter(({ event, created_at }) => event === 'reopened' && Date.parse(created_at) >= Date.parse(since))
+      .map(({ created_at }) => created_at);
+    return times.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null;
   }
 
   async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {

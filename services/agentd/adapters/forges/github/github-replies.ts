@@ -26,6 +26,8 @@ export const IssueReply = t.strict({
   title: t.string,
   body: optional(nullable(t.string)),
   state: t.string,
+  /** `reopened` once it was. */
+  state_reason: optional(nullable(t.string)),
   locked: t.boolean,
   user: User,
   author_association: optional(t.string),
@@ -37,6 +39,8 @@ export const IssueReply = t.strict({
   pull_request: t.unknown,
 });
 type IssueReply = t.TypeOf<typeof IssueReply>;
+
+export const IssueEventReply = t.strict({ event: t.string, created_at: Timestamp });
 
 export const CommentReply = t.strict({
   id: t.number,

@@ -4,6 +4,8 @@ import { NotFound, Refused } from '#kit/errors.ts';
 import type {
   Account,
   Author,
+  ChangedIssue,
+  ChangeFilter,
   Comment,
   Issue,
   IssueFilter,
@@ -17,7 +19,7 @@ import { wholeBody } from '../bodies.ts';
 import type { ConfiguredForge } from '../configured-forge.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
 import { noComment, noIssue, noPullRequest, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
-import { since } from '../times.ts';
+import { since, wholeSecond } from '../times.ts';
 import { branchBehind, branchCommit, isAncestor, rememberHead } from './bare-repository.ts';
 import {
   type ForgeFolder,
@@ -92,6 +94,18 @@ export class LocalForge implements ConfiguredForge {
 
   async listIssues(ref: RepositoryRef, options: IssueFilter): Promise<Issue[]> {
     return readIssues(await this.#folder.open(ref), options);
+  }
+
+  /** Nothing is opened again here. */
+  async changedIssues(ref: RepositoryRef, { since: from, limit }: ChangeFilter): Promise<ChangedIssue[]> {
+    const time = Date.parse(wholeSecond(from));
+    const folder = await this.#folder.open(ref);
+    const all = await readIssues(folder, { state: 'all', sort: 'updated', limit: Number.POSITIVE_INFINITY });
+    return all
+      .filter(({ updated_at }) => Date.parse(updated_at) >= time)
+      .reverse()
+      .slice(0, limit)
+      .map(({ locked, author, ...issue }) => ({ ...issue, author: author.login, reopened_at: null }));
   }
 
   async protection(ref: RepositoryRef, branch: string): Promise<Protection> {

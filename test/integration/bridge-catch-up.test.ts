@@ -1,0 +1,216 @@
+import { createHmac } from 'node:crypto';
+import { expect } from 'chai';
+import type { EventList, IngressReply } from '#kit/contracts/bridge/events.ts';
+import type { CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
+import type { Problem } from '#kit/contracts/problem.ts';
+import { changedIssues } from '../../services/agentd/planning/changed-issues.ts';
+import type { Forge } from '../../services/agentd/planning/forge.ts';
+import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import type { ChangeQuery } from '../../services/bridge/daemon.ts';
+import { giteaBench, githubBench, type RemoteBench } from '../contract/forge.benches.ts';
+import { type RunningBridge, secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
+import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
+import type { ServedIssue } from '../fixtures/forges/forge-state.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+
+const minute = 60_000;
+
+/** Asks a real forge adapter, over HTTP, as core-agentd does. */
+class AskingDaemon extends ToyDaemon {
+  readonly #store: FileRunStore;
+  readonly #forge: Forge;
+
+  constructor(store: FileRunStore, forge: Forge) {
+    super();
+    this.#store = store;
+    this.#forge = forge;
+  }
+
+  override async changedIssues({ forge: _, ...query }: ChangeQuery) {
+    this.asked.push(query);
+    if (this.problem !== null) throw this.problem;
+    return changedIssues({ store: this.#store, forge: this.#forge }, query, AbortSignal.timeout(10_000));
+  }
+}
+
+for (const [kind, open] of [
+  ['github', githubBench],
+  ['gitea', giteaBench],
+] as const) {
+  describe(`what ${kind} did not deliver`, () => {
+    let bench: RemoteBench;
+    let store: FileRunStore;
+    let bridge: RunningBridge;
+    let daemon: AskingDaemon;
+    let delivered = 0;
+    /** Begins before everything, to the second. */
+    let start: number;
+
+    beforeEach(async () => {
+      bench = await open();
+      store = createRunStore({ stateDir: temporaryFolder() });
+      daemon = new AskingDaemon(store, bench.again({ name: 'work' }));
+      const base_url = `https://${kind}.test`;
+      bridge = await startBridge({ daemon, forges: { forges: [{ name: 'work', kind, base_url }] } });
+      start = Math.floor(Date.now() / 1000) * 1000 - 600 * minute;
+    });
+
+    afterEach(async () => {
+      await bridge.close();
+      store.close();
+      await bench.close();
+    });
+
+    const at = (minutes: number) => new Date(start + minutes * minute).toISOString();
+
+    function issue(minutes: number, more: Partial<ServedIssue> = {}): ServedIssue {
+      const { state } = bench.server;
+      const times = { created_at: at(minutes), updated_at: at(minutes) };
+      return state.addIssue(bench.served, {
+        title: 'Greeting',
+        body: 'It is wrong.',
+        author: 'mira',
+        ...times,
+        ...more,
+      });
+    }
+
+    /** Somebody changes it. */
+    function change(one: ServedIssue, minutes: number, how: Partial<ServedIssue>): void {
+      Object.assign(one, how, { updated_at: at(minutes) });
+    }
+
+    async function deliver(one: ServedIssue, action = 'opened', times = 1): Promise<IngressReply> {
+      const { number, title, body, state, labels, updated_at } = one;
+      const html_url = `https://${kind}.test/demo/hello/issues/${number}`;
+      const text = JSON.stringify({
+        action,
+        issue: { number, title, body, state, html_url, updated_at, labels: labels.map((name) => ({ name })) },
+        repository: { name: 'hello', owner: { login: 'demo' } },
+      });
+      const hex = createHmac('sha256', secrets[`${kind}-webhook`]).update(text).digest('hex');
+      const headers: Record<string, string> =
+        kind === 'github'
+          ? {
+              'x-github-event': 'issues',
+              'x-hub-signature-256': `sha256=${hex}`,
+              'x-github-delivery': `d${delivered++}`,
+            }
+          : { 'x-gitea-event': 'issues', 'x-gitea-signature': hex, 'x-gitea-delivery': `d${delivered++}` };
+      let reply: unknown;
+      for (let time = 0; time < times; time++)
+        reply = (await bridge.post(`/v1/ingress/${kind}`, text, headers)).body;
+      return reply as IngressReply;
+    }
+
+    const sync = async (more: object = {}) =>
+      (await bridge.post('/v1/sync/forge-to-agent', { forge: 'work', owner: 'demo', repo: 'hello', ...more }))
+        .body as CatchUpReply;
+    const counts = async (more: object = {}) => {
+      const { asked, new: fresh, known, refused } = await sync(more);
+      return { asked, new: fresh, known, refused: refused.map(({ number, code }) => `#${number} ${code}`) };
+    };
+    const process = () => bridge.post('/v1/events/process-next', {});
+    const pending = async () =>
+      ((await bridge.get('/v1/events/pending')).body as EventList).events.map(({ target }) => target?.number);
+
+    it('is taken up once, and what came is known', async () => {
+      const first = issue(1);
+      await deliver(first);
+      const missed = issue(2);
+      const changed = issue(3);
+      await deliver(changed);
+      change(changed, 10, { body: 'It is very wrong.' });
+      await deliver(issue(11));
+      const { repositories } = (await bridge.get('/v1/sync/repositories')).body as SyncRepositories;
+      expect(repositories).to.have.length(1);
+      expect(repositories[0]).to.include({ forge: 'work', owner: 'demo', repo: 'hello' });
+      // Before the first delivery, not the last: the ones between are missing.
+      expect(Date.parse(repositories[0]!.since)).to.be.at.most(Date.parse(first.created_at));
+      expect(await counts()).to.deep.equal({ asked: 4, new: 2, known: 2, refused: [] });
+      expect(await pending()).to.deep.equal(
+        [first, changed, { number: 4 }, missed, changed].map(({ number }) => number),
+      );
+      expect(await counts({ since: at(0) })).to.deep.equal({ asked: 4, new: 0, known: 4, refused: [] });
+      expect(await counts()).to.deep.equal({ asked: 0, new: 0, known: 0, refused: [] });
+      for (let event = 0; event < 5; event++) await process();
+      expect(await counts({ since: at(0) })).to.deep.equal({ asked: 4, new: 0, known: 4, refused: [] });
+    });
+
+    it('does nothing twice when a delivery comes later after all', async () => {
+      await deliver(issue(0));
+      const missed = issue(1);
+      const early = { ...missed };
+      change(missed, 2, { body: 'Edited.' });
+      const edited = { ...missed };
+      change(missed, 3, { labels: ['bug'] });
+      expect(await counts()).to.include({ new: 1 });
+      for (const _ of [1, 2]) await process();
+      const label = kind === 'github' ? 'labeled' : 'label_updated';
+      for (const [old, action] of [
+        [early, 'opened'],
+        [edited, 'edited'],
+        [missed, label],
+      ] as const) {
+        const reply = await deliver(old, action, 2);
+        expect(`${reply.state} ${reply.reason?.code}`).to.equal('skipped taken_up');
+      }
+      expect(await pending()).to.deep.equal([]);
+      change(missed, 20, { body: 'Edited once more.' });
+      expect((await deliver(missed, 'edited')).state).to.equal('pending');
+    });
+
+    it('is planned again where it was opened again, once, and not for a comment', async () => {
+      const one = issue(1);
+      await deliver(one);
+      await process();
+      change(one, 5, {});
+      expect(await counts()).to.deep.equal({ asked: 1, new: 0, known: 1, refused: [] });
+      const later = at(602);
+      Object.assign(one, { updated_at: later, reopened_at: later });
+      expect(await counts()).to.deep.equal({ asked: 1, new: 1, known: 0, refused: [] });
+      expect(await counts()).to.deep.equal({ asked: 1, new: 0, known: 1, refused: [] });
+      expect((await deliver(one, 'reopened')).reason?.code).to.equal('taken_up');
+      one.updated_at = at(603);
+      expect(await counts()).to.deep.equal({ asked: 1, new: 0, known: 1, refused: [] });
+    });
+
+    it('is refused by the rules of a delivery: actions, labels, roles', async () => {
+      await bridge.close();
+      const config = { ingress: { [kind]: { label: 'core' } } };
+      const forges = { forges: [{ name: 'work', kind, base_url: `https://${kind}.test` }] };
+      bridge = await startBridge({ daemon, forges, config });
+      issue(1);
+      const closed = issue(2, { labels: ['core'], state: 'closed' });
+      const role = issue(3, { labels: ['core', 'core:executor'] });
+      issue(4, { labels: ['core', 'bug'] });
+      const expected = [
+        '#1 label_missing',
+        `#${closed.number} action_not_used`,
+        `#${role.number} role_does_not_plan`,
+      ];
+      expect(await counts({ since: at(0) })).to.deep.equal({ asked: 4, new: 1, known: 0, refused: expected });
+      expect(await pending()).to.deep.equal([4]);
+    });
+
+    it('stays to be asked for while the forge does not answer', async () => {
+      await deliver(issue(1));
+      issue(2);
+      const { server } = bench;
+      daemon.problem = new Error('away');
+      const away = await bridge.post('/v1/sync/forge-to-agent', { owner: 'demo', repo: 'hello' });
+      expect(away.status).to.equal(500);
+      daemon.problem = null;
+      expect(server.state.requests.some((one) => one.includes('since='))).to.equal(false);
+      expect(await counts()).to.deep.equal({ asked: 2, new: 1, known: 1, refused: [] });
+    });
+
+    it('is not asked for without a time where nothing ever came', async () => {
+      const { status, body } = await bridge.post('/v1/sync/forge-to-agent', { owner: 'demo', repo: 'hello' });
+      expect([status, (body as Problem).code]).to.deep.equal([400, 'since_missing']);
+      expect((await bridge.get('/v1/sync/repositories')).body as SyncRepositories).to.deep.equal({
+        repositories: [],
+      });
+    });
+  });
+}
