@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { maskSpans, secretSpans } from '#kit/redaction/find-secrets.ts';
 import type { OpenAiError } from '../calls/upstream-failure.ts';
 import { retryAfterOf, UpstreamFailure } from '../calls/upstream-failure.ts';
 import type { Mask } from './mask.ts';
@@ -49,17 +50,26 @@ export function redirected(upstream: string, status: number): UpstreamFailure {
  * Masked once more, because parsing undoes escapes.
  */
 export function errorIn(upstream: string, status: number, body: Buffer, mask: Mask): OpenAiError {
-  const { message, type, param, code } = wordsIn(upstream, status, body);
-  const hide = (text: string) => mask.hide(text).slice(0, 200);
+  const { message, type, param, code } = wordsIn(upstream, status, body, mask);
+  const hide = (text: string) => withoutSecrets(text, mask).slice(0, 200);
   return {
-    message: cut(mask.hide(message), longest),
+    message: cut(withoutSecrets(message, mask), longest),
     type: hide(type),
     param: param === null ? null : hide(param),
     code: code === null ? null : hide(code),
   };
 }
 
-function wordsIn(upstream: string, status: number, body: Buffer): OpenAiError {
+/**
+ * What an upstream said, as others may see it: without its credentials and without what looks like a secret, of whomever. To be
+ * asked before a text is cut, because of half a secret nothing is known.
+ */
+export function withoutSecrets(text: string, mask: Mask): string {
+  const hidden = mask.hide(text);
+  return maskSpans(hidden, secretSpans(hidden));
+}
+
+function wordsIn(upstream: string, status: number, body: Buffer, mask: Mask): OpenAiError {
   const all = body.toString('utf8').trim();
   const value = parsed(all);
   const first = Array.isArray(value) ? value[0] : value;
@@ -73,7 +83,12 @@ function wordsIn(upstream: string, status: number, body: Buffer): OpenAiError {
       code: text(told.code) ?? text(told.status),
     };
   }
-  const plain = typeof told === 'string' ? told : told != null ? JSON.stringify(told) : plainText(all);
+  const plain =
+    typeof told === 'string'
+      ? told
+      : told != null
+        ? JSON.stringify(told)
+        : plainText(withoutSecrets(all, mask));
   return {
     message: plain === '' ? fallback : `${fallback}: ${plain}`,
     type: typeOf(status),

@@ -9,6 +9,7 @@ import { UpstreamFailure } from '../../calls/upstream-failure.ts';
 import { lateFailure } from '../../upstreams/connection-failure.ts';
 import type { Credential, ReadCredential } from '../../upstreams/credential.ts';
 import type { Mask } from '../../upstreams/mask.ts';
+import { withoutSecrets } from '../../upstreams/upstream-error.ts';
 import { AnswerBody } from './answer-body.ts';
 import { failureFrom, UnexpectedAnswer } from './anthropic-failure.ts';
 import { anthropicFetch, type RequestProgress } from './anthropic-fetch.ts';
@@ -171,7 +172,7 @@ class AnthropicUpstream implements Upstream {
       return reason instanceof Error ? reason : new Error('the call was ended');
     }
     const context = { upstream: this.name, given, progress: progress.stage };
-    return failureFrom(error, { ...context, mask: (text) => mask.hide(text) });
+    return failureFrom(error, { ...context, mask: (text) => withoutSecrets(text, mask) });
   }
 }
 
