@@ -52,9 +52,12 @@ export function searchPath(tools: readonly string[]): string {
   return [...own, ...common.filter(isFolder)].join(delimiter);
 }
 
-/** First program of that name on PATH or in the folders of the system's administration; null where there is none. */
+/**
+ * First program of that name on PATH, or in the folders of the system's administration, which many people's PATH lacks; null
+ * where there is none.
+ */
 export function findProgram(name: string): string | null {
-  const folders = [...(environment.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+  const folders = [...(environment.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
   const found = folders
     .filter(isAbsolute)
     .map((folder) => join(folder, name))
