@@ -27,8 +27,9 @@ export const executePoints = [
     `events_written:${append}`,
     `events_durable:${append + 1}`,
   ]),
-  // Between the bytes of an event and the head that is kept outside the run's folder, and before that counts as acknowledged.
-  ...[2, 6, 10, 14].flatMap((append) => [`head_written:${append}`, `head_durable:${append + 1}`]),
+  // Between the head that is kept outside the run's folder and whoever is told, and when the first one is on the disk.
+  ...[2, 6, 10, 14].map((append) => `head_written:${append}`),
+  'head_durable',
 ];
 export const undoPoints = [
   'undo.started',

@@ -40,7 +40,7 @@ export function createRunFolder(
   syncFolder(runsDir);
   crashPoint('run_named');
   const run = fold(runId, lines);
-  heads.put(runId, { ...run.head, type: 'run_created' });
+  heads.acknowledge(runId, lines[0]!);
   return { run, size: Buffer.byteLength(text) };
 }
 

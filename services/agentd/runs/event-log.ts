@@ -18,14 +18,6 @@ import type { HeadMark } from './heads.ts';
 import type { Run } from './run.ts';
 import { logName, requireLogFile } from './run-folder.ts';
 
-/** Keeps what is known of the chain outside the run's folder. */
-export interface HeadKeeper {
-  /** Called when the lines of `after` are written, and before they are durable. */
-  begin(before: HeadMark, after: HeadMark): void;
-  /** The lines were taken back. */
-  takeBack(before: HeadMark): void;
-}
-
 /**
  * The open event log of one run and what it folds to. The file is the authority: `refresh` compares size, inode and the hash
  * in its last line with what is remembered, and reads what is new. Writing needs the run's append lock, which is the caller's.
@@ -42,7 +34,6 @@ export class EventLog {
   /** Where each line starts, by seq - 1. */
   #starts: number[] = [];
   #run: Run | null = null;
-  #lastType = '';
 
   /** @throws NotFound (`run_not_found`), Failed (`run_damaged`) */
   constructor(runId: string, folder: string) {
@@ -64,18 +55,9 @@ export class EventLog {
     return this.#size;
   }
 
-  get head(): HeadMark {
-    return { ...this.run.head, type: this.#lastType };
-  }
-
   /** Of the event at `seq`, which is not behind the last. */
   hashOf(seq: number): string {
     return seq === 0 ? beforeFirst.hash : this.#hashBefore(this.#starts[seq] ?? this.#size);
-  }
-
-  /** What other processes wrote, and may not have made durable before they died, is. */
-  sync(): void {
-    fdatasyncSync(this.#fd);
   }
 
   /** Brings the fold up to the file. Returns the number of bytes after the last whole line. */
@@ -104,39 +86,31 @@ export class EventLog {
   }
 
   /**
-   * One write and one fdatasync for all events. When it fails the file is what it was before.
+   * One write and one fdatasync for all events, and then `acknowledge` of the last. When any of them fails the file is what it was before.
    * A torn line behind the last event is overwritten.
    */
-  append(events: readonly NewEvent[], clock: string, head: HeadKeeper): Run {
+  append(events: readonly NewEvent[], clock: string, acknowledge: (head: HeadMark) => void): Run {
     if (!this.#writable) throw Object.assign(new Error(`${this.#path} is not writable`), { code: 'EACCES' });
     const before = this.run;
     const at = clock > before.updated_at ? clock : before.updated_at;
     const { lines, text } = writeLines(before.head, at, events);
     const after = foldMore(before, lines);
     const bytes = Buffer.from(text);
-    const headBefore = this.head;
-    const { type } = lines.at(-1)!;
-    let begun = false;
     try {
       writeAt(this.#fd, bytes, this.#size);
       crashPoint('events_written');
-      begun = true;
-      head.begin(headBefore, { ...after.head, type });
-      crashPoint('head_written');
       if (this.#torn > bytes.length) ftruncateSync(this.#fd, this.#size + bytes.length);
       fdatasyncSync(this.#fd);
+      crashPoint('events_durable');
+      acknowledge(lines.at(-1)!);
     } catch (error) {
-      // The head must not be ahead of the log: where it cannot be taken back, neither is the log.
-      if (begun) head.takeBack(headBefore);
       this.#takeBack();
       throw error;
     }
-    crashPoint('events_durable');
     this.#remember(bytes, this.#size);
     this.#size += bytes.length;
     this.#torn = 0;
     this.#run = after;
-    this.#lastType = type;
     return after;
   }
 
@@ -187,7 +161,6 @@ export class EventLog {
     const { events, length } = this.#parse(bytes, this.#run?.head ?? beforeFirst);
     if (events.length === 0) return;
     this.#run = this.#run === null ? fold(this.#runId, events) : foldMore(this.#run, events);
-    this.#lastType = events.at(-1)!.type;
     this.#remember(bytes.subarray(0, length), from);
     this.#size = from + length;
   }

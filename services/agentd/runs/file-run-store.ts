@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
-import { crashPoint } from '#kit/crash-point.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { codeOf, InvalidInput, NotFound } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
@@ -9,7 +8,7 @@ import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/sqlite-lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
-import type { EventLog, HeadKeeper } from './event-log.ts';
+import type { EventLog } from './event-log.ts';
 import { Heads } from './heads.ts';
 import { type ReadRow, refreshFolder } from './index-refresh.ts';
 import { executorLease } from './lease-name.ts';
@@ -175,48 +174,29 @@ class FolderRunStore implements FileRunStore {
     });
   }
 
-  /** Writes events under the append lock. What was written, and the head that says so, are durable when it returns. */
+  /** Writes events under the append lock. They are durable, and acknowledged by the head, when it returns. */
   async #locked(
     runId: string,
     work: (write: (log: EventLog, events: readonly NewEvent[]) => void) => EventLog,
   ): Promise<Run> {
     const { indexRow, masked } = await this.#writing();
-    const index = this.#guarded(() => this.#opened());
-    const heads: Promise<unknown>[] = [];
-    const keeper: HeadKeeper = {
-      begin: (before, after) =>
-        void heads.push(this.#heads.begin(runId, before, after).catch((error: unknown) => error)),
-      takeBack: (before) => this.#heads.put(runId, before),
-    };
     const write = (log: EventLog, events: readonly NewEvent[]): void => {
-      if (!this.#heads.isUpTo(log.run)) log.sync();
       const adopted: NewEvent[] = log.run.head_kept
         ? []
         : [{ type: 'head_adopted', data: { head: log.run.head } }];
-      log.append([...adopted, ...masked(events)], this.#now(), keeper);
+      if (adopted.length > 0) this.#heads.create(runId);
+      log.append([...adopted, ...masked(events)], this.#now(), (head) =>
+        this.#heads.acknowledge(runId, head),
+      );
     };
-    const run = this.#guarded(() =>
-      index.locked(() => {
+    return this.#guarded(() => {
+      const index = this.#opened();
+      return index.locked(() => {
         const log = work(write);
         index.tryPut(indexRow(log.run, log.size));
         return this.#seen(log.run);
-      }),
-    );
-    if (heads.length === 0) return run;
-    const failure = (await Promise.all(heads)).find((error) => error !== undefined);
-    if (failure !== undefined) throw storageError(failure, this.stateDir);
-    crashPoint('head_durable');
-    this.#acknowledge(run);
-    return run;
-  }
-
-  #acknowledge({ run_id, head }: Run): void {
-    try {
-      const index = this.#opened();
-      index.locked(() => this.#heads.acknowledge(run_id, head));
-    } catch {
-      // It is durable as pending, which counts as long as the machine runs; the next append says it again.
-    }
+      });
+    });
   }
 
   async putArtifact(runId: string, content: string | Uint8Array): Promise<string> {
@@ -250,7 +230,10 @@ class FolderRunStore implements FileRunStore {
     const { writeViews } = await import('./views.ts');
     const events = await this.events(runId);
     try {
-      this.#guarded(() => writeViews(runId, join(this.#runsDir, runId), events));
+      this.#guarded(() => {
+        this.#heads.sync(runId);
+        writeViews(runId, join(this.#runsDir, runId), events);
+      });
     } catch (error) {
       // What was to be done is done and in the log. The next writing brings the views up to it.
       if (!['disk_full', 'state_not_writable'].includes(codeOf(error))) throw error;
@@ -326,6 +309,7 @@ class FolderRunStore implements FileRunStore {
   }
 
   close(): void {
+    this.#heads.syncAll();
     this.#leases.close();
     this.#loaded?.then(
       ({ runs }) => runs.close(),

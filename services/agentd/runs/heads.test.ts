@@ -20,11 +20,9 @@ import type { NewEvent } from './event.ts';
 import { beforeFirst } from './event-line.ts';
 import { writeLines } from './event-log.ts';
 import { createRunStore, type FileRunStore } from './file-run-store.ts';
-import { headText } from './heads.ts';
 import { logName, tombstoneName } from './run-folder.ts';
 
 const by = { name: 'mira', scopes: ['admin'] };
-const anotherBoot = '00000000-0000-0000-0000-000000000000';
 
 describe('the head of a record, kept outside its folder', () => {
   let stateDir: string;
@@ -157,20 +155,25 @@ describe('the head of a record, kept outside its folder', () => {
     expect((await store.append(runId, () => [turn()])).head.seq).to.equal(seq + 2);
   });
 
-  it('takes an append that a power cut took from the disk for one that nobody was told of, and no other', async () => {
-    const { runId } = await rejectedRun();
-    const events = await open().events(runId);
-    const [before, last] = events.slice(-2).map(({ seq, hash, type }) => ({ seq, hash, type }));
-    const pendingSince = (boot: string): void =>
-      writeFileSync(
-        headOf(runId),
-        headText({ run_id: runId, acknowledged: before!, pending: { ...last!, boot }, pruned: false }),
-      );
-    pendingSince(anotherBoot);
-    expect((await open().read(runId)).head.seq).to.equal(last!.seq);
-    writeFileSync(logOf(runId), linesOf(runId).slice(0, -1).join(''));
-    expect((await open().read(runId)).head.seq).to.equal(before!.seq);
-    pendingSince(readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+  it('takes a head that a power cut took back for one behind its log, and goes on from the log', async () => {
+    const { runId, store } = await rejectedRun();
+    const before = (await store.read(runId)).head;
+    const onDisk = readFileSync(headOf(runId));
+    const last = (await store.append(runId, () => [turn()])).head;
+    writeFileSync(headOf(runId), onDisk);
+    expect((await open().read(runId)).head).to.deep.equal(last);
+    expect(await problemsOf(runId)).not.to.contain(`heads/${runId}`);
+    const whole = readFileSync(logOf(runId));
+    writeFileSync(
+      logOf(runId),
+      linesOf(runId)
+        .slice(0, before.seq - 1)
+        .join(''),
+    );
+    expect(codeOf(await failure(open().read(runId)))).to.equal('record_cut');
+    writeFileSync(logOf(runId), whole);
+    await open().append(runId, () => [turn()]);
+    writeFileSync(logOf(runId), whole);
     expect(codeOf(await failure(open().read(runId)))).to.equal('record_cut');
   });
 
@@ -253,18 +256,46 @@ describe('the head of a record, kept outside its folder', () => {
     expect(await problemsOf(run_id)).to.contain('tombstone');
   });
 
-  const ended = async (work: string, point: string): Promise<void> => {
+  const ended = async (work: string, point: string): Promise<string> => {
     const module = fileURLToPath(new URL('./file-run-store.ts', import.meta.url));
     const script = `import { createRunStore } from ${JSON.stringify(module)};
       const store = createRunStore({ stateDir: ${JSON.stringify(stateDir)} });
-      await ${work};`;
-    const { signal } = await execa(
+      await ${work};
+      console.log('told');
+      setTimeout(() => {}, 60_000);`;
+    const { signal, stdout } = await execa(
       process.execPath,
       ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script],
       { env: { CORE_CRASH_AT: point }, reject: false },
     );
     expect(signal, point).to.equal('SIGKILL');
+    return stdout;
   };
+
+  it('says nothing of an append that was killed at events_durable, and all of one that was killed at head_written', async () => {
+    const { runId } = await rejectedRun();
+    const appending = `store.append(${JSON.stringify(runId)}, () => [${JSON.stringify(turn())}])`;
+    for (const [point, known] of Object.entries({ events_durable: 0, head_written: 1 })) {
+      const { seq } = (await open().read(runId)).head;
+      expect(await ended(appending, point)).to.equal('');
+      const record = await open().record(runId);
+      expect(record).to.deep.include({ problem: null });
+      expect(record.acknowledged?.seq, point).to.equal(seq + known);
+      expect(record.kept?.seq, point).to.equal(seq + 1);
+    }
+    writeFileSync(logOf(runId), linesOf(runId).slice(0, -1).join(''));
+    expect(codeOf(await failure(open().read(runId)))).to.equal('record_cut');
+  });
+
+  it('is on the disk before a command or request ends, and soon after an append in the middle of one', async () => {
+    const { runId, store } = await rejectedRun();
+    store.close();
+    const id = JSON.stringify(runId);
+    const appending = `store.append(${id}, () => [${JSON.stringify(turn())}])`;
+    expect(await ended(`${appending}.then(() => store.writeViews(${id}))`, 'head_durable')).to.equal('');
+    expect(await ended(`${appending}.then(() => store.close())`, 'head_durable')).to.equal('');
+    expect(await ended(appending, 'head_durable')).to.equal('told');
+  });
 
   it('leaves nothing of a run whose making was killed at head_created, and a whole one at run_named', async () => {
     const create = `store.create(${JSON.stringify(sampleRequest())})`;

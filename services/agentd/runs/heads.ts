@@ -1,9 +1,8 @@
 import {
   closeSync,
   existsSync,
-  fdatasync,
+  fdatasyncSync,
   fstatSync,
-  fsyncSync,
   ftruncateSync,
   openSync,
   readdirSync,
@@ -11,49 +10,48 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import * as t from 'io-ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { decodeJson, integerBetween, nullable, Sha256 } from '#kit/decode.ts';
-import { makePrivateFolder, syncFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { Conflict, InvalidInput, messageOf } from '#kit/errors.ts';
-import { thisProcess } from '#kit/sqlite-lease-holder.ts';
-import { beforeFirst, type Head } from './event-line.ts';
+import { decodeJson, integerBetween, Sha256 } from '#kit/decode.ts';
+import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { Conflict, codeOf, InvalidInput, messageOf } from '#kit/errors.ts';
+import { beforeFirst } from './event-line.ts';
 import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
 import { isRunId } from './run-id.ts';
 
-const place = { seq: integerBetween(0, Number.MAX_SAFE_INTEGER), hash: Sha256 };
 /** The place of an event in its chain, and what kind of event it is. */
-const HeadMark = t.strict({ ...place, type: t.string });
+const HeadMark = t.strict({
+  seq: integerBetween(0, Number.MAX_SAFE_INTEGER),
+  hash: Sha256,
+  type: t.string,
+});
 export type HeadMark = t.TypeOf<typeof HeadMark>;
 
 /** What is known of a chain outside the run's folder. */
-const HeadRecord = t.strict({
-  run_id: t.string,
-  acknowledged: HeadMark,
-  /**
-   * An append that was under way when this was written. Its events were in the log before, so that while the machine has not been
-   * started again they must be there; after a power cut they may never have reached the disk, and nobody was told that they had.
-   */
-  pending: nullable(t.strict({ ...HeadMark.type.props, boot: t.string })),
-  pruned: t.boolean,
-});
+const HeadRecord = t.strict({ run_id: t.string, acknowledged: HeadMark, pruned: t.boolean });
 export type HeadRecord = t.TypeOf<typeof HeadRecord>;
 
 export const headsName = 'heads';
 
 /** One sector, which a disk writes as a whole or not at all. */
 const recordBytes = 512;
-const sync = promisify(fdatasync);
-const nothingYet: HeadMark = { ...beforeFirst, type: '' };
+/** Milliseconds. A sync of its own for each event would halve the rate of appends. */
+const syncWithin = 100;
 
 /**
- * `<state>/heads/<run_id>`: the newest event of each run that was acknowledged, written in place. Every write but the first is made
- * under the append lock. A record is behind its log after a crash, and never ahead of it.
+ * `<state>/heads/<run_id>`: the newest event of each run that was acknowledged, in place.
+ *
+ * An append first makes its lines durable, then writes the head, both under the append lock, and then tells its caller. So a head is
+ * never ahead of its log. Killed before the head is written, it leaves a log that is ahead by events that nobody was told of.
+ * Killed later, it leaves both: what a process has written outlives it. Only a cut of the power can take a head back, and only until
+ * it is synced: 100 ms after the append, and before a command or request that ends is answered (`sync`). What was appended within them
+ * is in the log all the same, and the head goes on with the next append.
  */
 export class Heads {
   readonly #folder: string;
+  readonly #unsynced = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
 
   constructor(stateDir: string) {
     this.#folder = join(stateDir, headsName);
@@ -62,7 +60,6 @@ export class Heads {
   /** null where there is none. @throws Conflict (`record_cut`) where there is one that cannot be read */
   read(runId: string): HeadRecord | null {
     const path = this.#path(runId);
-    if (!existsSync(path)) return null;
     try {
       const text = readFileSync(path, 'utf8');
       const record = decodeJson(HeadRecord, text, path);
@@ -70,6 +67,7 @@ export class Heads {
       if (record.run_id === runId) return record;
       throw new InvalidInput('invalid_input', `it is that of ${record.run_id}`);
     } catch (cause) {
+      if (codeOf(cause) === 'ENOENT') return null;
       throw recordCut(runId, `what is known of its head cannot be read: ${messageOf(cause)}`, cause);
     }
   }
@@ -79,74 +77,53 @@ export class Heads {
     return existsSync(this.#folder) ? readdirSync(this.#folder).filter(isRunId) : [];
   }
 
-  /** Durable before the run's folder has its name, so that no run is without. */
+  /** Makes one that knows of no event, where there is none. Durable before the log first says that it is kept. */
   create(runId: string): void {
+    if (existsSync(this.#path(runId))) return;
     makePrivateFolder(this.#folder);
     writeFileDurably(
       this.#path(runId),
-      headText({ run_id: runId, acknowledged: nothingYet, pending: null, pruned: false }),
+      headText({ run_id: runId, acknowledged: { ...beforeFirst, type: '' }, pruned: false }),
     );
     crashPoint('head_created');
   }
 
-  /**
-   * Says what an append is about to bring, when its lines are written and not yet durable. The disk takes both at the same time: one
-   * after the other, an append would last twice as long.
-   * @returns settled when this is durable
-   */
-  begin(runId: string, before: HeadMark, after: HeadMark): Promise<void> {
-    if (!existsSync(this.#path(runId))) this.create(runId);
-    const pending = { ...after, boot: thisProcess().boot_id };
-    const fd = this.#write({ run_id: runId, acknowledged: before, pending, pruned: false });
-    return sync(fd).finally(() => closeSync(fd));
-  }
-
-  /** Whether this says all that the log does. */
-  isUpTo({ run_id, head }: Pick<Run, 'run_id' | 'head'>): boolean {
+  /** The event is durable in the log, and whoever asked for it is about to be told. */
+  acknowledge(runId: string, { seq, hash, type }: HeadMark, pruned = false): void {
+    this.create(runId);
+    const fd = openSync(this.#path(runId), 'r+');
     try {
-      const known = this.read(run_id);
-      return known !== null && known.pending === null && known.acknowledged.seq === head.seq;
-    } catch {
-      return false;
-    }
-  }
-
-  /** The append is durable, and whoever asked for it is about to be told. */
-  acknowledge(runId: string, head: Head): void {
-    const pending = this.read(runId)?.pending;
-    if (pending == null || pending.seq !== head.seq || pending.hash !== head.hash) return;
-    const { seq, hash, type } = pending;
-    const fd = this.#write({
-      run_id: runId,
-      acknowledged: { seq, hash, type },
-      pending: null,
-      pruned: false,
-    });
-    // Nobody waits for it: only a power cut within these milliseconds would find the append still pending.
-    fdatasync(fd, () => closeSync(fd));
-  }
-
-  /** Durable when it returns. */
-  put(runId: string, acknowledged: HeadMark, pruned = false): void {
-    if (!existsSync(this.#path(runId))) this.create(runId);
-    const fd = this.#write({ run_id: runId, acknowledged, pending: null, pruned });
-    try {
-      fsyncSync(fd);
+      writeSync(fd, headText({ run_id: runId, acknowledged: { seq, hash, type }, pruned }), 0);
+      if (fstatSync(fd).size !== recordBytes) ftruncateSync(fd, recordBytes);
     } finally {
       closeSync(fd);
     }
-    syncFolder(this.#folder);
+    crashPoint('head_written');
+    this.#unsynced.add(runId);
+    this.#timer ??= setTimeout(() => this.syncAll(), syncWithin).unref();
   }
 
-  #write(record: HeadRecord): number {
-    const fd = openSync(this.#path(record.run_id), 'r+');
+  /** What was acknowledged of this run is on the disk when it returns. */
+  sync(runId: string): void {
+    if (!this.#unsynced.has(runId)) return;
+    const fd = openSync(this.#path(runId), 'r+');
     try {
-      writeSync(fd, headText(record), 0);
-      if (fstatSync(fd).size !== recordBytes) ftruncateSync(fd, recordBytes);
-      return fd;
-    } catch (error) {
+      fdatasyncSync(fd);
+    } finally {
       closeSync(fd);
-      throw error;
+    }
+    this.#unsynced.delete(runId);
+    crashPoint('head_durable');
+  }
+
+  /** As far as the disk does it: what it refuses, the next append of that run writes again. */
+  syncAll(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    for (const runId of this.#unsynced) {
+      try {
+        this.sync(runId);
+      } catch {}
     }
   }
 
@@ -159,13 +136,6 @@ export function headText(record: HeadRecord): string {
   const text = JSON.stringify(record);
   if (text.length >= recordBytes) throw new RangeError(`a head of ${text.length} bytes`);
   return `${text.padEnd(recordBytes - 1)}\n`;
-}
-
-/** The event that the log must hold, by all that is known; null where nothing is known of this run. */
-export function headToHold(known: HeadRecord | null): HeadMark | null {
-  if (known === null) return null;
-  const { acknowledged, pending } = known;
-  return pending !== null && pending.boot === thisProcess().boot_id ? pending : acknowledged;
 }
 
 /** As much of an event log as is compared with a head. */
@@ -181,12 +151,12 @@ export function requireWhole(runId: string, known: HeadRecord | null, log: HeldL
 }
 
 function cutProblem(known: HeadRecord | null, log: HeldLog): string | null {
-  const held = headToHold(known);
-  if (held === null) {
+  if (known === null) {
     return log.run.head_kept
       ? `what was known of its head, outside its folder, is gone (${headsName}/${log.run.run_id})`
       : null;
   }
+  const held = known.acknowledged;
   const { seq } = log.run.head;
   if (held.seq > seq) {
     const lost = seq + 1 === held.seq ? `event ${held.seq}` : `events ${seq + 1} to ${held.seq}`;

@@ -32,7 +32,7 @@ export class OpenRuns {
     try {
       return this.#whole(runId);
     } catch (error) {
-      // Head and log are two files: what another process was just changing is whole when it is read again.
+      // What another process was just writing is whole when it is read again.
       if (codeOf(error) !== 'record_cut') throw error;
       return this.#whole(runId);
     }

@@ -156,7 +156,8 @@ function bury(access: PruneAccess, run: Run): void {
   };
   writeFileDurably(join(folder, tombstoneName), `${JSON.stringify(tombstone, null, 2)}\n`);
   crashPoint('tombstone_written');
-  access.heads.put(run.run_id, { ...run.head, type: '' }, true);
+  access.heads.acknowledge(run.run_id, { ...run.head, type: '' }, true);
+  access.heads.sync(run.run_id);
   crashPoint('head_pruned');
   access.forget(run.run_id);
   rmSync(join(folder, logName));

@@ -6,7 +6,7 @@ import type { RecoveryRequest } from '../agent.ts';
 import { putArtifact } from './artifact-folder.ts';
 import type { NewEvent, RunEvent } from './event.ts';
 import { beforeFirst, type Head, readLine } from './event-line.ts';
-import { type HeadMark, type Heads, headToHold } from './heads.ts';
+import type { HeadMark, Heads } from './heads.ts';
 import { missingLogProblem } from './open-runs.ts';
 import { logName, requireLogFile } from './run-folder.ts';
 
@@ -60,7 +60,7 @@ export function recovery(request: RecoveryRequest, runsDir: string, heads: Heads
 function acknowledged(runId: string, heads: Heads) {
   try {
     const record = heads.read(runId);
-    return { record, mark: headToHold(record), problem: null };
+    return { record, mark: record?.acknowledged ?? null, problem: null };
   } catch (error) {
     return { record: null, mark: null, problem: messageOf(error) };
   }

@@ -50,6 +50,6 @@ export interface RunStore {
   requireUnaltered(runId: string): Promise<void>;
   /** @throws Conflict (`lease_held`) naming the holder. */
   lease(name: string): Promise<Lease>;
-  /** Writes the views of the run folder anew, "as of" its newest event. */
+  /** Ends a command or request: makes the run's head durable, and writes the views of its folder anew, "as of" its newest event. */
   writeViews(runId: string): Promise<void>;
 }
