@@ -308,4 +308,34 @@ describe('What a model is sent', () => {
     const printed = await world.command(['show', run.run_id, '--prompt']);
     expect(printed.stdout).to.contain(`artifact ${run.prompt} is gone`).and.contain('read_file {"path"');
   });
+
+  it('may be deleted by a person, prompt and turns: the plan can be approved and executed, and all tell of it', async () => {
+    allowUnsandboxed(world);
+    const run = await plan();
+    const artifacts = join(world.home, 'state/runs', run.run_id, 'artifacts');
+    const digests = [...new Set([run.prompt!, ...run.turns.map(({ content }) => content)])];
+    for (const digest of digests) {
+      const whole = readFileSync(join(artifacts, digest));
+      writeFileSync(join(artifacts, digest), Buffer.concat([whole, Buffer.from(' ')]));
+      const refused = await world.approve(run).catch((error) => error);
+      expect(refused, 'edited').to.include({ code: 'artifact_differs' });
+      rmSync(join(artifacts, digest));
+    }
+    await world.approve(run);
+    const done = await world.agent.execute(
+      { run_id: run.run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+      quiet,
+    );
+    const states = done.actions.slice(0, 3).map(({ state }) => state);
+    expect(states, 'the check of this repository is about another file').to.deep.equal([
+      'succeeded',
+      'succeeded',
+      'failed',
+    ]);
+    const { problems } = await world.agent.verify(run.run_id);
+    expect(problems.map(({ where }) => where)).to.have.members(digests.map((one) => `artifacts/${one}`));
+    expect(problems.every(({ what }) => what.startsWith('removed'))).to.equal(true);
+    const shown = await world.command(['show', run.run_id]);
+    expect(shown.stdout).to.contain(`prompt  ${run.prompt!.slice(0, 12)} and 5 turns, 6 deleted`);
+  });
 });

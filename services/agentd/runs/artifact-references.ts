@@ -1,5 +1,10 @@
 import type { RunEvent } from './event.ts';
 
+/** What a model was sent, or answered: told, and nothing is made of it after planning. */
+export function isConversation({ type }: RunEvent): boolean {
+  return type === 'planner_prompt' || type === 'planner_turn';
+}
+
 /** Every artifact that an event names, with the place that names it. */
 export function artifactReferences(event: RunEvent): { readonly digest: string; readonly field: string }[] {
   switch (event.type) {

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
 import { digestOfArtifact } from './artifact-folder.ts';
-import { artifactReferences } from './artifact-references.ts';
+import { artifactReferences, isConversation } from './artifact-references.ts';
 import type { RunEvent } from './event.ts';
 import { alteredViews } from './verify-files.ts';
 import { writeViews } from './views.ts';
@@ -25,13 +25,18 @@ export function requireViews(runId: string, folder: string, events: readonly Run
   });
 }
 
-/** What a person approves, and what runs, is what these hold. @throws Conflict (`artifact_differs`) */
+/**
+ * What a person approves, and what runs, is what these hold. What a model was sent and answered may be missing, because nothing
+ * runs of it and a person may delete it; edited it may not be.
+ * @throws Conflict (`artifact_differs`)
+ */
 export function requireArtifacts(runId: string, folder: string, events: readonly RunEvent[]): void {
   const sound = new Set<string>();
   for (const event of events) {
     for (const { digest, field } of artifactReferences(event)) {
       if (sound.has(digest)) continue;
       const found = digestOfArtifact(folder, digest);
+      if (found === null && isConversation(event)) continue;
       if (found !== digest)
         throw differs(runId, `${field} of event ${event.seq} (${event.type})`, digest, found);
       sound.add(digest);

@@ -40,10 +40,16 @@ export async function show(
     return exitCodes.done;
   }
   if (context.json) writeJson(terminal, runJson(run));
-  else
+  else {
     terminal.out(
-      runView(run, terminal, suggestions, { verbose, context: true, failed: await failedStep(context, run) }),
+      runView(run, terminal, suggestions, {
+        verbose,
+        context: true,
+        failed: await failedStep(context, run),
+        deleted: await deletedContents(agent, run),
+      }),
     );
+  }
   return exitCodes.done;
 }
 
@@ -55,9 +61,8 @@ async function conversationOf(agent: Agent, run: Run): Promise<ConversationPart[
       `run ${run.run_id} asked no model; its planner is '${run.request.planner}'`,
     );
   }
-  const digests = [run.prompt, ...run.turns.map(({ content }) => content)];
   return Promise.all(
-    digests.map(async (digest) => {
+    contentDigests(run).map(async (digest) => {
       const bytes = await agent.artifact(run.run_id, digest).catch((error) => {
         if (codeOf(error) === 'artifact_not_found') return null;
         throw error;
@@ -71,6 +76,19 @@ async function conversationOf(agent: Agent, run: Run): Promise<ConversationPart[
       return { digest, messages };
     }),
   );
+}
+
+/** How many of prompt and turns are gone; one that was changed is there. */
+async function deletedContents(agent: Agent, run: Run): Promise<number> {
+  const read = contentDigests(run).map((digest) => agent.artifact(run.run_id, digest));
+  const failed = (await Promise.allSettled(read)).filter(({ status }) => status === 'rejected');
+  return failed.filter((one) => codeOf((one as PromiseRejectedResult).reason) === 'artifact_not_found')
+    .length;
+}
+
+/** Of the prompt and every turn. */
+function contentDigests({ prompt, turns }: Run): string[] {
+  return prompt === null ? [] : [prompt, ...turns.map(({ content }) => content)];
 }
 
 const StoredMessages = t.strict({ messages: t.array(t.UnknownRecord) });

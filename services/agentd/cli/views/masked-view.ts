@@ -20,10 +20,16 @@ export function maskedLines({ masked }: Run, terminal: Terminal): string[] {
   ];
 }
 
-/** Where the prompt is; nothing for a plan without a model. */
-export function promptLines(run: Run, suggestions: Suggestions, { paint }: Terminal): string[] {
+/** Where the prompt is, and how many of it and its turns somebody deleted; nothing for a plan without a model. */
+export function promptLines(
+  run: Run,
+  deleted: number,
+  suggestions: Suggestions,
+  { paint }: Terminal,
+): string[] {
   if (run.prompt === null) return [];
   const turns = run.turns.length === 1 ? '1 turn' : `${run.turns.length} turns`;
   const command = commandLine(suggestions, 'show', shortRunId(run.run_id), '--prompt');
-  return [`prompt  ${run.prompt.slice(0, 12)} and ${turns}  ${paint.dim(visibleLine(command))}`, ''];
+  const gone = deleted === 0 ? '' : `, ${deleted} deleted`;
+  return [`prompt  ${run.prompt.slice(0, 12)} and ${turns}${gone}  ${paint.dim(visibleLine(command))}`, ''];
 }

@@ -21,6 +21,8 @@ export interface RunViewOptions {
   readonly context?: boolean;
   /** What made the validation fail. */
   readonly failed?: FailedStep | null;
+  /** How many of prompt and turns somebody deleted. */
+  readonly deleted?: number;
 }
 
 /**
@@ -30,7 +32,7 @@ export function runView(
   run: Run,
   terminal: Terminal,
   suggestions: Suggestions,
-  { brief = false, verbose = false, context = false, failed = null }: RunViewOptions = {},
+  { brief = false, verbose = false, context = false, failed = null, deleted = 0 }: RunViewOptions = {},
 ): string {
   const { paint, symbols } = terminal;
   const when = `${age(run.updated_at, terminal.now())}`;
@@ -54,7 +56,7 @@ export function runView(
     lines.push(
       ...contextLines(run, terminal, verbose),
       ...maskedLines(run, terminal),
-      ...promptLines(run, suggestions, terminal),
+      ...promptLines(run, deleted, suggestions, terminal),
     );
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
