@@ -33,6 +33,44 @@ for (const [name, open] of [
     const comments = /\/issues\/\d+\/comments$/;
     const issue = /\/issues\/\d+$/;
 
+    it('says that nothing can be pushed without a token, and that what it is not told is not known', async () => {
+      const asked = async (forge: ConfiguredForge) => (await forge.repository(bench.ref)).access;
+      const none = await asked(bench.again({ token_file: null }));
+      expect(none).to.include({ push: false, pull_request: false });
+      expect(none.reason).to.contain('has no token');
+      bench.server.state.permissionsTold = false;
+      const unknown = await asked(bench.forge);
+      expect(unknown).to.include({ push: null, pull_request: null });
+      expect(unknown.reason).to.not.equal('');
+    });
+
+    if (name === 'gitea') {
+      it('tells of pull requests that are switched off', async () => {
+        bench.served.pull_requests = false;
+        const { access } = await bench.forge.repository(bench.ref);
+        expect(access).to.include({ push: true, pull_request: false });
+        expect(access.reason).to.contain('switched off');
+      });
+    } else {
+      it('tells of a classic token without the scope, and knows nothing of that of an app', async () => {
+        const { state } = bench.server;
+        const asked = async (forge = bench.forge) => (await forge.repository(bench.ref)).access;
+        for (const scopes of ['repo, read:org', 'public_repo']) {
+          state.scopes = scopes;
+          expect((await asked()).push, scopes).to.equal(true);
+        }
+        for (const scopes of ['', 'gist, read:org']) {
+          state.scopes = scopes;
+          const { push, reason } = await asked();
+          expect(push, scopes).to.equal(false);
+          expect(reason).to.contain('lacks the scope repo');
+        }
+        state.scopes = null;
+        await bench.letWrite!(false);
+        expect((await asked(bench.again({ account: state.account }))).push).to.equal(null);
+      });
+    }
+
     it('asks again when a read fails with 5xx, and gives the answer', async () => {
       bench.server.faults.push({ path: issue, times: 2, answer: { status: 502, body: 'bad gateway' } });
       expect((await bench.forge.issue(bench.ref, number)).number).to.equal(number);

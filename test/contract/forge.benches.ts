@@ -35,6 +35,9 @@ export interface ForgeBench {
   readonly reopen: ((number: number) => Promise<void>) | null;
   merge(pullNumber: number): Promise<void>;
   protect(glob: string): Promise<void>;
+  archive(archived: boolean): Promise<void>;
+  /** Whether our account may write from now on; null where that is whoever runs Core. */
+  readonly letWrite: ((allowed: boolean) => Promise<void>) | null;
   /** Whether a lock keeps our account from commenting; Gitea's does not keep those who may write. */
   readonly lockHolds: boolean;
   /** Reports a check of a commit; null where the forge knows no checks. */
@@ -98,6 +101,12 @@ export async function localBench(): Promise<ForgeBench> {
       const path = join(folder, 'forge', ref.owner, ref.repo, 'repository.json');
       writeFileSync(path, JSON.stringify({ ...record, protected_branches: [glob] }));
     },
+    async archive(archived) {
+      const { record } = await files.open(ref);
+      const path = join(folder, 'forge', ref.owner, ref.repo, 'repository.json');
+      writeFileSync(path, JSON.stringify({ ...record, archived }));
+    },
+    letWrite: null,
     violations: () => [],
     close: async () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -172,6 +181,13 @@ function remoteBench(
     },
     async protect(glob) {
       served.rules.push({ branches: glob, type: 'pull_request' });
+    },
+    async archive(archived) {
+      served.archived = archived;
+    },
+    async letWrite(allowed) {
+      const others = served.collaborators.filter((login) => login !== state.account);
+      served.collaborators.splice(0, Infinity, ...others, ...(allowed ? [state.account] : []));
     },
     violations: () => state.violations,
     async close() {

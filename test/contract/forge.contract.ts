@@ -36,6 +36,24 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(gitIn('/', ['ls-remote', repository.clone_url, 'refs/heads/main'])).to.match(/^[0-9a-f]{40}\t/);
     });
 
+    it('tells whether the account of the token may push and open a pull request', async () => {
+      const asked = async () => (await bench.forge.repository(bench.ref)).access;
+      const all = { push: true, pull_request: true, reason: '' };
+      expect(await asked()).to.deep.equal(all);
+      if (bench.letWrite !== null) {
+        await bench.letWrite(false);
+        const refused = await asked();
+        expect(refused).to.include({ push: false, pull_request: false });
+        expect(refused.reason).to.match(/the account of the token in .* may not write there/);
+        await bench.letWrite(true);
+      }
+      await bench.archive(true);
+      expect(await asked()).to.deep.include({ push: false, pull_request: false });
+      expect((await asked()).reason).to.contain('archived');
+      await bench.archive(false);
+      expect(await asked()).to.deep.equal(all);
+    });
+
     it('says that a repository is not there', async () => {
       for (const asked of [
         () => bench.forge.repository(unknown),

@@ -145,6 +145,12 @@ export async function realGiteaBench(): Promise<ForgeBench> {
       if (/^0+$/.test(commit)) return;
       await api('POST', `${base}/statuses/${commit}`, { context: name, state }, account);
     },
+    async archive(archived) {
+      await api('PATCH', base, { archived });
+    },
+    async letWrite(allowed) {
+      await api('PUT', `${base}/collaborators/${account}`, { permission: allowed ? 'admin' : 'read' });
+    },
     lockHolds: false,
     violations: () => [],
     async close() {

@@ -160,7 +160,7 @@ describe('a second plan for an issue', () => {
 });
 
 for (const [kind, open] of Object.entries(forgeWorlds)) {
-  describe(`a second plan for an issue on ${kind}, after a pull request of ours`, () => {
+  describe(`planning on ${kind}, before it proposes anything`, () => {
     let forge: ForgeWorld;
     let world: World;
 
@@ -189,7 +189,7 @@ for (const [kind, open] of Object.entries(forgeWorlds)) {
       return { run, pull: Number(pull), url };
     }
 
-    it('names the one that is open, before it proposes another', async () => {
+    it('names an open pull request of ours, before it proposes another', async () => {
       const number = await forge.newIssue(body);
       const { run, pull, url } = await published(number);
       const said: string[] = [];
@@ -204,7 +204,7 @@ for (const [kind, open] of Object.entries(forgeWorlds)) {
       expect(said.indexOf(notice!)).to.be.below(said.findIndex((text) => /planner is at work/.test(text)));
     });
 
-    it('proposes nothing for an issue that a merged one fixed, and says so, unless --anyway', async () => {
+    it('proposes nothing for an issue that a merged pull request of ours fixed, and says so, unless --anyway', async () => {
       const number = await forge.newIssue(body);
       const { run, pull } = await published(number);
       await forge.mergePullRequest(pull);
@@ -232,6 +232,24 @@ for (const [kind, open] of Object.entries(forgeWorlds)) {
       expect(anyway.status).to.equal('awaiting_approval');
       expect(anyway.plan!.notices.join('\n')).to.contain('is closed; planned all the same');
     });
+
+    // On the local forge it is whoever runs Core.
+    if (kind !== 'local') {
+      it('says before an approval that the account of the token could not push, in the plan and in show', async () => {
+        const number = await forge.newIssue(body);
+        const silent = await plan(number);
+        expect(silent.plan!.notices.join('\n')).to.not.contain('pushed');
+        const all = forge.served!.collaborators.splice(0);
+        const run = await plan(number);
+        forge.served!.collaborators.push(...all);
+        const notice = run.plan!.notices.find((text) => text.includes('cannot be pushed to demo/hello'));
+        expect(notice).to.contain('may not write there');
+        const shown = await world.command(['show', run.run_id]);
+        expect(shown.stdout).to.contain('cannot be pushed to demo/hello');
+        const comment = await plan(await forge.newIssue('What is this?'));
+        expect(comment.plan!.notices.join('\n')).to.not.contain('pushed');
+      });
+    }
 
     it('sees that the issue was closed while the planning was cut off', async () => {
       const number = await forge.newIssue(body);

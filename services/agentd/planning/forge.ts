@@ -6,6 +6,16 @@ export interface RepositoryRef {
   readonly repo: string;
 }
 
+/** What the account of the token may do with a repository, as far as its forge tells; the scopes of a token may allow less. */
+export interface Access {
+  /** null where it could not be learned. */
+  readonly push: boolean | null;
+  /** From a branch of the repository itself; null where it could not be learned. */
+  readonly pull_request: boolean | null;
+  /** What is missing, or why it could not be learned, for people; empty where both are true. */
+  readonly reason: string;
+}
+
 export interface Repository extends RepositoryRef {
   /** Canonical names, after a rename was followed. */
   readonly owner: string;
@@ -17,6 +27,7 @@ export interface Repository extends RepositoryRef {
   /** Page for people; null where the forge has none. */
   readonly html_url: string | null;
   readonly archived: boolean;
+  readonly access: Access;
   /** The forge's own clock when it answered (RFC 3339), for questions about "since". */
   readonly forge_time: string;
 }

@@ -20,6 +20,7 @@ import { type EarlierRuns, requireNotCancelled, supersedeEarlier } from './earli
 import type { Repository } from './forge.ts';
 import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
 import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
+import { rightsNotices } from './may-publish.ts';
 import { requireNeedOfPlan } from './need-of-a-plan.ts';
 import type { Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
@@ -172,6 +173,7 @@ export class PlanIssue {
     watch.signal.throwIfAborted();
     const notices = [
       ...alreadyThere,
+      ...rightsNotices(sources.repository, draft.actions),
       ...unknownStandings(sources),
       ...knowledge.notices,
       ...(sandbox.terms === null ? [sandbox.reason] : []),

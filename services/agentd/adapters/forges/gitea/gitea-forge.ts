@@ -4,6 +4,7 @@ import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
+  Access,
   Account,
   ChangedIssue,
   ChangeFilter,
@@ -16,6 +17,7 @@ import type {
   Repository,
   RepositoryRef,
 } from '../../../planning/forge.ts';
+import { accessUnknown, accountMayNot, archived, mayPublish, withoutToken } from '../access.ts';
 import { shortenedBody, wholeBody } from '../bodies.ts';
 import { checksTogether, stateOfStatus } from '../checks.ts';
 import { checkedCloneUrl, cloneOrigins, pageUrl } from '../clone-url.ts';
@@ -102,8 +104,21 @@ export class GiteaForge implements ConfiguredForge {
       push_url: url,
       html_url: pageUrl(found.html_url),
       archived: found.archived,
+      access: await this.#access(found),
       forge_time: forgeTime(reply.header('date')),
     };
+  }
+
+  /** Of the account; Gitea does not tell the scopes of its token. */
+  async #access(found: RepositoryReply): Promise<Access> {
+    const { path } = this.#token;
+    const token = await this.#token.read();
+    if (found.archived) return archived;
+    if (token === null) return withoutToken(this.name, path);
+    if (found.permissions == null) return accessUnknown('Gitea did not say what the account may do');
+    if (!found.permissions.push) return accountMayNot(path);
+    if (found.has_pull_requests !== false) return mayPublish;
+    return { push: true, pull_request: false, reason: 'pull requests are switched off in its settings' };
   }
 
   async issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {

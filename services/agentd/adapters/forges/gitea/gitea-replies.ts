@@ -20,7 +20,10 @@ export const RepositoryReply = t.strict({
   clone_url: t.string,
   html_url: t.string,
   archived: t.boolean,
+  permissions: optional(nullable(t.strict({ push: t.boolean }))),
+  has_pull_requests: optional(t.boolean),
 });
+export type RepositoryReply = t.TypeOf<typeof RepositoryReply>;
 
 export const IssueReply = t.strict({
   number: t.number,

@@ -3,6 +3,7 @@ import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Refused, Unauthorized } from '#kit/errors.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
+  Access,
   Account,
   Author,
   ChangedIssue,
@@ -16,6 +17,7 @@ import type {
   Repository,
   RepositoryRef,
 } from '../../../planning/forge.ts';
+import { accessUnknown, accountMayNot, archived, mayNotPush, mayPublish, withoutToken } from '../access.ts';
 import { shortenedBody, wholeBody } from '../bodies.ts';
 import { type Check, checksTogether } from '../checks.ts';
 import { checkedCloneUrl, cloneOrigins, pageUrl } from '../clone-url.ts';
@@ -101,8 +103,30 @@ export class GitHubForge implements ConfiguredForge {
       push_url: url,
       html_url: pageUrl(found.html_url),
       archived: found.archived,
+      access: await this.#access(found, reply.headers['x-oauth-scopes']),
       forge_time: forgeTime(reply.headers.date),
     };
+  }
+
+  /** Of the account; of a classic token also its scopes, which only those carry. What others may do GitHub does not tell. */
+  async #access(found: RepositoryReply, scopes: string | number | undefined): Promise<Access> {
+    const { path } = this.#token;
+    const token = await this.#token.read();
+    if (found.archived) return archived;
+    if (token === null) return withoutToken(this.name, path);
+    if (found.permissions === undefined) return accessUnknown('GitHub did not say what the token may do');
+    if (!found.permissions.push) {
+      const app = this.#options.account !== null || token.startsWith('ghs_');
+      return app
+        ? accessUnknown('GitHub does not tell the token of an app what it may do')
+        : accountMayNot(path);
+    }
+    if (scopes === undefined) return mayPublish;
+    const held = String(scopes)
+      .split(',')
+      .map((scope) => scope.trim());
+    if (held.includes('repo') || (!found.private && held.includes('public_repo'))) return mayPublish;
+    return mayNotPush(`the token in ${path} lacks the scope repo`);
   }
 
   async issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {

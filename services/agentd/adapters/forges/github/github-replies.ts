@@ -19,7 +19,11 @@ export const RepositoryReply = t.strict({
   clone_url: t.string,
   html_url: t.string,
   archived: t.boolean,
+  private: t.boolean,
+  /** Left out for a stranger. */
+  permissions: optional(t.strict({ push: t.boolean })),
 });
+export type RepositoryReply = t.TypeOf<typeof RepositoryReply>;
 
 export const IssueReply = t.strict({
   number: t.number,

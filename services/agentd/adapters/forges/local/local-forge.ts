@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
-import { matchesGlob } from 'node:path';
-import { NotFound, Refused } from '#kit/errors.ts';
+import { constants, existsSync } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { join, matchesGlob } from 'node:path';
+import { messageOf, NotFound, Refused } from '#kit/errors.ts';
 import type {
+  Access,
   Account,
   Author,
   ChangedIssue,
@@ -15,6 +17,7 @@ import type {
   Repository,
   RepositoryRef,
 } from '../../../planning/forge.ts';
+import { archived, mayNotPush, mayPublish } from '../access.ts';
 import { wholeBody } from '../bodies.ts';
 import type { ConfiguredForge } from '../configured-forge.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
@@ -74,6 +77,7 @@ export class LocalForge implements ConfiguredForge {
       push_url: bare,
       html_url: null,
       archived: record.archived,
+      access: record.archived ? archived : await writable(bare),
       forge_time: new Date().toISOString(),
     };
   }
@@ -259,5 +263,15 @@ export async function writeComment(
     const record: CommentRecord = { id: String(lastId), body, author, created_at: created.toISOString() };
     if (await writeRecordOnce(commentPath(folder, number, record.id), record))
       return { ...record, html_url: null };
+  }
+}
+
+/** Whether whoever runs Core may write where pushes go. */
+async function writable(bare: string): Promise<Access> {
+  try {
+    for (const folder of ['objects', 'refs']) await access(join(bare, folder), constants.W_OK);
+    return mayPublish;
+  } catch (error) {
+    return mayNotPush(`${bare} cannot be written: ${messageOf(error)}`);
   }
 }
