@@ -72,6 +72,17 @@ export function openServices({
       const { Policy } = await import('./planning/policy.ts');
       return readConcern(Policy, 'policy', folders).approval.expires_after_days;
     },
+    async forges() {
+      const [{ readConcern }, { answerMs }, { ForgesConfig }, { examineForges }] = await Promise.all([
+        import('#kit/config/concern.ts'),
+        import('#kit/config/answer-ms.ts'),
+        import('./adapters/forges/configuration.ts'),
+        import('./adapters/forges/registry.ts'),
+      ]);
+      const config = readConcern(ForgesConfig, 'forges', folders);
+      const { state: stateDir, config: configDir, secrets: secretsDir } = folders;
+      return examineForges(config, { stateDir, configDir, secretsDir }, answerMs(sources));
+    },
     async localForge() {
       const { readConcern } = await import('#kit/config/concern.ts');
       const [{ ForgesConfig }, { localForgeDesk }] = await Promise.all([

@@ -11,6 +11,7 @@ import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { startGiteaServer } from '../../test/fixtures/forges/gitea-server.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
 import { checkNode } from './health-checks/programs.ts';
 
@@ -245,6 +246,31 @@ describe('core doctor', () => {
     expect(await found('forge work')).to.include({ state: 'missing' });
     writeFileSync(join(home, 'config/secrets/work-token'), 'x', { mode: 0o600 });
     expect(await found('forge work')).to.include({ state: 'warning' });
+  });
+
+  it('names the account of each forge and the scopes that its token lacks, and never calls a silent one gone', async () => {
+    const gitea = await startGiteaServer();
+    const { state, faults, url } = gitea;
+    const secret = join(home, 'config/secrets/work-token');
+    const forges = [{ name: 'work', kind: 'gitea', base_url: url, token_file: 'work-token' }];
+    writeFileSync(join(home, 'config/forges.json'), JSON.stringify({ forges }));
+    writeFileSync(secret, state.token, { mode: 0o600 });
+    state.scopes = ['write:repository', 'write:issue', 'read:user'];
+    const limited = await found('forge work');
+    expect(limited).to.include({ state: 'warning' });
+    expect(limited!.detail)
+      .to.contain('token of core-bot')
+      .and.contain('lacks read:organization, for plan-issue');
+    writeFileSync(secret, 'revoked');
+    const refused = await found('forge work');
+    expect(refused).to.include({ state: 'broken' });
+    expect(refused!.detail).to.contain(secret);
+    writeFileSync(join(home, 'config/core.json'), JSON.stringify({ answers: { seconds: 1 } }));
+    faults.push({ path: /^\/user/, answer: 'hang', times: 10 });
+    const silent = await found('forge work');
+    expect(silent).to.include({ state: 'warning' });
+    expect(silent!.detail).to.contain('did not answer within 1 s');
+    await gitea.close();
   });
 
   it('does not run on an old Node', () => {

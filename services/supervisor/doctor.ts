@@ -5,10 +5,10 @@ import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.
 import { checkConfiguration } from './health-checks/configuration.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import type { Finding } from './health-checks/finding.ts';
+import { checkForges } from './health-checks/forges.ts';
 import {
   checkDaemonPort,
   checkFolder,
-  checkForges,
   checkModels,
   checkServicePort,
   checkSettings,

@@ -63,6 +63,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
     'Set up',
     [
       ['model add', 'configure a model for the planner; model --help lists the rest'],
+      ['forges', 'how each configured forge stands: answer, token, scopes'],
       ['forge', 'the local forge: repositories, issues and pull requests in a folder'],
       ['config show', 'every setting and where its value comes from'],
       ['token', 'make, list and revoke tokens of the HTTP API'],

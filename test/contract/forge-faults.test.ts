@@ -56,11 +56,11 @@ for (const [name, open] of [
         const { state } = bench.server;
         const asked = async (forge = bench.forge) => (await forge.repository(bench.ref)).access;
         for (const scopes of ['repo, read:org', 'public_repo']) {
-          state.scopes = scopes;
+          state.scopes = scopes.split(', ');
           expect((await asked()).push, scopes).to.equal(true);
         }
         for (const scopes of ['', 'gist, read:org']) {
-          state.scopes = scopes;
+          state.scopes = scopes.split(', ');
           const { push, reason } = await asked();
           expect(push, scopes).to.equal(false);
           expect(reason).to.contain('lacks the scope repo');

@@ -14,11 +14,16 @@ const account = 'core-bot';
 const password = 'only-for-tests-0123';
 const Numbered = t.strict({ number: t.number });
 
+interface RealGiteaBench extends ForgeBench {
+  /** The same forge with another token. */
+  withScopes(scopes: readonly string[]): Promise<GiteaForge>;
+}
+
 /**
  * A real Gitea, by an administrator's name and password. Its users demo, mira, stranger and core-bot and the repository
  * demo/hello are replaced.
  */
-export async function realGiteaBench(): Promise<ForgeBench> {
+export async function realGiteaBench(): Promise<RealGiteaBench> {
   const url = environment.CORE_TEST_GITEA_URL!.replace(/\/$/, '');
   const { CORE_TEST_GITEA_USER: user = '', CORE_TEST_GITEA_PASSWORD: secret = '' } = environment;
   const administrator = `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`;
@@ -59,10 +64,12 @@ export async function realGiteaBench(): Promise<ForgeBench> {
     else if (made.status !== 201) throw new Error(`user ${username}: ${made.status} ${made.text}`);
   }
 
-  async function newToken(): Promise<string> {
+  let tokens = 0;
+  async function newToken(
+    scopes: readonly string[] = ['write:repository', 'write:issue', 'read:user', 'read:organization'],
+  ): Promise<string> {
     const own = `Basic ${Buffer.from(`${account}:${password}`).toString('base64')}`;
-    const scopes = ['write:repository', 'write:issue', 'read:user', 'read:organization'];
-    const name = `tests-${process.pid}-${Date.now()}`;
+    const name = `tests-${process.pid}-${Date.now()}-${tokens++}`;
     const made = await api('POST', `/users/${account}/tokens`, { name, scopes }, undefined, own);
     return decode(t.strict({ sha1: t.string }), made, 'new token').sha1;
   }
@@ -96,17 +103,22 @@ export async function realGiteaBench(): Promise<ForgeBench> {
     return ids;
   }
 
+  const options = {
+    name: 'remote',
+    base_url: url,
+    clone_base_url: null,
+    account: null,
+    timeout_ms: 60_000,
+    retry_ms: 100,
+    throttle: false,
+  };
   return {
-    forge: new GiteaForge({
-      name: 'remote',
-      base_url: url,
-      clone_base_url: null,
-      token_file: tokenFile,
-      account: null,
-      timeout_ms: 60_000,
-      retry_ms: 100,
-      throttle: false,
-    }),
+    forge: new GiteaForge({ ...options, token_file: tokenFile }),
+    async withScopes(scopes) {
+      const other = join(folder, 'other-token');
+      writeFileSync(other, await newToken(scopes), { mode: 0o600 });
+      return new GiteaForge({ ...options, token_file: other });
+    },
     ref,
     async addBranch(branch, files) {
       const commit = addBranch(bare, branch, files);

@@ -315,6 +315,17 @@ function addExecuting(program: Command, run: RunCommand): void {
 }
 
 function addForge(program: Command, run: RunCommand): void {
+  program
+    .command('forges')
+    .description(
+      'each configured forge: whether it answers, whose token it is shown, which scopes that lacks',
+    )
+    .action((_: unknown, command: Command) =>
+      run(command.optsWithGlobals(), async (context) => {
+        const { forges } = await import('./commands/forges.ts');
+        return forges(context);
+      }),
+    );
   const forge = program
     .command('forge')
     .description('the local forge: repositories, issues and pull requests in a folder');

@@ -11,6 +11,8 @@ export interface Services {
   settings(): Promise<readonly SettingRow[]>;
   /** Days for which an approval holds. */
   approvalDays(): Promise<number>;
+  /** How each configured forge stands: asks each. */
+  forges(): Promise<readonly ForgeReport[]>;
   localForge(): Promise<LocalForgeDesk>;
   /**
    * Runs the daemon until a signal comes or the process that started it is gone; gives the exit code. With `check` only its
@@ -18,6 +20,17 @@ export interface Services {
    */
   serve(options: SettingFlags & { readonly check?: boolean }): Promise<number>;
   close(): Promise<void>;
+}
+
+/** How one configured forge stands, as `core-agentd --json forges` gives it. */
+export interface ForgeReport {
+  readonly forge: string;
+  readonly kind: string;
+  readonly url: string;
+  readonly state: 'works' | 'limited' | 'unused' | 'silent' | 'unreachable' | 'refused';
+  /** For people, one line. */
+  readonly detail: string;
+  readonly fix: string | null;
 }
 
 /** The desk of the local forge: what a person does there by hand. */

@@ -1,14 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import * as t from 'io-ts';
 import { answerMs } from '#kit/config/answer-ms.ts';
-import { readConcernDocument } from '#kit/config/concern.ts';
 import { readKnownModels, secretsOfModels } from '#kit/config/known-models.ts';
-import { mergeJson } from '#kit/config/merge.ts';
 import { type RunningAddress, runningService, type ServiceName } from '#kit/config/running-service.ts';
 import { type AddressedConcern, readServiceAddress } from '#kit/config/service-address.ts';
 import { readSettings, type Settings } from '#kit/config/settings.ts';
-import { decode, oneOf, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
@@ -131,62 +127,6 @@ function toTell(holder: PortHolder): string {
     ([name, { status }]) => status !== 'ok' || name === 'embeddings',
   );
   return told.map(([name, { detail }]) => `; ${name}: ${detail}`).join('');
-}
-
-const ConfiguredForges = t.strict({
-  forges: t.array(
-    t.strict({
-      name: t.string,
-      kind: oneOf(['local', 'github', 'gitea']),
-      base_url: optional(t.string),
-      token_file: optional(t.string),
-    }),
-  ),
-});
-
-/** Asks each forge that has a token; the others are not in use. */
-export async function checkForges(folders: Folders): Promise<Finding[]> {
-  let forges: t.TypeOf<typeof ConfiguredForges>['forges'];
-  try {
-    const { shipped, user } = readConcernDocument('forges', folders);
-    const merged =
-      user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
-    ({ forges } = decode(ConfiguredForges, merged, user.document === undefined ? shipped.path : user.path));
-  } catch (error) {
-    return [broken('forges', error)];
-  }
-  return Promise.all(
-    forges.filter(({ kind }) => kind !== 'local').map((forge) => checkForge(forge, folders)),
-  );
-}
-
-async function checkForge(
-  {
-    name,
-    base_url,
-    token_file,
-  }: { name: string; base_url?: string | undefined; token_file?: string | undefined },
-  folders: Folders,
-): Promise<Finding> {
-  const named = `forge ${name}`;
-  if (token_file !== undefined && !existsSync(join(folders.secrets, token_file))) {
-    const fix = `To use it, put a token into ${join(folders.secrets, token_file)} (chmod 600).`;
-    return { name: named, state: 'missing', detail: 'not in use: it has no token', fix };
-  }
-  const url = base_url ?? 'https://github.com';
-  try {
-    const { status } = await fetch(url, {
-      method: 'HEAD',
-      redirect: 'manual',
-      signal: AbortSignal.timeout(answerMs({ folders, environment })),
-    });
-    if (status < 500) return { name: named, state: 'works', detail: `${url} answers`, fix: null };
-    return { name: named, state: 'warning', detail: `${url} answers ${status}`, fix: 'Try again later.' };
-  } catch (error) {
-    const reason =
-      error instanceof Error && error.cause instanceof Error ? error.cause.message : messageOf(error);
-    return { name: named, state: 'warning', detail: `${url}: ${reason}`, fix: 'Check network and proxy.' };
-  }
 }
 
 export function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {

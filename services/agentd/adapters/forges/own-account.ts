@@ -22,10 +22,17 @@ export class OwnAccount {
 
   /** @throws Unauthorized `forge_unauthorized`, Refused `forge_account_differs` */
   async get(signal?: AbortSignal): Promise<Account> {
-    const { name, account: expected } = this.#options;
-    const token = await this.#token.need(name);
+    const token = await this.#token.need(this.#options.name);
     if (this.#known?.token === token) return this.#known.account;
     const account = await this.#ask(signal);
+    this.check(account);
+    this.#known = { token, account };
+    return account;
+  }
+
+  /** @throws Refused `forge_account_differs` */
+  check(account: Pick<Account, 'login'>): void {
+    const { name, account: expected } = this.#options;
     if (expected !== null && expected.toLowerCase() !== account.login.toLowerCase()) {
       throw new Refused(
         'forge_account_differs',
@@ -33,7 +40,5 @@ export class OwnAccount {
         { hint: 'correct one of the two' },
       );
     }
-    this.#known = { token, account };
-    return account;
   }
 }

@@ -4,6 +4,7 @@ import { Conflict, Interrupted, messageOf, NotFound, Unavailable } from '#kit/er
 import type { RepositoryRef } from '../../planning/forge.ts';
 import { checkForgesConfig, type ForgeSettings, type ForgesConfig } from './configuration.ts';
 import type { ConfiguredForge } from './configured-forge.ts';
+import { examineForge, type ForgeReport } from './examine.ts';
 import { GiteaForge } from './gitea/gitea-forge.ts';
 import { GitHubForge } from './github/github-forge.ts';
 import { ForgeFolder } from './local/forge-folder.ts';
@@ -25,13 +26,29 @@ export function createForges(config: ForgesConfig, folders: ForgeFolders): Forge
   return new Map(forges.map((settings) => [settings.name, createForge(settings, folders)]));
 }
 
+/** How each configured forge stands, all of them asked side by side. */
+export function examineForges(
+  config: ForgesConfig,
+  folders: ForgeFolders,
+  answerMs: number,
+): Promise<ForgeReport[]> {
+  const { forges } = checkForgesConfig(config);
+  return Promise.all(
+    forges.map((settings) => examineForge(createForge(settings, folders, { retry_ms: 100 }), answerMs)),
+  );
+}
+
 /** The forge of `core-status --smoke`, there without being configured and found by its name alone. */
 export function createSmokeForge(folders: ForgeFolders): ConfiguredForge {
   const { name, root } = smokeForge;
   return createForge({ name, kind: 'local', root, account: undefined }, folders);
 }
 
-function createForge(settings: ForgeSettings, folders: ForgeFolders): ConfiguredForge {
+function createForge(
+  settings: ForgeSettings,
+  folders: ForgeFolders,
+  { retry_ms }: { readonly retry_ms: number } = { retry_ms: 1000 },
+): ConfiguredForge {
   if (settings.kind === 'local') return new LocalForge(folderOf(settings, folders), accountOf(settings));
   const github = settings.kind === 'github';
   const options = {
@@ -41,7 +58,7 @@ function createForge(settings: ForgeSettings, folders: ForgeFolders): Configured
     token_file: settings.token_file === undefined ? null : within(folders.secretsDir, settings.token_file),
     account: settings.account ?? null,
     timeout_ms: (settings.timeout_s ?? 30) * 1000,
-    retry_ms: 1000,
+    retry_ms,
     throttle: !('throttle' in settings) || settings.throttle !== false,
   };
   return github ? new GitHubForge(options) : new GiteaForge(options);

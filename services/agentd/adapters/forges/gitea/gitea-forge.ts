@@ -1,7 +1,7 @@
 import { matchesGlob } from 'node:path';
 import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
-import { type CoreError, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
+import { type CoreError, messageOf, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Access,
@@ -21,7 +21,8 @@ import { accessUnknown, accountMayNot, archived, mayPublish, withoutToken } from
 import { shortenedBody, wholeBody } from '../bodies.ts';
 import { checksTogether, stateOfStatus } from '../checks.ts';
 import { checkedCloneUrl, cloneOrigins, pageUrl } from '../clone-url.ts';
-import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
+import type { ConfiguredForge, ForgeFacts, RemoteForgeOptions } from '../configured-forge.ts';
+import { asked, clockAhead, isSilence } from '../examine.ts';
 import { hasLabel } from '../labels.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
 import {
@@ -53,6 +54,7 @@ import {
   reopenedIn,
   TimelineReply,
 } from './gitea-replies.ts';
+import { lackingIn, lackingOf, scopesIn } from './scopes.ts';
 
 /** So many issues are read, where they are wanted in an order that the list does not have. */
 const mostSorted = 1_000;
@@ -331,6 +333,35 @@ export class GiteaForge implements ConfiguredForge {
   }
 
   /** Gitea reads the token from the password and ignores the name. */
+  /** The scopes come from a refusal: only tokens of administrators may read tasks, others are told what they have. */
+  async examine(answerMs: number): Promise<ForgeFacts> {
+    const sent = Date.now();
+    const ask = (path: string[], what: string) =>
+      asked(
+        (signal) => this.#client.get(path, what, signal).then((reply) => ({ ...reply, at: Date.now() })),
+        answerMs,
+      );
+    const [user, organizations, tasks] = await Promise.all([
+      ask(['user'], 'our own account'),
+      ask(['user', 'orgs'], 'our organizations'),
+      ask(['admin', 'cron'], 'tasks of administrators'),
+    ]);
+    const refusals = [user, organizations, tasks].map((one) => ('error' in one ? messageOf(one.error) : ''));
+    const scopes = refusals.map(scopesIn).find((found) => found !== null) ?? null;
+    const lacking = scopes === null ? refusals.slice(0, 2).flatMap(lackingIn) : lackingOf(scopes);
+    if ('error' in user && !lacking.some(({ scope }) => scope === 'read:user')) throw user.error;
+    const account = 'error' in user ? null : this.#decode(AccountReply, user.answer.data, 'our own account');
+    if (account !== null) this.#account.check(account);
+    return {
+      account: account?.login ?? null,
+      scopes,
+      lacking: [...new Set(lacking)],
+      unanswered:
+        'error' in organizations && isSilence(organizations.error) ? ['which organizations it sees'] : [],
+      clock_ahead_s: 'error' in user ? null : clockAhead(user.answer.header('date'), sent, user.answer.at),
+    };
+  }
+
   async gitCredential(): Promise<GitCredential | null> {
     const password = await this.#token.read();
     if (password === null) return null;

@@ -21,7 +21,8 @@ import { accessUnknown, accountMayNot, archived, mayNotPush, mayPublish, without
 import { shortenedBody, wholeBody } from '../bodies.ts';
 import { type Check, checksTogether } from '../checks.ts';
 import { checkedCloneUrl, cloneOrigins, pageUrl } from '../clone-url.ts';
-import type { ConfiguredForge, RemoteForgeOptions } from '../configured-forge.ts';
+import type { ConfiguredForge, ForgeFacts, RemoteForgeOptions } from '../configured-forge.ts';
+import { clockAhead } from '../examine.ts';
 import { hasLabel, labelQuery } from '../labels.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
 import {
@@ -36,7 +37,7 @@ import { OwnAccount } from '../own-account.ts';
 import { mayWrite, notKnown, outsider, type Standing, Standings } from '../standings.ts';
 import { forgeTime, since, wholeSecond } from '../times.ts';
 import { TokenFile } from '../token-file.ts';
-import { GitHubClient } from './github-client.ts';
+import { GitHubClient, type GitHubReply } from './github-client.ts';
 import {
   AccountReply,
   BranchReply,
@@ -359,15 +360,39 @@ export class GitHubForge implements ConfiguredForge {
   }
 
   /** The token of an app may not ask who it is: then `account` says it. */
-  async #askAccount(signal?: AbortSignal): Promise<Account> {
+  #askUser(signal?: AbortSignal): Promise<GitHubReply> {
     const { account } = this.#options;
     const what = 'our own account';
-    const reply = await this.#client.request('GET /user', {}, what, signal).catch((error: unknown) => {
+    return this.#client.request('GET /user', {}, what, signal).catch((error: unknown) => {
       if (account === null || !(error instanceof Unauthorized) || error.facts.status !== 403) throw error;
       return this.#client.request('GET /users/{username}', { username: account }, what, signal);
     });
-    const { login, id } = this.#decode(AccountReply, reply.data, what);
+  }
+
+  async #askAccount(signal?: AbortSignal): Promise<Account> {
+    const reply = await this.#askUser(signal);
+    const { login, id } = this.#decode(AccountReply, reply.data, 'our own account');
     return { login, id: String(id) };
+  }
+
+  /** Only classic tokens say their scopes. That of an app may not ask who it is: its account is looked up. */
+  async examine(answerMs: number): Promise<ForgeFacts> {
+    const sent = Date.now();
+    const reply = await this.#askUser(AbortSignal.timeout(answerMs));
+    const { login } = this.#decode(AccountReply, reply.data, 'our own account');
+    this.#account.check({ login });
+    const told = reply.headers['x-oauth-scopes'];
+    const scopes = told === undefined || told === '' ? null : String(told).split(/,\s*/);
+    const needed_by =
+      'plan-issue in private repositories and execute-approved, which pushes and opens pull requests';
+    const enough = scopes === null || scopes.includes('repo') || scopes.includes('public_repo');
+    return {
+      account: login,
+      scopes,
+      lacking: enough ? [] : [{ scope: 'repo', needed_by }],
+      unanswered: [],
+      clock_ahead_s: clockAhead(reply.headers.date, sent, Date.now()),
+    };
   }
 
   async gitCredential(): Promise<GitCredential | null> {

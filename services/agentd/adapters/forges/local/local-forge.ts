@@ -19,7 +19,7 @@ import type {
 } from '../../../planning/forge.ts';
 import { archived, mayNotPush, mayPublish } from '../access.ts';
 import { wholeBody } from '../bodies.ts';
-import type { ConfiguredForge } from '../configured-forge.ts';
+import type { ConfiguredForge, ForgeFacts } from '../configured-forge.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
 import { noComment, noIssue, noPullRequest, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
 import { since, wholeSecond } from '../times.ts';
@@ -141,6 +141,10 @@ export class LocalForge implements ConfiguredForge {
 
   async self(): Promise<Account> {
     return { login: this.#account, id: this.#account };
+  }
+
+  async examine(): Promise<ForgeFacts> {
+    return { account: null, scopes: null, lacking: [], unanswered: [], clock_ahead_s: null };
   }
 
   async gitCredential(): Promise<null> {
