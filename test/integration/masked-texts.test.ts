@@ -4,8 +4,10 @@ import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { codeOf } from '../../services/kit/errors.ts';
 import { fingerprintOf } from '../../services/kit/redaction.ts';
+import { type RunningBridge, startBridge } from '../fixtures/bridge/bridge-service.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import {
@@ -44,6 +46,26 @@ const files = {
   'say.txt': 'hello\n',
 };
 
+/** Files of the state folder, but for the local forge, which is somebody else's, and copies of the repository. */
+function storedIn(home: string): string {
+  const theirs = /^(?:forge|mirrors|clones|prepared)\b/;
+  const state = join(home, 'state');
+  return readdirSync(state, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !theirs.test(path.slice(state.length + 1)))
+    .map((path) => `${path}\n${readFileSync(path, 'latin1')}`)
+    .join('\n');
+}
+
+function requireNoSecret(text: string, where: string): void {
+  for (const [name, secret] of Object.entries(secrets)) {
+    const piece = secret.slice(4, 20);
+    const at = text.toLowerCase().indexOf(piece.toLowerCase());
+    expect(at, `${name} in ${where}: ${text.slice(Math.max(0, at - 200), at)}`).to.equal(-1);
+  }
+}
+
 describe('Secrets that were told to Core', () => {
   let world: World;
   let context: RunningContext;
@@ -74,36 +96,16 @@ describe('Secrets that were told to Core', () => {
   const planned = async (): Promise<Run> =>
     world.agent.planIssue({ ...ref, number: await tellingIssue(), by: everybody }, quiet);
 
-  /** Files of the state folder, but for the local forge, which is somebody else's, and copies of the repository. */
-  function stored(home = world.home): string {
-    const theirs = /^(?:forge|mirrors|clones|prepared)\b/;
-    const state = join(home, 'state');
-    return readdirSync(state, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .filter((path) => !theirs.test(path.slice(state.length + 1)))
-      .map((path) => `${path}\n${readFileSync(path, 'latin1')}`)
-      .join('\n');
-  }
-
-  function requireNone(text: string, where: string): void {
-    for (const [name, secret] of Object.entries(secrets)) {
-      const piece = secret.slice(4, 20);
-      const at = text.toLowerCase().indexOf(piece.toLowerCase());
-      expect(at, `${name} in ${where}: ${text.slice(Math.max(0, at - 200), at)}`).to.equal(-1);
-    }
-  }
-
   it('are in nothing that is made of the issue: not in searches, the plan, the record, its views or the context', async () => {
     const run = await planned();
     expect(run.plan!.context, 'the context was asked').to.have.length.above(0);
     expect(run.actions, 'the patch of the issue is used all the same').to.have.length(7);
-    requireNone(JSON.stringify(run), 'GET /v1/runs/{id}');
-    requireNone(JSON.stringify(await world.agent.events(run.run_id, 0)), 'the events');
+    requireNoSecret(JSON.stringify(run), 'GET /v1/runs/{id}');
+    requireNoSecret(JSON.stringify(await world.agent.events(run.run_id, 0)), 'the events');
     const shown = await world.command(['show', run.run_id, '--verbose']);
-    requireNone(shown.stdout + shown.stderr, './core show');
+    requireNoSecret(shown.stdout + shown.stderr, './core show');
     expect(shown.stdout).to.contain('masked  ').and.contain(fingerprintOf(secrets.body));
-    requireNone(stored(), 'the state folder');
+    requireNoSecret(storedIn(world.home), 'the state folder');
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
   });
 
@@ -148,15 +150,15 @@ describe('Secrets that were told to Core', () => {
     expect(done.actions.find(({ definition }) => definition.kind === 'run_validation')!.state).to.equal(
       'succeeded',
     );
-    requireNone(said.join('\n'), 'what is told as it happens');
+    requireNoSecret(said.join('\n'), 'what is told as it happens');
     expect(said.join('\n')).to.contain(mark);
     expect(done.masked.map(({ place }) => place)).to.include('the validation’s output');
     await world.agent
       .cancel({ run_id: run.run_id, by: everybody, reason: `stop ${secrets.cancel}` })
       .catch(() => {});
     const again = await world.agent.planIssue({ ...ref, number: run.request.number, by: everybody }, quiet);
-    requireNone(JSON.stringify(again), 'the next plan');
-    requireNone(stored(), 'the state folder');
+    requireNoSecret(JSON.stringify(again), 'the next plan');
+    requireNoSecret(storedIn(world.home), 'the state folder');
     for (const { run_id } of [run, again])
       expect((await world.agent.verify(run_id)).problems).to.deep.equal([]);
   });
@@ -171,7 +173,7 @@ describe('Secrets that were told to Core', () => {
     );
     expect(codeOf(refusal)).to.equal('patch_adds_secret');
     expect(refusal!.message).to.contain(fingerprintOf(secrets.body)).and.not.contain(secrets.body);
-    requireNone(stored(), 'the state folder');
+    requireNoSecret(storedIn(world.home), 'the state folder');
     writeFileSync(
       join(world.home, 'config/policy.json'),
       JSON.stringify({ released_secrets: [fingerprintOf(secrets.body)] }),
@@ -199,9 +201,12 @@ describe('Secrets that were told to Core', () => {
     expect(await search())
       .to.contain('src/settings.js')
       .and.contain(mark);
-    requireNone(await search(), 'search');
-    requireNone(await cypher(), 'Cypher');
-    requireNone(await post('/v1/memory/lookup', { query: `strangers ${secrets.file}`, limit: 20 }), 'lookup');
+    requireNoSecret(await search(), 'search');
+    requireNoSecret(await cypher(), 'Cypher');
+    requireNoSecret(
+      await post('/v1/memory/lookup', { query: `strangers ${secrets.file}`, limit: 20 }),
+      'lookup',
+    );
 
     writeFileSync(
       join(world.home, 'config/policy.json'),
@@ -218,7 +223,7 @@ describe('Secrets that were told to Core', () => {
     expect(code, stderr).to.equal(0);
     const { code: done, stderr: why } = await started(core, ['restore', file, '--home', restored]).ended;
     expect(done, why).to.equal(0);
-    requireNone(stored(restored), 'the restored state folder');
+    requireNoSecret(storedIn(restored), 'the restored state folder');
   });
 });
 
@@ -337,5 +342,59 @@ describe('What a model is sent', () => {
     expect(problems.every(({ what }) => what.startsWith('removed'))).to.equal(true);
     const shown = await world.command(['show', run.run_id]);
     expect(shown.stdout).to.contain(`prompt  ${run.prompt!.slice(0, 12)} and 5 turns, 6 deleted`);
+  });
+});
+
+describe('Secrets in events', () => {
+  let bridge: RunningBridge;
+
+  beforeEach(async () => {
+    bridge = await startBridge();
+  });
+  afterEach(() => bridge.close());
+
+  it('are in no answer and no file of the queue, whichever text of an event they stand in', async () => {
+    const event = {
+      event_id: 'e1',
+      kind: 'issue.created',
+      occurred_at: '2026-01-01T00:00:00Z',
+      actor: `mira ${secrets.comment}`,
+      issue: {
+        ...{ id: `42 ${secrets.output}`, title: `Greet ${secrets.title}`, status: `todo ${secrets.reason}` },
+        labels: [`bug ${secrets.body}`],
+        forge: { owner: 'demo', repo: 'hello', number: 1, name: 'local' },
+      },
+    };
+    const answers = [
+      await bridge.post('/v1/ingress/dashboard-issue', event),
+      await bridge.post('/v1/ingress/dashboard-issue', event),
+      await bridge.get('/v1/events/pending'),
+      await bridge.post('/v1/events/process-next', {}),
+      await bridge.get('/v1/events'),
+      await bridge.get('/v1/events/e1'),
+    ];
+    expect(answers.map(({ status }) => status)).to.deep.equal([202, 202, 200, 200, 200, 200]);
+    expect(JSON.stringify(answers[2])).to.contain(`Greet ${mark}`).and.contain(`bug ${mark}`);
+    for (const answer of answers) requireNoSecret(JSON.stringify(answer), 'an answer');
+    requireNoSecret(storedIn(bridge.home), 'the queue');
+  });
+});
+
+describe('Secrets on a command line', () => {
+  it('are in no error that a program tells', async () => {
+    const home = temporaryFolder();
+    for (const args of [
+      ['show', secrets.title],
+      ['plan-issue', '--owner', 'demo', '--repo', 'hello', '--number', secrets.body],
+      ['model', secrets.file],
+      ['context', secrets.comment],
+    ]) {
+      for (const more of [[], ['--json'], ['--verbose']]) {
+        const { code, stdout, stderr } = await started(core, [...args, '--home', home, ...more]).ended;
+        expect(code, args.join(' ')).to.be.above(0);
+        requireNoSecret(stdout + stderr, args.join(' '));
+        expect(stderr, args.join(' ')).to.contain(mark);
+      }
+    }
   });
 });

@@ -72,7 +72,7 @@ async function runOne(
     return stop.signal.aborted && !stop.expected() ? exitCodes.interrupted : exitCode;
   } catch (error) {
     if (stop.signal.aborted) {
-      reportError(
+      await reportError(
         error instanceof Interrupted ? error : new Interrupted('interrupted', 'stopped by you'),
         terminal,
         globals.json === true,

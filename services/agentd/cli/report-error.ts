@@ -3,13 +3,20 @@ import { CoreError, exitCodes, messageOf } from '#kit/errors.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
- * Tells a failure: one line, then why, then what to do. Gives the exit code.
+ * Tells a failure: one line, then why, then what to do, and no secret that somebody's words hold. Gives the exit code.
  * @param verbose shows the stack of what was not foreseen
  */
-export function reportError(error: unknown, terminal: Terminal, json: boolean, verbose: boolean): number {
+export async function reportError(
+  error: unknown,
+  terminal: Terminal,
+  json: boolean,
+  verbose: boolean,
+): Promise<number> {
+  const { Redactor } = await import('#kit/redaction.ts');
+  const redactor = new Redactor();
   const exitCode = error instanceof CoreError ? error.exitCode : exitCodes.failed;
-  if (json) terminal.err(`${JSON.stringify(errorJson(error))}\n`);
-  else terminal.err(errorLines(error, terminal, verbose).join('\n').concat('\n'));
+  if (json) terminal.err(`${JSON.stringify(redactor.redactDeep(errorJson(error)))}\n`);
+  else terminal.err(redactor.redact(errorLines(error, terminal, verbose).join('\n').concat('\n')));
   return exitCode;
 }
 

@@ -5,6 +5,7 @@ import type { EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
+import { Redactor } from '#kit/redaction.ts';
 import { type AcceptedEvent, AcceptGroup } from './accept-group.ts';
 import { EventRows, storedEvent, targetKey } from './event-rows.ts';
 import type { BridgeDatabase } from './open-database.ts';
@@ -40,6 +41,7 @@ export class EventQueue {
   readonly #rows: EventRows;
   readonly #group: AcceptGroup;
   readonly #now: () => number;
+  readonly #redactor = new Redactor();
   readonly #statements: ReturnType<typeof prepare>;
 
   /** @param sameContentMs see `EventRows.coveringOf` */
@@ -51,9 +53,10 @@ export class EventQueue {
     this.#statements = prepare(db);
   }
 
-  /** @throws Conflict (`event_id_reused`), Unavailable (`disk_full`) */
+  /** What the event tells is kept without secrets. @throws Conflict (`event_id_reused`), Unavailable (`disk_full`) */
   accept(event: NewEvent): Promise<AcceptedEvent> {
-    return this.#group.add(event);
+    const { content, notes, skip } = event;
+    return this.#group.add({ ...event, ...this.#redactor.redactDeep({ content, notes, skip }) });
   }
 
   /**
@@ -89,7 +92,7 @@ export class EventQueue {
   /** Pending again at `retryAt`. */
   failed(claim: Claim, reason: Reason, retryAt: number): boolean {
     const { failed } = this.#statements;
-    const { code, message } = reason;
+    const { code, message } = this.#redactor.redactDeep(reason);
     return this.#write(
       () => failed.run(code, message, retryAt, this.#now(), claim.event.seq, claim.token).changes === 1,
     );
@@ -98,7 +101,7 @@ export class EventQueue {
   /** Pending again at `retryAt`; no attempt is counted. */
   postponed(claim: Claim, reason: Reason, retryAt: number): boolean {
     const { postponed } = this.#statements;
-    const { code, message } = reason;
+    const { code, message } = this.#redactor.redactDeep(reason);
     return this.#write(
       () => postponed.run(code, message, retryAt, this.#now(), claim.event.seq, claim.token).changes === 1,
     );
@@ -107,15 +110,16 @@ export class EventQueue {
   /** @param runId of a run that was made and failed */
   dead(claim: Claim, reason: Reason, runId: string | null): boolean {
     const { dead } = this.#statements;
-    const { code, message } = reason;
+    const { code, message } = this.#redactor.redactDeep(reason);
     return this.#write(
       () => dead.run(code, message, runId, this.#now(), claim.event.seq, claim.token).changes === 1,
     );
   }
 
   /** Not tried again, and nobody is to be told of it. */
-  skipped(claim: Claim, { code, message }: Reason): boolean {
+  skipped(claim: Claim, reason: Reason): boolean {
     const { skipped } = this.#statements;
+    const { code, message } = this.#redactor.redactDeep(reason);
     return this.#write(
       () => skipped.run(code, message, this.#now(), claim.event.seq, claim.token).changes === 1,
     );

@@ -1,11 +1,14 @@
 import { CoreError, exitCodes, messageOf } from '../errors.ts';
 
 /**
- * Tells on standard error why a command failed, with `--json` as JSON.
+ * Tells on standard error why a command failed, with `--json` as JSON, and no secret that somebody's words hold.
  * @param exitCode where it is not the error's own
  * @returns the exit code
  */
-export function tellError(error: unknown, args: readonly string[], exitCode?: number): number {
+export async function tellError(error: unknown, args: readonly string[], exitCode?: number): Promise<number> {
+  const { Redactor } = await import('../redaction.ts');
+  const redactor = new Redactor();
+  const safe = (text: string) => visible(redactor.redact(text));
   const known = error instanceof CoreError;
   const code = exitCode ?? (known ? error.exitCode : exitCodes.failed);
   const message = messageOf(error);
@@ -18,7 +21,7 @@ export function tellError(error: unknown, args: readonly string[], exitCode?: nu
       ...(known && error.errors.length > 0 ? { errors: error.errors } : {}),
       ...(hint === undefined ? {} : { hint }),
     };
-    process.stderr.write(`${JSON.stringify({ error: facts })}\n`);
+    process.stderr.write(`${JSON.stringify({ error: redactor.redactDeep(facts) })}\n`);
     return code;
   }
   process.stderr.write(`error  ${safe(message)}${known ? `  [${error.code}]` : ''}\n`);
@@ -32,7 +35,7 @@ export function tellError(error: unknown, args: readonly string[], exitCode?: nu
 }
 
 /** Words of others must not move the cursor. */
-function safe(text: string): string {
+function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (found) =>
     found === '\n' ? '\n       ' : `\\u{${found.codePointAt(0)!.toString(16)}}`,
   );
