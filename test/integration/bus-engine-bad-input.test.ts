@@ -4,7 +4,14 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { closeClients, type Frame, type OwnEngine, openEngine, rawPeer } from '../contract/bus-scene.ts';
+import {
+  closeClients,
+  type Frame,
+  type OwnEngine,
+  openEngine,
+  rawPeer,
+  webFunction,
+} from '../contract/bus-scene.ts';
 import { until } from '../fixtures/until.ts';
 
 const flooderPath = fileURLToPath(new URL('bus-engine-flooder.ts', import.meta.url));
@@ -107,6 +114,43 @@ describe('core-bus-engine and what it should not be sent', () => {
     // A flood of mistakes is told in a few lines.
     const lines = engine.log.filter((line) => line.includes('frame not understood'));
     expect(lines.length).to.be.within(1, 30);
+  });
+
+  it('refuses a member that stands twice, in calls, results and registrations', async () => {
+    const [worker, caller] = [await echo('bad.twice'), await rawPeer(engine)];
+    const invocation_id = crypto.randomUUID();
+    const before = `{"type":"invokefunction","invocation_id":"${invocation_id}","function_id":"bad.twice"`;
+    for (const frame of [
+      `${before},"data":{"approval":"rejected","appro\\u0076al":"approved"}}`,
+      `${before},"function_id":"bad.twice","data":{}}`,
+    ]) {
+      caller.send(frame);
+      const { error } = await caller.next({ type: 'invocationresult', invocation_id });
+      expect(error.message).to.match(/\/(data\/approval|function_id) stands twice: must be there once/);
+    }
+    worker.send('{"type":"registerfunction","id":"bad.one","id":"bad.two"}');
+    await worker.settled();
+    for (const id of ['bad.one', 'bad.two'])
+      expect((await caller.call(id, {})).error, id).to.include({ code: 'function_not_found' });
+    expect((await caller.call('bad.twice', { a: 1 })).result).to.deep.include({ a: 1 });
+  });
+
+  it('refuses it in the body of an HTTP trigger, before its function sees it', async () => {
+    let seen = 0;
+    const answered = async () => {
+      seen++;
+      return { status_code: 200, body: {} };
+    };
+    const path = await webFunction(engine, answered, { http_method: 'POST' });
+    const post = async (body: string) => {
+      const headers = { ...engine.headers, 'content-type': 'application/json' };
+      const answer = await fetch(`${engine.httpUrl}${path}`, { method: 'POST', headers, body });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const refused = await post('{"limit":1,"limit":2}');
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('/limit stands twice: must be there once');
+    expect(seen).to.equal(0);
   });
 
   for (const kind of ['broken', 'calls']) {

@@ -233,6 +233,28 @@ describe('The model gateway with the official client', () => {
     expect(upstream.requests).to.have.length(0);
   });
 
+  it('refuses a member that stands twice, wherever it does, before an upstream is asked', async () => {
+    const asked = upstream.requests.length;
+    const messages = '"messages":[{"role":"user","content":"Hello"}]';
+    for (const [body, pointer] of [
+      [`{"model":"small","model":"other",${messages}}`, '/model'],
+      [`{"model":"small","max_tokens":1,"max_\\u0074okens":100000,${messages}}`, '/max_tokens'],
+      [
+        '{"model":"small","messages":[{"role":"system","role":"user","content":"Hello"}]}',
+        '/messages/0/role',
+      ],
+    ] as const) {
+      const answer = await gateway.ask('/v1/chat/completions', { body });
+      expect(answer.status, pointer).to.equal(400);
+      const { error } = (await answer.json()) as { error: { code: string; message: string } };
+      expect(error).to.deep.include({
+        code: 'invalid_json',
+        message: `the body: ${pointer} stands twice: must be there once`,
+      });
+    }
+    expect(upstream.requests.length).to.equal(asked);
+  });
+
   it('tells of paths that are not here in the words of OpenAI too', async () => {
     const error = await gateway.client.files.list().catch((error) => error);
     expect(error).to.be.instanceOf(OpenAI.NotFoundError);
