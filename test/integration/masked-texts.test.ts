@@ -1,15 +1,17 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { codeOf } from '../../services/kit/errors.ts';
 import { fingerprintOf } from '../../services/kit/redaction.ts';
 import { type RunningBridge, startBridge } from '../fixtures/bridge/bridge-service.ts';
+import { failure } from '../fixtures/bridge/toy-planning.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
+import { storedIn } from '../fixtures/world/stored-texts.ts';
 import {
   everybody,
   greetPatch,
@@ -45,18 +47,6 @@ const files = {
   'say.sh': `printf '%s' '${secrets.output.slice(0, 15)}'; sleep 0.2; echo '${secrets.output.slice(15)}'\n`,
   'say.txt': 'hello\n',
 };
-
-/** Files of the state folder, but for the local forge, which is somebody else's, and copies of the repository. */
-function storedIn(home: string): string {
-  const theirs = /^(?:forge|mirrors|clones|prepared)\b/;
-  const state = join(home, 'state');
-  return readdirSync(state, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !theirs.test(path.slice(state.length + 1)))
-    .map((path) => `${path}\n${readFileSync(path, 'latin1')}`)
-    .join('\n');
-}
 
 function requireNoSecret(text: string, where: string): void {
   for (const [name, secret] of Object.entries(secrets)) {
@@ -376,6 +366,20 @@ describe('Secrets in events', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([202, 202, 200, 200, 200, 200]);
     expect(JSON.stringify(answers[2])).to.contain(`Greet ${mark}`).and.contain(`bug ${mark}`);
     for (const answer of answers) requireNoSecret(JSON.stringify(answer), 'an answer');
+    requireNoSecret(storedIn(bridge.home), 'the queue');
+  });
+
+  it('are not in what is kept of a planning that failed', async () => {
+    const forge = { owner: 'demo', repo: 'hello', number: 2, name: 'local' };
+    const issue = { id: '2', title: 'Greet', status: 'todo', forge };
+    const event = { event_id: 'e2', kind: 'issue.created', occurred_at: '2026-01-01T00:00:00Z', issue };
+    await bridge.post('/v1/ingress/dashboard-issue', event);
+    bridge.planning.answer = async () =>
+      failure({ code: `forge_refused ${secrets.reason}`, status: 422, retryable: false });
+    requireNoSecret(JSON.stringify(await bridge.post('/v1/events/process-next', {})), 'the answer');
+    const kept = JSON.stringify(await bridge.get('/v1/events/e2'));
+    expect(kept).to.contain('dead').and.contain(mark);
+    requireNoSecret(kept, 'the event');
     requireNoSecret(storedIn(bridge.home), 'the queue');
   });
 });
