@@ -23,6 +23,8 @@ export interface Agent {
   countRuns(): Promise<number>;
   /** Full id or unique prefix. */
   run(idOrPrefix: string): Promise<Run>;
+  /** The same, after its remote was asked whether the base branch moved, where something of it may still be published. */
+  runWithBase(idOrPrefix: string): Promise<Run>;
   /** Issues of a repository as its forge has them, each with its newest run. */
   issues(query: IssueQuery, signal: AbortSignal): Promise<IssuePage>;
   /** What changed on a forge since a time. */

@@ -22,6 +22,7 @@ import { createBranch } from './execution/kinds/create-branch.ts';
 import { openPullRequest } from './execution/kinds/open-pull-request.ts';
 import { pushBranch } from './execution/kinds/push-branch.ts';
 import { runValidation } from './execution/kinds/run-validation.ts';
+import { type BaseSeen, lookAtBase } from './execution/moved-base.ts';
 import { RunWorkspace } from './execution/run-workspace.ts';
 import { requireSameForge } from './execution/safeguards.ts';
 import { UndoRun } from './execution/undo-run.ts';
@@ -140,6 +141,14 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     };
   }
 
+  async function baseOf(run: Run, signal: AbortSignal): Promise<BaseSeen> {
+    const { target } = run.plan!;
+    const forge = forgeNamed(target.forge);
+    requireSameForge(forge, target);
+    const mirror = await openMirror({ stateDir: folders.state, ...target });
+    return lookAtBase(run, mirror, await forge.gitCredential(), signal);
+  }
+
   async function sandboxTerms(): Promise<{ terms: SandboxTerms | null; reason: string }> {
     try {
       return { terms: (await openValidation()).terms, reason: '' };
@@ -172,7 +181,8 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
       return planning;
     },
     keyedRuns: new KeyedRuns(store),
-    executeApproved: new ExecuteApproved(store, executorsOf),
+    executeApproved: new ExecuteApproved(store, executorsOf, baseOf),
+    lookAtBase: baseOf,
     undoRun: new UndoRun(store, executorsOf),
     delivery,
     forge: forgeNamed,

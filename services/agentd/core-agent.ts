@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
+import { Conflict, CoreError, InvalidInput, NotFound } from '#kit/errors.ts';
 import type {
   Agent,
   DecisionRequest,
@@ -15,6 +15,7 @@ import type {
 import { checkScope, decideActions } from './execution/approval.ts';
 import { cancelRun } from './execution/cancel-run.ts';
 import type { ExecuteApproved } from './execution/execute-approved.ts';
+import { type BaseSeen, baseEvents } from './execution/moved-base.ts';
 import type { UndoRun } from './execution/undo-run.ts';
 import { tellBriefly, toldAsItHappens } from './outbox/live-delivery.ts';
 import type { RunDelivery } from './outbox/run-delivery.ts';
@@ -26,7 +27,7 @@ import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import type { KeyedRuns } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
-import { canBePlanned } from './runs/run-status.ts';
+import { canBePlanned, willPublish } from './runs/run-status.ts';
 import type { RunQuery } from './runs/run-store.ts';
 
 /** The parts that do the work; loaded when they are needed first, because looking at runs needs none of them. */
@@ -36,6 +37,8 @@ export interface Work {
   readonly keyedRuns: Pick<KeyedRuns, 'name'>;
   readonly executeApproved: ExecuteApproved;
   readonly undoRun: UndoRun;
+  /** Where the base branch of a planned run is now. */
+  lookAtBase(run: Run, signal: AbortSignal): Promise<BaseSeen>;
   /** null where no context service is configured. */
   readonly delivery: RunDelivery | null;
   forge(name: string): Forge;
@@ -50,6 +53,9 @@ export interface Work {
   capabilities(): Promise<Readonly<Record<string, unknown>>>;
   tools(): ReturnType<Agent['tools']>;
 }
+
+/** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
+const baseMs = 5_000;
 
 /** The use cases over one run store. */
 export class CoreAgent implements Agent {
@@ -95,6 +101,21 @@ export class CoreAgent implements Agent {
 
   async run(idOrPrefix: string): Promise<Run> {
     return this.#store.read(await this.#store.resolve(idOrPrefix));
+  }
+
+  async runWithBase(idOrPrefix: string): Promise<Run> {
+    const run = await this.run(idOrPrefix);
+    if (!willPublish(run) || run.status === 'executing') return run;
+    try {
+      const seen = await (await this.#work()).lookAtBase(run, AbortSignal.timeout(baseMs));
+      if (baseEvents(run, seen).length === 0) return run;
+      await this.#store.append(run.run_id, (now) => (willPublish(now) ? baseEvents(now, seen) : []));
+      await this.#store.writeViews(run.run_id);
+      return await this.run(run.run_id);
+    } catch (error) {
+      if (error instanceof CoreError) return run;
+      throw error;
+    }
   }
 
   async issues(query: IssueQuery, signal: AbortSignal) {

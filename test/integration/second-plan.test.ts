@@ -1,7 +1,11 @@
+import { execFileSync } from 'node:child_process';
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { CoreError, codeOf } from '#kit/errors.ts';
-import type { PlanRequest } from '../../services/agentd/agent.ts';
+import type { PlanRequest, ProgressUpdate } from '../../services/agentd/agent.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type ForgeWorld, forgeWorlds } from '../fixtures/world/forge-worlds.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
@@ -274,4 +278,113 @@ async function refusal(work: Promise<unknown>): Promise<CoreError> {
   );
   if (error instanceof CoreError) return error;
   throw new Error('it was not refused', { cause: error });
+}
+
+describe('a base that moved since the plan was made', () => {
+  let world: World;
+
+  beforeEach(async () => {
+    world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
+  });
+
+  afterEach(() => world?.close());
+
+  async function planned(): Promise<Run> {
+    const number = await world.newIssue(body);
+    return world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
+  }
+
+  /** As somebody else pushes to it. */
+  function move(files: Readonly<Record<string, string>>): void {
+    commitOnMain(world.remote.gitDir, files);
+  }
+
+  const execute = (run: Run) =>
+    world.command(['execute-approved', '--run-id', run.run_id, '--repo-dir', world.checkout.dir]);
+
+  it('in the same file is told by show before anything is approved, with plan-issue as the way out', async () => {
+    const run = await planned();
+    move({ 'src/greet.js': 'export const greet = () => 1;\n' });
+    const shown = await world.command(['show', run.run_id]);
+    expect(shown.code).to.equal(0);
+    expect(shown.stdout).to.match(/main is at [0-9a-f]{7} by now and changed src\/greet\.js/);
+    expect(shown.stdout).to.contain('plan-issue --owner demo --repo hello');
+    const after = await world.agent.run(run.run_id);
+    expect(after.base_moved).to.include({ base_branch: 'main' });
+    expect(after.base_moved!.files).to.deep.equal(['src/greet.js']);
+    await world.command(['show', run.run_id]);
+    const events = await world.agent.events(run.run_id, 0);
+    expect(events.filter(({ type }) => type === 'base_seen')).to.have.length(1);
+    expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+    expect((await world.approve(run)).status).to.equal('awaiting_approval');
+    const again = await world.agent.planIssue({ ...ref, number: run.request.number, by: everybody }, quiet);
+    expect(again.plan!.target.base_commit).to.equal(after.base_moved!.commit);
+  });
+
+  it('in another file says nothing', async () => {
+    const run = await planned();
+    move({ 'README.md': '# other\n' });
+    const shown = await world.command(['show', run.run_id]);
+    expect(shown.stdout).to.not.contain('by now');
+    expect((await world.agent.run(run.run_id)).base_moved).to.equal(null);
+  });
+
+  it('is told at the end of the build gate, and stays said in show until it is pushed', async () => {
+    const run = await planned();
+    const build = run.actions.filter(({ definition }) => definition.gate === 'build');
+    await world.approve(
+      run,
+      build.map(({ definition }) => definition.kind),
+    );
+    move({ 'src/greet.js': 'export const greet = () => 1;\n' });
+    const { stdout, stderr } = await execute(run);
+    expect(stdout + stderr).to.match(/main is at [0-9a-f]{7} by now and changed src\/greet\.js/);
+    expect((await world.command(['show', run.run_id])).stdout).to.contain('by now');
+    await world.approve(await world.agent.run(run.run_id), [
+      'push_branch',
+      'open_pull_request',
+      'comment_issue',
+    ]);
+    await execute(run);
+    const done = await world.agent.run(run.run_id);
+    expect(done.status).to.equal('completed');
+    expect((await world.command(['show', run.run_id])).stdout).to.not.contain('by now');
+    expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+  });
+
+  it('is told before the push where everything is approved', async () => {
+    const run = await world.approve(await planned());
+    move({ 'src/greet.js': 'export const greet = () => 1;\n' });
+    const said: string[] = [];
+    const watch = {
+      ...quiet,
+      progress: ({ step, state, message }: ProgressUpdate) => void said.push(`${step} ${state} ${message}`),
+    };
+    await world.agent.execute(
+      { run_id: run.run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+      watch,
+    );
+    const told = said.findIndex((line) => line.startsWith('base info main is at'));
+    expect(told).to.be.above(said.findIndex((line) => line.startsWith('commit succeeded')));
+    expect(told).to.be.below(said.findIndex((line) => line.startsWith('push_branch started')));
+  });
+
+  it('does not stop show where it cannot be asked', async () => {
+    const run = await planned();
+    renameSync(world.remote.gitDir, `${world.remote.gitDir}.away`);
+    const shown = await world.command(['show', run.run_id]);
+    expect(shown.code).to.equal(0);
+    expect(shown.stdout).to.contain(run.run_id);
+  });
+});
+
+/** One commit on `main` with these files, made in the bare repository. */
+function commitOnMain(bare: string, files: Readonly<Record<string, string>>): void {
+  const folder = temporaryFolder();
+  execFileSync('git', ['clone', '-q', bare, folder]);
+  for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, path), text);
+  const as = ['-c', 'user.name=mira', '-c', 'user.email=mira@example.org'];
+  execFileSync('git', ['-C', folder, ...as, 'commit', '-q', '-a', '-m', 'Meanwhile']);
+  execFileSync('git', ['-C', folder, 'push', '-q', 'origin', 'HEAD:main']);
 }

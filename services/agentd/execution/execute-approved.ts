@@ -11,6 +11,7 @@ import { findAction } from './approval.ts';
 import { requireCompletePlan, requireNotSuperseded } from './approved-plan.ts';
 import { checkCheckout } from './delivery.ts';
 import { repoDirRequired } from './kinds/commit.ts';
+import type { BaseSeen } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
 
 export interface ExecuteOptions {
@@ -30,10 +31,16 @@ export interface ExecuteOptions {
 export class ExecuteApproved {
   readonly #store: RunStore;
   readonly #executors: (run: Run) => Promise<Executors>;
+  readonly #lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>;
 
-  constructor(store: RunStore, executors: (run: Run) => Promise<Executors>) {
+  constructor(
+    store: RunStore,
+    executors: (run: Run) => Promise<Executors>,
+    lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>,
+  ) {
     this.#store = store;
     this.#executors = executors;
+    this.#lookAtBase = lookAtBase;
   }
 
   async execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
@@ -60,6 +67,7 @@ export class ExecuteApproved {
       const execution = new Execution(
         this.#store,
         executors,
+        this.#lookAtBase,
         { ...options, execution_id },
         { ...watch, signal: stop },
       );

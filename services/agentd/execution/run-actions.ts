@@ -1,10 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
+import { movedText } from '#kit/contracts/moved-base.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { ActionDefinition, ActionKind, ActionOf } from '../action.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
 import { actionDigest } from '../planning/digest.ts';
 import type { ActionState, Run } from '../runs/run.ts';
+import { willPublish } from '../runs/run-status.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
 import {
@@ -18,11 +20,13 @@ import {
 import { approvalProblem, findAction, nowFor } from './approval.ts';
 import { contradiction } from './approved-plan.ts';
 import { ExecutionLog, type ExecutionScope, type ProblemOutcome } from './execution-log.ts';
+import { type BaseSeen, baseEvents } from './moved-base.ts';
 
 /** One execution: gives each selected action its turn. The caller holds the run's lease. */
 export class Execution {
   readonly #log: ExecutionLog;
   readonly #executors: Executors;
+  readonly #lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>;
   readonly #options: ExecutionScope;
   readonly #watch: Watch;
   readonly #rehearsed = new Set<string>();
@@ -31,9 +35,16 @@ export class Execution {
   /** Cancel aborts what can stop cleanly; a started effect on a forge finishes. */
   readonly #cancel = new AbortController();
 
-  constructor(store: RunStore, executors: Executors, options: ExecutionScope, watch: Watch) {
+  constructor(
+    store: RunStore,
+    executors: Executors,
+    lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>,
+    options: ExecutionScope,
+    watch: Watch,
+  ) {
     this.#log = new ExecutionLog(store, options);
     this.#executors = executors;
+    this.#lookAtBase = lookAtBase;
     this.#options = options;
     this.#watch = watch;
   }
@@ -46,11 +57,18 @@ export class Execution {
     if (this.#watch.signal.aborted) abort();
     try {
       await this.#getReady(selected);
+      const run = await this.#log.read();
+      let looked = false;
       for (const id of selected) {
         await this.#lookForCancel();
         if (this.#cancel.signal.aborted) return;
+        if (!looked && findAction(run, id).definition.gate === 'publish') {
+          looked = true;
+          await this.#tellOfBase();
+        }
         await this.#turn(id);
       }
+      if (!looked) await this.#tellOfBase();
     } finally {
       clearInterval(polling);
       this.#watch.signal.removeEventListener('abort', abort);
@@ -67,6 +85,21 @@ export class Execution {
       const over = state.state === 'succeeded' || state.state === 'undone';
       if (over || step.rehearsal || approvalProblem(state, nowFor(run)) !== null) continue;
       executorFor(this.#executors, state.definition).getReady?.(step);
+    }
+  }
+
+  /** Before anything is published: whether the base moved in the same files. What it says stops nothing. */
+  async #tellOfBase(): Promise<void> {
+    const run = await this.#log.read();
+    if (!willPublish(run)) return;
+    const tell = (message: string) => this.#watch.progress({ step: 'base', state: 'info', message });
+    try {
+      const seen = await this.#lookAtBase(run, this.#cancel.signal);
+      const now = await this.#log.append((before) => baseEvents(before, seen));
+      if (now.base_moved !== null) tell(movedText(now.base_moved));
+    } catch (error) {
+      if (!(error instanceof CoreError) || error.code === 'execution_superseded') throw error;
+      tell(`whether ${run.plan!.target.base_branch} has moved is not known: ${error.message}`);
     }
   }
 

@@ -4,12 +4,12 @@ import { Conflict } from '#kit/errors.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { applyPatchToTree } from '../git/patch.ts';
-import { remoteBranch } from '../git/remote.ts';
 import type { VcsFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { actionOfKind } from './action-executor.ts';
 import { buildStep } from './build-step.ts';
+import { lookAtBase } from './moved-base.ts';
 import type { BuildStep, PublishOutcome, Vcs, VcsState, Workspace } from './vcs.ts';
 
 interface Tool {
@@ -242,15 +242,6 @@ export class RunWorkspace {
 
   /** Files of the change that moved on the base branch since the plan was made. */
   async changedSince(): Promise<string[]> {
-    const { target } = this.#run.plan!;
-    const credential = await this.#credential();
-    if ((await remoteBranch(this.#workspace.push_url, target.base_branch, credential)) === target.base_commit)
-      return [];
-    await this.#mirror.update(this.#workspace.push_url, credential);
-    const now = await this.#mirror.branchCommit(target.base_branch);
-    if (now === null || now === target.base_commit) return [];
-    const moved = new Set(await this.#mirror.changedPaths(target.base_commit, now));
-    const patch = actionOfKind(this.#run, 'apply_patch');
-    return (patch?.definition.params.files ?? []).map(({ path }) => path).filter((path) => moved.has(path));
+    return (await lookAtBase(this.#run, this.#mirror, await this.#credential())).files;
   }
 }

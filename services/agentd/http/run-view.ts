@@ -42,6 +42,7 @@ export function runView(run: Run): RunDetail {
     masked: [...run.masked],
     cancelling: run.cancelling,
     superseded_by: run.superseded_by,
+    base_moved: run.base_moved,
     recoveries: [...run.recoveries],
   };
 }

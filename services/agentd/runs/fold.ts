@@ -41,6 +41,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     cancel: null,
     cancelling: false,
     superseded_by: null,
+    base_moved: null,
   };
   return foldMore(created, rest);
 }
@@ -118,6 +119,8 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       return { status: 'cancelled', cancelling: false, actions: runningBecomeUnknown(run.actions) };
     case 'run_superseded':
       return { status: 'superseded', superseded_by: event.data.by_run };
+    case 'base_seen':
+      return { base_moved: event.data.files.length === 0 ? null : event.data };
     case 'undo_started':
       return {
         status: 'executing',

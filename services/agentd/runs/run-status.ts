@@ -47,3 +47,10 @@ export function runningBecomeUnknown(actions: readonly ActionState[]): readonly 
   if (!actions.some(({ state }) => state === 'running')) return actions;
   return actions.map((action) => (action.state === 'running' ? { ...action, state: 'unknown' } : action));
 }
+
+/** Whether something of the run can still be published. */
+export function willPublish({ plan, status, actions }: Run): boolean {
+  if (plan === null || ['rejected', 'undone', 'cancelled', 'superseded'].includes(status)) return false;
+  const push = actions.find(({ definition }) => definition.kind === 'push_branch');
+  return push !== undefined && push.state !== 'succeeded' && push.state !== 'undone';
+}

@@ -66,6 +66,8 @@ export interface Run {
   readonly cancel: DataOf<'cancel_requested'> | null;
   /** The newer run of the issue that took its place; null while none did. */
   readonly superseded_by: string | null;
+  /** Files of the change that moved on the base branch since the plan was made, when it was looked at last; null where none had. */
+  readonly base_moved: DataOf<'base_seen'> | null;
   /** Asked to stop and not yet stopped. */
   readonly cancelling: boolean;
 }

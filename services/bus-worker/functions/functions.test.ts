@@ -51,6 +51,7 @@ const answers: Readonly<Record<string, unknown>> = {
     masked: [],
     cancelling: false,
     superseded_by: null,
+    base_moved: null,
     recoveries: [],
   },
 };

@@ -188,6 +188,7 @@ function run(status: string): object {
     masked: [],
     cancelling: false,
     superseded_by: null,
+    base_moved: null,
   };
 }
 

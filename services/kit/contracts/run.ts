@@ -62,6 +62,8 @@ export const RunDetail = t.strict({
   cancelling: t.boolean,
   /** The newer run of the same issue that took its place; null while none did. */
   superseded_by: nullable(t.string),
+  /** Files of the change that had moved on the base branch when it was looked at last; null where none had. */
+  base_moved: nullable(t.strict({ base_branch: t.string, commit: t.string, files: t.array(t.string) })),
   /** Each time that the run went on although events of its record were lost. */
   recoveries: t.array(t.UnknownRecord),
 });

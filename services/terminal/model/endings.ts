@@ -1,8 +1,9 @@
 import * as t from 'io-ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { movedText } from '#kit/contracts/moved-base.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
 import { shapeOf } from '../views/known-params.ts';
-import { named } from './naming.ts';
+import { isPushed, named } from './naming.ts';
 import { isOpen, type Notice, type OpenRun } from './state.ts';
 
 /** Says what work came to when it ends while the page is open; null when nothing ended. */
@@ -60,7 +61,8 @@ function howItWasCutOff({ actions, execution }: RunDetail): Notice {
   return { tone: 'bad', text: `The execution was cut off${where}: who executed is gone. R resumes it` };
 }
 
-function howItEnded({ actions, status }: RunDetail): Notice {
+function howItEnded(now: RunDetail): Notice {
+  const { actions, status, base_moved } = now;
   const failed = actions.find(({ state }) => state === 'failed' || state === 'unknown');
   if (failed !== undefined) {
     const what = `${named(failed)} ${failed.state}: ${failed.outcome?.message ?? ''}`;
@@ -77,6 +79,7 @@ function howItEnded({ actions, status }: RunDetail): Notice {
   }
   const waits = actions.some((action) => isOpen(action) && action.approval === 'required');
   const next = waits ? '; A approves the next gate' : '';
+  if (waits && base_moved !== null && !isPushed(now)) return { tone: 'bad', text: movedText(base_moved) };
   const { url, number } = actions.find(({ kind }) => kind === 'open_pull_request')?.outcome?.facts ?? {};
   const pull = typeof number === 'number' ? `; the pull request is #${number}` : '';
   const address = typeof url === 'string' ? `, ${url} (o opens it)` : '';

@@ -31,3 +31,7 @@ export function unapprovedNeeds(
 export function waitsUnapproved({ state, approval, outcome }: ProposedAction): boolean {
   return state === 'refused' && approval === 'required' && outcome?.code === 'approval_required';
 }
+
+export function isPushed({ actions }: RunDetail): boolean {
+  return actions.some(({ kind, state }) => kind === 'push_branch' && state === 'succeeded');
+}

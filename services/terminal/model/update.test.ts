@@ -126,6 +126,20 @@ describe('Approving', () => {
     }
   });
 
+  it('tells of a base that moved before the publish gate is approved', () => {
+    const begun = (detail: { status: string }) => Object.assign(detail, { status: 'executing' });
+    const moved = { base_branch: 'main', commit: 'f'.repeat(40), files: ['src/greet.js'] };
+    const terminal = openedSample(
+      undefined,
+      sampleDetail((run) => void begun(run)),
+    );
+    const detail = sampleDetail((run) => {
+      run.base_moved = moved;
+    });
+    terminal.send({ kind: 'run', run_id: detail.run_id, detail });
+    expect(terminal.screen()).to.contain('main is at fffffff by now and changed src/greet.js');
+  });
+
   it('does not show an action as long as its patch is not there', () => {
     const terminal = new PaperTerminal();
     const detail = sampleDetail();

@@ -1,4 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { movedText } from '#kit/contracts/moved-base.ts';
+import { isPushed } from '../model/naming.ts';
 import type { OpenRun } from '../model/state.ts';
 import { span } from '../screen/cell.ts';
 import { ShownIssue, ShownPlan, ShownRequest, shapeOf } from './known-params.ts';
@@ -51,6 +53,8 @@ export function planLines(open: OpenRun, { glyphs }: Look): TextLine[] {
   const lines = [heading(plan.title ?? 'Plan'), field('planner', plan.planner ?? '')];
   if (detail.superseded_by !== null)
     lines.push(field('superseded by', detail.superseded_by, { color: 'yellow' }));
+  if (detail.base_moved !== null && !isPushed(detail))
+    lines.push(field('note', movedText(detail.base_moved), { color: 'yellow' }));
   for (const notice of plan.notices ?? []) lines.push(field('note', notice, { color: 'yellow' }));
   for (const check of plan.checks ?? []) {
     const mark = check.passed ? glyphs.tick : glyphs.cross;

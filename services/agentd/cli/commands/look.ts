@@ -26,7 +26,8 @@ export async function show(
 ): Promise<number> {
   const { terminal, suggestions, verbose } = context;
   const agent = await context.services.agent();
-  const run = await agent.run(id);
+  const whole = options.recovery !== true && options.prompt !== true;
+  const run = await (whole ? agent.runWithBase(id) : agent.run(id));
   if (options.recovery === true) {
     const manifest = await agent.recovery(run.run_id);
     if (context.json) writeJson(terminal, manifest);

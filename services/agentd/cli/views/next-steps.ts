@@ -97,11 +97,13 @@ function decideOrExecute(run: Run, suggestions: Suggestions, again: NextStep): N
     label: 'look',
     command: needsCheckout ? command('diff', id) : command('actions', id, '1'),
   };
-  if (ready.length > 0) return [execute, ...approve, ...(dead.size > 0 ? [again] : [])];
+  const outdated = dead.size > 0 || run.base_moved !== null;
+  if (ready.length > 0) return [execute, ...approve, ...(outdated ? [again] : [])];
   if (dead.size > 0) return [again, look, ...approve];
   const details: NextStep = { label: 'details', command: command('actions', id) };
-  if (started(run)) return [...approve, details];
-  return [look, ...approve, details];
+  const anew = outdated ? [again] : [];
+  if (started(run)) return [...approve, ...anew, details];
+  return [look, ...approve, ...anew, details];
 }
 
 /** Actions of this run that come to nothing: rejected, or a validation that failed, and all that builds on them. */

@@ -1,6 +1,8 @@
 import { age, duration } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { movedText } from '#kit/contracts/moved-base.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
+import { willPublish } from '../../runs/run-status.ts';
 import type { FailedStep } from '../failed-validation.ts';
 import { type Cell, table } from '../layout.ts';
 import type { Suggestions } from '../suggestion.ts';
@@ -51,6 +53,8 @@ export function runView(
   if (run.actions.length > 0 && !brief) lines.push(...stateLines(run, terminal), '');
   lines.push(...resultLines(run, terminal));
   if (failed !== null) lines.push(...failedStepLines(failed, terminal));
+  if (run.base_moved !== null && willPublish(run))
+    lines.push(`${paint.yellow('note')}  ${visibleLine(movedText(run.base_moved))}`, '');
   if (!brief) lines.push(...noticeLines(run, terminal));
   if (context)
     lines.push(
