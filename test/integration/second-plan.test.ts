@@ -193,6 +193,24 @@ for (const [kind, open] of Object.entries(forgeWorlds)) {
       return { run, pull: Number(pull), url };
     }
 
+    // On the local forge it is whoever runs Core.
+    if (kind !== 'local') {
+      it('says before an approval that the account of the token could not push, in the plan and in show', async () => {
+        const number = await forge.newIssue(body);
+        const silent = await plan(number);
+        expect(silent.plan!.notices.join('\n')).to.not.contain('pushed');
+        const all = forge.served!.collaborators.splice(0);
+        const run = await plan(number);
+        forge.served!.collaborators.push(...all);
+        const notice = run.plan!.notices.find((text) => text.includes('cannot be pushed to demo/hello'));
+        expect(notice).to.contain('may not write there');
+        const shown = await world.command(['show', run.run_id]);
+        expect(shown.stdout).to.contain('cannot be pushed to demo/hello');
+        const comment = await plan(await forge.newIssue('What is this?'));
+        expect(comment.plan!.notices.join('\n')).to.not.contain('pushed');
+      });
+    }
+
     it('names an open pull request of ours, before it proposes another', async () => {
       const number = await forge.newIssue(body);
       const { run, pull, url } = await published(number);
@@ -236,24 +254,6 @@ for (const [kind, open] of Object.entries(forgeWorlds)) {
       expect(anyway.status).to.equal('awaiting_approval');
       expect(anyway.plan!.notices.join('\n')).to.contain('is closed; planned all the same');
     });
-
-    // On the local forge it is whoever runs Core.
-    if (kind !== 'local') {
-      it('says before an approval that the account of the token could not push, in the plan and in show', async () => {
-        const number = await forge.newIssue(body);
-        const silent = await plan(number);
-        expect(silent.plan!.notices.join('\n')).to.not.contain('pushed');
-        const all = forge.served!.collaborators.splice(0);
-        const run = await plan(number);
-        forge.served!.collaborators.push(...all);
-        const notice = run.plan!.notices.find((text) => text.includes('cannot be pushed to demo/hello'));
-        expect(notice).to.contain('may not write there');
-        const shown = await world.command(['show', run.run_id]);
-        expect(shown.stdout).to.contain('cannot be pushed to demo/hello');
-        const comment = await plan(await forge.newIssue('What is this?'));
-        expect(comment.plan!.notices.join('\n')).to.not.contain('pushed');
-      });
-    }
 
     it('sees that the issue was closed while the planning was cut off', async () => {
       const number = await forge.newIssue(body);
