@@ -133,21 +133,6 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       expect((await answer).result).to.equal('true');
     });
 
-    it('with members twice reach neither side with another id than was looked at', async () => {
-      const worker = await provider('own.twice');
-      const caller = await rawPeer(engine);
-      const [shown, hidden] = [crypto.randomUUID(), crypto.randomUUID()];
-      caller.send(
-        `{"type":"invokefunction","invocation_id":"${shown}","function_id":"own.twice","data":{"a":1},"invocation_id":"${hidden}"}`,
-      );
-      const call = await worker.next({ type: 'invokefunction' });
-      expect(call.invocation_id).to.equal(hidden);
-      worker.send(
-        `{"type":"invocationresult","invocation_id":"${shown}","function_id":"own.twice","result":1,"invocation_id":"${hidden}","result":2}`,
-      );
-      expect((await caller.next({ invocation_id: hidden })).result).to.equal(2);
-    });
-
     it('have a greatest age', async () => {
       let now = 0;
       const clock = { wall: Date.now, monotonic: () => now };

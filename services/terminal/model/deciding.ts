@@ -122,8 +122,7 @@ function decidable(state: State, open: OpenRun): ProposedAction | Step<State> {
 const whyShown: Readonly<Record<Exclude<Readiness, 'ready'>, string>> = {
   not_seen: 'This is what would be approved; press again when you have read it',
   changed: 'It changed while it was on the screen; read it again before you approve',
-  not_whole:
-    'From here on it has not been on the screen, and only then it can be approved (space: next page)',
+  not_whole: 'Not yet on the screen; read it and press again (space: next page)',
 };
 
 function show(

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { openedSample, PaperTerminal, sampleDetail } from '../../../test/fixtures/terminal/sample.ts';
 
-const small = { columns: 80, rows: 14 };
+/** Too low for the list with an action below it, high enough for the action alone. */
+const small = { columns: 80, rows: 18 };
 
 function row(index: number) {
   const { run_id } = sampleDetail();
@@ -98,6 +99,13 @@ describe('Approving', () => {
     expect(terminal.keys('a').taken()).to.have.length(1);
   });
 
+  it('shows the rest of an action of which a part has been on the screen, at 80 columns too', () => {
+    const terminal = openedSample({ columns: 80, rows: 24 }).keys('a');
+    expect(terminal.taken()).to.deep.equal([]);
+    expect(terminal.screen()).to.contain('Not yet on the screen').and.to.contain('all seen');
+    expect(terminal.keys('a').taken()).to.have.length(1);
+  });
+
   it('never approves an action that changed while it was on the screen', () => {
     const terminal = openedSample();
     const changed = sampleDetail(({ actions }) => {
@@ -159,8 +167,8 @@ describe('Approving', () => {
     const lines = Array.from({ length: 90 }, (_, index) => `+line ${index}`);
     const patch = `diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,90 @@\n${lines.join('\n')}\n`;
     const terminal = openedSample(undefined, detail, patch).keys('j', 'a');
-    expect(terminal.screen()).to.contain('has not been on the screen');
-    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('has not been on the screen');
+    expect(terminal.screen()).to.contain('Not yet on the screen');
+    expect(terminal.keys('G', 'a').screen(), 'a jump leaves a gap').to.contain('Not yet on the screen');
     terminal.keys('g', ' ', ' ', ' ', ' ', 'a');
     expect(terminal.draw().at(-1)).to.contain("type 'approve' for 2 apply_patch:");
     expect(terminal.keys('y', 'enter').taken()).to.deep.equal([]);
