@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { execa } from 'execa';
 import type { EventList, IngressReply } from '#kit/contracts/bridge/events.ts';
 import type { CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import type { Problem } from '#kit/contracts/problem.ts';
+import { Unavailable } from '#kit/errors.ts';
 import { changedIssues } from '../../services/agentd/planning/changed-issues.ts';
 import type { Forge } from '../../services/agentd/planning/forge.ts';
 import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
@@ -13,6 +16,7 @@ import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import type { ServedIssue } from '../fixtures/forges/forge-state.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
+const program = fileURLToPath(new URL('../../services/bridge/main.ts', import.meta.url));
 const minute = 60_000;
 
 /** Asks a real forge adapter, over HTTP, as core-agentd does. */
@@ -110,7 +114,7 @@ for (const [kind, open] of [
       const { asked, new: fresh, known, refused } = await sync(more);
       return { asked, new: fresh, known, refused: refused.map(({ number, code }) => `#${number} ${code}`) };
     };
-    const process = () => bridge.post('/v1/events/process-next', {});
+    const processNext = () => bridge.post('/v1/events/process-next', {});
     const pending = async () =>
       ((await bridge.get('/v1/events/pending')).body as EventList).events.map(({ target }) => target?.number);
 
@@ -133,7 +137,7 @@ for (const [kind, open] of [
       );
       expect(await counts({ since: at(0) })).to.deep.equal({ asked: 4, new: 0, known: 4, refused: [] });
       expect(await counts()).to.deep.equal({ asked: 0, new: 0, known: 0, refused: [] });
-      for (let event = 0; event < 5; event++) await process();
+      for (let event = 0; event < 5; event++) await processNext();
       expect(await counts({ since: at(0) })).to.deep.equal({ asked: 4, new: 0, known: 4, refused: [] });
     });
 
@@ -145,7 +149,7 @@ for (const [kind, open] of [
       const edited = { ...missed };
       change(missed, 3, { labels: ['bug'] });
       expect(await counts()).to.include({ new: 1 });
-      for (const _ of [1, 2]) await process();
+      for (const _ of [1, 2]) await processNext();
       const label = kind === 'github' ? 'labeled' : 'label_updated';
       for (const [old, action] of [
         [early, 'opened'],
@@ -163,7 +167,7 @@ for (const [kind, open] of [
     it('is planned again where it was opened again, once, and not for a comment', async () => {
       const one = issue(1);
       await deliver(one);
-      await process();
+      await processNext();
       change(one, 5, {});
       expect(await counts()).to.deep.equal({ asked: 1, new: 0, known: 1, refused: [] });
       const later = at(602);
@@ -203,6 +207,30 @@ for (const [kind, open] of [
       daemon.problem = null;
       expect(server.state.requests.some((one) => one.includes('since='))).to.equal(false);
       expect(await counts()).to.deep.equal({ asked: 2, new: 1, known: 1, refused: [] });
+    });
+
+    it('is told by the command, which says what it asked and exits 5 while a forge does not answer', async () => {
+      const run = async () => {
+        const args = ['--disable-warning=ExperimentalWarning', program, '--home', bridge.home, 'sync'];
+        const env = { CORE_BRIDGE_URL: bridge.url };
+        const { exitCode, stdout, stderr } = await execa(process.execPath, args, { env, reject: false });
+        return `${exitCode}\n${stderr}\n${stdout}`;
+      };
+      expect(await run())
+        .to.match(/^0\n/)
+        .and.contain('No webhook of a forge ever came');
+      await deliver(issue(1));
+      issue(2);
+      daemon.problem = new Unavailable('forge_unavailable', 'the forge is away');
+      expect(await run())
+        .to.match(/^5\n/)
+        .and.contain('work demo/hello  the forge is away');
+      daemon.problem = null;
+      expect(await run())
+        .to.match(/^0\n/)
+        .and.contain('asking work what changed in demo/hello')
+        .and.contain('2 issues asked about, 1 new, 1 already known, 0 refused');
+      expect(await run()).to.contain(' 0 new,');
     });
 
     it('is not asked for without a time where nothing ever came', async () => {
