@@ -25,7 +25,7 @@ const coveredElsewhere = [
   ...['worker.before_request', 'worker.requested', 'worker.waiting', 'worker.planned', 'run.before_note'],
   // test/integration/bridge-crash.test.ts
   ...['bridge.event_stored', 'bridge.event_claimed', 'bridge.event_planned', 'bridge.event_ended'],
-  ...['bridge.summary_delivered', 'bridge.schedule_stored'],
+  ...['bridge.summary_delivered', 'bridge.schedule_stored', 'bridge.caught_up'],
   // test/integration/backup-crash.test.ts
   ...['backup.copied', 'backup.written', 'backup.named', 'restore.unpacked', 'restore.moving'],
   ...['restore.moved', 'restore.placed', 'restore.retired'],

@@ -129,4 +129,12 @@ describe('core-bridge that is killed', function () {
     const said = await world.run({ mode: 'tick', ids }, ({ length }) => length > 0);
     expect(said).to.deep.equal([{ left: 2, due: 1, events: 0 }]);
   });
+
+  it('knows what it took up from a forge, and makes none of it twice', async () => {
+    const world = new World();
+    const ids = ['1', '2', '3'];
+    await world.run({ mode: 'catch-up', ids, crashAt: 'bridge.caught_up' }, never);
+    const said = await world.run({ mode: 'catch-up', ids }, ({ length }) => length > 0);
+    expect(said).to.deep.equal([{ left: 3, events: 0, known: 3 }]);
+  });
 });

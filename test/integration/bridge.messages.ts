@@ -12,6 +12,8 @@ export interface ToParent {
   readonly left?: number;
   readonly due?: number;
   readonly events?: number;
+  /** Issues of a forge that it knew. */
+  readonly known?: number;
 }
 
 /** What it is told: the run of an event, or that a message was taken. */

@@ -27,6 +27,7 @@ process.on('message', (message: ToProcessor) => {
 if (mode === 'process') await processAll();
 if (mode === 'sync') await syncOnce();
 if (mode === 'tick') await tickOnce();
+if (mode === 'catch-up') await catchUpOnce();
 
 async function processAll(): Promise<void> {
   const bus = memoryBus();
@@ -132,4 +133,38 @@ async function tickOnce(): Promise<void> {
   });
   const { due, events } = await schedules.tick();
   tell({ left: queue.counts().pending, due: due.length, events });
+}
+
+/** What changed on a forge while the bridge was away: an issue for each id. */
+async function catchUpOnce(): Promise<void> {
+  const { CatchUp } = await import('../../services/bridge/catch-up/catch-up.ts');
+  const { CatchUpRows } = await import('../../services/bridge/catch-up/catch-up-rows.ts');
+  const { ForgeSource, giteaDialect, githubDialect } = await import(
+    '../../services/bridge/ingress/forge-source.ts'
+  );
+  const { readRoleMap } = await import('../../services/bridge/targets/role-map.ts');
+  const daemon = new ToyDaemon();
+  const at = '2026-05-04T10:00:00Z';
+  daemon.changes = ids.map((id, index) => ({
+    ...{ number: index + 1, title: id, state: 'open', author: 'mira', labels: [], body_sha256: id },
+    ...{ created_at: at, updated_at: at, html_url: null, reopened_at: null, planned_at: null },
+  }));
+  const config = { secret: null, forge: null, label: null, actions: ['opened'] };
+  const forges = [{ name: 'work', kind: 'gitea' as const, base: new URL('https://gitea.test') }];
+  const common = { config, roleLabel: null, secret: null, forges, roles: readRoleMap({ config: state }) };
+  const catchUp = new CatchUp({
+    rows: new CatchUpRows(database.db),
+    daemon,
+    queue,
+    forges,
+    sources: {
+      github: new ForgeSource({ ...common, dialect: githubDialect }),
+      gitea: new ForgeSource({ ...common, dialect: giteaDialect }),
+    },
+    dialects: { github: githubDialect, gitea: giteaDialect },
+    stored: () => {},
+  });
+  const wanted = { forge: 'work', owner: 'demo', repo: 'hello', since: '2026-05-04T00:00:00Z' };
+  const { new: fresh, known } = await catchUp.catchUp(wanted, AbortSignal.timeout(60_000));
+  tell({ left: queue.counts().pending, events: fresh, known });
 }
