@@ -93,8 +93,9 @@ export class Heads {
     this.create(runId);
     const fd = openSync(this.#path(runId), 'r+');
     try {
-      writeSync(fd, headText({ run_id: runId, acknowledged: { seq, hash, type }, pruned }), 0);
+      // The write is the last that can fail: an append that failed must not be in the head.
       if (fstatSync(fd).size !== recordBytes) ftruncateSync(fd, recordBytes);
+      writeSync(fd, headText({ run_id: runId, acknowledged: { seq, hash, type }, pruned }), 0);
     } finally {
       closeSync(fd);
     }
