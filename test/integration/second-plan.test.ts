@@ -31,6 +31,17 @@ describe('a second plan for an issue', () => {
       quiet,
     );
 
+  /** A planning that is killed there; its run. */
+  async function cutOff(number: number, point: string): Promise<string> {
+    const { signal } = await world.command(
+      ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)],
+      { CORE_CRASH_AT: point },
+    );
+    expect(signal).to.equal('SIGKILL');
+    const [run] = (await world.agent.runs({ ...ref, number, limit: 1 })).runs;
+    return run!.run_id;
+  }
+
   describe('while earlier runs wait', () => {
     it('takes their place, with one event in each that names it', async () => {
       const number = await world.newIssue(body);
@@ -137,17 +148,42 @@ describe('a second plan for an issue', () => {
 
     it('gives way to a newer one when it was cut off and goes on later', async () => {
       const number = await world.newIssue(body);
-      const cut = await world.command(
-        ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)],
-        { CORE_CRASH_AT: 'plan.source_read' },
-      );
-      expect(cut.signal).to.equal('SIGKILL');
+      const first = await cutOff(number, 'plan.source_read');
       const second = await plan(number);
-      const [, first] = (await world.agent.runs({ ...ref, number, limit: 10 })).runs;
-      const resumed = await world.agent.resume({ run_id: first!.run_id, by: everybody }, quiet);
+      const resumed = await world.agent.resume({ run_id: first, by: everybody }, quiet);
       expect(resumed).to.include({ status: 'superseded', superseded_by: second.run_id });
       expect((await now(second)).status).to.equal('awaiting_approval');
       expect((await world.agent.verify(resumed.run_id)).problems).to.deep.equal([]);
+    });
+
+    it('takes their place when it goes on later, and gives way to none that was asked with --keep', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      const cut = await cutOff(number, 'plan.proposed');
+      const kept = await plan(number, { keep: true });
+      const resumed = await world.agent.resume({ run_id: cut, by: everybody }, quiet);
+      expect(resumed).to.include({ status: 'awaiting_approval', superseded_by: null });
+      expect((await now(kept)).status).to.equal('awaiting_approval');
+      expect(await now(first)).to.include({ status: 'superseded', superseded_by: resumed.run_id });
+    });
+
+    it('takes the place of none where it gives way itself', async () => {
+      const number = await world.newIssue(body);
+      const first = await world.approve(await plan(number), ['create_branch']);
+      const cut = await cutOff(number, 'plan.proposed');
+      const newer = await plan(number);
+      const { action_id, digest } = first.actions[0]!.definition;
+      await world.agent.decide({
+        run_id: first.run_id,
+        decision: 'reject',
+        actions: [{ action_id, digest }],
+        reason: 'not this branch',
+        claimed_approver: null,
+        by: everybody,
+      });
+      const resumed = await world.agent.resume({ run_id: cut, by: everybody }, quiet);
+      expect(resumed).to.include({ status: 'superseded', superseded_by: newer.run_id });
+      expect((await now(first)).status).to.equal('awaiting_approval');
     });
 
     it('changes nothing of them where its own planning fails', async () => {

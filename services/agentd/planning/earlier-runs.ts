@@ -8,28 +8,29 @@ type Store = Pick<RunStore, 'list' | 'read' | 'append' | 'writeViews'>;
 export interface EarlierRuns {
   /** Runs whose place this one takes; they are superseded when this is returned. */
   readonly superseded: readonly string[];
-  /** A run that was asked for later and waits already: it takes the place of this one. */
+  /** The newest run that waits already and takes the place of this one, which then takes that of none. */
   readonly newer: string | null;
   /** What people should know of the others. */
   readonly notices: readonly string[];
 }
 
 /**
- * Every run of the issue that waits for a decision and was asked for before `run` is superseded by it; what is approved, at
- * work or has left something behind is named and stays. Called again after a crash, it goes on where it was.
- * The caller holds the lease of the issue until `run` is sealed.
+ * Every run of the issue that waits for a decision and was asked for before `run` is superseded by it, unless `run` keeps them or
+ * is superseded itself; what is approved, at work or has left something behind is named and stays. Called again after a crash,
+ * it goes on where it was. The caller holds the lease of the issue until `run` is sealed.
  */
 export async function supersedeEarlier(store: Store, run: Run): Promise<EarlierRuns> {
+  const others: Run[] = [];
+  for (const { run_id } of await runsOfIssue(store, run.request)) {
+    if (run_id !== run.run_id) others.push(await store.read(run_id));
+  }
+  const newer = others.find((other) => isWaiting(other) && replaces(other, run))?.run_id ?? null;
   const superseded: string[] = [];
   const notices: string[] = [];
-  let newer: string | null = null;
-  for (const { run_id } of await runsOfIssue(store, run.request)) {
-    if (run_id === run.run_id) continue;
-    let other = await store.read(run_id);
-    if (isWaiting(other) && run.request.keep !== true) {
-      if (run_id > run.run_id && replaces(other, run)) newer ??= run_id;
-      else if (run_id < run.run_id && replaces(run, other)) other = await supersede(store, other, run.run_id);
-    }
+  for (let other of others) {
+    const { run_id } = other;
+    if (newer === null && isWaiting(other) && replaces(run, other))
+      other = await supersede(store, other, run.run_id);
     if (other.superseded_by === run.run_id) superseded.push(run_id);
     else if (isWaiting(other)) notices.push(`run ${run_id} of this issue still waits for a decision too`);
     else if (stands(other)) notices.push(`run ${run_id} of this issue is ${standing(other)}, and stays`);
@@ -78,9 +79,10 @@ function isWaiting({ status, actions }: Run): boolean {
   );
 }
 
-/** A rehearsal changes nothing, so it takes the place of no plan that would. */
+/** Of two plans that wait. A rehearsal changes nothing, so it takes the place of no plan that would. */
 function replaces(newer: Run, older: Run): boolean {
-  return !newer.request.dry_run || older.request.dry_run;
+  const { keep, dry_run } = newer.request;
+  return newer.run_id > older.run_id && keep !== true && (!dry_run || older.request.dry_run);
 }
 
 function stands({ plan, status }: Run): boolean {
