@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { execa } from 'execa';
@@ -6,6 +8,7 @@ import type { EventList, IngressReply } from '#kit/contracts/bridge/events.ts';
 import type { CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import type { Problem } from '#kit/contracts/problem.ts';
 import { Unavailable } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
 import { changedIssues } from '../../services/agentd/planning/changed-issues.ts';
 import type { Forge } from '../../services/agentd/planning/forge.ts';
 import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
@@ -114,6 +117,20 @@ for (const [kind, open] of [
       const { asked, new: fresh, known, refused } = await sync(more);
       return { asked, new: fresh, known, refused: refused.map(({ number, code }) => `#${number} ${code}`) };
     };
+    const sinceNow = async () =>
+      ((await bridge.get('/v1/sync/repositories')).body as SyncRepositories).repositories.map(({ since }) =>
+        Date.parse(since),
+      );
+
+    /** The forge says so of its clock, until its faults are taken back. */
+    async function clockOf(time: number): Promise<void> {
+      const url = `${bench.server.url}${kind === 'github' ? '/api/v3' : '/api/v1'}/repos/demo/hello`;
+      const body = await (await fetch(url)).json();
+      const headers = { date: new Date(time).toUTCString() };
+      const answer = { status: 200, headers, body };
+      bench.server.faults.push({ method: 'GET', path: /\/repos\/demo\/hello$/, times: 1_000, answer });
+    }
+
     const processNext = () => bridge.post('/v1/events/process-next', {});
     const pending = async () =>
       ((await bridge.get('/v1/events/pending')).body as EventList).events.map(({ target }) => target?.number);
@@ -207,6 +224,46 @@ for (const [kind, open] of [
       daemon.problem = null;
       expect(server.state.requests.some((one) => one.includes('since='))).to.equal(false);
       expect(await counts()).to.deep.equal({ asked: 2, new: 1, known: 1, refused: [] });
+    });
+
+    it('is asked for after a forge whose clock was years ahead once', async () => {
+      await deliver(issue(1));
+      await clockOf(Date.parse('2099-01-01T00:00:00Z'));
+      expect(Date.parse((await sync()).until)).to.be.at.most(Date.now());
+      expect((await sinceNow())[0]).to.be.at.most(Date.now());
+      bench.server.faults.length = 0;
+      issue(601);
+      expect(await counts()).to.deep.equal({ asked: 1, new: 1, known: 0, refused: [] });
+    });
+
+    for (const minutes of [10, -10]) {
+      it(`is asked for where the clock of the forge is always ${minutes} minutes from ours`, async () => {
+        await deliver(issue(1));
+        await clockOf(Date.now() + minutes * minute);
+        await sync();
+        issue(600 + minutes);
+        expect((await counts()).new).to.equal(1);
+        issue(600 + minutes);
+        expect((await counts()).new).to.equal(1);
+      });
+    }
+
+    it('is asked for from now on where an earlier version kept a time to come', async () => {
+      await deliver(issue(1));
+      await sync();
+      await bridge.close();
+      const folders = resolveFolders({ home: bridge.home }, {} as never);
+      const db = new DatabaseSync(join(folders.state, 'bridge', 'queue.sqlite'));
+      db.prepare('UPDATE catch_ups SET until = ?').run(Date.parse('2099-01-01T00:00:00Z'));
+      db.close();
+      const base_url = `https://${kind}.test`;
+      const forges = { forges: [{ name: 'work', kind, base_url }] };
+      bridge = await startBridge({ daemon, forges, home: bridge.home });
+      expect((await sinceNow())[0]).to.be.at.most(Date.now());
+      issue(600);
+      expect((await counts()).new).to.equal(1);
+      issue(601);
+      expect((await counts()).new).to.equal(1);
     });
 
     it('is told by the command, which says what it asked and exits 5 while a forge does not answer', async () => {

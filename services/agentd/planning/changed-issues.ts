@@ -36,7 +36,14 @@ export async function changedIssues(
     const planned_at = await plannedAt(ports, ref, issue, signal);
     issues.push({ ...rest, labels: [...labels], body_sha256: sha256(body), planned_at });
   }
-  return { forge: forge.name, ...ref, until: more ? last!.updated_at : forge_time, more, issues };
+  const until = notAhead(more ? last!.updated_at : forge_time);
+  return { forge: forge.name, ...ref, until, more, issues };
+}
+
+/** A forge's clock may be wrong, and who asks from a time to come learns of nothing until then; asking twice is harmless. */
+function notAhead(time: string): string {
+  const now = Date.now();
+  return Date.parse(time) > now ? new Date(now).toISOString() : time;
 }
 
 async function plannedAt(

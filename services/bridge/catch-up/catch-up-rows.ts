@@ -8,7 +8,10 @@ export interface KnownRepository {
   readonly since: number;
 }
 
-/** How far each repository was asked. One that never was begins at its first delivery: others may be missing between those that came. */
+/**
+ * How far each repository was asked, never ahead of our own clock: what a forge's clock said once while it was wrong counts as now.
+ * One that never was begins at its first delivery: others may be missing between those that came.
+ */
 export class CatchUpRows {
   readonly #known: StatementSync;
   readonly #passed: StatementSync;
@@ -26,15 +29,18 @@ export class CatchUpRows {
       ORDER BY forge, owner, repo`);
     this.#passed = db.prepare(`
       INSERT INTO catch_ups (forge, owner, repo, until) VALUES (?, ?, ?, ?)
-      ON CONFLICT DO UPDATE SET until = max(until, excluded.until)`);
+      ON CONFLICT DO UPDATE SET until = iif(until > ?, excluded.until, max(until, excluded.until))`);
   }
 
   known(): readonly KnownRepository[] {
-    return this.#known.all() as unknown as KnownRepository[];
+    const now = Date.now();
+    const known = this.#known.all() as unknown as KnownRepository[];
+    return known.map((one) => ({ ...one, since: Math.min(one.since, now) }));
   }
 
   /** Everything that changed before `until` was taken up. */
   passed({ forge, owner, repo }: Omit<KnownRepository, 'since'>, until: number): void {
-    this.#passed.run(forge, owner, repo, until);
+    const now = Date.now();
+    this.#passed.run(forge, owner, repo, Math.min(until, now), now);
   }
 }
