@@ -203,6 +203,18 @@ describe('The daemon over HTTP', () => {
     expect((await get(`/v1/runs/${runId}`)).json.status).to.equal('undone');
   });
 
+  it('lists what changed on a forge since a time', async () => {
+    const number = await world.newIssue('Changed.');
+    const path = `/v1/issues/changed?owner=demo&repo=hello&since=${new Date(Date.now() - 60_000).toISOString()}`;
+    const open = await get(path);
+    expect([open.status, open.json.code]).to.deep.equal([401, 'token_required']);
+    const { status, json } = await ask('GET', path, { token });
+    expect(status).to.equal(200);
+    expect(json.issues.map((issue: { number: number }) => issue.number)).to.include(number);
+    const wrong = await ask('GET', '/v1/issues/changed?owner=demo&repo=hello&since=today', { token });
+    expect([wrong.status, wrong.json.code]).to.deep.equal([400, 'invalid_query']);
+  });
+
   it('lists issues of a repository', async () => {
     const number = await world.newIssue('Listed.');
     const path = '/v1/issues?owner=demo&repo=hello&limit=1';

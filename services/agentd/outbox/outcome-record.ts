@@ -107,7 +107,9 @@ function errorsOf({ failure, actions }: Run): OutcomeRecord['errors'] {
       : [],
   );
   const all =
-    failure === null ? failed : [{ ...failure, message: wireText(failure.message, 9_000) }, ...failed];
+    failure === null
+      ? failed
+      : [{ code: failure.code, message: wireText(failure.message, 9_000) }, ...failed];
   return all.slice(0, 20);
 }
 

@@ -12,6 +12,7 @@ import type { EventLog } from './event-log.ts';
 import { Heads } from './heads.ts';
 import { type ReadRow, refreshFolder } from './index-refresh.ts';
 import { executorLease } from './lease-name.ts';
+import type { OpenRuns } from './open-runs.ts';
 import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
 import { checkRunId, isRunId, runIdPrefix } from './run-id.ts';
@@ -115,13 +116,34 @@ class FolderRunStore implements FileRunStore {
   async read(runId: string): Promise<Run> {
     checkRunId(runId);
     const { runs } = await this.#writing();
-    return this.#guarded(() => this.#seen(runs.fresh(runId).run));
+    return this.#guarded(() => this.#seen(this.#acknowledged(runs, runId).run));
   }
 
   async events(runId: string, afterSeq = 0): Promise<RunEvent[]> {
     checkRunId(runId);
     const { runs } = await this.#writing();
-    return this.#guarded(() => runs.fresh(runId).eventsAfter(afterSeq));
+    return this.#guarded(() => this.#acknowledged(runs, runId).eventsAfter(afterSeq));
+  }
+
+  /**
+   * The log of a run for somebody to look at. What a process wrote and was killed before it acknowledged, is acknowledged first: what was
+   * seen once is missed when it is gone.
+   */
+  #acknowledged(runs: OpenRuns, runId: string): EventLog {
+    const log = runs.fresh(runId);
+    if (!this.#heads.isBehind(log.run)) return log;
+    try {
+      this.#opened().locked(() => {
+        const { run } = runs.fresh(runId);
+        const [last] = log.eventsAfter(run.head.seq - 1);
+        if (last !== undefined && this.#heads.isBehind(run)) this.#heads.acknowledge(runId, last);
+      });
+    } catch (error) {
+      // Somebody may look at a state folder that cannot be written.
+      const code = codeOf(storageError(error, this.stateDir));
+      if (!['disk_full', 'state_not_writable', 'run_store_busy'].includes(code)) throw error;
+    }
+    return log;
   }
 
   async list(query: RunQuery): Promise<RunPage> {
@@ -241,14 +263,18 @@ class FolderRunStore implements FileRunStore {
   }
 
   async verify(runId: string): Promise<Verification> {
-    const { verifyRun } = await import('./verify.ts');
-    checkRunId(runId);
+    const [{ verifyRun }] = await Promise.all([import('./verify.ts'), this.#look(runId)]);
     return this.#guarded(() => verifyRun(runId, this.#runsDir, this.#heads));
   }
 
-  async record(runId: string): Promise<RecordState> {
-    const { readRecord } = await import('./recover.ts');
+  /** As `read`, for those who say themselves what is wrong with a record. */
+  async #look(runId: string): Promise<void> {
     checkRunId(runId);
+    await this.read(runId).catch(() => undefined);
+  }
+
+  async record(runId: string): Promise<RecordState> {
+    const [{ readRecord }] = await Promise.all([import('./recover.ts'), this.#look(runId)]);
     return this.#guarded(() => readRecord(runId, this.#runsDir, this.#heads));
   }
 

@@ -278,14 +278,36 @@ describe('the head of a record, kept outside its folder', () => {
     for (const [point, known] of Object.entries({ events_durable: 0, head_written: 1 })) {
       const { seq } = (await open().read(runId)).head;
       expect(await ended(appending, point)).to.equal('');
+      expect(JSON.parse(readFileSync(headOf(runId), 'utf8')).acknowledged.seq, point).to.equal(seq + known);
       const record = await open().record(runId);
       expect(record).to.deep.include({ problem: null });
-      expect(record.acknowledged?.seq, point).to.equal(seq + known);
       expect(record.kept?.seq, point).to.equal(seq + 1);
     }
     writeFileSync(logOf(runId), linesOf(runId).slice(0, -1).join(''));
     expect(codeOf(await failure(open().read(runId)))).to.equal('record_cut');
   });
+
+  const looks: Readonly<Record<string, (store: FileRunStore, runId: string) => Promise<unknown>>> = {
+    shown: (store, runId) => store.read(runId),
+    'listed as an event': (store, runId) => store.events(runId),
+    verified: (store, runId) => store.verify(runId),
+    'looked at by recover': (store, runId) => store.record(runId),
+  };
+  for (const [seen, look] of Object.entries(looks)) {
+    it(`misses an event of a killed process when it is gone, once it was ${seen}`, async () => {
+      const { runId } = await rejectedRun();
+      const rejecting = `store.append(${JSON.stringify(runId)}, () => [${JSON.stringify(turn())}])`;
+      for (const point of ['events_written', 'events_durable']) {
+        expect(await ended(rejecting, point)).to.equal('');
+        await look(open(), runId);
+        const whole = readFileSync(logOf(runId));
+        writeFileSync(logOf(runId), linesOf(runId).slice(0, -1).join(''));
+        expect(codeOf(await failure(open().read(runId))), point).to.equal('record_cut');
+        expect(await problemsOf(runId), point).to.contain('acknowledged');
+        writeFileSync(logOf(runId), whole);
+      }
+    });
+  }
 
   it('is on the disk before a command or request ends, and soon after an append in the middle of one', async () => {
     const { runId, store } = await rejectedRun();

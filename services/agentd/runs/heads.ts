@@ -43,7 +43,8 @@ const syncWithin = 100;
  * `<state>/heads/<run_id>`: the newest event of each run that was acknowledged, in place.
  *
  * An append first makes its lines durable, then writes the head, both under the append lock, and then tells its caller. So a head is
- * never ahead of its log. Killed before the head is written, it leaves a log that is ahead by events that nobody was told of.
+ * never ahead of its log. Killed before the head is written, it leaves a log that is ahead by events that nobody was told of;
+ * whoever reads them has them acknowledged first.
  * Killed later, it leaves both: what a process has written outlives it. Only a cut of the power can take a head back, and only until
  * it is synced: 100 ms after the append, and before a command or request that ends is answered (`sync`). What was appended within them
  * is in the log all the same, and the head goes on with the next append.
@@ -102,6 +103,11 @@ export class Heads {
     crashPoint('head_written');
     this.#unsynced.add(runId);
     this.#timer ??= setTimeout(() => this.syncAll(), syncWithin).unref();
+  }
+
+  /** Whether the log goes on behind what was acknowledged. False where heads are not kept of this run. */
+  isBehind({ run_id, head, head_kept }: Pick<Run, 'run_id' | 'head' | 'head_kept'>): boolean {
+    return head_kept && (this.read(run_id)?.acknowledged.seq ?? head.seq) < head.seq;
   }
 
   /** What was acknowledged of this run is on the disk when it returns. */

@@ -24,7 +24,7 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
     case 'execute':
       return executeKey(state, dialog, key);
     case 'undo':
-      if ((key === 'y' || key === 'enter') && takesBack(dialog) && state.open !== null) {
+      if (key === 'y' && takesBack(dialog) && state.open !== null) {
         return asked(state, 'taking back', { kind: 'undo', run_id: state.open.run_id, shown: dialog.steps });
       }
       return key === 'enter' || key === 'n' ? only(closed) : only(scrolledDialog(state, dialog, key));

@@ -115,7 +115,7 @@ describe('An action with a patch', () => {
     expect(terminal.keys('a').taken()).to.deep.equal([]);
     expect(terminal.screen()).to.contain('EVIL').and.to.contain('read it again');
     expect(terminal.keys('a').taken()).to.deep.equal([]);
-    expect(terminal.screen()).to.contain('From here on');
+    expect(terminal.screen()).to.contain('Not yet on the screen');
   });
 
   it('is not shown where the plan and the action name two patches', () => {

@@ -11,6 +11,7 @@ import { commandLine, shortRunId } from '../suggestion.ts';
 import { digestLines } from '../views/actions-view.ts';
 import { nextSteps, stepLines } from '../views/next-steps.ts';
 import { runName } from '../views/plan-view.ts';
+import { movedLines } from '../views/run-view.ts';
 
 export interface DecideOptions extends ActionSelection {
   readonly reason?: string;
@@ -66,6 +67,7 @@ export async function decide(
       `${paint.yellow('note')}  ${action.definition.ordinal} ${action.definition.kind} stays rejected; name it by its number to approve it`,
       '',
     );
+  if (decision === 'approve') lines.push(...movedLines(run, terminal));
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   terminal.out(`${lines.join('\n')}\n`);
   return exitCodes.done;

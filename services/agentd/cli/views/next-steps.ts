@@ -14,10 +14,8 @@ export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
   const command = (...words: string[]) => commandLine(suggestions, ...words);
   const show: NextStep = { label: 'look', command: command('show', id) };
   const undo: NextStep = { label: 'undo', command: command('undo', id) };
-  const again: NextStep = {
-    label: 'plan again',
-    command: command('plan-issue', ...issueWords(run)),
-  };
+  const again: NextStep = { label: 'plan again', command: command('plan-issue', ...issueWords(run)) };
+  const anyway: NextStep = { label: 'plan anyway', command: `${again.command} --anyway` };
   switch (run.status) {
     case 'planning':
     case 'executing':
@@ -28,7 +26,7 @@ export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
     case 'partially_completed':
     case 'failed':
       return run.plan === null
-        ? [again]
+        ? [['issue_closed', 'issue_fixed'].includes(run.failure?.code ?? '') ? anyway : again]
         : [...decideOrExecute(run, suggestions, again), ...(started(run) ? [undo] : [])];
     case 'completed':
       return [

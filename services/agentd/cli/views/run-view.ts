@@ -53,8 +53,7 @@ export function runView(
   if (run.actions.length > 0 && !brief) lines.push(...stateLines(run, terminal), '');
   lines.push(...resultLines(run, terminal));
   if (failed !== null) lines.push(...failedStepLines(failed, terminal));
-  if (run.base_moved !== null && willPublish(run))
-    lines.push(`${paint.yellow('note')}  ${visibleLine(movedText(run.base_moved))}`, '');
+  lines.push(...movedLines(run, terminal));
   if (!brief) lines.push(...noticeLines(run, terminal));
   if (context)
     lines.push(
@@ -64,6 +63,12 @@ export function runView(
     );
   lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
+}
+
+/** That the base moved in a file of the change, while that can still be published. */
+export function movedLines(run: Run, { paint }: Terminal): string[] {
+  if (run.base_moved === null || !willPublish(run)) return [];
+  return [`${paint.yellow('note')}  ${visibleLine(movedText(run.base_moved))}`, ''];
 }
 
 /** What led to it, and who ended it. */

@@ -92,6 +92,12 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(shown).to.not.match(/core approve|execute-approved/);
   });
 
+  it('offers to plan a fixed issue anyway, since the same command would be refused again', () => {
+    const refused = { code: 'issue_fixed', message: 'demo/hello#1 is fixed.', retryable: false };
+    const run = { ...sampleRun(), status: 'failed' as const, plan: null, actions: [], failure: refused };
+    expect(runView(run, terminal(), suggestions)).to.match(/plan-issue .* --anyway\n/);
+  });
+
   it('says when a plan was made without the context service', () => {
     const run = sampleRun();
     const notices = ['context: core-context at http://127.0.0.1:8090 is not there; planned without it'];
