@@ -26,6 +26,7 @@ const minute = 60_000;
 class AskingDaemon extends ToyDaemon {
   readonly #store: FileRunStore;
   readonly #forge: Forge;
+  limits: Parameters<typeof changedIssues>[3];
 
   constructor(store: FileRunStore, forge: Forge) {
     super();
@@ -36,7 +37,8 @@ class AskingDaemon extends ToyDaemon {
   override async changedIssues({ forge: _, ...query }: ChangeQuery) {
     this.asked.push(query);
     if (this.problem !== null) throw this.problem;
-    return changedIssues({ store: this.#store, forge: this.#forge }, query, AbortSignal.timeout(10_000));
+    const ports = { store: this.#store, forge: this.#forge };
+    return changedIssues(ports, query, AbortSignal.timeout(10_000), this.limits);
   }
 }
 
@@ -264,6 +266,32 @@ for (const [kind, open] of [
       expect((await counts()).new).to.equal(1);
       issue(601);
       expect((await counts()).new).to.equal(1);
+    });
+
+    it('is taken up whole where more changed within one second than are listed at once', async () => {
+      await deliver(issue(1));
+      for (let count = 0; count < 23; count++) issue(100, { title: `Imported ${count}` });
+      issue(200, { title: 'Later' });
+      daemon.limits = { first: 5, most: 40 };
+      expect(await counts()).to.include({ new: 24 });
+      expect(await counts()).to.include({ asked: 0 });
+    });
+
+    it('stays to be asked for, with a clear refusal, where more changed within one second than can be listed', async () => {
+      await deliver(issue(1));
+      for (let count = 0; count < 21; count++) issue(100, { title: `Imported ${count}` });
+      issue(200, { title: 'Later' });
+      daemon.limits = { first: 5, most: 20 };
+      const before = await sinceNow();
+      const { status, body } = await bridge.post('/v1/sync/forge-to-agent', { owner: 'demo', repo: 'hello' });
+      expect([status, (body as Problem).code]).to.deep.equal([422, 'too_many_changes']);
+      expect((body as Problem).detail)
+        .to.contain('20 issues or more of demo/hello')
+        .and.contain(at(100));
+      expect(await sinceNow()).to.deep.equal(before);
+      const next = new Date(start + 100 * minute + 1_000).toISOString();
+      expect((body as Problem).hint).to.contain(`--since ${next}`);
+      expect(await counts({ since: next })).to.include({ asked: 1, new: 1 });
     });
 
     it('is told by the command, which says what it asked and exits 5 while a forge does not answer', async () => {

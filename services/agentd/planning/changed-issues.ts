@@ -1,5 +1,6 @@
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import { sha256 } from '#kit/digest.ts';
+import { Refused } from '#kit/errors.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { ChangedIssue, Forge, RepositoryRef } from './forge.ts';
 import { isUnchanged } from './unchanged.ts';
@@ -15,29 +16,63 @@ interface Ports {
   readonly forge: Forge;
 }
 
-/** So many are listed at once. */
-const limit = 500;
+/** So many are listed at once, and so many at most where more than that changed within one second. */
+const usualLimits = { first: 500, most: 16_000 };
 
-/** What changed on a forge since a time, for whoever missed being told of it. */
+/**
+ * What changed on a forge since a time, for whoever missed being told of it.
+ * @throws Refused (`too_many_changes`), and what forges throw
+ */
 export async function changedIssues(
   ports: Ports,
   query: ChangeQuery,
   signal: AbortSignal,
+  limits = usualLimits,
 ): Promise<ChangedIssues> {
   const { forge } = ports;
   const { owner, repo, forge_time } = await forge.repository(query, signal);
   const ref = { owner, repo };
-  const found = await forge.changedIssues(ref, { since: query.since, limit }, signal);
-  const last = found.at(-1);
-  const more = found.length === limit && Date.parse(last!.updated_at) > Date.parse(query.since);
+  const { found, until, more } = await page({ forge, ref, since: query.since, forge_time }, limits, signal);
   const issues: ChangedIssues['issues'] = [];
   for (const issue of found) {
     const { body, labels, ...rest } = issue;
     const planned_at = await plannedAt(ports, ref, issue, signal);
     issues.push({ ...rest, labels: [...labels], body_sha256: sha256(body), planned_at });
   }
-  const until = notAhead(more ? last!.updated_at : forge_time);
   return { forge: forge.name, ...ref, until, more, issues };
+}
+
+/** As many as there are, or so many that the last of them changed in a later second than was asked for. */
+async function page(
+  asked: { forge: Forge; ref: RepositoryRef; since: string; forge_time: string },
+  limits: typeof usualLimits,
+  signal: AbortSignal,
+) {
+  const { forge, ref, since, forge_time } = asked;
+  for (let limit = limits.first; ; limit = Math.min(2 * limit, limits.most)) {
+    const found = await forge.changedIssues(ref, { since, limit }, signal);
+    if (found.length < limit) return { found, until: notAhead(forge_time), more: false };
+    const until = notAhead(found.at(-1)!.updated_at);
+    if (secondOf(until) > secondOf(since)) return { found, until, more: true };
+    if (limit >= limits.most) throw tooMany(asked, limit);
+  }
+}
+
+function tooMany({ forge, ref, since }: { forge: Forge; ref: RepositoryRef; since: string }, most: number) {
+  const [second, next] = [0, 1].map((more) => new Date(1_000 * (secondOf(since) + more)).toISOString());
+  return new Refused(
+    'too_many_changes',
+    `${most} issues or more of ${ref.owner}/${ref.repo} on forge '${forge.name}' changed in the second ${second}, which is more than can be listed at once`,
+    {
+      hint: `To leave them out: ./core bridge sync --repository ${ref.owner}/${ref.repo} --since ${next}`,
+      facts: { limit: most },
+    },
+  );
+}
+
+/** Forges list by whole seconds. */
+function secondOf(time: string): number {
+  return Math.floor(Date.parse(time) / 1000);
 }
 
 /** A forge's clock may be wrong, and who asks from a time to come learns of nothing until then; asking twice is harmless. */
