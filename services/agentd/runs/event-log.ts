@@ -19,8 +19,8 @@ import type { Run } from './run.ts';
 import { logName, requireLogFile } from './run-folder.ts';
 
 /**
- * The open event log of one run and what it folds to. The file is the authority: `refresh` compares size, inode and the hash
- * in its last line with what is remembered, and reads what is new. Writing needs the run's append lock, which is the caller's.
+ * The open event log of one run and what it folds to. The file is the authority: `refresh` compares size, inode, time of change and the
+ * hash in its last line with what is remembered, and reads what is new. Writing needs the run's append lock, which is the caller's.
  */
 export class EventLog {
   readonly #runId: string;
@@ -31,6 +31,8 @@ export class EventLog {
   /** Bytes of whole lines; what lies behind is a torn line. */
   #size = 0;
   #torn = 0;
+  /** When the file was changed, as it was read or written here: it may be edited in place. */
+  #changed = 0;
   /** Where each line starts, by seq - 1. */
   #starts: number[] = [];
   #run: Run | null = null;
@@ -65,10 +67,12 @@ export class EventLog {
     const now = statSync(this.#path, { throwIfNoEntry: false });
     if (now === undefined) throw this.#missing();
     const size = now.ino === this.#inode ? now.size : this.#reopen();
-    if (size < this.#size || !this.#endsWithHead()) this.#forget();
+    const editedInPlace = now.ctimeMs !== this.#changed && size === this.#size + this.#torn;
+    if (size < this.#size || editedInPlace || !this.#endsWithHead()) this.#forget();
     if (size > this.#size) this.#readOn(size);
     if (this.#run === null) throw this.#damaged('event 1: the log holds no whole event');
     this.#torn = size - this.#size;
+    this.#changed = now.ctimeMs;
     return this.#torn;
   }
 
@@ -110,6 +114,7 @@ export class EventLog {
     this.#remember(bytes, this.#size);
     this.#size += bytes.length;
     this.#torn = 0;
+    this.#changed = fstatSync(this.#fd).ctimeMs;
     this.#run = after;
     return after;
   }

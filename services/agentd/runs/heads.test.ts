@@ -1,12 +1,15 @@
 import {
   appendFileSync,
+  closeSync,
   cpSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -113,6 +116,17 @@ describe('the head of a record, kept outside its folder', () => {
       expect((await open().record(runId)).problem).to.be.a('string');
     });
   }
+
+  it('refuses a record that was edited in place while it was open', async () => {
+    const { runId, store } = await rejectedRun();
+    const { length } = readFileSync(logOf(runId));
+    const fd = openSync(logOf(runId), 'r+');
+    writeSync(fd, 'XXXX', Math.floor(length / 2));
+    closeSync(fd);
+    expect(codeOf(await failure(store.read(runId)))).to.equal('run_damaged');
+    expect(codeOf(await failure(store.append(runId, () => [turn()])))).to.equal('run_damaged');
+    expect(readFileSync(logOf(runId))).to.have.length(length);
+  });
 
   it('refuses a record that lost a line in its middle', async () => {
     const { runId, store } = await rejectedRun();
