@@ -27,6 +27,8 @@ class AskingDaemon extends ToyDaemon {
   readonly #store: FileRunStore;
   readonly #forge: Forge;
   limits: Parameters<typeof changedIssues>[3];
+  /** Where it is set, each answer says that there is more, from so much later. */
+  stepMs: number | null = null;
 
   constructor(store: FileRunStore, forge: Forge) {
     super();
@@ -37,6 +39,10 @@ class AskingDaemon extends ToyDaemon {
   override async changedIssues({ forge: _, ...query }: ChangeQuery) {
     this.asked.push(query);
     if (this.problem !== null) throw this.problem;
+    if (this.stepMs !== null) {
+      const until = new Date(Date.parse(query.since) + this.stepMs).toISOString();
+      return { forge: 'work', owner: query.owner, repo: query.repo, until, more: true, issues: [] };
+    }
     const ports = { store: this.#store, forge: this.#forge };
     return changedIssues(ports, query, AbortSignal.timeout(10_000), this.limits);
   }
@@ -292,6 +298,22 @@ for (const [kind, open] of [
       const next = new Date(start + 100 * minute + 1_000).toISOString();
       expect((body as Problem).hint).to.contain(`--since ${next}`);
       expect(await counts({ since: next })).to.include({ asked: 1, new: 1 });
+    });
+
+    it('is not asked for without end where the answers have none, and stays to be asked for', async () => {
+      await deliver(issue(1));
+      const before = await sinceNow();
+      const { length } = daemon.asked;
+      for (const stepMs of [0, 1_000]) {
+        daemon.stepMs = stepMs;
+        const { status, body } = await bridge.post('/v1/sync/forge-to-agent', {
+          owner: 'demo',
+          repo: 'hello',
+        });
+        expect([status, (body as Problem).code]).to.deep.equal([422, 'forge_reply_endless']);
+        expect(await sinceNow()).to.deep.equal(before);
+      }
+      expect(daemon.asked).to.have.length(length + 1 + 1_000);
     });
 
     it('is told by the command, which says what it asked and exits 5 while a forge does not answer', async () => {

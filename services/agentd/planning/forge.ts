@@ -133,8 +133,8 @@ export interface Protection {
 }
 
 /**
- * Errors of every method: NotFound (`repository_not_found`, `issue_not_found`), Refused (`issue_is_pull_request`),
- * Unauthorized (`forge_unauthorized`), Unavailable with `retryAfter` (`forge_rate_limited`, `forge_unavailable`), TimedOut
+ * Errors of every method: NotFound (`repository_not_found`, `issue_not_found`), Refused (`issue_is_pull_request`,
+ * `forge_reply_endless`), Unauthorized (`forge_unauthorized`), Unavailable with `retryAfter` (`forge_rate_limited`, `forge_unavailable`), TimedOut
  * (`forge_timeout`), InvalidInput (`forge_reply_invalid` when the reply is not what the API promises).
  */
 export interface Forge {

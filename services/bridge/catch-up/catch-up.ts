@@ -28,6 +28,9 @@ type Changed = ChangedIssues['issues'][number];
 /** Lists of a forge may lag behind its clock. What comes twice is known the second time. */
 const overlapMs = 300_000;
 
+/** Of 500 issues each, as a rule. */
+const maxRounds = 1_000;
+
 /**
  * Forges repeat no delivery. What they would have told is asked for, issue by issue, and handled as a delivery of it: an issue that
  * says what its last event or its newest run says is known.
@@ -48,13 +51,14 @@ export class CatchUp {
     };
   }
 
-  /** @throws InvalidInput (`since_missing`), Refused (`forge_without_webhooks`), and what the daemon throws */
+  /** @throws InvalidInput (`since_missing`), Refused (`forge_without_webhooks`, `forge_reply_endless`), and what the daemon throws */
   async catchUp(body: CatchUpBody, signal: AbortSignal): Promise<CatchUpReply> {
     const { rows, daemon } = this.#parts;
     const { owner, repo, forge = null } = body;
     const begin = body.since ?? this.#since(body);
     const counts = { asked: 0, new: 0, known: 0, refused: [] as CatchUpReply['refused'] };
-    for (let since = begin; ; ) {
+    let since = begin;
+    for (let round = 1; ; round++) {
       const page = await daemon.changedIssues({ forge, owner, repo, since }, signal);
       const kind = this.#kindOf(page.forge);
       for (const issue of page.issues) {
@@ -68,6 +72,7 @@ export class CatchUp {
         rows.passed({ forge: page.forge, owner, repo }, Date.parse(page.until));
         return { forge: page.forge, owner, repo, since: begin, until: page.until, ...counts };
       }
+      if (round >= maxRounds || Date.parse(page.until) <= Date.parse(since)) throw endless(page, round);
       since = page.until;
     }
   }
@@ -119,6 +124,17 @@ export class CatchUp {
     if (duplicate || event.reason?.code === 'same_content') return 'known';
     return event.state === 'skipped' && event.reason !== null ? event.reason : 'new';
   }
+}
+
+function endless({ forge, owner, repo, until }: ChangedIssues, round: number): Refused {
+  const what = `what changed in ${owner}/${repo} on forge '${forge}'`;
+  return new Refused(
+    'forge_reply_endless',
+    round >= maxRounds
+      ? `${what} has not come to an end after ${round} answers, which is the most that is read`
+      : `${what} is said to go on from ${until}, which is no later than it was asked for`,
+    { facts: { limit: maxRounds } },
+  );
 }
 
 /** Whether it was opened again, and nothing was planned of it since. */

@@ -2,6 +2,7 @@ import { InvalidInput, NotFound, Unauthorized } from '#kit/errors.ts';
 import type { RemoteForgeOptions } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { type HttpReply, send, sendRead } from '../http.ts';
+import { pagesOf } from '../pages.ts';
 import type { TokenFile } from '../token-file.ts';
 
 export interface GiteaReply {
@@ -43,7 +44,7 @@ export class GiteaClient {
     query: Query,
     signal?: AbortSignal,
   ): AsyncGenerator<unknown> {
-    for (let page = 1; ; page++) {
+    for (const page of pagesOf(this.#options.name, what)) {
       const { data, header } = await this.get(parts, what, signal, { ...query, page, limit: 50 });
       if (!Array.isArray(data)) {
         yield data;

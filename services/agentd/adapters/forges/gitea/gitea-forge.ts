@@ -34,6 +34,7 @@ import {
   pullRequestMerged,
 } from '../not-there.ts';
 import { OwnAccount } from '../own-account.ts';
+import { pagesOf } from '../pages.ts';
 import { forgeTime, since, wholeSecond } from '../times.ts';
 import { TokenFile } from '../token-file.ts';
 import { Associations } from './associations.ts';
@@ -246,12 +247,13 @@ export class GiteaForge implements ConfiguredForge {
     const path = ['repos', ref.owner, ref.repo, 'issues', String(number), 'timeline'];
     let last: string | null = null;
     // There is no link to the next page; a page may hold less than it was asked for.
-    for (let page = 1; ; page++) {
+    for (const page of pagesOf(this.name, what)) {
       const { data } = await this.#client.get(path, what, signal, { since, page, limit: 50 });
       const entries = this.#decode(t.array(TimelineReply), data ?? [], what);
-      if (entries.length === 0) return last;
+      if (entries.length === 0) break;
       last = reopenedIn(entries) ?? last;
     }
+    return last;
   }
 
   async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {

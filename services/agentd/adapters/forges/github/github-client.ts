@@ -4,6 +4,7 @@ import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { RemoteForgeOptions } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { send } from '../http.ts';
+import { pagesOf } from '../pages.ts';
 import type { TokenFile } from '../token-file.ts';
 
 /** Longest pause that a read waits out by itself when GitHub limits requests; longer ones are told to the caller. */
@@ -67,13 +68,14 @@ export class GitHubClient {
     enough = Number.POSITIVE_INFINITY,
   ): Promise<unknown[]> {
     const entries: unknown[] = [];
-    for (let page = 1; ; page++) {
+    for (const page of pagesOf(this.#options.name, what)) {
       const reply = await this.request(route, { ...parameters, per_page: 100, page }, what, signal);
       if (!Array.isArray(reply.data)) return [reply.data];
       entries.push(...reply.data);
       const more = /\brel="?next"?/.test(String(reply.headers.link ?? ''));
-      if (!more || reply.data.length === 0 || entries.length >= enough) return entries;
+      if (!more || reply.data.length === 0 || entries.length >= enough) break;
     }
+    return entries;
   }
 
   async #open(): Promise<Octokit> {

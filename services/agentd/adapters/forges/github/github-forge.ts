@@ -34,6 +34,7 @@ import {
   pullRequestMerged,
 } from '../not-there.ts';
 import { OwnAccount } from '../own-account.ts';
+import { pagesOf } from '../pages.ts';
 import { mayWrite, notKnown, outsider, type Standing, Standings } from '../standings.ts';
 import { forgeTime, since, wholeSecond } from '../times.ts';
 import { TokenFile } from '../token-file.ts';
@@ -184,7 +185,7 @@ export class GitHubForge implements ConfiguredForge {
     const what = `issues of ${nameOf(ref)}`;
     const found: Issue[] = [];
     // GitHub lists pull requests among the issues, so that a page may hold fewer than it says.
-    for (let page = 1; found.length < options.limit; page++) {
+    for (const page of pagesOf(this.name, what)) {
       const parameters = {
         ...path(ref),
         state: options.state,
@@ -205,7 +206,7 @@ export class GitHubForge implements ConfiguredForge {
         const issue = issueOf(entry);
         if (hasLabel(issue, options)) found.push(await this.#signed(ref, issue, signal));
       }
-      if (replies.length < 100) break;
+      if (replies.length < 100 || found.length >= options.limit) break;
     }
     return found.slice(0, options.limit).map((issue) => ({ ...issue, body: shortenedBody(issue.body) }));
   }
@@ -220,7 +221,7 @@ export class GitHubForge implements ConfiguredForge {
     const from = wholeSecond(since);
     const parameters = { ...path(ref), state: 'all', since: from, sort: 'updated', direction: 'asc' };
     const changed: ChangedIssue[] = [];
-    for (let page = 1; changed.length < limit; page++) {
+    for (const page of pagesOf(this.name, what)) {
       const reply = await this.#client
         .request('GET /repos/{owner}/{repo}/issues', { ...parameters, per_page: 100, page }, what, signal)
         .catch((error: unknown) =>
@@ -237,7 +238,7 @@ export class GitHubForge implements ConfiguredForge {
         const reopened_at = reopened ? await this.#reopenedAt(ref, entry.number, from, signal) : null;
         changed.push({ ...issue, author: author.login, reopened_at });
       }
-      if (replies.length < 100) break;
+      if (replies.length < 100 || changed.length >= limit) break;
     }
     return changed.slice(0, limit);
   }
