@@ -67,6 +67,16 @@ export function ingressContract(bridge: () => RunningBridge, bench: IngressBench
     expect(new Set(replies.map(({ event_id }) => event_id))).to.deep.equal(new Set([bench.eventId('again')]));
   });
 
+  it('is refused when its id holds a secret, which is told nowhere', async () => {
+    const secret = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`;
+    const { status, body } = await send(bench.deliver(secret, { title: 'secret id' }));
+    expect([status, (body as Problem).code]).to.deep.equal([400, 'event_id_holds_secret']);
+    const { body: events } = await bridge().get('/v1/events?limit=100');
+    expect(JSON.stringify([body, events])).to.not.contain(secret);
+    const uuid = '72d3162e-cc78-11e3-81ab-4c9367dc0958';
+    expect((await send(bench.deliver(uuid, { title: 'usual id' }))).status).to.equal(202);
+  });
+
   it('is refused when its id came with another content before', async () => {
     await send(bench.deliver('reused', { title: 'first' }));
     expect(await refusal(bench.deliver('reused', { title: 'second' }))).to.equal('409 event_id_reused');

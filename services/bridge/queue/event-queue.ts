@@ -5,7 +5,7 @@ import type { EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
-import { Redactor } from '#kit/redaction.ts';
+import { findSecrets, Redactor } from '#kit/redaction.ts';
 import { type AcceptedEvent, AcceptGroup } from './accept-group.ts';
 import { EventRows, storedEvent, targetKey } from './event-rows.ts';
 import type { BridgeDatabase } from './open-database.ts';
@@ -53,8 +53,12 @@ export class EventQueue {
     this.#statements = prepare(db);
   }
 
-  /** What the event tells is kept without secrets. @throws Conflict (`event_id_reused`), Unavailable (`disk_full`) */
-  accept(event: NewEvent): Promise<AcceptedEvent> {
+  /**
+   * What the event tells is kept without secrets.
+   * @throws InvalidInput (`event_id_holds_secret`), Conflict (`event_id_reused`), Unavailable (`disk_full`)
+   */
+  async accept(event: NewEvent): Promise<AcceptedEvent> {
+    refuseSecretId(event);
     const { content, notes, skip } = event;
     return this.#group.add({ ...event, ...this.#redactor.redactDeep({ content, notes, skip }) });
   }
@@ -297,6 +301,16 @@ function prepare(db: DatabaseSync) {
       "SELECT min(due_at) AS due FROM events INDEXED BY events_due WHERE state = 'pending'",
     ),
   };
+}
+
+/** An id names its event in answers, logs and lists, and cannot be masked: the masked one would name another. */
+function refuseSecretId({ event_id, source }: NewEvent): void {
+  const [found] = findSecrets(event_id);
+  if (found === undefined) return;
+  throw new InvalidInput(
+    'event_id_holds_secret',
+    `the id of an event from ${source} holds what looks like a secret (${found.kind}): an id is kept and shown, so it must hold none`,
+  );
 }
 
 function cursorOf(seq: number): string {
