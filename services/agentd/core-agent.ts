@@ -20,12 +20,15 @@ import type { UndoRun } from './execution/undo-run.ts';
 import { tellBriefly, toldAsItHappens } from './outbox/live-delivery.ts';
 import type { RunDelivery } from './outbox/run-delivery.ts';
 import type { ChangeQuery } from './planning/changed-issues.ts';
+import { finishSuperseding } from './planning/earlier-runs.ts';
 import type { Forge } from './planning/forge.ts';
 import type { IssueQuery } from './planning/list-issues.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import type { KeyedRuns } from './runs/keyed-runs.ts';
+import { issueLease } from './runs/lease-name.ts';
+import { patientLease } from './runs/patient-lease.ts';
 import type { Run } from './runs/run.ts';
 import { canBePlanned, willPublish } from './runs/run-status.ts';
 import type { RunQuery } from './runs/run-store.ts';
@@ -104,9 +107,10 @@ export class CoreAgent implements Agent {
   }
 
   async runWithBase(idOrPrefix: string): Promise<Run> {
-    const run = await this.run(idOrPrefix);
-    if (!willPublish(run) || run.status === 'executing') return run;
+    let run = await this.run(idOrPrefix);
     try {
+      run = await finishSuperseding(this.#store, run);
+      if (!willPublish(run) || run.status === 'executing') return run;
       const seen = await (await this.#work()).lookAtBase(run, AbortSignal.timeout(baseMs));
       if (baseEvents(run, seen).length === 0) return run;
       await this.#store.append(run.run_id, (now) => (willPublish(now) ? baseEvents(now, seen) : []));
@@ -155,10 +159,22 @@ export class CoreAgent implements Agent {
     if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
     // The plan is told before anything of it is approved, if the context service was away when it was made.
     const untold = delivery === null ? null : await tellBriefly(delivery, request.run_id);
-    const run = await this.#store.append(request.run_id, (now) => decideActions(now, request, days));
+    const run = await this.#decided(request, days);
     await this.#store.writeViews(request.run_id);
     if (delivery !== null && untold === null) await tellBriefly(delivery, request.run_id);
     return run;
+  }
+
+  /** Under the lease of the issue, so that no plan that would supersede the run is sealed meanwhile. */
+  async #decided(request: DecisionRequest, days: number): Promise<Run> {
+    const { request: issue } = await this.#store.read(request.run_id);
+    const lease = await patientLease(this.#store, issueLease(issue));
+    try {
+      await finishSuperseding(this.#store, await this.#store.read(request.run_id));
+      return await this.#store.append(request.run_id, (now) => decideActions(now, request, days));
+    } finally {
+      lease.release();
+    }
   }
 
   async execute(request: ExecutionRequest, watch: Watch): Promise<Run> {

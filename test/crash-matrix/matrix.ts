@@ -69,7 +69,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
         expect(run.plan!.supersedes).to.have.members(earlier.map(({ run_id }) => run_id));
         await expectIntact(world, run);
         for (const { run_id } of earlier) {
-          const now = await world.agent.run(run_id);
+          const now = await world.agent.runWithBase(run_id);
           expect(now).to.include({ status: 'superseded', superseded_by: run.run_id });
           const events = await world.agent.events(run_id, 0);
           expect(events.filter(({ type }) => type === 'run_superseded')).to.have.length(1);

@@ -11,7 +11,7 @@ export const planPoints = [
   'plan.sealed',
 ];
 /** Of a plan that takes the place of two. */
-export const secondPlanPoints = ['plan.before_seal', 'plan.superseded', 'plan.superseded:2', 'plan.sealed'];
+export const secondPlanPoints = ['plan.before_seal', 'plan.sealed', 'plan.superseded', 'plan.superseded:2'];
 export const executePoints = [
   'execute.started',
   ...each('execute.before_intent'),

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { CoreError, codeOf } from '#kit/errors.ts';
 import type { PlanRequest, ProgressUpdate } from '../../services/agentd/agent.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { secondPlanPoints } from '../crash-matrix/points.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type ForgeWorld, forgeWorlds } from '../fixtures/world/forge-worlds.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -184,6 +185,35 @@ describe('a second plan for an issue', () => {
       const resumed = await world.agent.resume({ run_id: cut, by: everybody }, quiet);
       expect(resumed).to.include({ status: 'superseded', superseded_by: newer.run_id });
       expect((await now(first)).status).to.equal('awaiting_approval');
+    });
+
+    for (const point of secondPlanPoints) {
+      it(`takes the place of two by a sealed plan alone, when it is killed at ${point} and cancelled`, async () => {
+        const number = await world.newIssue(body);
+        const earlier = [await plan(number, { keep: true }), await plan(number, { keep: true })];
+        const cut = await cutOff(number, point);
+        const cancelled = await world.agent.cancel({ run_id: cut, by: everybody, reason: null });
+        expect(cancelled.status).to.equal('cancelled');
+        for (const run of earlier) {
+          if (cancelled.plan === null)
+            expect((await world.approve(run)).status).to.equal('awaiting_approval');
+          else expect((await refusal(world.approve(run))).facts).to.include({ superseded_by: cut });
+          expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+        }
+      });
+    }
+
+    it('has taken their place once it is sealed, for whoever executes, shows or plans after a kill', async () => {
+      const number = await world.newIssue(body);
+      const earlier: Run[] = [];
+      for (const _ of ['executed', 'shown', 'planned']) earlier.push(await plan(number, { keep: true }));
+      const [executed, shown, planned] = earlier as [Run, Run, Run];
+      const cut = await cutOff(number, 'plan.sealed');
+      expect((await refusal(execute(executed))).code).to.equal('run_superseded');
+      expect((await world.command(['show', shown.run_id])).stdout).to.contain(`superseded by ${cut}`);
+      const next = await plan(number);
+      expect(next.plan!.supersedes).to.deep.equal([cut]);
+      expect((await now(planned)).superseded_by).to.equal(cut);
     });
 
     it('changes nothing of them where its own planning fails', async () => {

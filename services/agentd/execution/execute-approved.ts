@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { Person, Watch } from '../agent.ts';
+import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { branchLease, executorLease } from '../runs/lease-name.ts';
 import type { Run } from '../runs/run.ts';
@@ -44,7 +45,7 @@ export class ExecuteApproved {
   }
 
   async execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
-    const before = await this.#store.read(options.run_id);
+    const before = await finishSuperseding(this.#store, await this.#store.read(options.run_id));
     checkExecutable(before);
     await this.#store.requireUnaltered(options.run_id);
     const selected = selectActions(before, options.actions);

@@ -6,7 +6,7 @@ import type { RunStore } from '../runs/run-store.ts';
 type Store = Pick<RunStore, 'list' | 'read' | 'append' | 'writeViews'>;
 
 export interface EarlierRuns {
-  /** Runs whose place this one takes; they are superseded when this is returned. */
+  /** Runs whose place this one takes when it is sealed. */
   readonly superseded: readonly string[];
   /** The newest run that waits already and takes the place of this one, which then takes that of none. */
   readonly newer: string | null;
@@ -15,23 +15,21 @@ export interface EarlierRuns {
 }
 
 /**
- * Every run of the issue that waits for a decision and was asked for before `run` is superseded by it, unless `run` keeps them or
- * is superseded itself; what is approved, at work or has left something behind is named and stays. Called again after a crash,
- * it goes on where it was. The caller holds the lease of the issue until `run` is sealed.
+ * Every run of the issue that waits for a decision and was asked for before `run` is to be superseded by it, unless `run` keeps
+ * them or is superseded itself; what is approved, at work or has left something behind is named and stays.
+ * The caller holds the lease of the issue until `run` is sealed and `supersedeEarlier` is through.
  */
-export async function supersedeEarlier(store: Store, run: Run): Promise<EarlierRuns> {
+export async function lookAtEarlier(store: Store, run: Run): Promise<EarlierRuns> {
   const others: Run[] = [];
   for (const { run_id } of await runsOfIssue(store, run.request)) {
-    if (run_id !== run.run_id) others.push(await store.read(run_id));
+    if (run_id !== run.run_id) others.push(await finishSuperseding(store, await store.read(run_id)));
   }
   const newer = others.find((other) => isWaiting(other) && replaces(other, run))?.run_id ?? null;
   const superseded: string[] = [];
   const notices: string[] = [];
-  for (let other of others) {
+  for (const other of others) {
     const { run_id } = other;
-    if (newer === null && isWaiting(other) && replaces(run, other))
-      other = await supersede(store, other, run.run_id);
-    if (other.superseded_by === run.run_id) superseded.push(run_id);
+    if (newer === null && isWaiting(other) && replaces(run, other)) superseded.push(run_id);
     else if (isWaiting(other)) notices.push(`run ${run_id} of this issue still waits for a decision too`);
     else if (stands(other)) notices.push(`run ${run_id} of this issue is ${standing(other)}, and stays`);
   }
@@ -61,13 +59,31 @@ export async function runsOfIssue(
   return found;
 }
 
-/** An approval that came a moment before counts: then nothing happens to the run. */
-async function supersede(store: Store, { run_id }: Run, by_run: string): Promise<Run> {
-  const after = await store.append(run_id, (now) =>
+/** Supersedes what the sealed plan of `run` lists. A crash leaves the rest to `finishSuperseding`. */
+export async function supersedeEarlier(store: Store, { run_id, plan }: Run): Promise<void> {
+  for (const earlier of plan?.supersedes ?? []) await supersede(store, earlier, run_id);
+}
+
+/**
+ * A run that waits although the sealed plan of a newer one lists it, because of a crash between the two, is superseded now.
+ * Whoever decides about a run, executes or shows it, or plans its issue asks this first.
+ */
+export async function finishSuperseding(store: Store, run: Run): Promise<Run> {
+  if (!isWaiting(run)) return run;
+  for (const { run_id } of await runsOfIssue(store, run.request)) {
+    if (run_id <= run.run_id) break;
+    const { plan } = await store.read(run_id);
+    if (plan?.supersedes?.includes(run.run_id)) return supersede(store, run.run_id, run_id);
+  }
+  return run;
+}
+
+async function supersede(store: Store, runId: string, by_run: string): Promise<Run> {
+  const after = await store.append(runId, (now) =>
     isWaiting(now) ? [{ type: 'run_superseded', data: { by_run } }] : [],
   );
   crashPoint('plan.superseded');
-  await store.writeViews(run_id);
+  await store.writeViews(runId);
   return after;
 }
 

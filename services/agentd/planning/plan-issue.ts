@@ -16,7 +16,7 @@ import { actionHistory, noHistory } from './action-history.ts';
 import { contextRepository } from './context-ids.ts';
 import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
 import { earlierRejections } from './earlier-rejections.ts';
-import { type EarlierRuns, requireNotCancelled, supersedeEarlier } from './earlier-runs.ts';
+import { type EarlierRuns, lookAtEarlier, requireNotCancelled, supersedeEarlier } from './earlier-runs.ts';
 import type { Repository } from './forge.ts';
 import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
 import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
@@ -179,13 +179,15 @@ export class PlanIssue {
       ...(sandbox.terms === null ? [sandbox.reason] : []),
       ...draft.notices,
     ];
-    // Of two plans of an issue that end at once, one sees the other.
+    // Of two plans of an issue that end at once, one sees the other; an approval comes before or after.
     const lease = await patientLease(store, issueLease(run.request), watch.signal);
     try {
       requireNotCancelled(await store.read(runId));
-      const earlier = await supersedeEarlier(store, run);
-      const sealed = { ...draft, notices: [...earlier.notices, ...notices] };
-      return await this.#seal(run, planner, result, sealed, earlier, knowledge, validation, tally);
+      const earlier = await lookAtEarlier(store, run);
+      const noted = { ...draft, notices: [...earlier.notices, ...notices] };
+      const sealed = await this.#seal(run, planner, result, noted, earlier, knowledge, validation, tally);
+      await supersedeEarlier(store, sealed);
+      return sealed;
     } finally {
       lease.release();
     }

@@ -15,7 +15,7 @@ export function branchLease(target: {
   return `branch ${target.forge}/${target.owner}/${target.repo}/${target.branch}`;
 }
 
-/** Held while the plan of an issue is sealed, so that of two plans one sees the other. */
+/** Held while the plan of an issue is sealed or decided about, so that of two plans one sees the other, and what is decided. */
 export function issueLease(issue: {
   readonly forge: string;
   readonly owner: string;

@@ -8,14 +8,14 @@ const lookEveryMs = 50;
 export async function patientLease(
   store: Pick<RunStore, 'lease'>,
   name: string,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<Lease> {
   for (;;) {
     try {
       return await store.lease(name);
     } catch (error) {
       if (codeOf(error) !== 'lease_held') throw error;
-      await setTimeout(lookEveryMs, undefined, { signal });
+      await setTimeout(lookEveryMs, undefined, signal === undefined ? {} : { signal });
     }
   }
 }
