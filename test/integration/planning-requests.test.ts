@@ -64,6 +64,19 @@ describe('requests for planning', () => {
       expect(await failure(plan({ number, role: 'ops' }, 'event-role'))).to.equal('idempotency_key_reused');
     });
 
+    it('say how a key came before, where it comes with another request', async () => {
+      const number = await world.newIssue(body);
+      const { run_id } = await plan({ number }, 'event-flags');
+      await planned(client, run_id);
+      for (const field of ['keep', 'anyway']) {
+        const said = await plan({ number, [field]: true }, 'event-flags').catch(
+          (error: Error) => error.message,
+        );
+        expect(said).to.contain(`came with ${field} 'false' before, now with 'true'`);
+        expect((await plan({ number, [field]: false }, 'event-flags')).run_id).to.equal(run_id);
+      }
+    });
+
     it('take the place of runs that wait, unless they say keep', async () => {
       const number = await world.newIssue(body);
       const first = await planned(client, (await plan({ number })).run_id);

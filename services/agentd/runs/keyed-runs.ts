@@ -104,21 +104,17 @@ function asksForTheSame(
 
 /** Which planner plans where none is asked for may have changed since. */
 function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRequest): void {
-  for (const field of [
-    'forge',
-    'owner',
-    'repo',
-    'number',
-    'role',
-    'planner',
-    'dry_run',
-    'keep',
-    'anyway',
-  ] as const) {
-    if (known[field] === wanted[field] || (field === 'planner' && asked.planner === undefined)) continue;
+  const before = compared(known);
+  for (const [field, now] of Object.entries(compared(wanted))) {
+    const then = before[field as keyof typeof before];
+    if (then === now || (field === 'planner' && asked.planner === undefined)) continue;
     throw new Refused(
       'idempotency_key_reused',
-      `the key '${wanted.idempotency_key}' came with ${field} '${known[field]}' before, now with '${wanted[field]}'; use a new key`,
+      `the key '${wanted.idempotency_key}' came with ${field} '${then}' before, now with '${now}'; use a new key`,
     );
   }
+}
+
+function compared({ forge, owner, repo, number, role, planner, dry_run, keep, anyway }: RunRequest) {
+  return { forge, owner, repo, number, role, planner, dry_run, keep: keep ?? false, anyway: anyway ?? false };
 }
