@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { actionKinds } from '../../services/agentd/action.ts';
 import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import {
   everybody,
   greetPatch,
@@ -23,6 +24,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
 
     before(async () => {
       world = await makeWorld({ vcs });
+      allowUnsandboxed(world);
     });
     after(() => world?.close());
 

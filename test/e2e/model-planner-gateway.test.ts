@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { UsageReply } from '#kit/contracts/model-gateway/usage.ts';
 import { decode } from '#kit/decode.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 import { freePort } from '../support/free-port.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
@@ -28,6 +29,7 @@ describe('The model planner through the gateway', () => {
 
   beforeEach(async () => {
     world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
   });
   afterEach(async () => {
     await gateway?.stop();

@@ -6,6 +6,7 @@ import type { DecisionRequest } from '../../services/agentd/agent.ts';
 import { approvalProblem } from '../../services/agentd/execution/approval.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import {
   everybody,
   greetPatch,
@@ -30,6 +31,7 @@ describe('approval and execution', () => {
 
   before(async () => {
     world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
   });
   after(() => world.close());
 
@@ -240,6 +242,7 @@ describe('approval and execution', () => {
       expect(pulls).to.have.length(1);
       await world.close();
       world = await makeWorld({ vcs: 'git' });
+      allowUnsandboxed(world);
     });
 
     it('executes nothing more when an artifact of the validation is gone, and names it', async () => {
@@ -390,6 +393,7 @@ describe('approval and execution', () => {
         vcs: 'git',
         files: { ...helloFiles, '.core.json': JSON.stringify(validation) },
       });
+      allowUnsandboxed(other);
       const number = await other.newIssue(withPatch);
       return other.approve(await other.agent.planIssue({ ...ref, number, by: everybody }, quiet));
     }
@@ -437,6 +441,7 @@ describe('approval and execution', () => {
     it('that is not to be found leaves out push and pull request, and says what is missing', async () => {
       const { '.core.json': _, ...files } = helloFiles;
       other = await makeWorld({ vcs: 'git', files });
+      allowUnsandboxed(other);
       const number = await other.newIssue(withPatch);
       const run = await other.agent.planIssue({ ...ref, number, by: everybody }, quiet);
       expect(run.actions.map(({ definition }) => definition.kind)).to.deep.equal([
@@ -452,9 +457,13 @@ describe('approval and execution', () => {
         'diff --git a/.core.json b/.core.json\nnew file mode 100644\n--- /dev/null\n+++ b/.core.json\n@@ -0,0 +1 @@\n+{}\n';
       const { '.core.json': _, ...files } = helloFiles;
       other = await makeWorld({ vcs: 'git', files });
+      allowUnsandboxed(other);
       writeFileSync(
         join(other.home, 'config/validation.json'),
-        JSON.stringify({ repositories: { 'demo/hello': { commands: [{ name: 'x', run: 'true' }] } } }),
+        JSON.stringify({
+          allow_unsandboxed: true,
+          repositories: { 'demo/hello': { commands: [{ name: 'x', run: 'true' }] } },
+        }),
       );
       const number = await other.newIssue(`\`\`\`diff\n${makefile}\`\`\``);
       const run = await other.agent.planIssue({ ...ref, number, by: everybody }, quiet);

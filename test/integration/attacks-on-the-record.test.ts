@@ -5,6 +5,7 @@ import { codeOf } from '#kit/errors.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, makeWorld, quiet, type World } from '../fixtures/world/world.ts';
 
 interface Attack {
@@ -30,6 +31,7 @@ describe('attacks on the record between approval and execution', function () {
 
   before(async () => {
     world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
     run = await world.plannedAndApproved();
     const build = run.actions.slice(0, 4).map(({ definition }) => definition.action_id);
     await world.agent.execute({ ...options(), actions: build }, quiet);

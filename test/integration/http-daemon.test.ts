@@ -11,6 +11,7 @@ import { Redactor } from '#kit/redaction.ts';
 import { createToken, openTokens, type Scope } from '#kit/tokens.ts';
 import { createStatusCommand } from '../../services/agentd/http/status-command.ts';
 import { httpDaemon } from '../fixtures/world/daemon.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
 
 interface Answer {
@@ -43,6 +44,7 @@ describe('The daemon over HTTP', () => {
 
   before(async () => {
     world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
     const folders = {
       state: join(world.home, 'state'),
       config: join(world.home, 'config'),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { until } from '../fixtures/until.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
 const call = (name: string, args: unknown) => ({ calls: [{ name, arguments: args }] });
@@ -33,6 +34,7 @@ describe('planning with a model', () => {
   async function worldWith(script: Script, bounds: object = {}): Promise<void> {
     server = await startModelServer(script);
     world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
     const upstream = {
       kind: 'openai',
       base_url: server.url,

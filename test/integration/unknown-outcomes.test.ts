@@ -6,6 +6,7 @@ import type { Fault, ForgeServer } from '../fixtures/forges/forge-server.ts';
 import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { startGitHubServer } from '../fixtures/forges/github-server.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
 const comments = /\/issues\/\d+\/comments$/;
@@ -25,6 +26,7 @@ for (const [kind, start] of [
     beforeEach(async () => {
       server = await start();
       world = await makeWorld({ vcs: 'git' });
+      allowUnsandboxed(world);
       const secrets = join(world.home, 'config/secrets');
       mkdirSync(secrets, { recursive: true });
       writeFileSync(join(secrets, 'forge-token'), `${server.state.token}\n`, { mode: 0o600 });
