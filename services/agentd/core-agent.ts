@@ -15,12 +15,11 @@ import type {
 import { checkScope, decideActions } from './execution/approval.ts';
 import { cancelRun } from './execution/cancel-run.ts';
 import type { ExecuteApproved } from './execution/execute-approved.ts';
-import { type BaseSeen, baseEvents } from './execution/moved-base.ts';
+import type { BaseSeen } from './execution/moved-base.ts';
 import type { UndoRun } from './execution/undo-run.ts';
 import { tellBriefly, toldAsItHappens } from './outbox/live-delivery.ts';
 import type { RunDelivery } from './outbox/run-delivery.ts';
 import type { ChangeQuery } from './planning/changed-issues.ts';
-import { finishSuperseding } from './planning/earlier-runs.ts';
 import type { Forge } from './planning/forge.ts';
 import type { IssueQuery } from './planning/list-issues.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
@@ -109,8 +108,9 @@ export class CoreAgent implements Agent {
   async runWithBase(idOrPrefix: string): Promise<Run> {
     let run = await this.run(idOrPrefix);
     try {
-      run = await finishSuperseding(this.#store, run);
+      run = await this.#finishSuperseding(run);
       if (!willPublish(run) || run.status === 'executing') return run;
+      const { baseEvents } = await import('./execution/moved-base.ts');
       const seen = await (await this.#work()).lookAtBase(run, AbortSignal.timeout(baseMs));
       if (baseEvents(run, seen).length === 0) return run;
       await this.#store.append(run.run_id, (now) => (willPublish(now) ? baseEvents(now, seen) : []));
@@ -170,11 +170,16 @@ export class CoreAgent implements Agent {
     const { request: issue } = await this.#store.read(request.run_id);
     const lease = await patientLease(this.#store, issueLease(issue));
     try {
-      await finishSuperseding(this.#store, await this.#store.read(request.run_id));
+      await this.#finishSuperseding(await this.#store.read(request.run_id));
       return await this.#store.append(request.run_id, (now) => decideActions(now, request, days));
     } finally {
       lease.release();
     }
+  }
+
+  async #finishSuperseding(run: Run): Promise<Run> {
+    const { finishSuperseding } = await import('./planning/earlier-runs.ts');
+    return finishSuperseding(this.#store, run);
   }
 
   async execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
