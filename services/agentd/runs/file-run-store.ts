@@ -9,10 +9,10 @@ import { createLeases, type Leases } from '#kit/sqlite-lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import type { EventLog } from './event-log.ts';
-import { Heads } from './heads.ts';
+import type { Heads } from './heads.ts';
+import { runsWithHead } from './heads-folder.ts';
 import { type ReadRow, refreshFolder } from './index-refresh.ts';
 import { executorLease } from './lease-name.ts';
-import type { OpenRuns } from './open-runs.ts';
 import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
 import { checkRunId, isRunId, runIdPrefix } from './run-id.ts';
@@ -26,7 +26,7 @@ export interface FileRunStore extends RunStore {
   /** How many runs there are. */
   count(): Promise<number>;
   readonly stateDir: string;
-  /** What the run's folder holds, and what was acknowledged; writes nothing. */
+  /** What the run's folder holds, and what was acknowledged. */
   record(runId: string): Promise<RecordState>;
   /** Lets a run whose record was cut go on from its last sound event. @throws Conflict (`record_whole`, `record_lost`, `lease_held`) */
   recover(request: RecoveryRequest): Promise<Run>;
@@ -69,7 +69,8 @@ class FolderRunStore implements FileRunStore {
   readonly #clock: () => number;
   readonly #secrets: RunStoreOptions['secrets'];
   readonly #leases: Leases;
-  readonly #heads: Heads;
+  /** null until they are needed first. */
+  #heads: Heads | null = null;
   #index: RunIndex | null = null;
   #loaded: Promise<Writing> | null = null;
   readonly #pages = new Map<string, { version: string; at: number; page: RunPage }>();
@@ -79,18 +80,17 @@ class FolderRunStore implements FileRunStore {
     this.stateDir = stateDir;
     this.#runsDir = join(stateDir, 'runs');
     this.#clock = clock;
-    this.#heads = new Heads(stateDir);
     this.#leases = createLeases(() => this.#opened().db);
   }
 
   async create(request: RunRequest): Promise<Run> {
-    const [{ indexRow, masked }, { createRunFolder }] = await Promise.all([
+    const [{ indexRow, masked, heads }, { createRunFolder }] = await Promise.all([
       this.#writing(),
       import('./create-run.ts'),
     ]);
     return this.#guarded(() => {
       const index = this.#opened();
-      const { run, size } = createRunFolder(this.#runsDir, this.#heads, masked(request), this.#now());
+      const { run, size } = createRunFolder(this.#runsDir, heads, masked(request), this.#now());
       index.locked(() => index.tryPut(indexRow(run, size)));
       return run;
     });
@@ -115,28 +115,28 @@ class FolderRunStore implements FileRunStore {
 
   async read(runId: string): Promise<Run> {
     checkRunId(runId);
-    const { runs } = await this.#writing();
-    return this.#guarded(() => this.#seen(this.#acknowledged(runs, runId).run));
+    const loaded = await this.#writing();
+    return this.#guarded(() => this.#seen(this.#acknowledged(loaded, runId).run));
   }
 
   async events(runId: string, afterSeq = 0): Promise<RunEvent[]> {
     checkRunId(runId);
-    const { runs } = await this.#writing();
-    return this.#guarded(() => this.#acknowledged(runs, runId).eventsAfter(afterSeq));
+    const loaded = await this.#writing();
+    return this.#guarded(() => this.#acknowledged(loaded, runId).eventsAfter(afterSeq));
   }
 
   /**
    * The log of a run for somebody to look at. What a process wrote and was killed before it acknowledged, is acknowledged first: what was
    * seen once is missed when it is gone.
    */
-  #acknowledged(runs: OpenRuns, runId: string): EventLog {
+  #acknowledged({ runs, heads }: Writing, runId: string): EventLog {
     const log = runs.fresh(runId);
-    if (!this.#heads.isBehind(log.run)) return log;
+    if (!heads.isBehind(log.run)) return log;
     try {
       this.#opened().locked(() => {
         const { run } = runs.fresh(runId);
         const [last] = log.eventsAfter(run.head.seq - 1);
-        if (last !== undefined && this.#heads.isBehind(run)) this.#heads.acknowledge(runId, last);
+        if (last !== undefined && heads.isBehind(run)) heads.acknowledge(runId, last);
       });
     } catch (error) {
       // Somebody may look at a state folder that cannot be written.
@@ -159,7 +159,7 @@ class FolderRunStore implements FileRunStore {
         {
           index,
           runsDir: this.#runsDir,
-          heads: this.#heads,
+          withHead: () => runsWithHead(this.stateDir),
           reader: () => this.#reader(),
           executorLives: (runId) => this.#executorLives(runId),
         },
@@ -201,15 +201,13 @@ class FolderRunStore implements FileRunStore {
     runId: string,
     work: (write: (log: EventLog, events: readonly NewEvent[]) => void) => EventLog,
   ): Promise<Run> {
-    const { indexRow, masked } = await this.#writing();
+    const { indexRow, masked, heads } = await this.#writing();
     const write = (log: EventLog, events: readonly NewEvent[]): void => {
       const adopted: NewEvent[] = log.run.head_kept
         ? []
         : [{ type: 'head_adopted', data: { head: log.run.head } }];
-      if (adopted.length > 0) this.#heads.create(runId);
-      log.append([...adopted, ...masked(events)], this.#now(), (head) =>
-        this.#heads.acknowledge(runId, head),
-      );
+      if (adopted.length > 0) heads.create(runId);
+      log.append([...adopted, ...masked(events)], this.#now(), (head) => heads.acknowledge(runId, head));
     };
     return this.#guarded(() => {
       const index = this.#opened();
@@ -249,11 +247,11 @@ class FolderRunStore implements FileRunStore {
   }
 
   async writeViews(runId: string): Promise<void> {
-    const { writeViews } = await import('./views.ts');
+    const [{ writeViews }, { heads }] = await Promise.all([import('./views.ts'), this.#writing()]);
     const events = await this.events(runId);
     try {
       this.#guarded(() => {
-        this.#heads.sync(runId);
+        heads.sync(runId);
         writeViews(runId, join(this.#runsDir, runId), events);
       });
     } catch (error) {
@@ -263,29 +261,30 @@ class FolderRunStore implements FileRunStore {
   }
 
   async verify(runId: string): Promise<Verification> {
-    const [{ verifyRun }] = await Promise.all([import('./verify.ts'), this.#look(runId)]);
-    return this.#guarded(() => verifyRun(runId, this.#runsDir, this.#heads));
+    const [{ verifyRun }, { heads }] = await Promise.all([import('./verify.ts'), this.#look(runId)]);
+    return this.#guarded(() => verifyRun(runId, this.#runsDir, heads));
   }
 
   /** As `read`, for those who say themselves what is wrong with a record. */
-  async #look(runId: string): Promise<void> {
+  async #look(runId: string): Promise<Writing> {
     checkRunId(runId);
     await this.read(runId).catch(() => undefined);
+    return this.#writing();
   }
 
   async record(runId: string): Promise<RecordState> {
-    const [{ readRecord }] = await Promise.all([import('./recover.ts'), this.#look(runId)]);
-    return this.#guarded(() => readRecord(runId, this.#runsDir, this.#heads));
+    const [{ readRecord }, { heads }] = await Promise.all([import('./recover.ts'), this.#look(runId)]);
+    return this.#guarded(() => readRecord(runId, this.#runsDir, heads));
   }
 
   async recover(request: RecoveryRequest): Promise<Run> {
     const { recovery } = await import('./recover.ts');
-    const { runs } = await this.#writing();
+    const { runs, heads } = await this.#writing();
     const runId = checkRunId(request.run_id);
     const lease = await this.lease(executorLease(runId));
     try {
       return await this.#locked(runId, (write) => {
-        const event = recovery(request, this.#runsDir, this.#heads);
+        const event = recovery(request, this.#runsDir, heads);
         runs.forget(runId);
         const log = runs.asFound(runId, null);
         write(log, [event]);
@@ -298,20 +297,25 @@ class FolderRunStore implements FileRunStore {
 
   async prune(request: PruneRequest): Promise<PruneResult> {
     const { prune } = await import('./prune.ts');
-    const { runs, rowReader } = await this.#writing();
+    const { runs, rowReader, heads } = await this.#writing();
     return this.#guardedAsync(async () => {
       const index = this.#opened();
-      await refreshFolder(index, this.#runsDir, this.#heads, () => this.#reader());
+      await refreshFolder(
+        index,
+        this.#runsDir,
+        () => runsWithHead(this.stateDir),
+        () => this.#reader(),
+      );
       return prune(
         {
           stateDir: this.stateDir,
           runsDir: this.#runsDir,
           index,
-          heads: this.#heads,
+          heads,
           now: () => this.#now(),
           read: (runId) => this.#seen(runs.fresh(runId).run),
           forget: (runId) => runs.forget(runId),
-          row: rowReader(this.#runsDir, this.#heads),
+          row: rowReader(this.#runsDir, heads),
           leaseHolder: (name) => this.#leases.holder(name),
         },
         request,
@@ -335,7 +339,7 @@ class FolderRunStore implements FileRunStore {
   }
 
   close(): void {
-    this.#heads.syncAll();
+    this.#heads?.syncAll();
     this.#leases.close();
     this.#loaded?.then(
       ({ runs }) => runs.close(),
@@ -367,15 +371,22 @@ class FolderRunStore implements FileRunStore {
   }
 
   #writing(): Promise<Writing> {
-    this.#loaded ??= loadWriting(this.#runsDir, this.#heads, this.#secrets).catch((error) => {
-      this.#loaded = null;
-      throw error;
-    });
+    this.#loaded ??= loadWriting(this.stateDir, this.#runsDir, this.#secrets).then(
+      (writing) => {
+        this.#heads = writing.heads;
+        return writing;
+      },
+      (error) => {
+        this.#loaded = null;
+        throw error;
+      },
+    );
     return this.#loaded;
   }
 
   async #reader(): Promise<ReadRow> {
-    return (await this.#writing()).rowReader(this.#runsDir, this.#heads);
+    const { rowReader, heads } = await this.#writing();
+    return rowReader(this.#runsDir, heads);
   }
 
   /** The folder of a run that has events. */
@@ -387,10 +398,15 @@ class FolderRunStore implements FileRunStore {
 
   async #withPrefix(prefix: string): Promise<string[]> {
     const index = this.#opened();
-    await refreshFolder(index, this.#runsDir, this.#heads, () => this.#reader());
+    await refreshFolder(
+      index,
+      this.#runsDir,
+      () => runsWithHead(this.stateDir),
+      () => this.#reader(),
+    );
     const found = index.reading(() => index.withPrefix(prefix, 6));
     // What cannot be read is none of the index, and can be named all the same.
-    return found.length > 0 ? found : this.#heads.runIds().filter((runId) => runId.startsWith(prefix));
+    return found.length > 0 ? found : runsWithHead(this.stateDir).filter((runId) => runId.startsWith(prefix));
   }
 
   /** A run whose log was taken away is one, to be verified and recovered. @throws NotFound (`run_not_found`, `run_pruned`) */
@@ -420,15 +436,17 @@ class FolderRunStore implements FileRunStore {
   }
 }
 
-async function loadWriting(runsDir: string, heads: Heads, secrets: RunStoreOptions['secrets']) {
-  const [openRuns, artifacts, finder] = await Promise.all([
+async function loadWriting(stateDir: string, runsDir: string, secrets: RunStoreOptions['secrets']) {
+  const [{ Heads }, openRuns, artifacts, finder] = await Promise.all([
+    import('./heads.ts'),
     import('./open-runs.ts'),
     import('./artifact-folder.ts'),
     secrets?.(),
   ]);
   const masked = <T>(value: T): T =>
     finder === undefined ? value : mapTexts(value, (text) => finder.mask(text));
-  return { ...openRuns, ...artifacts, masked, runs: new openRuns.OpenRuns(runsDir, heads) };
+  const heads = new Heads(stateDir);
+  return { ...openRuns, ...artifacts, masked, heads, runs: new openRuns.OpenRuns(runsDir, heads) };
 }
 
 type Writing = Awaited<ReturnType<typeof loadWriting>>;

@@ -5,7 +5,6 @@ import {
   fstatSync,
   ftruncateSync,
   openSync,
-  readdirSync,
   readFileSync,
   writeSync,
 } from 'node:fs';
@@ -16,9 +15,9 @@ import { decodeJson, integerBetween, Sha256 } from '#kit/decode.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, codeOf, InvalidInput, messageOf } from '#kit/errors.ts';
 import { beforeFirst } from './event-line.ts';
+import { headsName } from './heads-folder.ts';
 import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
-import { isRunId } from './run-id.ts';
 
 /** The place of an event in its chain, and what kind of event it is. */
 const HeadMark = t.strict({
@@ -31,8 +30,6 @@ export type HeadMark = t.TypeOf<typeof HeadMark>;
 /** What is known of a chain outside the run's folder. */
 const HeadRecord = t.strict({ run_id: t.string, acknowledged: HeadMark, pruned: t.boolean });
 export type HeadRecord = t.TypeOf<typeof HeadRecord>;
-
-export const headsName = 'heads';
 
 /** One sector, which a disk writes as a whole or not at all. */
 const recordBytes = 512;
@@ -71,11 +68,6 @@ export class Heads {
       if (codeOf(cause) === 'ENOENT') return null;
       throw recordCut(runId, `what is known of its head cannot be read: ${messageOf(cause)}`, cause);
     }
-  }
-
-  /** Of every run that was ever made or written to since heads are kept, pruned ones too. */
-  runIds(): string[] {
-    return existsSync(this.#folder) ? readdirSync(this.#folder).filter(isRunId) : [];
   }
 
   /** Makes one that knows of no event, where there is none. Durable before the log first says that it is kept. */

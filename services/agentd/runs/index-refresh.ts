@@ -1,6 +1,5 @@
 import { readdirSync, statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import type { Heads } from './heads.ts';
 import { isRunId } from './run-id.ts';
 import type { IndexRow, Problem, RunIndex } from './run-index.ts';
 
@@ -16,17 +15,18 @@ export const unfinished = /^\.run_[0-9a-f-]{36}\.new$/;
  * Brings the index up to the runs folder: new folders in, vanished ones out, among the problems what is no run, and runs whose
  * folder is gone though their head is kept.
  * Costs one stat while nothing was added or removed.
+ * @param withHead runs that must be there, unless they were pruned
  * @param reader loads what reads event logs; only asked for when there is something to read
  */
 export async function refreshFolder(
   index: RunIndex,
   runsDir: string,
-  heads: Heads,
+  withHead: () => readonly string[],
   reader: () => Promise<ReadRow>,
 ): Promise<void> {
   const stamp = folderStamp(runsDir);
   if (stamp.text === index.reading(() => index.scannedFolder())) return;
-  const { unread, gone, foreign } = compare(index, runsDir, heads);
+  const { unread, gone, foreign } = compare(index, runsDir, withHead);
   if (gone.length > 0 || foreign.length > 0) {
     index.locked(() => {
       for (const name of gone) index.remove(name);
@@ -75,7 +75,7 @@ function folderStamp(runsDir: string): { readonly text: string; readonly settled
 function compare(
   index: RunIndex,
   runsDir: string,
-  heads: Heads,
+  withHead: () => readonly string[],
 ): { readonly unread: string[]; readonly gone: string[]; readonly foreign: Problem[] } {
   const problems = new Map(index.problems().map((problem) => [problem.name, problem]));
   const known = new Set(index.sizes().map(({ run_id }) => run_id));
@@ -92,7 +92,7 @@ function compare(
     known.delete(name);
     problems.delete(name);
   }
-  for (const runId of heads.runIds()) if (!present.has(runId) && !problems.delete(runId)) unread.push(runId);
+  for (const runId of withHead()) if (!present.has(runId) && !problems.delete(runId)) unread.push(runId);
   return { unread, gone: [...known, ...problems.keys()], foreign };
 }
 

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { InvalidInput } from '#kit/errors.ts';
-import type { Heads } from './heads.ts';
 import { type ReadRow, refreshFolder, refreshRuns } from './index-refresh.ts';
 import { type RunStatus, type RunSummary, runStatuses } from './run.ts';
 import { logName } from './run-folder.ts';
@@ -15,7 +14,7 @@ import type { RunPage, RunQuery } from './run-store.ts';
 export interface Listing {
   readonly index: RunIndex;
   readonly runsDir: string;
-  readonly heads: Heads;
+  readonly withHead: () => readonly string[];
   readonly reader: () => Promise<ReadRow>;
   /** Whether somebody living holds the executor's lease of the run. */
   readonly executorLives: (runId: string) => boolean;
@@ -23,9 +22,9 @@ export interface Listing {
 
 /** Shows nothing stale: every row is compared with its event log, and active ones with the lease of their executor. */
 export async function listRuns(listing: Listing, query: RunQuery): Promise<RunPage> {
-  const { index, runsDir, heads, reader } = listing;
+  const { index, runsDir, withHead, reader } = listing;
   const { limit, filter, before } = checkQuery(query);
-  await refreshFolder(index, runsDir, heads, reader);
+  await refreshFolder(index, runsDir, withHead, reader);
   // A row that is behind its log could be missing from a list by status, so all of them are compared first.
   await refreshRuns(index, query.status === undefined ? [] : staleRuns(listing, index.sizes()), reader);
   await refreshRuns(index, changedProblems(listing), reader);
