@@ -245,6 +245,14 @@ describe('The daemon over HTTP', () => {
     expect([bad.status, bad.json.code]).to.deep.equal([400, 'invalid_idempotency_key']);
   });
 
+  it('refuses an idempotency key that holds a secret, which could not be stored to find its run again', async () => {
+    const key = `ghp_${'aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hL3nR6'}`;
+    const body = { owner: 'demo', repo: 'hello', number: 1 };
+    const answer = await post('/v1/runs', body, { 'idempotency-key': key });
+    expect([answer.status, answer.json.code]).to.deep.equal([400, 'idempotency_key_holds_secret']);
+    expect(JSON.stringify(answer.json)).not.to.include(key);
+  });
+
   it('refuses decisions about anything but what was seen', async () => {
     const runId = await planned();
     const [action] = (await get(`/v1/runs/${runId}/actions`)).json.actions;
@@ -472,6 +480,12 @@ describe('The daemon over HTTP', () => {
     expect((await get(`${path}/actions`)).json.actions[0].approval).to.equal('required');
     const { problems } = await world.agent.verify(runId);
     expect(problems.map(({ what }) => what).join()).to.contain('the record was cut');
+    const { json: after } = await get(`${path}/recover`);
+    expect([after.problem, after.recovered.by, after.recovered.seq]).to.deep.equal([
+      null,
+      'keeper',
+      lines.length,
+    ]);
   });
 
   it('says what it can do', async () => {

@@ -3,6 +3,7 @@ import { PlanBody } from '#kit/contracts/plan.ts';
 import { Accepted, CancelBody, EmptyBody, ExecuteBody, RecoverBody, RunDetail } from '#kit/contracts/run.ts';
 import { codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
+import { findSecrets } from '#kit/redaction.ts';
 import type { Agent, Person, PlanRequest } from '../agent.ts';
 import type { Run } from '../runs/run.ts';
 import { canBePlanned } from '../runs/run-status.ts';
@@ -194,6 +195,13 @@ function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRe
     throw new InvalidInput(
       'invalid_idempotency_key',
       'Idempotency-Key must be 1 to 255 visible ASCII characters without spaces',
+    );
+  }
+  const [secret] = findSecrets(key ?? '');
+  if (secret !== undefined) {
+    throw new InvalidInput(
+      'idempotency_key_holds_secret',
+      `Idempotency-Key holds what looks like a secret (${secret.kind}); keys are stored as they are: use one without`,
     );
   }
   return {

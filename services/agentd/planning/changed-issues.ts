@@ -91,5 +91,7 @@ async function plannedAt(
   const { runs } = await store.list({ forge: forge.name, ...ref, number: issue.number, limit: 1 });
   const [newest] = runs;
   if (newest === undefined) return null;
-  return (await isUnchanged(ports, ref, issue, newest.run_id, signal)) ? newest.created_at : null;
+  if (!(await isUnchanged(ports, ref, issue, newest.run_id, signal))) return null;
+  const { source } = await store.read(newest.run_id);
+  return source?.forge_time ?? null;
 }

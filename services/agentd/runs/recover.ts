@@ -14,6 +14,7 @@ import { logName, requireLogFile } from './run-folder.ts';
 interface SoundPart {
   readonly head: Head;
   readonly headKept: boolean;
+  readonly recovered: RecordState['recovered'];
   /** Hash of each event, from the first. */
   readonly hashes: readonly string[];
   /** Bytes of the sound events. */
@@ -29,10 +30,10 @@ export function readRecord(runId: string, runsDir: string, heads: Heads): Record
   const folder = join(runsDir, runId);
   if (!existsSync(join(folder, logName))) {
     const what = known.problem ?? messageOf(missingLogProblem(runsDir, runId, known.record) ?? '');
-    return state(runId, known.mark, null, 0, what === '' ? null : what);
+    return state(runId, known.mark, null, what === '' ? null : what);
   }
   const part = soundPart(runId, folder);
-  return state(runId, known.mark, part.head, part.rest.length, known.problem ?? lossOf(part, known.mark));
+  return state(runId, known.mark, part, known.problem ?? lossOf(part, known.mark));
 }
 
 /**
@@ -69,12 +70,18 @@ function acknowledged(runId: string, heads: Heads) {
 function state(
   run_id: string,
   mark: HeadMark | null,
-  kept: Head | null,
-  behind: number,
+  part: SoundPart | null,
   problem: string | null,
 ): RecordState {
-  const acknowledged = mark === null ? null : { seq: mark.seq, hash: mark.hash };
-  return { run_id, acknowledged, last_type: mark?.type || null, kept, bytes_behind: behind, problem };
+  return {
+    run_id,
+    acknowledged: mark === null ? null : { seq: mark.seq, hash: mark.hash },
+    last_type: mark?.type || null,
+    kept: part?.head ?? null,
+    bytes_behind: part?.rest.length ?? 0,
+    problem,
+    recovered: part?.recovered ?? null,
+  };
 }
 
 function lossOf(part: SoundPart, mark: HeadMark | null): string | null {
@@ -95,6 +102,7 @@ function soundPart(runId: string, folder: string): SoundPart {
   const hashes: string[] = [];
   let head = beforeFirst;
   let headKept = false;
+  let recovered: RecordState['recovered'] = null;
   let start = 0;
   let broken: string | null = null;
   for (let end = log.indexOf(lineFeed); end >= 0; end = log.indexOf(lineFeed, start)) {
@@ -107,11 +115,12 @@ function soundPart(runId: string, folder: string): SoundPart {
     }
     headKept ||=
       event.type === 'head_adopted' || (event.type === 'run_created' && event.data.head_kept === true);
+    if (event.type === 'record_recovered') recovered = { seq: event.seq, at: event.at, by: event.data.by };
     hashes.push(event.hash);
     head = { seq: event.seq, hash: event.hash };
     start = end + 1;
   }
-  return { head, headKept, hashes, length: start, rest: log.subarray(start), broken };
+  return { head, headKept, recovered, hashes, length: start, rest: log.subarray(start), broken };
 }
 
 /** Durable when it returns. */

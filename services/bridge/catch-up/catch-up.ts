@@ -137,11 +137,11 @@ function endless({ forge, owner, repo, until }: ChangedIssues, round: number): R
   );
 }
 
-/** Whether it was opened again, and nothing was planned of it since. */
+/** True if it was reopened after its last event and its newest plan. All times are by the forge's clock. */
 function isReopened({ state, reopened_at, planned_at }: Changed, last: StoredEvent | null): boolean {
   if (state !== 'open' || reopened_at === null) return false;
   const times = [planned_at ?? '', last?.content.occurred_at ?? ''].map((text) => Date.parse(text) || 0);
-  return Math.max(...times, last?.received_at ?? 0) < Date.parse(reopened_at);
+  return Math.max(...times) < Date.parse(reopened_at);
 }
 
 /** What may have happened, as far as what is known of the issue tells. */

@@ -58,7 +58,7 @@ export const ChangedIssues = t.strict({
       body_sha256: t.string,
       /** When it was last opened again; null where that was before, or never. */
       reopened_at: nullable(Timestamp),
-      /** When the newest run was made that read what the issue says now; null where none did. */
+      /** When the newest run read what the issue says now, by the forge's clock; null where none did. */
       planned_at: nullable(Timestamp),
     }),
   ),

@@ -105,8 +105,10 @@ export const RecordState = t.strict({
   kept: nullable(ChainPlace),
   /** Bytes of the log behind it. */
   bytes_behind: t.number,
-  /** null when the record is whole. */
+  /** null when the record is whole, or has gone on since without what it lost. */
   problem: nullable(t.string),
+  /** When somebody last accepted a loss, by whom, and the event of the log that says so; null where nobody did. */
+  recovered: nullable(t.strict({ seq: t.number, at: Timestamp, by: t.string })),
 });
 export type RecordState = t.TypeOf<typeof RecordState>;
 

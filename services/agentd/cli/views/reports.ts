@@ -64,8 +64,17 @@ export function verificationView(found: Verification, terminal: Terminal): strin
 /** What is there of a record beside what was acknowledged, and how to go on. */
 export function recordView(record: RecordState, terminal: Terminal, suggestions: Suggestions): string {
   const { paint, symbols } = terminal;
-  const { run_id, acknowledged, kept, problem } = record;
-  if (problem === null) return `${paint.green(symbols.tick)}  the record of ${run_id} is whole\n`;
+  const { run_id, acknowledged, kept, problem, recovered } = record;
+  if (problem === null && recovered === null)
+    return `${paint.green(symbols.tick)}  the record of ${run_id} is whole\n`;
+  if (problem === null) {
+    const { seq, at, by } = recovered!;
+    return [
+      `${paint.yellow(symbols.cross)}  the record of ${run_id} lost events`,
+      `   ${visibleLine(by)} accepted that at ${at} (event ${seq}), and the run has gone on since. ./core verify always names the loss.`,
+      '',
+    ].join('\n');
+  }
   const rows: Cell[][] = [
     [{ text: 'acknowledged' }, { text: placeText(acknowledged, record.last_type) }],
     [{ text: 'sound' }, { text: placeText(kept, null) }],

@@ -71,8 +71,9 @@ async function catchUp(client: HttpClient, { since, repository, forge }: Options
       const body = { forge: name, owner, repo, ...(since === undefined ? {} : { since }) };
       asked.push(await client.post('/v1/sync/forge-to-agent', body, CatchUpReply));
     } catch (error) {
-      // One that is not the bridge's own silence is about this repository alone.
-      if (codeOf(error) === 'http_unavailable' || error instanceof InvalidInput) throw error;
+      // The bridge itself does not answer, or a person named a repository that cannot be asked about.
+      const named = repository !== undefined && error instanceof InvalidInput;
+      if (named || codeOf(error) === 'http_unavailable') throw error;
       failures.push({
         forge: name,
         owner,
