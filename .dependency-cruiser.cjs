@@ -1,3 +1,6 @@
+/** What core-agentd reaches outside of itself with: one folder for each port. */
+const adapters = '^services/agentd/(forges|vcs|sandboxes|models|context)/';
+
 /** Import rules: imports point inward, services meet on the wire, no cycles. */
 module.exports = {
   forbidden: [
@@ -15,14 +18,14 @@ module.exports = {
       comment: 'Planning is read-only by construction: it never sees a writer.',
       severity: 'error',
       from: { path: '^services/agentd/planning/', pathNot: '\\.test\\.ts$' },
-      to: { path: '^services/agentd/(execution|adapters|cli|http)/' },
+      to: { path: `^services/agentd/(execution|cli|http)/|${adapters}` },
     },
     {
       name: 'adapters-stay-outside',
       comment: 'Only the composition root names adapters.',
       severity: 'error',
-      from: { path: '^services/agentd/(runs|planning|execution|git|http)/', pathNot: '\\.test\\.ts$' },
-      to: { path: '^services/agentd/adapters/' },
+      from: { path: '^services/agentd/[^/]+/', pathNot: `${adapters}|\\.test\\.ts$` },
+      to: { path: adapters },
     },
     {
       name: 'fp-ts-stays-in-the-decoder',

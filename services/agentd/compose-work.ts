@@ -6,11 +6,7 @@ import type { Folders } from '#kit/folders.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import { type ActionOf, actionKinds, type SandboxTerms } from './action.ts';
-import { httpContext } from './adapters/context/http-context.ts';
-import { checkNumber } from './adapters/forges/names.ts';
-import { createForges, createSmokeForge, forgeFor } from './adapters/forges/registry.ts';
-import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './adapters/sandboxes/registry.ts';
-import { approvedVcs, chooseVcs, vcsAdapters } from './adapters/vcs/registry.ts';
+import { httpContext } from './context/http-context.ts';
 import type { Work } from './core-agent.ts';
 import { actionOfKind, type Executors } from './execution/action-executor.ts';
 import { planOutdated } from './execution/approved-plan.ts';
@@ -27,6 +23,8 @@ import { RunWorkspace } from './execution/run-workspace.ts';
 import { requireSameForge } from './execution/safeguards.ts';
 import { UndoRun } from './execution/undo-run.ts';
 import type { Vcs } from './execution/vcs.ts';
+import { checkNumber } from './forges/names.ts';
+import { createForges, createSmokeForge, forgeFor } from './forges/registry.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
@@ -38,8 +36,10 @@ import { type AgentsConfig, plannerFor, planningRole } from './planning/roles.ts
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { KeyedRuns } from './runs/keyed-runs.ts';
 import type { Run } from './runs/run.ts';
+import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
+import { approvedVcs, chooseVcs, vcsAdapters } from './vcs/registry.ts';
 import { readWorkConfiguration } from './work-configuration.ts';
 
 export interface WorkOptions {

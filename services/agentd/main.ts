@@ -76,8 +76,8 @@ export function openServices({
       const [{ readConcern }, { answerMs }, { ForgesConfig }, { examineForges }] = await Promise.all([
         import('#kit/config/concern.ts'),
         import('#kit/config/answer-ms.ts'),
-        import('./adapters/forges/configuration.ts'),
-        import('./adapters/forges/registry.ts'),
+        import('./forges/configuration.ts'),
+        import('./forges/registry.ts'),
       ]);
       const config = readConcern(ForgesConfig, 'forges', folders);
       const { state: stateDir, config: configDir, secrets: secretsDir } = folders;
@@ -86,8 +86,8 @@ export function openServices({
     async localForge() {
       const { readConcern } = await import('#kit/config/concern.ts');
       const [{ ForgesConfig }, { localForgeDesk }] = await Promise.all([
-        import('./adapters/forges/configuration.ts'),
-        import('./adapters/forges/registry.ts'),
+        import('./forges/configuration.ts'),
+        import('./forges/registry.ts'),
       ]);
       return localForgeDesk(readConcern(ForgesConfig, 'forges', folders), {
         stateDir: folders.state,

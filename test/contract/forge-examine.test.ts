@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { environment } from '#kit/environment.ts';
-import { examineForge } from '../../services/agentd/adapters/forges/examine.ts';
+import { examineForge } from '../../services/agentd/forges/examine.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
 import { giteaBench, githubBench, type RemoteBench } from './forge.benches.ts';

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ConfiguredForge } from '../../services/agentd/adapters/forges/configured-forge.ts';
-import { GiteaForge } from '../../services/agentd/adapters/forges/gitea/gitea-forge.ts';
-import { GitHubForge } from '../../services/agentd/adapters/forges/github/github-forge.ts';
-import { ForgeFolder } from '../../services/agentd/adapters/forges/local/forge-folder.ts';
-import { LocalForge } from '../../services/agentd/adapters/forges/local/local-forge.ts';
-import { LocalForgeDesk } from '../../services/agentd/adapters/forges/local/local-forge-desk.ts';
+import type { ConfiguredForge } from '../../services/agentd/forges/configured-forge.ts';
+import { GiteaForge } from '../../services/agentd/forges/gitea/gitea-forge.ts';
+import { GitHubForge } from '../../services/agentd/forges/github/github-forge.ts';
+import { ForgeFolder } from '../../services/agentd/forges/local/forge-folder.ts';
+import { LocalForge } from '../../services/agentd/forges/local/local-forge.ts';
+import { LocalForgeDesk } from '../../services/agentd/forges/local/local-forge-desk.ts';
 import type { RepositoryRef } from '../../services/agentd/planning/forge.ts';
 import { addBranch, deleteBranch, gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../fixtures/forges/forge-server.ts';

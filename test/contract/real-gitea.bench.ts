@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
-import { GiteaForge } from '../../services/agentd/adapters/forges/gitea/gitea-forge.ts';
+import { GiteaForge } from '../../services/agentd/forges/gitea/gitea-forge.ts';
 import { addBranch, gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';

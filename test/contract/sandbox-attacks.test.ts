@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { controlGroups } from '#kit/control-groups.ts';
-import { sandboxes } from '../../services/agentd/adapters/sandboxes/registry.ts';
-import { toolPaths } from '../../services/agentd/adapters/sandboxes/tool-paths.ts';
+import { sandboxes } from '../../services/agentd/sandboxes/registry.ts';
+import { toolPaths } from '../../services/agentd/sandboxes/tool-paths.ts';
 import { describeWith } from '../needs.ts';
 import { type Attack, attacks } from './sandbox-attacks.ts';
 

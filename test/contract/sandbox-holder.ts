@@ -1,5 +1,5 @@
-import { sandboxes } from '../../services/agentd/adapters/sandboxes/registry.ts';
-import { toolPaths } from '../../services/agentd/adapters/sandboxes/tool-paths.ts';
+import { sandboxes } from '../../services/agentd/sandboxes/registry.ts';
+import { toolPaths } from '../../services/agentd/sandboxes/tool-paths.ts';
 
 /** A process for tests to kill: runs a command in a sandbox, `sandbox-holder.ts <kind> <workspace> <command>`. */
 const [kind, workspace, command] = process.argv.slice(2) as [keyof typeof sandboxes, string, string];

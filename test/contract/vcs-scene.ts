@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { treeOf } from '#kit/git/tree.ts';
-import { gitVcs } from '../../services/agentd/adapters/vcs/git/git-vcs.ts';
-import { jjVcs } from '../../services/agentd/adapters/vcs/jj/jj-vcs.ts';
 import type { BuildStep, Publication, Vcs, Workspace } from '../../services/agentd/execution/vcs.ts';
 import { openMirror } from '../../services/agentd/git/mirror.ts';
+import { gitVcs } from '../../services/agentd/vcs/git/git-vcs.ts';
+import { jjVcs } from '../../services/agentd/vcs/jj/jj-vcs.ts';
 import {
   type FileContent,
   makeBareRepository,

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { actionKinds } from '../../services/agentd/action.ts';
-import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { vcsCrashPoints } from '../../services/agentd/vcs/crash-points.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import {
   everybody,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { vcsCrashPoints } from '../../services/agentd/adapters/vcs/crash-points.ts';
+import { vcsCrashPoints } from '../../services/agentd/vcs/crash-points.ts';
 import { each, executePoints, planPoints, secondPlanPoints, undoPoints } from './points.ts';
 
 /** Points that have their own tests. */

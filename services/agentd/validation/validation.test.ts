@@ -20,9 +20,9 @@ import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { thisProcess } from '#kit/sqlite-lease-holder.ts';
 import { has } from '../../../test/needs.ts';
 import type { ValidationPlan } from '../action.ts';
-import { sandboxes, termsOf } from '../adapters/sandboxes/registry.ts';
-import { toolPaths } from '../adapters/sandboxes/tool-paths.ts';
 import { exportTree } from '../git/export-tree.ts';
+import { sandboxes, termsOf } from '../sandboxes/registry.ts';
+import { toolPaths } from '../sandboxes/tool-paths.ts';
 import { createValidation, type Validation, type ValidationReport } from './validation.ts';
 
 const kind = has('bubblewrap') ? 'bubblewrap' : 'none';

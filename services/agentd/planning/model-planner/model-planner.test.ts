@@ -13,7 +13,7 @@ import {
   scratchText,
 } from '../../../../test/fixtures/planning/planning-input.ts';
 import { makeRepository } from '../../../../test/fixtures/repositories/repository.ts';
-import { openAiCompatibleModel } from '../../adapters/models/openai-compatible.ts';
+import { openAiCompatibleModel } from '../../models/openai-compatible.ts';
 import type { PlanningInput, Turn } from '../planner.ts';
 import type { PlannerBounds } from '../roles.ts';
 import { createModelPlanner } from './model-planner.ts';

@@ -1,0 +1,162 @@
+import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type * as t from 'io-ts';
+import { decodeJson } from '#kit/decode.ts';
+import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { CoreError, codeOf, Failed, messageOf, TooLarge, Unavailable } from '#kit/errors.ts';
+import type { RepositoryRef } from '../../planning/forge.ts';
+import { checkRepositoryRef, nameOf } from '../names.ts';
+import { noRepository } from '../not-there.ts';
+import { RepositoryRecord } from './records.ts';
+
+/** JSON may need six characters for one; a larger file cannot hold a text that anybody would be shown. */
+const fileLimit = 64 * 1024 * 1024;
+
+export interface RepositoryFolder {
+  readonly path: string;
+  readonly bare: string;
+  readonly record: RepositoryRecord;
+}
+
+/**
+ * `<root>/<owner>/<repo>/`: `repository.git`, `repository.json`, `issues/`, `pulls/`, `comments/<n>/` and `numbers/`,
+ * whose empty files reserve the numbers that issues and pull requests share. Records are written once and whole, so that
+ * many processes can work on one folder without locks.
+ */
+export class ForgeFolder {
+  readonly name: string;
+  readonly root: string;
+
+  constructor(name: string, root: string) {
+    this.name = name;
+    this.root = root;
+  }
+
+  pathOf(ref: RepositoryRef): string {
+    checkRepositoryRef(ref);
+    return join(this.root, ref.owner, ref.repo);
+  }
+
+  /** @throws NotFound `repository_not_found`, Unavailable `forge_unavailable` where its git repository is gone */
+  async open(ref: RepositoryRef): Promise<RepositoryFolder> {
+    const path = this.pathOf(ref);
+    const record = await readRecord(RepositoryRecord, join(path, 'repository.json'));
+    if (record === null) throw noRepository(this.name, ref);
+    const bare = join(path, 'repository.git');
+    if (existsSync(join(bare, 'HEAD'))) return { path, bare, record };
+    throw new Unavailable(
+      'forge_unavailable',
+      `forge '${this.name}' has ${nameOf(ref)}, but there is no git repository at ${bare}`,
+      { hint: 'put it back, or make a bare repository there' },
+    );
+  }
+}
+
+/** Numbers of the records in a folder, smallest first; none where there is no folder. */
+export async function recordNumbers(folder: string): Promise<number[]> {
+  const names = await entriesOf(folder);
+  return names
+    .filter((name) => /^[1-9][0-9]{0,9}\.json$/.test(name))
+    .map((name) => Number.parseInt(name, 10))
+    .sort((a, b) => a - b);
+}
+
+export async function entriesOf(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw unreadable(folder, error);
+  }
+}
+
+/** null where there is no such file. */
+export async function readRecord<A>(codec: t.Decoder<unknown, A>, path: string): Promise<A | null> {
+  let text: string;
+  try {
+    const { size } = await stat(path);
+    if (size > fileLimit) {
+      throw new TooLarge('issue_too_large', `${path} has ${size} bytes; at most ${fileLimit} are read`);
+    }
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null;
+    throw error instanceof CoreError ? error : unreadable(path, error);
+  }
+  return decodeJson(codec, text, path, 'forge_reply_invalid');
+}
+
+export async function writeRecord(path: string, record: object): Promise<void> {
+  await writing(path, () => writeFileDurably(path, text(record)));
+}
+
+/** Writes a record only if there is none; false when there is. */
+export async function writeRecordOnce(path: string, record: object): Promise<boolean> {
+  if (existsSync(path)) return false;
+  return writing(path, () => {
+    const draft = join(dirname(path), `.${basename(path)}.${process.pid}.${drafts++}.draft`);
+    writeFileDurably(draft, text(record));
+    try {
+      // Unlike a rename, a link never replaces what is there.
+      linkSync(draft, path);
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') return false;
+      throw error;
+    } finally {
+      rmSync(draft, { force: true });
+    }
+    syncFolder(dirname(path));
+    return true;
+  });
+}
+
+let drafts = 0;
+
+export async function removeRecord(path: string): Promise<void> {
+  await writing(path, () => {
+    rmSync(path);
+    syncFolder(dirname(path));
+  });
+}
+
+/** The next number of the repository, ours alone even when several processes ask at once. */
+export async function reserveNumber(repository: string): Promise<number> {
+  const folder = join(repository, 'numbers');
+  const taken = (await entriesOf(folder)).map(Number).filter(Number.isInteger);
+  let number = taken.reduce((highest, entry) => Math.max(highest, entry), 0) + 1;
+  return writing(folder, () => {
+    for (; ; number++) {
+      try {
+        closeSync(openSync(join(folder, String(number)), 'wx', 0o600));
+        syncFolder(folder);
+        return number;
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error;
+      }
+    }
+  });
+}
+
+export async function writing<A>(path: string, action: () => A): Promise<A> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    return action();
+  } catch (cause) {
+    throw new Failed('forge_not_writable', `the local forge cannot write ${path}: ${messageOf(cause)}`, {
+      cause,
+      facts: { path, code: codeOf(cause) },
+    });
+  }
+}
+
+function unreadable(path: string, cause: unknown): Failed {
+  return new Failed('forge_not_readable', `the local forge cannot read ${path}: ${messageOf(cause)}`, {
+    cause,
+    facts: { path, code: codeOf(cause) },
+  });
+}
+
+function text(record: object): string {
+  return `${JSON.stringify(record, null, 2)}\n`;
+}

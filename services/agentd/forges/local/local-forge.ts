@@ -1,0 +1,281 @@
+import { constants, existsSync } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { join, matchesGlob } from 'node:path';
+import { messageOf, NotFound, Refused } from '#kit/errors.ts';
+import type {
+  Access,
+  Account,
+  Author,
+  ChangedIssue,
+  ChangeFilter,
+  Comment,
+  Issue,
+  IssueFilter,
+  Protection,
+  PullRequest,
+  PullRequestOutcome,
+  Repository,
+  RepositoryRef,
+} from '../../planning/forge.ts';
+import { archived, mayNotPush, mayPublish } from '../access.ts';
+import { wholeBody } from '../bodies.ts';
+import type { ConfiguredForge, ForgeFacts } from '../configured-forge.ts';
+import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
+import { noComment, noIssue, noPullRequest, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
+import { since, wholeSecond } from '../times.ts';
+import { branchBehind, branchCommit, isAncestor, rememberHead } from './bare-repository.ts';
+import {
+  type ForgeFolder,
+  type RepositoryFolder,
+  readRecord,
+  removeRecord,
+  reserveNumber,
+  writeRecord,
+  writeRecordOnce,
+} from './forge-folder.ts';
+import {
+  commentPath,
+  endPath,
+  issuePath,
+  pullPath,
+  readComments,
+  readIssue,
+  readIssues,
+  readPullRequest,
+  readPullRequests,
+} from './local-records.ts';
+import { CommentRecord, EndRecord, type PullRequestRecord } from './records.ts';
+
+/** A forge in a folder: the embedded default, and a way to work without an account anywhere. */
+export class LocalForge implements ConfiguredForge {
+  readonly kind = 'local';
+  readonly deadline_ms = 0;
+  readonly name: string;
+  readonly url: string;
+  readonly #folder: ForgeFolder;
+  readonly #account: string;
+
+  /** @param account as which Core itself acts here */
+  constructor(folder: ForgeFolder, account: string) {
+    this.name = folder.name;
+    this.url = folder.root;
+    this.#folder = folder;
+    this.#account = account;
+  }
+
+  missing(): null {
+    return null;
+  }
+
+  async repository(ref: RepositoryRef): Promise<Repository> {
+    const { bare, record } = await this.#folder.open(ref);
+    return {
+      owner: record.owner,
+      repo: record.repo,
+      default_branch: record.default_branch,
+      clone_url: bare,
+      push_url: bare,
+      html_url: null,
+      archived: record.archived,
+      access: record.archived ? archived : await writable(bare),
+      forge_time: new Date().toISOString(),
+    };
+  }
+
+  async issue(ref: RepositoryRef, number: number): Promise<Issue> {
+    checkNumber(number);
+    const folder = await this.#folder.open(ref);
+    const issue = await readIssue(folder, number);
+    if (issue !== null) return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
+    if (existsSync(pullPath(folder, number))) throw pullRequestInstead(ref, number);
+    throw noIssue(this.name, ref, number);
+  }
+
+  async comments(ref: RepositoryRef, number: number, options: { since?: string } = {}): Promise<Comment[]> {
+    const folder = await this.#commentable(ref, number);
+    return (await readComments(folder, number)).filter(since(options.since));
+  }
+
+  async listIssues(ref: RepositoryRef, options: IssueFilter): Promise<Issue[]> {
+    return readIssues(await this.#folder.open(ref), options);
+  }
+
+  /** Nothing is opened again here. */
+  async changedIssues(ref: RepositoryRef, { since: from, limit }: ChangeFilter): Promise<ChangedIssue[]> {
+    const time = Date.parse(wholeSecond(from));
+    const folder = await this.#folder.open(ref);
+    const all = await readIssues(folder, { state: 'all', sort: 'updated', limit: Number.POSITIVE_INFINITY });
+    return all
+      .filter(({ updated_at }) => Date.parse(updated_at) >= time)
+      .reverse()
+      .slice(0, limit)
+      .map(({ locked, author, ...issue }) => ({ ...issue, author: author.login, reopened_at: null }));
+  }
+
+  async protection(ref: RepositoryRef, branch: string): Promise<Protection> {
+    checkBranch(branch);
+    const { bare, record } = await this.#folder.open(ref);
+    const real = await branchBehind(bare, branch);
+    if (real !== null) return { protected: true, reason: `it is another name of ${real}` };
+    if (branch === record.default_branch) return { protected: true, reason: 'default branch' };
+    const rule = record.protected_branches.find((glob) => matchesGlob(branch, glob));
+    return rule === undefined
+      ? { protected: false, reason: '' }
+      : { protected: true, reason: `rule ${rule} in repository.json` };
+  }
+
+  async findPullRequests(ref: RepositoryRef, branch: string): Promise<PullRequest[]> {
+    checkBranch(branch);
+    return readPullRequests(await this.#folder.open(ref), branch);
+  }
+
+  /** Nothing checks a commit here. */
+  async pullRequest(ref: RepositoryRef, number: number): Promise<PullRequestOutcome> {
+    checkNumber(number);
+    const folder = await this.#folder.open(ref);
+    const pull = await readPullRequest(folder, number);
+    if (pull === null) throw noPullRequest(this.name, ref, number);
+    const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
+    return { ...pull, ended_at: end?.at ?? null, checks: 'none', failed_checks: [] };
+  }
+
+  async self(): Promise<Account> {
+    return { login: this.#account, id: this.#account };
+  }
+
+  async examine(): Promise<ForgeFacts> {
+    return { account: null, scopes: null, lacking: [], unanswered: [], clock_ahead_s: null };
+  }
+
+  async gitCredential(): Promise<null> {
+    return null;
+  }
+
+  async openPullRequest(
+    ref: RepositoryRef,
+    request: { title: string; body: string; head: string; base: string },
+  ): Promise<PullRequest> {
+    const { title, body, head, base } = request;
+    checkBranch(head);
+    checkBranch(base);
+    const folder = await this.#folder.open(ref);
+    this.#refuseArchived(folder);
+    const headCommit = await this.#neededBranch(folder, head);
+    const baseCommit = await this.#neededBranch(folder, base);
+    if (await isAncestor(folder.bare, headCommit, baseCommit)) {
+      throw new Refused('forge_refused', `branch ${head} has nothing that ${base} has not`);
+    }
+    const open = (await readPullRequests(folder, head)).find(({ state }) => state === 'open');
+    if (open !== undefined) {
+      throw new Refused(
+        'forge_refused',
+        `pull request ${nameOf(ref, open.number)} from ${head} is open already`,
+        { facts: { number: open.number } },
+      );
+    }
+    const number = await reserveNumber(folder.path);
+    const record: PullRequestRecord = {
+      number,
+      title,
+      body,
+      head,
+      base,
+      author: this.#author(),
+      created_at: new Date().toISOString(),
+    };
+    await rememberHead(folder.bare, number, headCommit);
+    await writeRecord(pullPath(folder, number), record);
+    return { ...record, state: 'open', head_commit: headCommit, html_url: null };
+  }
+
+  async closePullRequest(ref: RepositoryRef, number: number): Promise<void> {
+    checkNumber(number);
+    const folder = await this.#folder.open(ref);
+    const pull = await readPullRequest(folder, number);
+    if (pull === null) throw noPullRequest(this.name, ref, number);
+    if (pull.state === 'merged') throw pullRequestMerged(ref, number);
+    if (pull.state === 'closed') return;
+    if (pull.head_commit !== null) await rememberHead(folder.bare, number, pull.head_commit);
+    const end: EndRecord = { state: 'closed', by: this.#account, at: new Date().toISOString(), commit: null };
+    if (await writeRecordOnce(endPath(folder, 'pulls', number), end)) return;
+    return this.closePullRequest(ref, number);
+  }
+
+  async comment(ref: RepositoryRef, number: number, body: string): Promise<Comment> {
+    const folder = await this.#commentable(ref, number);
+    this.#refuseArchived(folder);
+    const issue = await readIssue(folder, number);
+    if (issue?.locked)
+      throw new Refused('forge_refused', `${nameOf(ref, number)} is locked: nobody can comment on it`);
+    return writeComment(folder, number, body, this.#author());
+  }
+
+  async deleteComment(ref: RepositoryRef, number: number, id: string): Promise<void> {
+    checkCommentId(id);
+    const folder = await this.#commentable(ref, number);
+    const path = commentPath(folder, number, id);
+    const comment = await readRecord(CommentRecord, path);
+    if (comment === null) throw noComment(this.name, ref, number, id);
+    if (comment.author.login !== this.#account) {
+      throw new Refused(
+        'forge_refused',
+        `comment ${id} on ${nameOf(ref, number)} is by ${comment.author.login}`,
+      );
+    }
+    await removeRecord(path);
+  }
+
+  /** Comments belong to issues and to pull requests. */
+  async #commentable(ref: RepositoryRef, number: number): Promise<RepositoryFolder> {
+    checkNumber(number);
+    const folder = await this.#folder.open(ref);
+    if (existsSync(issuePath(folder, number)) || existsSync(pullPath(folder, number))) return folder;
+    throw noIssue(this.name, ref, number);
+  }
+
+  async #neededBranch({ bare, record }: RepositoryFolder, branch: string): Promise<string> {
+    const commit = await branchCommit(bare, branch);
+    if (commit !== null) return commit;
+    throw new NotFound(
+      'branch_not_found',
+      `forge '${this.name}' has no branch ${branch} in ${nameOf(record)}`,
+    );
+  }
+
+  #refuseArchived({ record }: RepositoryFolder): void {
+    if (!record.archived) return;
+    throw new Refused('forge_refused', `repository ${nameOf(record)} is archived: it can only be read`);
+  }
+
+  #author(): Author {
+    return { login: this.#account, association: 'member', bot: true };
+  }
+}
+
+let lastId = 0;
+
+/** Comments are told apart by the microsecond in which they were made: growing, and never given twice. */
+export async function writeComment(
+  folder: RepositoryFolder,
+  number: number,
+  body: string,
+  author: Author,
+): Promise<Comment> {
+  const created = new Date();
+  for (;;) {
+    lastId = Math.max(lastId + 1, created.getTime() * 1000);
+    const record: CommentRecord = { id: String(lastId), body, author, created_at: created.toISOString() };
+    if (await writeRecordOnce(commentPath(folder, number, record.id), record))
+      return { ...record, html_url: null };
+  }
+}
+
+/** Whether whoever runs Core may write where pushes go. */
+async function writable(bare: string): Promise<Access> {
+  try {
+    for (const folder of ['objects', 'refs']) await access(join(bare, folder), constants.W_OK);
+    return mayPublish;
+  } catch (error) {
+    return mayNotPush(`${bare} cannot be written: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,62 @@
+import { InvalidInput } from '#kit/errors.ts';
+import type { RepositoryRef } from '../planning/forge.ts';
+
+const largestNumber = 2 ** 31 - 1;
+
+/** Guards the names that become parts of a path or a URL. Every adapter asks before it does anything with them. */
+export function checkRepositoryRef({ owner, repo }: RepositoryRef): void {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/.test(owner)) {
+    throw new InvalidInput(
+      'invalid_owner_name',
+      `owner '${shown(owner)}' is not an owner name: letters, digits, '-', '_' and '.' are allowed; for example koajs`,
+    );
+  }
+  if (!/^[A-Za-z0-9_.-]{1,100}$/.test(repo) || /^(\.{1,2}|-.*)$|\.(git|lock)$/i.test(repo)) {
+    throw new InvalidInput(
+      'invalid_repository_name',
+      `repo '${shown(repo)}' is not a repository name: letters, digits, '-', '_' and '.' are allowed, not '.git' at the end; for example koa`,
+    );
+  }
+}
+
+/** Numbers of issues and pull requests. */
+export function checkNumber(number: number): void {
+  if (Number.isInteger(number) && number >= 1 && number <= largestNumber) return;
+  throw new InvalidInput(
+    'invalid_issue_number',
+    `number ${number} is not an issue number: it must be a whole number from 1 to ${largestNumber}`,
+  );
+}
+
+/** The rules of `git check-ref-format --branch`, and not longer than forges take. */
+export function checkBranch(branch: string): void {
+  const broken =
+    branch === '' ||
+    branch === '@' ||
+    branch === 'HEAD' ||
+    Buffer.byteLength(branch) > 244 ||
+    // biome-ignore lint/complexity/useRegexLiterals: one list of what git forbids
+    new RegExp(String.raw`[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{|//|^[-/]|[/.]$|(^|/)\.|\.lock(/|$)`).test(branch);
+  if (!broken) return;
+  throw new InvalidInput(
+    'invalid_branch_name',
+    `branch '${shown(branch)}' is not a branch name that git allows; for example core/1-greeting`,
+  );
+}
+
+export function checkCommentId(id: string): void {
+  if (/^[0-9]{1,19}$/.test(id)) return;
+  throw new InvalidInput(
+    'invalid_comment_id',
+    `comment '${shown(id)}' is not a comment id: it must be digits`,
+  );
+}
+
+export function nameOf(ref: RepositoryRef, number?: number): string {
+  return number === undefined ? `${ref.owner}/${ref.repo}` : `${ref.owner}/${ref.repo}#${number}`;
+}
+
+function shown(text: string): string {
+  const visible = text.replace(/[\p{Cc}\p{Cf}]/gu, '\u{fffd}');
+  return visible.length > 80 ? `${visible.slice(0, 79)}…` : visible;
+}

@@ -1,0 +1,135 @@
+import type { KnownModel } from '#kit/config/known-models.ts';
+import { type MintedKey, MintedKey as MintedKeyCodec, RunKey } from '#kit/contracts/model-gateway/keys.ts';
+import { CoreError, Refused, Unavailable } from '#kit/errors.ts';
+import { createHttpClient } from '#kit/http/client.ts';
+import type { Model, ModelEvent, ModelRequest } from '../planning/model.ts';
+import type { PlannerBounds } from '../planning/roles.ts';
+import { openAiCompatibleModel } from './openai-compatible.ts';
+
+export interface GatewayModelOptions {
+  /** Of core-model-gateway, for example `http://127.0.0.1:8092`. */
+  readonly url: string;
+  /** Of this installation, with the scope `mint`; read when a key is made or ended. */
+  readonly token: () => string;
+  readonly known: KnownModel;
+  readonly tier: string;
+  /** The run that pays. */
+  readonly run: string;
+  readonly bounds: Pick<PlannerBounds, 'money' | 'seconds'>;
+}
+
+/** A key outlives the planning that it is for by so much, and lives no longer than the gateway allows. */
+const spareMs = 60_000;
+const longestMs = 24 * 3_600_000 - spareMs;
+const keyCallMs = 10_000;
+
+/**
+ * A model of core-model-gateway, for one run. It is asked with a key that is good for this run and model, its money bound and
+ * the time of its planning, made at the first call and ended by `close`.
+ */
+export function gatewayModel(options: GatewayModelOptions): Model & { close(): Promise<void> } {
+  const { known, tier } = options;
+  let minting: Promise<MintedKey> | null = null;
+  let maxTokensField: 'max_tokens' | 'max_completion_tokens' = 'max_tokens';
+
+  async function credential(): Promise<string> {
+    minting ??= mint(options);
+    try {
+      return (await minting).key;
+    } catch (error) {
+      minting = null;
+      throw error;
+    }
+  }
+
+  function ask(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
+    const model = openAiCompatibleModel({
+      base_url: `${options.url}/v1`,
+      credential,
+      model: known.name,
+      tier,
+      price: known.price,
+      max_tokens_field: maxTokensField,
+    });
+    return model.complete(request, signal);
+  }
+
+  async function* complete(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
+    try {
+      yield* ask(request, signal);
+    } catch (error) {
+      if (!wantsOtherField(error) || maxTokensField !== 'max_tokens') throw explained(error, options.url);
+      maxTokensField = 'max_completion_tokens';
+      yield* ask(request, signal);
+    }
+  }
+
+  async function close(): Promise<void> {
+    const key = await minting?.catch(() => null);
+    minting = null;
+    if (key != null) await revoke(key.id, options);
+  }
+
+  return { provider: 'core-model-gateway', model: known.name, tier, complete, close };
+}
+
+async function mint({ url, token, known, run, bounds }: GatewayModelOptions): Promise<MintedKey> {
+  const lifeMs = Math.min(bounds.seconds * 1_000 + spareMs, longestMs);
+  const client = createHttpClient({ baseUrl: url, token: token(), timeoutMs: keyCallMs });
+  try {
+    const wanted = {
+      run,
+      models: [known.name],
+      budget: bounds.money,
+      expires_at: new Date(Date.now() + lifeMs).toISOString(),
+    };
+    return await client.post('/v1/keys', wanted, MintedKeyCodec);
+  } finally {
+    await client.close();
+  }
+}
+
+/** A gateway that is gone ends the key by its time. */
+async function revoke(id: string, { url, token }: GatewayModelOptions): Promise<void> {
+  try {
+    const client = createHttpClient({ baseUrl: url, token: token(), timeoutMs: keyCallMs });
+    await client.delete(`/v1/keys/${id}`, RunKey).finally(() => client.close());
+  } catch {}
+}
+
+/** Newer models of OpenAI know the limit of an answer by another name alone. */
+function wantsOtherField(error: unknown): boolean {
+  return (
+    error instanceof Refused && error.facts.status === 400 && /max_completion_tokens/.test(error.message)
+  );
+}
+
+/** The same error with what can be done about it where a gateway stands between. */
+function explained(error: unknown, url: string): unknown {
+  if (!(error instanceof CoreError)) return error;
+  const { code, message, facts, retryAfter } = error;
+  if (code === 'http_unavailable' || (code === 'model_unavailable' && facts.code === 'ECONNREFUSED')) {
+    return new Unavailable('model_unavailable', `core-model-gateway does not answer at ${url}`, {
+      cause: error,
+      hint: 'start it with ./core up',
+    });
+  }
+  const options = {
+    cause: error,
+    facts,
+    hint: hintFor(error),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  };
+  if (error instanceof Refused) return new Refused(code, message, options);
+  return error instanceof Unavailable && code.startsWith('model_')
+    ? new Unavailable(code, message, options)
+    : error;
+}
+
+function hintFor({ facts }: CoreError): string {
+  if (facts.code === 'insufficient_quota')
+    return 'raise planner.bounds.money in agents.json or budgets.day in models.json, or make the issue smaller';
+  if (facts.status === 401)
+    return 'the upstream refuses the credential of the gateway (./core model check tells), or the key of this run has ended: plan again';
+  return './core model check asks each upstream';
+}

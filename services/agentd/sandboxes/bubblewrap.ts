@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { Refused } from '#kit/errors.ts';
+import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
+import { shellArguments } from './command-line.ts';
+import { type Mount, makeMountPoints } from './mount-points.ts';
+import { namespaceOf, resultOf } from './namespace.ts';
+import { existingProcEntries, scratchFolders } from './proc-entries.ts';
+import { seccompFilter } from './seccomp.ts';
+import { cancelledResult, supervise } from './supervise.ts';
+import { sandboxEnvironment, systemView } from './system-view.ts';
+import { findProgram } from './tool-paths.ts';
+import { failedPromise } from './trial.ts';
+
+const installHint =
+  "install bubblewrap, for example 'apt install bubblewrap', 'dnf install bubblewrap' or 'apk add bubblewrap'";
+
+export interface SandboxOptions {
+  /** Folders outside the system that hold tools; see `toolPaths`. */
+  readonly tools: readonly string[];
+  /** Variables that commands with network see in addition, for example a proxy or a package registry. */
+  readonly networkEnvironment: Readonly<Record<string, string>>;
+}
+
+/** Namespaces, a read-only view of the system and a system call filter, by bwrap(1). */
+export function createBubblewrap(options: SandboxOptions): Sandbox {
+  const sandbox: Sandbox = {
+    kind: 'bubblewrap',
+    async check() {
+      if (process.platform !== 'linux') return { works: false, reason: 'bubblewrap needs Linux' };
+      if (!findProgram('bwrap')) return { works: false, reason: `bwrap is not installed; ${installHint}` };
+      if (!seccompFilter()) {
+        return {
+          works: false,
+          reason: `there is no system call filter for ${process.arch}, only for x64 and arm64`,
+        };
+      }
+      const broken = await failedPromise(sandbox);
+      if (broken === null) return { works: true, reason: 'bubblewrap keeps its promises here' };
+      return { works: false, reason: `bwrap does not work here: ${broken}${namespaceHint(broken)}` };
+    },
+    run: (run) => runInBubblewrap(run, options),
+  };
+  return sandbox;
+}
+
+async function runInBubblewrap(run: SandboxRun, options: SandboxOptions): Promise<SandboxResult> {
+  if (run.signal?.aborted) return cancelledResult();
+  const file = findProgram('bwrap');
+  if (!file) throw new Refused('sandbox_unavailable', `bwrap is not installed; ${installHint}`);
+  const mounts = await makeMountPoints(run);
+  const known = await knownOptions(file);
+  const filter = seccompFilter();
+  if (!filter) throw new Refused('sandbox_unavailable', `there is no system call filter for ${process.arch}`);
+  const supervised = await supervise(
+    {
+      file,
+      args: [
+        ...isolation(run, known),
+        ...view(run, mounts, options, known),
+        ...['--seccomp', '4'],
+        '--',
+        '/bin/sh',
+        ...shellArguments(run, true),
+      ],
+      env: { ...sandboxEnvironment(options.tools), ...(run.network ? options.networkEnvironment : {}) },
+      input: filter,
+      inside: namespaceOf,
+    },
+    run,
+  );
+  return resultOf(supervised, 'bwrap');
+}
+
+function isolation(run: SandboxRun, known: string): string[] {
+  return [
+    '--unshare-user',
+    '--unshare-pid',
+    '--unshare-ipc',
+    '--unshare-uts',
+    '--unshare-cgroup-try',
+    ...(run.network ? [] : ['--unshare-net']),
+    ...(known.includes('--disable-userns') ? ['--disable-userns'] : []),
+    ...['--uid', '1000', '--gid', '1000', '--hostname', 'sandbox'],
+    ...['--new-session', '--die-with-parent', '--cap-drop', 'ALL', '--json-status-fd', '3'],
+  ];
+}
+
+function view(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions, known: string): string[] {
+  const system = systemView(options.tools, run.network);
+  const { readOnly, hiddenFolders, hiddenFiles } = existingProcEntries();
+  const bytes = String(run.limits.memory_mib * 1024 * 1024);
+  const memory = (path: string) => [...(known.includes('--size') ? ['--size', bytes] : []), '--tmpfs', path];
+  return [
+    // First, because tools may lie below it: this very installation, for one.
+    ...memory('/tmp'),
+    ...system.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
+    ...system.links.flatMap(({ path, target }) => ['--symlink', target, path]),
+    ...['--proc', '/proc'],
+    ...readOnly.flatMap((path) => ['--ro-bind', path, path]),
+    ...hiddenFolders.flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
+    ...hiddenFiles.flatMap((path) => ['--ro-bind', '/dev/null', path]),
+    ...['--dev', '/dev', ...memory('/dev/shm'), '--remount-ro', '/dev'],
+    ...['--bind', run.workspace, '/workspace'],
+    ...mounts.flatMap(({ source, target }) => ['--ro-bind', source, `/workspace/${target}`]),
+    ...scratchFolders(mounts).flatMap((path) => memory(`/workspace/${path}`)),
+    ...['--remount-ro', '/', '--chdir', '/workspace'],
+  ];
+}
+
+/** The options of the installed bwrap, as its help lists them; older ones lack some. */
+async function knownOptions(file: string): Promise<string> {
+  helpTexts[file] ??= promisify(execFile)(file, ['--help']).then(({ stdout, stderr }) => stdout + stderr);
+  return helpTexts[file];
+}
+
+const helpTexts: Record<string, Promise<string>> = {};
+
+function namespaceHint(reason: string): string {
+  if (!/permitted|denied|No space|creating new namespace/i.test(reason)) return '';
+  return '; user namespaces may be off: see sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns, or the options of the container';
+}

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as t from 'io-ts';
+import { decodeJson, ObjectId } from '#kit/decode.ts';
+import { Conflict, Failed } from '#kit/errors.ts';
+import { git, gitText } from '#kit/git/git.ts';
+import type { Workspace } from '../../execution/vcs.ts';
+import { refObject } from '../../git/refs.ts';
+import { gitDirOf } from '../clone-folder.ts';
+
+/**
+ * The operation log: each operation is a commit on `refs/recovery/<run>/head` whose tree is the base's, whose message
+ * is `RecordedState`, and whose parents are the operation before and every branch, so that nothing is lost. It only grows.
+ */
+const RecordedState = t.strict({
+  operation: t.string,
+  /** `ref: refs/heads/…`, or the commit of a detached HEAD. */
+  head: t.string,
+  branches: t.record(t.string, ObjectId),
+});
+export type RecordedState = t.TypeOf<typeof RecordedState>;
+
+/** Records the present. */
+export async function recordOperation(workspace: Workspace, operation: string): Promise<string> {
+  const gitDir = gitDirOf(workspace);
+  const [previous, branches] = await Promise.all([lastOperation(workspace), branchCommits(gitDir)]);
+  const state: RecordedState = { operation, head: readHead(gitDir), branches };
+  const parents = new Set([...(previous === null ? [] : [previous]), ...Object.values(branches)]);
+  const args = [...parents].flatMap((parent) => ['-p', parent]);
+  const commit = await gitText(['commit-tree', ...args, `${workspace.base_commit}^{tree}`], {
+    gitDir,
+    input: `${JSON.stringify(state)}\n`,
+    env: {
+      GIT_AUTHOR_NAME: 'Core',
+      GIT_AUTHOR_EMAIL: 'core@localhost',
+      GIT_COMMITTER_NAME: 'Core',
+      GIT_COMMITTER_EMAIL: 'core@localhost',
+    },
+  });
+  const none = '0'.repeat(commit.length);
+  await git(['update-ref', '--no-deref', operationsRef(workspace), commit, previous ?? none], { gitDir });
+  return commit;
+}
+
+export function lastOperation(workspace: Workspace): Promise<string | null> {
+  return refObject(gitDirOf(workspace), operationsRef(workspace));
+}
+
+/** @throws Conflict `operation_unknown` when this clone did not record it */
+export async function readOperation(workspace: Workspace, operation: string): Promise<RecordedState> {
+  const gitDir = gitDirOf(workspace);
+  const ours =
+    /^[0-9a-f]{40,64}$/.test(operation) &&
+    (
+      await git(['merge-base', '--is-ancestor', operation, operationsRef(workspace)], {
+        gitDir,
+        accept: [1, 128],
+      })
+    ).exitCode === 0;
+  const text = ours ? await gitText(['log', '-1', '--format=%B', operation, '--'], { gitDir }) : '';
+  if (!text.startsWith('{"operation"')) {
+    throw new Conflict(
+      'operation_unknown',
+      `the clone ${workspace.clone_dir} knows no operation ${operation}`,
+    );
+  }
+  return decodeJson(RecordedState, text, `operation ${operation}`);
+}
+
+/** Points all branches where they were, in one transaction. */
+export async function restoreBranches(gitDir: string, wanted: RecordedState['branches']): Promise<void> {
+  const present = await branchCommits(gitDir);
+  const commands: string[] = [];
+  for (const [ref, commit] of Object.entries(present)) {
+    const target = wanted[ref];
+    if (target === undefined) commands.push(`delete ${ref}\0${commit}\0`);
+    else if (target !== commit) commands.push(`update ${ref}\0${target}\0${commit}\0`);
+  }
+  for (const [ref, commit] of Object.entries(wanted)) {
+    if (present[ref] === undefined) commands.push(`create ${ref}\0${commit}\0`);
+  }
+  if (commands.length === 0) return;
+  const input = ['start\0', ...commands, 'prepare\0', 'commit\0'].join('');
+  await git(['update-ref', '--no-deref', '--stdin', '-z'], { gitDir, input });
+}
+
+/** @param head as in `RecordedState` */
+export async function setHead(gitDir: string, head: string): Promise<void> {
+  if (readHead(gitDir) === head) return;
+  if (head.startsWith('ref: ')) await git(['symbolic-ref', 'HEAD', head.slice(5)], { gitDir });
+  else await git(['update-ref', '--no-deref', 'HEAD', head], { gitDir });
+}
+
+async function branchCommits(gitDir: string): Promise<Record<string, string>> {
+  const { stdout } = await git(['for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads'], {
+    gitDir,
+  });
+  const lines = stdout.toString('utf8').split('\n').filter(Boolean);
+  return Object.fromEntries(lines.map((line) => line.split(' ') as [string, string]));
+}
+
+function readHead(gitDir: string): string {
+  const head = readFileSync(join(gitDir, 'HEAD'), 'utf8').trim();
+  if (/^(ref: refs\/|[0-9a-f]{40,64}$)/.test(head)) return head;
+  throw new Failed('vcs_failed', `${gitDir}/HEAD is damaged`);
+}
+
+function operationsRef(workspace: Workspace): string {
+  return `refs/recovery/${workspace.run_id}/head`;
+}
