@@ -12,7 +12,7 @@ import type { Redactor } from '#kit/redaction.ts';
 import type { Tokens } from '#kit/tokens.ts';
 import { errorAnswer } from './calls/error-answer.ts';
 import { ModelCalls } from './calls/model-calls.ts';
-import { OwnMark } from './calls/own-mark.ts';
+import { ViaLoopGuard } from './calls/via-loop-guard.ts';
 import { watchConfigFile } from './config-file.ts';
 import { type GatewayConfig, upstreamNames } from './configuration.ts';
 import { checkHealth } from './health.ts';
@@ -22,13 +22,13 @@ import { usageRoutes } from './http/usage-routes.ts';
 import { withRunKeys } from './ledger/identities.ts';
 import { openLedger } from './ledger/open-ledger.ts';
 import type { PriceList } from './ledger/prices.ts';
-import { liveUpstreams } from './live-upstreams.ts';
 import { createCallMetrics } from './metrics.ts';
+import { credentialReader } from './providers/credential.ts';
+import { KnownSecrets } from './providers/known-secrets.ts';
+import { type AdapterParts, modelLanes, type Proxies, upstreamConnections } from './providers/model-lanes.ts';
+import { reachUpstreams } from './providers/reach.ts';
+import { liveUpstreams } from './providers/registry.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
-import { credentialReader } from './upstreams/credential.ts';
-import { KnownSecrets } from './upstreams/known-secrets.ts';
-import { type AdapterParts, modelLanes, type Proxies, upstreamConnections } from './upstreams/model-lanes.ts';
-import { reachUpstreams } from './upstreams/reach.ts';
 
 export interface GatewayParts {
   readonly folders: Pick<Folders, 'state' | 'secrets' | 'config'>;
@@ -86,7 +86,7 @@ export async function composeGateway(parts: GatewayParts): Promise<GatewayServic
     logger,
     retries: config.retries,
     totalMs: config.timeouts.total_ms,
-    mark: new OwnMark(),
+    mark: new ViaLoopGuard(),
   });
 
   return {

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { twice } from '#kit/decode.ts';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
+import type { ModelCall } from '../providers/upstream.ts';
 import { deepest, type Members, membersOf, NestedTooDeep } from './json-members.ts';
-import type { ModelCall } from './upstream-answer.ts';
 
 /** A request of a client that cannot be understood; `param` is told as OpenAI does. */
 export class InvalidCall extends InvalidInput {

@@ -6,18 +6,18 @@ import type { Logger } from '#kit/log.ts';
 import type { Account } from '../ledger/account.ts';
 import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/ledger.ts';
 import type { CallMetrics } from '../metrics.ts';
+import { lateFailure } from '../providers/connection-failure.ts';
+import type { ModelCall } from '../providers/upstream.ts';
+import { UpstreamFailure } from '../providers/upstream-failure.ts';
+import { noUsage } from '../providers/usage.ts';
 import { TimeLimit } from '../time-limit.ts';
-import { lateFailure } from '../upstreams/connection-failure.ts';
 import { type Answered, answerFrom } from './attempts.ts';
 import { unusualTtl } from './cache-ttl.ts';
 import { chosenModel, type Model } from './chosen-model.ts';
 import { decodeCall } from './decode-call.ts';
-import type { OwnMark } from './own-mark.ts';
 import { relay } from './relay.ts';
 import { estimateTokens } from './token-estimate.ts';
-import type { ModelCall } from './upstream-answer.ts';
-import { UpstreamFailure } from './upstream-failure.ts';
-import { noUsage } from './usage.ts';
+import type { ViaLoopGuard } from './via-loop-guard.ts';
 
 export interface ModelCallParts {
   readonly models: ReadonlyMap<string, Model>;
@@ -26,7 +26,7 @@ export interface ModelCallParts {
   readonly logger: Logger;
   readonly retries: number;
   readonly totalMs: number;
-  readonly mark: OwnMark;
+  readonly mark: ViaLoopGuard;
 }
 
 export interface Caller {

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { WriteHead } from '#kit/http/raw-route.ts';
+import { type ModelCall, type UpstreamAnswer, WholeBody } from '../providers/upstream.ts';
+import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import { errorEvent } from './error-answer.ts';
-import { type ModelCall, type UpstreamAnswer, WholeBody } from './upstream-answer.ts';
-import { UpstreamFailure } from './upstream-failure.ts';
 
 /** So long, in milliseconds, a reader has to take the error of a stream. */
 const lastWordMs = 2_000;

@@ -6,7 +6,7 @@ import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, InvalidInput } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
 import { SecretName } from '../configuration.ts';
-import { shortestHidden } from '../upstreams/mask.ts';
+import { shortestHidden } from '../providers/mask.ts';
 
 /** What a secret file may hold. */
 const oneKey = /^[\x21-\x7e]{1,65536}$/;

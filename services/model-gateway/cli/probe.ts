@@ -1,7 +1,7 @@
 import { messageOf } from '#kit/errors.ts';
-import type { ModelCall, Upstream } from '../calls/upstream-answer.ts';
-import { UpstreamFailure } from '../calls/upstream-failure.ts';
 import type { ModelEntry } from '../configuration.ts';
+import type { ModelCall, Upstream } from '../providers/upstream.ts';
+import { UpstreamFailure } from '../providers/upstream-failure.ts';
 
 export interface Probed {
   readonly ok: boolean;

@@ -4,11 +4,11 @@ import { environment } from '#kit/environment.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction.ts';
-import type { Upstream } from '../calls/upstream-answer.ts';
 import { adapterParts } from '../compose.ts';
 import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
-import { liveUpstreams } from '../live-upstreams.ts';
-import { shortestHidden } from '../upstreams/mask.ts';
+import { shortestHidden } from '../providers/mask.ts';
+import { liveUpstreams } from '../providers/registry.ts';
+import type { Upstream } from '../providers/upstream.ts';
 
 export interface ConfiguredUpstream {
   readonly model: string;

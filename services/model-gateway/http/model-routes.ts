@@ -7,9 +7,9 @@ import type { Redactor } from '#kit/redaction.ts';
 import type { Identity } from '#kit/tokens.ts';
 import { errorAnswer } from '../calls/error-answer.ts';
 import type { ModelCalls } from '../calls/model-calls.ts';
-import type { ModelCall } from '../calls/upstream-answer.ts';
 import type { GatewayConfig } from '../configuration.ts';
 import { accountOf } from '../ledger/identities.ts';
+import type { ModelCall } from '../providers/upstream.ts';
 
 export interface ModelRouteParts {
   readonly calls: ModelCalls;

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Usage } from '../calls/usage.ts';
+import type { Usage } from '../providers/usage.ts';
 import type { Account } from './account.ts';
 import { type CallState, callStates } from './ledger-tables.ts';
 import type { Money } from './money.ts';

@@ -1,4 +1,4 @@
-import type { Usage } from '../calls/usage.ts';
+import type { Usage } from '../providers/usage.ts';
 import type { Account } from './account.ts';
 import type { Money } from './money.ts';
 import type { RunKeys } from './run-keys.ts';

@@ -1,4 +1,4 @@
-import type { Usage } from '../calls/usage.ts';
+import type { Usage } from '../providers/usage.ts';
 
 /** Micro-dollars, a whole number. Dollars for a million tokens are micro-dollars for one. */
 export type Money = number;

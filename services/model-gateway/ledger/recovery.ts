@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { noUsage } from '../calls/usage.ts';
+import { noUsage } from '../providers/usage.ts';
 import { dayOf, timeOfCall } from './call-id.ts';
 import { type CallRows, type EndedCall, type OpenCall, oldestOpen } from './call-rows.ts';
 

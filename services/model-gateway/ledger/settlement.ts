@@ -1,5 +1,5 @@
-import type { Usage } from '../calls/usage.ts';
-import { mostTokens, noUsage } from '../calls/usage.ts';
+import type { Usage } from '../providers/usage.ts';
+import { mostTokens, noUsage } from '../providers/usage.ts';
 import type { CallResult, LedgerCall, LostAttempt, Settlement } from './ledger.ts';
 import { costOf, type Money, type TokenPrice } from './money.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Failed } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
-import type { Upstream } from '../calls/upstream-answer.ts';
+import type { Upstream } from '../providers/upstream.ts';
 
 export interface ModeOptions {
   readonly mode: 'live' | 'record' | 'replay';

@@ -1,6 +1,6 @@
 import { digestOf } from '#kit/digest.ts';
 import type { Redactor } from '#kit/redaction.ts';
-import type { ModelCall } from '../calls/upstream-answer.ts';
+import type { ModelCall } from '../providers/upstream.ts';
 import { lasting } from './volatile.ts';
 
 /** What a recording is found by. */

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redactor } from '#kit/redaction.ts';
-import type { ModelCall, Upstream, UpstreamAnswer } from '../calls/upstream-answer.ts';
-import { UpstreamFailure } from '../calls/upstream-failure.ts';
-import { isAnswerHeader } from '../upstreams/answer-headers.ts';
+import { isAnswerHeader } from '../providers/openai-compatible/answer-headers.ts';
+import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
+import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import { nearestRecordings } from './nearest-recordings.ts';
 import { bytesOf, type RecordedAnswer, type Recording } from './recording.ts';
 import { readRecordings, type SkippedFile } from './recording-folder.ts';

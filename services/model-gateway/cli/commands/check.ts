@@ -3,7 +3,7 @@ import type { RunCommand } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { readGatewayConfig } from '../../configuration.ts';
-import { shortestHidden } from '../../upstreams/mask.ts';
+import { shortestHidden } from '../../providers/mask.ts';
 import { modelFolders } from '../model-folders.ts';
 import { noModel } from '../no-model.ts';
 import { probe } from '../probe.ts';

@@ -7,7 +7,7 @@ import { exitCodes, Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
 import { checkModels } from '../../configuration-rules.ts';
-import { shortestHidden } from '../../upstreams/mask.ts';
+import { shortestHidden } from '../../providers/mask.ts';
 import { askOptions, type GivenOptions, requireOptions } from '../ask-model.ts';
 import { secretFrom } from '../key-file.ts';
 import { modelFolders } from '../model-folders.ts';

@@ -1,0 +1,206 @@
+import type { Dispatcher } from 'undici';
+import { lateFailure } from '../connection-failure.ts';
+import type { Credential, ReadCredential } from '../credential.ts';
+import type { Mask } from '../mask.ts';
+import { withoutSecrets } from '../openai-compatible/failures.ts';
+import { type ModelCall, type Upstream, type UpstreamAnswer, WholeBody } from '../upstream.ts';
+import { UpstreamFailure } from '../upstream-failure.ts';
+import { AnswerBody } from './answer-body.ts';
+import { callOptionsOf } from './call-options.ts';
+import { CompletionChunks } from './chunks.ts';
+import { completionOf } from './completion.ts';
+import { decodeChat } from './decode-chat.ts';
+import { failureFrom, UnexpectedAnswer } from './failures.ts';
+import { anthropicFetch, type RequestProgress } from './fetch.ts';
+import { UntranslatableRequest } from './invalid-request.ts';
+import { LimitedReader } from './limited-reader.ts';
+import { type CallOptions, type LanguageModel, loadProvider, type StreamPart } from './provider.ts';
+import { usageFrom } from './usage.ts';
+
+export interface AnthropicUpstreamOptions {
+  readonly name: string;
+  /** Up to and with `/v1`. */
+  readonly base_url: string;
+  /** Its name there. */
+  readonly model: string;
+  /** Of an answer, where the request gives no limit; null: as many as the model can. */
+  readonly output_tokens: number | null;
+  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
+  readonly credential: ReadCredential;
+  readonly timeouts: { readonly first_token_ms: number; readonly idle_ms: number };
+}
+
+/** Anthropic's Messages API behind OpenAI's chat completions. */
+export function anthropicUpstream(options: AnthropicUpstreamOptions): Upstream {
+  return new AnthropicUpstream(options);
+}
+
+class AnthropicUpstream implements Upstream {
+  readonly name: string;
+  readonly #options: AnthropicUpstreamOptions;
+  #provider: ReturnType<typeof loadProvider> | null = null;
+
+  constructor(options: AnthropicUpstreamOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  async send(call: ModelCall): Promise<UpstreamAnswer> {
+    const own = new AbortController();
+    const abortSignal = AbortSignal.any([call.signal, own.signal]);
+    const credential = this.#options.credential();
+    const { mask } = credential;
+    const progress: RequestProgress = { stage: 'unsent', heardAt: 0 };
+    try {
+      const { language, options } = await this.#prepare(call, credential, progress);
+      const asked: Asked = { call, language, options: { ...options, abortSignal }, own, mask, progress };
+      return call.stream ? await this.#stream(asked) : await this.#whole(asked);
+    } catch (error) {
+      own.abort();
+      throw this.#failure(error, { call, own, mask, progress }, false);
+    }
+  }
+
+  async #prepare(
+    call: ModelCall,
+    { text }: Credential,
+    progress: RequestProgress,
+  ): Promise<{ language: LanguageModel; options: CallOptions }> {
+    if (call.endpoint !== 'chat/completions')
+      throw new UntranslatableRequest(
+        `'${call.endpoint}' is not possible with an Anthropic model`,
+        null,
+        'unsupported_endpoint',
+      );
+    const { base_url, model, output_tokens, dispatcher } = this.#options;
+    const chat = decodeChat(call.request);
+    this.#provider ??= loadProvider();
+    const { AnthropicMessagesLanguageModel, getModelCapabilities } = await this.#provider;
+    const capabilities = getModelCapabilities(model);
+    const outputTokens = call.outputLimit ?? output_tokens;
+    const options = callOptionsOf(chat, { model, capabilities, outputTokens });
+    const language = new AnthropicMessagesLanguageModel(model, {
+      provider: 'anthropic.messages',
+      baseURL: base_url.replace(/\/+$/, ''),
+      headers: { 'anthropic-version': '2023-06-01' },
+      fetch: anthropicFetch({ dispatcher, credential: text, progress, via: call.via }),
+      supportedUrls: () => ({ 'image/*': [/^https:/] }),
+    });
+    return { language, options };
+  }
+
+  async #whole({ language, options, mask }: Asked): Promise<UpstreamAnswer> {
+    const result = await language.doGenerate(options);
+    const bytes = Buffer.from(JSON.stringify(completionOf(result, this.#options.model, now())));
+    return {
+      status: 200,
+      headers: {
+        'content-type': 'application/json',
+        'content-length': String(bytes.length),
+        ...requestId(result.response?.headers, mask),
+      },
+      body: new WholeBody(mask.hideIn(bytes)),
+      usage: Promise.resolve(usageFrom(result.usage)),
+    };
+  }
+
+  async #stream(asked: Asked): Promise<UpstreamAnswer> {
+    const { call, language, options, own, mask, progress } = asked;
+    const { first_token_ms, idle_ms } = this.#options.timeouts;
+    const { model } = this.#options;
+    const chunks = new CompletionChunks({ model, created: now(), includeUsage: call.includeUsage, mask });
+    const begin = async () => {
+      const { stream, response } = await language.doStream(options);
+      const reader = stream.getReader() as ReadableStreamDefaultReader<StreamPart>;
+      return { reader, response, first: await firstEvents(reader, chunks) };
+    };
+    const { reader, response, first } = await this.#begunWithin(first_token_ms, own, begin());
+    const body = new AnswerBody({
+      reader,
+      limited: new LimitedReader(reader, {
+        ms: idle_ms,
+        late: () => this.#late('idle', idle_ms, own),
+        heardAt: () => progress.heardAt,
+      }),
+      chunks,
+      first,
+      failure: (error) => this.#failure(error, asked, true),
+      abort: () => own.abort(),
+    });
+    return {
+      status: 200,
+      headers: { 'content-type': 'text/event-stream; charset=utf-8', ...requestId(response?.headers, mask) },
+      body,
+      usage: body.usage,
+      usageIsPartial: () => chunks.usageIsPartial,
+      wordBytes: () => chunks.wordBytes,
+    };
+  }
+
+  /** Ends the request upstream when the work takes longer than this. */
+  async #begunWithin<T>(ms: number, own: AbortController, work: Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(this.#late('first', ms, own)), ms);
+    work.catch(() => {});
+    try {
+      return await Promise.race([work, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #late(which: 'first' | 'idle', ms: number, own: AbortController): Error {
+    const failure = lateFailure(this.name, which, ms);
+    own.abort(failure);
+    return failure;
+  }
+
+  /** A client that left hears nothing, so its own reason is kept. */
+  #failure(
+    error: unknown,
+    { call, own, mask, progress }: Pick<Asked, 'call' | 'own' | 'mask' | 'progress'>,
+    given: boolean,
+  ): Error {
+    if (own.signal.reason instanceof UpstreamFailure) return own.signal.reason;
+    if (call.signal.aborted) {
+      const { reason } = call.signal;
+      return reason instanceof Error ? reason : new Error('the call was ended');
+    }
+    const context = { upstream: this.name, given, progress: progress.stage };
+    return failureFrom(error, { ...context, mask: (text) => withoutSecrets(text, mask) });
+  }
+}
+
+interface Asked {
+  readonly call: ModelCall;
+  readonly language: LanguageModel;
+  readonly options: CallOptions;
+  /** Ends the request upstream, whatever the client does. */
+  readonly own: AbortController;
+  readonly mask: Mask;
+  readonly progress: RequestProgress;
+}
+
+async function firstEvents(
+  reader: ReadableStreamDefaultReader<StreamPart>,
+  chunks: CompletionChunks,
+): Promise<string> {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) throw new UnexpectedAnswer('ended its stream before the first event');
+    const events = chunks.of(value);
+    if (events !== '') return events;
+  }
+}
+
+function requestId(
+  headers: Readonly<Record<string, string>> | undefined,
+  mask: Mask,
+): Record<string, string> {
+  const id = headers?.['request-id'];
+  return id === undefined ? {} : { 'x-upstream-request-id': mask.hide(id) };
+}
+
+function now(): number {
+  return Math.floor(Date.now() / 1000);
+}

@@ -1,0 +1,97 @@
+import { codeOf, messageOf } from '#kit/errors.ts';
+import { UpstreamFailure } from './upstream-failure.ts';
+
+const words: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refuses connections',
+  ENOTFOUND: 'has a name that does not resolve (DNS)',
+  EAI_AGAIN: 'has a name that does not resolve now (DNS)',
+  ECONNRESET: 'broke the connection',
+  EPIPE: 'broke the connection',
+  ETIMEDOUT: 'does not answer',
+  EHOSTUNREACH: 'cannot be reached',
+  ENETUNREACH: 'cannot be reached',
+  UND_ERR_SOCKET: 'broke the connection',
+  UND_ERR_CONNECT_TIMEOUT: 'did not take the connection in time',
+  UND_ERR_HEADERS_OVERFLOW: 'sent headers that are too long',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'ended its answer before it was whole',
+  CERT_HAS_EXPIRED: 'has a certificate that has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that it signed itself',
+  SELF_SIGNED_CERT_IN_CHAIN: 'has a certificate of an authority that is not known here',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'has a certificate of an authority that is not known here',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'has a certificate of an authority that is not known here',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name',
+};
+
+/** Nothing of the request can have been read; it was on its way, so that it may be paid; the head of an answer had come. */
+export type Progress = 'unsent' | 'sent' | 'begun';
+
+/** What cannot be mended by asking again. */
+const lasting = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|UND_ERR_INVALID_ARG)/;
+
+/**
+ * What a connection's end means, in our words: those of the system may hold anything that the upstream sent.
+ * @param progress how far the exchange had come
+ */
+export function connectionFailure(upstream: string, error: unknown, progress: Progress): UpstreamFailure {
+  if (error instanceof UpstreamFailure) return error;
+  const code = codeOf(causeOf(error));
+  const begun = progress === 'begun';
+  const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';
+  const what =
+    (isUnaskedContinue(error) ? 'answered 100 Continue, which was not asked for' : words[code]) ??
+    (code.startsWith('HPE_') || (code === 'internal' && progress === 'sent')
+      ? 'sent what is no HTTP'
+      : `cannot be used (${code === 'internal' ? 'unknown' : code})`);
+  return new UpstreamFailure({
+    status: late ? 504 : 502,
+    remedy: begun
+      ? 'none'
+      : lasting.test(code) || code.startsWith('HPE_') || isUnaskedContinue(error)
+        ? 'next'
+        : 'retry',
+    charged: progress !== 'unsent',
+    error: {
+      message: `upstream ${upstream} ${begun && words[code] === undefined ? 'broke its answer off' : what}`,
+      type: 'server_error',
+      param: null,
+      code: late ? 'upstream_timeout' : progress === 'unsent' ? 'upstream_unreachable' : 'upstream_broke_off',
+    },
+    cause: new Error(messageOf(error)),
+  });
+}
+
+/** What undici says when a request under way gets an interim answer of this kind. */
+function isUnaskedContinue(error: unknown): boolean {
+  return codeOf(error) === 'UND_ERR_SOCKET' && messageOf(error) === 'bad response';
+}
+
+/** A limit of ours has passed. */
+export function lateFailure(
+  upstream: string,
+  limit: 'head' | 'first' | 'idle' | 'total',
+  ms: number,
+): UpstreamFailure {
+  const seconds = `${ms / 1000} s`;
+  const what = {
+    head: `did not begin to answer within ${seconds}`,
+    first: `did not send the first token within ${seconds}`,
+    idle: `sent nothing more for ${seconds}`,
+    total: `did not end its answer within ${seconds}`,
+  }[limit];
+  return new UpstreamFailure({
+    status: 504,
+    remedy: limit === 'head' || limit === 'first' ? 'retry' : 'none',
+    charged: true,
+    error: {
+      message: `upstream ${upstream} ${what}`,
+      type: 'server_error',
+      param: null,
+      code: 'upstream_timeout',
+    },
+  });
+}
+
+/** Happy eyeballs give an AggregateError of all addresses that were tried. */
+function causeOf(error: unknown): unknown {
+  return error instanceof AggregateError && codeOf(error) === 'internal' ? error.errors[0] : error;
+}

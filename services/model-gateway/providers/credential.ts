@@ -1,0 +1,111 @@
+import { readFileSync, type Stats, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { codeOf, messageOf } from '#kit/errors.ts';
+import { ThisTurn } from '../this-turn.ts';
+import { KnownSecrets } from './known-secrets.ts';
+import type { Mask } from './mask.ts';
+import { UpstreamFailure } from './upstream-failure.ts';
+
+const largest = 64 * 1024;
+
+export interface Credential {
+  /** Value of the `authorization` header; null where the upstream wants none. */
+  readonly text: string | null;
+  /** Hides it, what it was before, and what other upstreams have. */
+  readonly mask: Mask;
+}
+
+/** Gives the credential as it is now in its file, so that it can be changed while the gateway runs. */
+export type ReadCredential = () => Credential;
+
+/**
+ * The file is read again whenever it is another one or was written since.
+ * @param name of a file in the secrets folder; null for an upstream that wants no credential
+ * @param learned is told each value once, so that logs hide it
+ * @param known is shared by all upstreams
+ */
+export function credentialReader(
+  secrets: string,
+  name: string | null,
+  learned: (value: string) => void,
+  known = new KnownSecrets(),
+): ReadCredential {
+  const path = name === null ? null : join(secrets, name);
+  const turn = new ThisTurn<Credential>();
+  let version = '';
+  let credential: Credential = { text: null, mask: known.mask };
+
+  function newest(): Credential {
+    if (path !== null) readAgain(path, name!);
+    if (credential.mask !== known.mask) credential = { text: credential.text, mask: known.mask };
+    return credential;
+  }
+
+  function readAgain(path: string, name: string): void {
+    const found = versionOf(path, name);
+    if (found === version) return;
+    const text = readSecret(path, name);
+    learned(text);
+    known.learn(name, text);
+    credential = { text, mask: known.mask };
+    version = found;
+  }
+
+  return () => turn.get(newest);
+}
+
+function versionOf(path: string, name: string): string {
+  let stats: Stats;
+  try {
+    stats = statSync(path);
+  } catch (cause) {
+    throw unusable(
+      name,
+      codeOf(cause) === 'ENOENT' ? 'is missing' : `cannot be read (${codeOf(cause)})`,
+      cause,
+    );
+  }
+  // A pipe would be waited for.
+  if (!stats.isFile()) throw unusable(name, 'is no ordinary file');
+  if (stats.size > largest) throw unusable(name, `has more than ${largest} bytes`);
+  const mode = stats.mode & 0o777;
+  if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
+    const shown = mode.toString(8).padStart(4, '0');
+    throw unusable(
+      name,
+      `has mode ${shown}: must not be writable by others than its owner, for example 0600`,
+    );
+  }
+  const { ino, size, mtimeMs, ctimeMs } = stats;
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs} ${mode}`;
+}
+
+function readSecret(path: string, name: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw unusable(name, `cannot be read: ${messageOf(cause)}`, cause);
+  }
+  if (text === '') throw unusable(name, 'is empty');
+  if (text.length > largest) throw unusable(name, `has more than ${largest} characters`);
+  // What is not visible ASCII can stand in no header, and a newline would begin another one.
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw unusable(name, 'has spaces, line breaks or characters that no header can hold: must be one word');
+  return text;
+}
+
+/** Says nothing of the content. */
+function unusable(name: string, what: string, cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure({
+    status: 502,
+    remedy: 'next',
+    error: {
+      message: `the gateway has no credential for this model: secret file ${name} ${what}`,
+      type: 'server_error',
+      param: null,
+      code: 'credential_unusable',
+    },
+    cause,
+  });
+}

@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { BrokenStream, StreamReader } from './chunks.ts';
+
+const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+const word = event({
+  choices: [{ delta: { content: 'wörd "usage":{ "finish_reason":"x"' }, finish_reason: null }],
+});
+const stop = event({ choices: [{ delta: {}, finish_reason: 'stop' }] });
+const told = event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } });
+const done = 'data: [DONE]\n\n';
+
+function read(text: string, hideUsage: boolean, cuts: readonly number[] = []) {
+  const reader = new StreamReader({ hideUsage });
+  const bytes = Buffer.from(text);
+  const out: Buffer[] = [];
+  let at = 0;
+  for (const cut of [...cuts, bytes.length]) {
+    out.push(Buffer.from(reader.push(bytes.subarray(at, at + cut))));
+    at = Math.min(bytes.length, at + cut);
+  }
+  out.push(Buffer.from(reader.end()));
+  return { text: Buffer.concat(out).toString(), reader };
+}
+
+describe('The reader of a stream', () => {
+  it('reads usage and hides its chunk, in whatever pieces the stream comes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 40 })), fc.boolean(), (cuts, hideUsage) => {
+        const { text, reader } = read(`: hello\n\n${word}${word}${stop}${told}${done}`, hideUsage, cuts);
+        expect(text).to.equal(`: hello\n\n${word}${word}${stop}${hideUsage ? '' : told}${done}`);
+        expect(reader.usage).to.deep.equal({ input: 5, output: 2, cached: 0, cache_writes: 0 });
+        expect(reader.done).to.equal(true);
+      }),
+    );
+  });
+
+  it('takes line ends of both kinds, and an end without an empty line', () => {
+    const crlf = `${word}${told}${done}`.replaceAll('\n', '\r\n');
+    expect(read(crlf, true).text).to.equal(`${word}${done}`.replaceAll('\n', '\r\n'));
+    expect(read(`${word}${stop}data: [DONE]`, true).reader.done).to.equal(true);
+  });
+
+  it('gives usage on that comes with words', () => {
+    const last = event({
+      choices: [{ delta: {}, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 2 },
+    });
+    const { text, reader } = read(word + last, true);
+    expect(text).to.equal(word + last);
+    expect(reader.usage!.input).to.equal(1);
+  });
+
+  it('takes a byte order mark, and nothing that follows the end', () => {
+    const whole = `\uFEFF${word}${stop}${done}`;
+    expect(read(whole, true).text).to.equal(whole);
+    for (const more of ['<html>\n\n', 'oops', word]) expect(read(whole + more, true).text).to.equal(whole);
+  });
+
+  it('has not begun with comments', () => {
+    const reader = new StreamReader({ hideUsage: false });
+    reader.push(Buffer.from(': PROCESSING\n\n: PROCESSING\n\nevent: ping\n\n'));
+    expect(reader.begun).to.equal(false);
+    reader.push(Buffer.from(word));
+    expect(reader.begun).to.equal(true);
+  });
+
+  it('counts words without what is around them', () => {
+    const { reader } = read(word.repeat(10) + stop + done, true);
+    expect(reader.wordBytes()).to.equal(10 * Buffer.byteLength('wörd "usage":{ "finish_reason":"x"'));
+  });
+
+  it('counts words of events that are equally long, of one alone, and of every kind', () => {
+    const said = (delta: object) => event({ choices: [{ index: 0, delta, finish_reason: null }] });
+    const long = said({ role: 'assistant', content: 'word '.repeat(2_000) });
+    expect(read(long + stop, true).reader.wordBytes()).to.equal(10_000);
+    expect(read(long.repeat(20) + stop, true).reader.wordBytes()).to.equal(200_000);
+    const called = said({ tool_calls: [{ index: 0, id: 'call_1', function: { arguments: '{"a":"b"}' } }] });
+    const thought = said({ reasoning_content: 'so it is', content: [{ type: 'text', text: 'yes' }] });
+    expect(read(called + thought + stop, true).reader.wordBytes()).to.equal(9 + 8 + 3);
+    expect(read(said({ content: 'a' }).repeat(7) + stop, true).reader.wordBytes()).to.equal(28);
+    const escaped = 'data: {"choices":[{"delta":{"content":"\\u4e2d\\u6587\\n\\"delta\\""}}]}\n\n';
+    expect(read(escaped + stop, true).reader.wordBytes()).to.equal(3 + 3 + 1 + 7);
+  });
+
+  it('knows whether words came after the usage', () => {
+    expect(read(word + told + stop + done, false).reader.usageIsPartial).to.equal(false);
+    expect(read(word + told + word + stop + done, false).reader.usageIsPartial).to.equal(true);
+    expect(read(word + stop + done, false).reader.usageIsPartial).to.equal(false);
+  });
+
+  it('reads data that stands on several lines', () => {
+    const lines = (text: string) => text.replaceAll(',"', ',\ndata: "');
+    const { text, reader } = read(lines(word) + lines(stop) + lines(told) + done, true);
+    expect(text).to.equal(lines(word) + lines(stop) + done);
+    expect(reader.usage).to.include({ input: 5, output: 2 });
+    expect(reader.wordBytes()).to.be.above(30);
+  });
+
+  it('finds an error wherever it stands, and gives nothing that follows it', () => {
+    const choices = [{ index: 0, delta: { content: '' }, finish_reason: 'error' }];
+    const error = { code: 502, message: 'provider died' };
+    const failures = [
+      event({ error }),
+      event({ id: 'c', choices, error }),
+      event({ id: 'c', choices }),
+      'data: { "error": "x" }\n\n',
+    ];
+    for (const failure of failures) {
+      const { text, reader } = read(word + failure + word + done, true);
+      expect(text).to.equal(word + failure);
+      expect(reader.done).to.equal(false);
+      expect(reader.failure!.toString()).to.equal(failure.slice(6, -2));
+    }
+    const said = event({
+      error: null,
+      choices: [{ delta: { content: '"error"', error: 1 }, finish_reason: 'stop' }],
+    });
+    expect(read(said + done, true).reader).to.include({ failure: null, done: true });
+  });
+
+  it('says what is wrong with a stream that is none', () => {
+    const wrong = [
+      'data: {"choices": [{"del\n\n',
+      'data: nothing\n\n',
+      '<html>\n\n',
+      word,
+      `${word}data: {"choices":[{"finish`,
+    ];
+    for (const text of wrong) expect(() => read(text, true)).to.throw(BrokenStream);
+  });
+});

@@ -1,0 +1,136 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { maskSpans, secretSpans } from '#kit/redaction/find-secrets.ts';
+import type { Mask } from '../mask.ts';
+import type { OpenAiError } from '../upstream-failure.ts';
+import { retryAfterOf, UpstreamFailure } from '../upstream-failure.ts';
+
+const longest = 2_000;
+
+/**
+ * The failure that an answer with a status of 300 and more stands for.
+ * @param body the beginning of the answer's body, masked
+ */
+export function upstreamError(
+  upstream: string,
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+  mask: Mask,
+): UpstreamFailure {
+  if (status < 400) return redirected(upstream, status);
+  const retryAfterMs = retryAfterOf(single(headers['retry-after']), Date.now());
+  const error = errorIn(upstream, status, body, mask);
+  // What is no status of HTTP could not be given on.
+  return new UpstreamFailure({ status: status > 599 ? 502 : status, error, retryAfterMs });
+}
+
+/** What an event of a stream with status 200 tells, where it is the first. @param event its data, masked */
+export function errorInStream(upstream: string, event: Buffer, mask: Mask): UpstreamFailure {
+  const { error } = parsed(event.toString()) as { error?: { code?: unknown; status?: unknown } };
+  const told = [error?.code, error?.status].map(Number).find((code) => code >= 400 && code <= 599);
+  const status = told ?? 502;
+  return new UpstreamFailure({ status, error: errorIn(upstream, status, event, mask), charged: true });
+}
+
+export function redirected(upstream: string, status: number): UpstreamFailure {
+  return new UpstreamFailure({
+    status: 502,
+    remedy: 'next',
+    error: {
+      message: `upstream ${upstream} answered ${status}, a redirect; they are not followed, as credentials would go along`,
+      type: 'server_error',
+      param: null,
+      code: 'upstream_redirected',
+    },
+  });
+}
+
+/**
+ * OpenAI's `{error: {…}}`, Ollama's `{error: "…"}`, Gemini's list of one, FastAPI's `{detail: …}`, `{message: …}`, or text.
+ * Masked once more, because parsing undoes escapes.
+ */
+export function errorIn(upstream: string, status: number, body: Buffer, mask: Mask): OpenAiError {
+  const { message, type, param, code } = wordsIn(upstream, status, body, mask);
+  const hide = (text: string) => withoutSecrets(text, mask).slice(0, 200);
+  return {
+    message: cut(withoutSecrets(message, mask), longest),
+    type: hide(type),
+    param: param === null ? null : hide(param),
+    code: code === null ? null : hide(code),
+  };
+}
+
+/**
+ * What an upstream said, as others may see it: without its credentials and without what looks like a secret, of whomever. To be
+ * asked before a text is cut, because of half a secret nothing is known.
+ */
+export function withoutSecrets(text: string, mask: Mask): string {
+  const hidden = mask.hide(text);
+  return maskSpans(hidden, secretSpans(hidden));
+}
+
+function wordsIn(upstream: string, status: number, body: Buffer, mask: Mask): OpenAiError {
+  const all = body.toString('utf8').trim();
+  const value = parsed(all);
+  const first = Array.isArray(value) ? value[0] : value;
+  const told = isObject(first) ? (first.error ?? first.detail ?? first.message) : null;
+  const fallback = `upstream ${upstream} answered ${status}`;
+  if (isObject(told)) {
+    return {
+      message: typeof told.message === 'string' ? told.message : fallback,
+      type: text(told.type) ?? typeOf(status),
+      param: text(told.param),
+      code: text(told.code) ?? text(told.status),
+    };
+  }
+  const plain =
+    typeof told === 'string'
+      ? told
+      : told != null
+        ? JSON.stringify(told)
+        : plainText(withoutSecrets(all, mask));
+  return {
+    message: plain === '' ? fallback : `${fallback}: ${plain}`,
+    type: typeOf(status),
+    param: null,
+    code: null,
+  };
+}
+
+export function typeOf(status: number): string {
+  if (status === 429) return 'rate_limit_error';
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
+/** A page for people says little more than its title. */
+function plainText(text: string): string {
+  if (!/^\s*</.test(text)) return text.slice(0, 300);
+  return /<title>([^<]{1,200})<\/title>/i.exec(text)?.[1]?.trim() ?? '';
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function text(value: unknown): string | null {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' ? value : null;
+}
+
+function cut(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

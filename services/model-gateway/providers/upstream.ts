@@ -1,0 +1,60 @@
+import type { Members } from '../calls/json-members.ts';
+import type { Usage } from './usage.ts';
+
+/** What a client asked, decoded as far as the gateway has to know it. */
+export interface ModelCall {
+  readonly endpoint: 'chat/completions' | 'embeddings';
+  /** The body as it came. */
+  readonly bytes: Buffer;
+  /** The same, parsed. Numbers in it may have lost digits; only `bytes` are exact. */
+  readonly request: Readonly<Record<string, unknown>>;
+  /** Of the request in its bytes. */
+  readonly members?: Members;
+  readonly stream: boolean;
+  /** The client itself asked for the usage chunk of a stream. */
+  readonly includeUsage: boolean;
+  /** The gateways that it has passed, this one too, for upstreams. */
+  readonly via?: string;
+  /** Tokens that one answer may have at most, because a budget binds the call; what the client asked for where it set a limit. */
+  readonly outputLimit?: number | null;
+  /** Aborted when the client leaves, and when the call takes too long. */
+  readonly signal: AbortSignal;
+}
+
+/** An answer of which the first byte is there. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  /** In lower case; only those that a client may see. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * In OpenAI's format, masked. It throws UpstreamFailure where the upstream breaks off; leaving it ends the request upstream.
+   */
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Resolves when `body` has ended, was left or broke; null where the upstream told none. Never rejects. */
+  readonly usage: Promise<Usage | null>;
+  /** Whether the model wrote more after it had told the usage; absent: no. */
+  readonly usageIsPartial?: () => boolean;
+  /** Bytes of the model's own words in the answer so far, about; absent: as many as `body` gave. */
+  readonly wordBytes?: () => number;
+}
+
+/** A body that is here already, and can be given on at once. */
+export class WholeBody implements AsyncIterable<Uint8Array> {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    yield this.bytes;
+  }
+}
+
+/** One place that answers calls for one model. */
+export interface Upstream {
+  /** For people and measurements, for example `api.openai.com/gpt-5.2`; unique among those of a model. */
+  readonly name: string;
+  /** @throws UpstreamFailure for everything but an answer that can be given on, those with a status of 400 and more too */
+  send(call: ModelCall): Promise<UpstreamAnswer>;
+}
