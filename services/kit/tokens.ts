@@ -6,8 +6,8 @@ import { decode } from './decode.ts';
 import { sha256 } from './digest.ts';
 import { writeFileDurably } from './durable-file.ts';
 import { Conflict, codeOf, InvalidInput, NotFound } from './errors.ts';
-import { withFileLock } from './file-lock.ts';
 import { type Folders, prepareFolder } from './folders.ts';
+import { withFileLock } from './storage/lock.ts';
 import {
   inForce,
   isTokenText,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type StackNote, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { replaceNote } from '#kit/durable-file.ts';
 import { messageOf } from '#kit/errors.ts';
-import { thisProcess } from '#kit/sqlite-lease-holder.ts';
+import { thisProcess } from '#kit/storage/process-identity.ts';
 import type { SupervisedService } from './supervised-service.ts';
 
 /** What the supervisor says of its children, rewritten soon after each change, for `core-status`. */

@@ -3,11 +3,11 @@ import { answerMs } from '#kit/config/answer-ms.ts';
 import { stackFolder } from '#kit/contracts/stack-note.ts';
 import { environment } from '#kit/environment.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
-import { holdFolder } from '#kit/folder-hold.ts';
 import { prepareFolder, resolveFolders } from '#kit/folders.ts';
 import { isLoopback } from '#kit/http/access.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { Shutdown } from '#kit/shutdown.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
 import {
   type EmbeddedService,
   embeddedStack,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type StackNote, stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { CoreError } from '#kit/errors.ts';
-import { thisProcess } from '#kit/sqlite-lease-holder.ts';
+import { thisProcess } from '#kit/storage/process-identity.ts';
 import { dockerCompose } from '../../services/status/adapters/docker-compose.ts';
 import { embeddedStack } from '../../services/status/adapters/embedded-stack.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';

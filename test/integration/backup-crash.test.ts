@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { holdFolder } from '#kit/folder-hold.ts';
 import { unfinishedRestoreName } from '#kit/folders.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
 import { createRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { backup } from '../../services/supervisor/backup/backup.ts';
 import { restore } from '../../services/supervisor/backup/restore.ts';

@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { isSqliteDamage } from '#kit/sqlite-error.ts';
+import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 
 /** How far the log of a run was told to core-context. */
 export interface Told {

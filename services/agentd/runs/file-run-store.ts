@@ -5,7 +5,7 @@ import { makePrivateFolder } from '#kit/durable-file.ts';
 import { codeOf, InvalidInput, NotFound } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import { createLeases, type Leases } from '#kit/sqlite-lease.ts';
+import { createLeases, type Leases } from '#kit/storage/lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import type { EventLog } from './event-log.ts';

@@ -1,8 +1,8 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { isSqliteDamage } from '#kit/sqlite-error.ts';
-import { createLeaseTable } from '#kit/sqlite-lease.ts';
+import { createLeaseTable } from '#kit/storage/lease.ts';
+import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 import type { RunStatus, RunSummary } from './run.ts';
 import { isBusy } from './storage-error.ts';
 

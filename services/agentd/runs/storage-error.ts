@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
+import { sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
 
 const full = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];

@@ -17,7 +17,7 @@ import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { fingerprintOf } from '#kit/redaction/find-secrets.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
-import { thisProcess } from '#kit/sqlite-lease-holder.ts';
+import { thisProcess } from '#kit/storage/process-identity.ts';
 import { has } from '../../../test/needs.ts';
 import type { ValidationPlan } from '../action.ts';
 import { exportTree } from '../git/export-tree.ts';

@@ -2,7 +2,7 @@ import { lstat, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LeaseHolder } from '#kit/contracts/lease-holder.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
-import { isRunning, thisProcess } from '#kit/sqlite-lease-holder.ts';
+import { isRunning, thisProcess } from '#kit/storage/process-identity.ts';
 import { removeTree } from './remove-tree.ts';
 
 const ownerFile = 'owner.json';

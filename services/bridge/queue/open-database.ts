@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { holdFolder } from '#kit/folder-hold.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
 import { storageError } from './storage-error.ts';
 import { migrate } from './tables.ts';
 

@@ -1,5 +1,5 @@
 import { CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
 
 /** What SQLite says of the disk, in our words; everything else as it is. */
 export function storageError(error: unknown, path: string): unknown {

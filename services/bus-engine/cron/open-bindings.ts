@@ -1,8 +1,8 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failed, messageOf } from '#kit/errors.ts';
-import { holdFolder } from '#kit/folder-hold.ts';
-import { isSqliteDamage } from '#kit/sqlite-error.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
+import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 import { BindingStore } from './binding-store.ts';
 
 export interface OpenBindings {

@@ -1,8 +1,8 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
-import { holdFolder } from '#kit/folder-hold.ts';
-import { isSqliteDamage } from '#kit/sqlite-error.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
+import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 import { openForWriting } from './connection.ts';
 import { recordFolder, recordPath } from './record-path.ts';
 import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';

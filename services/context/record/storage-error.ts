@@ -1,5 +1,5 @@
 import { Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
 
 const { full, ioError } = sqliteCodes;
 

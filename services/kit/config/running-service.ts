@@ -5,7 +5,7 @@ import { LeaseHolder } from '../contracts/lease-holder.ts';
 import { decodeJson } from '../decode.ts';
 import { makePrivateFolder, replaceNote } from '../durable-file.ts';
 import type { Folders } from '../folders.ts';
-import { isRunning, thisProcess } from '../sqlite-lease-holder.ts';
+import { isRunning, thisProcess } from '../storage/process-identity.ts';
 import { Hostname, HttpUrl } from './address-codecs.ts';
 
 const Note = t.strict({

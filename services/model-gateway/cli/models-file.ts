@@ -3,8 +3,8 @@ import { decodeConcern } from '#kit/config/concern.ts';
 import { isObject } from '#kit/config/merge.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, NotFound } from '#kit/errors.ts';
-import { withFileLock } from '#kit/file-lock.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
+import { withFileLock } from '#kit/storage/lock.ts';
 import { GatewayConfig, type ModelEntry, readModelsFile } from '../configuration.ts';
 import { checkModels } from '../configuration-rules.ts';
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { holdFolder } from '#kit/folder-hold.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
 import { Background } from './background.ts';
 import { Balances } from './balances.ts';
 import { CallIds } from './call-id.ts';

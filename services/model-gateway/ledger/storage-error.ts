@@ -1,5 +1,5 @@
 import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
 
 /**
  * What cannot be recorded is not spent: whoever asks is told to come again.

@@ -10,7 +10,7 @@ import { itWith } from '../../../test/needs.ts';
 import { processState } from '../process-state.ts';
 import { embeddedStack } from './embedded-stack.ts';
 
-const holderModule = import.meta.resolve('#kit/sqlite-lease-holder.ts');
+const holderModule = import.meta.resolve('#kit/storage/process-identity.ts');
 
 describe('The embedded stack', () => {
   itWith(['linux'], 'is not well while its supervisor is halted', async () => {

@@ -5,7 +5,7 @@ import { platformServices } from '#kit/contracts/platform-services.ts';
 import { StackNote, type SupervisedNote, stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { decodeJson } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
-import { isRunning } from '#kit/sqlite-lease-holder.ts';
+import { isRunning } from '#kit/storage/process-identity.ts';
 import { processState } from '../process-state.ts';
 import type { ServiceManager, Unit } from '../service-manager.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
 
 const patienceMs = 10_000;
 

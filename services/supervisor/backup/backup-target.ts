@@ -18,7 +18,7 @@ import { decodeJson } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { isRunning, thisProcess } from '#kit/sqlite-lease-holder.ts';
+import { isRunning, thisProcess } from '#kit/storage/process-identity.ts';
 
 /** Where a backup comes to be: in a folder of its own beside its place, until it is whole. */
 export interface BackupTarget {

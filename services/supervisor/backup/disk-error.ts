@@ -1,5 +1,5 @@
 import { CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
-import { sqliteCode, sqliteCodes } from '#kit/sqlite-error.ts';
+import { sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
 
 /** What the system says of a full disk, in our words; everything else as it is. */
 export function diskError(error: unknown, folder: string): unknown {

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder, syncFolder } from '#kit/durable-file.ts';
-import { type FolderHold, holdFolder } from '#kit/folder-hold.ts';
 import { unfinishedRestoreName } from '#kit/folders.ts';
+import { type FolderHold, holdFolder } from '#kit/storage/lock.ts';
 import { isFolder } from './move-into-place.ts';
 
 /** Folders of the state that one service each holds. */

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
-import { holdFolder } from '#kit/folder-hold.ts';
 import { resolveFolders, unfinishedRestoreName } from '#kit/folders.ts';
-import { thisProcess } from '#kit/sqlite-lease-holder.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
+import { thisProcess } from '#kit/storage/process-identity.ts';
 import { foldersIn } from '../../../test/fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { openRestoreTarget, type Root } from './restore-target.ts';

@@ -1,6 +1,6 @@
 import { backup, DatabaseSync } from 'node:sqlite';
 import { CoreError, Failed, messageOf } from '#kit/errors.ts';
-import { isSqliteDamage } from '#kit/sqlite-error.ts';
+import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 
 const busyMs = 5_000;
 const pagesAtOnce = 1_000;

@@ -4,7 +4,7 @@ import { runningService } from '#kit/config/running-service.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import { StackNote, stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { decodeJson } from '#kit/decode.ts';
-import { isRunning } from '#kit/sqlite-lease-holder.ts';
+import { isRunning } from '#kit/storage/process-identity.ts';
 
 /** Who works with a state folder, as far as this process can see; null when nobody does. */
 export function whoRunsIn(state: string): string | null {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { until } from '../../test/fixtures/until.ts';
-import { createLeases, type Leases } from './sqlite-lease.ts';
+import { until } from '../../../test/fixtures/until.ts';
+import { createLeases, type Leases } from './lease.ts';
 
 describe('leases in SQLite', () => {
   let folder: string;
@@ -65,7 +65,7 @@ describe('leases in SQLite', () => {
     const db = open();
     const leases = leasesOf(db);
     leases.acquire('of the living').release();
-    const module = fileURLToPath(new URL('./sqlite-lease.ts', import.meta.url));
+    const module = fileURLToPath(new URL('./lease.ts', import.meta.url));
     const script = `
       import { DatabaseSync } from 'node:sqlite';
       import { createLeases } from ${JSON.stringify(module)};

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { temporaryFolder } from '../../test/fixtures/repositories/temporary-folder.ts';
-import { holdFolder } from './folder-hold.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { holdFolder } from './lock.ts';
 
 const thing = { code: 'toy_held', name: 'the toy' };
-const module = new URL('./folder-hold.ts', import.meta.url).href;
+const module = new URL('./lock.ts', import.meta.url).href;
 
 describe('A folder that one process holds', () => {
   let folder: string;

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { LeaseHolder } from './contracts/lease-holder.ts';
+import type { LeaseHolder } from '../contracts/lease-holder.ts';
 
 let self: LeaseHolder | undefined;
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { LeaseHolder } from './contracts/lease-holder.ts';
-import { Conflict } from './errors.ts';
-import { isRunning, thisProcess } from './sqlite-lease-holder.ts';
+import type { LeaseHolder } from '../contracts/lease-holder.ts';
+import { Conflict } from '../errors.ts';
+import { isRunning, thisProcess } from './process-identity.ts';
 
 /** A named, exclusive right for a while; renews itself until released. */
 export interface HeldLease {
