@@ -21,9 +21,9 @@ import { ForgeSource, giteaDialect, githubDialect } from './ingress/forge-source
 import type { IngressSource } from './ingress/ingress-source.ts';
 import { createBridgeMetrics } from './metrics.ts';
 import { Processing } from './processing/processing.ts';
-import type { AcceptedEvent } from './queue/accept-group.ts';
+import type { AcceptedEvent } from './queue/accept-event.ts';
+import { openBridgeDatabase } from './queue/bridge-database.ts';
 import { EventQueue } from './queue/event-queue.ts';
-import { openBridgeDatabase } from './queue/open-database.ts';
 import { Pruning } from './queue/pruning.ts';
 import type { Schedule } from './schedules/configuration.ts';
 import { ScheduleRows } from './schedules/schedule-rows.ts';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { AskedGauge, TallyCounter, TallyHistogram } from '#kit/http/tally.ts';
-import type { AcceptedEvent } from './queue/accept-group.ts';
+import type { AcceptedEvent } from './queue/accept-event.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 
 export interface BridgeMetrics {

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
 import { runningService } from '#kit/config/running-service.ts';
 import { ensureTokens, ownToken } from '#kit/tokens.ts';
+import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
-import { openBridgeDatabase } from '../../services/bridge/queue/open-database.ts';
 import type { NewEvent } from '../../services/bridge/queue/stored-event.ts';
 import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
 

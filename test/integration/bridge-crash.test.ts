@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
-import { openBridgeDatabase } from '../../services/bridge/queue/open-database.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import type { ToParent } from './bridge.messages.ts';
 

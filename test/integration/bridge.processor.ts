@@ -1,7 +1,7 @@
 import { silentLogger } from '#kit/silent-logger.ts';
 import { Processing } from '../../services/bridge/processing/processing.ts';
+import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
-import { openBridgeDatabase } from '../../services/bridge/queue/open-database.ts';
 import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import { toyPlanning } from '../fixtures/bridge/toy-planning.ts';
 import { memoryBus } from '../fixtures/bus/memory-bus.ts';

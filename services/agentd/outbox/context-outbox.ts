@@ -1,8 +1,8 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
+import { openDisposableDatabase } from '#kit/storage/database.ts';
 
 /** How far the log of a run was told to core-context. */
 export interface Told {
@@ -79,31 +79,12 @@ export class ContextOutbox {
   }
 
   #opened(): DatabaseSync {
-    this.#db ??= open(this.#path);
+    if (this.#db === null) {
+      makePrivateFolder(dirname(this.#path));
+      this.#db = openDisposableDatabase(this.#path, (db) =>
+        db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ${tables}`),
+      );
+    }
     return this.#db;
-  }
-}
-
-function open(path: string): DatabaseSync {
-  makePrivateFolder(dirname(path));
-  try {
-    return openTables(path);
-  } catch (error) {
-    if (!isSqliteDamage(error)) throw error;
-    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
-    return openTables(path);
-  }
-}
-
-function openTables(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 10_000 });
-  try {
-    db.exec('PRAGMA journal_mode = WAL');
-    db.exec('PRAGMA synchronous = NORMAL');
-    db.exec(tables);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
   }
 }

@@ -1,6 +1,7 @@
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { openDisposableDatabase } from '#kit/storage/database.ts';
 import { createLeaseTable } from '#kit/storage/lease.ts';
 import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 import type { RunStatus, RunSummary } from './run.ts';
@@ -65,7 +66,7 @@ export class RunIndex {
 
   constructor(stateDir: string) {
     this.#path = join(stateDir, 'index.sqlite');
-    this.#db = openDatabase(this.#path);
+    this.#db = openDisposableDatabase(this.#path, setUp);
     this.#inode = statSync(this.#path).ino;
   }
 
@@ -118,7 +119,7 @@ export class RunIndex {
   #reopen(): void {
     this.close();
     this.#statements = new Map();
-    this.#db = openDatabase(this.#path);
+    this.#db = openDisposableDatabase(this.#path, setUp);
     this.#inode = statSync(this.#path).ino;
   }
 
@@ -230,27 +231,6 @@ export class RunIndex {
     const statement = this.#statements.get(sql) ?? this.#db.prepare(sql);
     this.#statements.set(sql, statement);
     return statement;
-  }
-}
-
-function openDatabase(path: string): DatabaseSync {
-  try {
-    return open(path);
-  } catch (error) {
-    if (!isSqliteDamage(error)) throw error;
-    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
-    return open(path);
-  }
-}
-
-function open(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 10_000 });
-  try {
-    setUp(db);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
   }
 }
 

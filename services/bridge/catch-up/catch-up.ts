@@ -5,7 +5,7 @@ import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Refused } from '#kit/errors.ts';
 import type { Daemon } from '../daemon.ts';
 import { type AskedIssue, type ForgeDialect, type ForgeSource, saying } from '../ingress/forge-source.ts';
-import type { AcceptedEvent } from '../queue/accept-group.ts';
+import type { AcceptedEvent } from '../queue/accept-event.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
 import type { KnownForge } from '../targets/known-forges.ts';

@@ -15,7 +15,7 @@ import {
   type ReadEvent,
   senderOf,
 } from '../ingress/ingress-source.ts';
-import type { AcceptedEvent } from '../queue/accept-group.ts';
+import type { AcceptedEvent } from '../queue/accept-event.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 
 export interface IngressRouteParts {

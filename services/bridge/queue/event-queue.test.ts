@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { type BridgeDatabase, openBridgeDatabase } from './bridge-database.ts';
 import { EventQueue } from './event-queue.ts';
-import { type BridgeDatabase, openBridgeDatabase } from './open-database.ts';
 import type { NewEvent } from './stored-event.ts';
 
 const sample: NewEvent = {

@@ -4,12 +4,13 @@ import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
 import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
+import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import { findSecrets, Redactor } from '#kit/redaction.ts';
-import { type AcceptedEvent, AcceptGroup } from './accept-group.ts';
+import { WriteBatch } from '#kit/storage/write-batch.ts';
+import { type AcceptedEvent, acceptEvent } from './accept-event.ts';
+import { type BridgeDatabase, queueError } from './bridge-database.ts';
 import { EventRows, storedEvent, targetKey } from './event-rows.ts';
-import type { BridgeDatabase } from './open-database.ts';
-import { storageError } from './storage-error.ts';
 import type { NewEvent, Reason, StoredEvent } from './stored-event.ts';
 
 /** The right to process one event, for a while. */
@@ -39,7 +40,8 @@ const longestLeaseMs = 6 * 3_600_000;
 export class EventQueue {
   readonly #path: string;
   readonly #rows: EventRows;
-  readonly #group: AcceptGroup;
+  readonly #batch: WriteBatch;
+  readonly #sameContentMs: number;
   readonly #now: () => number;
   readonly #redactor = new Redactor();
   readonly #statements: ReturnType<typeof prepare>;
@@ -49,7 +51,11 @@ export class EventQueue {
     this.#path = path;
     this.#now = now;
     this.#rows = new EventRows(db);
-    this.#group = new AcceptGroup({ db, path, now, rows: this.#rows, sameContentMs });
+    this.#sameContentMs = sameContentMs;
+    this.#batch = new WriteBatch(db, {
+      committed: () => crashPoint('bridge.event_stored'),
+      explain: (error) => queueError(error, path),
+    });
     this.#statements = prepare(db);
   }
 
@@ -60,7 +66,10 @@ export class EventQueue {
   async accept(event: NewEvent): Promise<AcceptedEvent> {
     refuseSecretId(event);
     const { content, notes, skip } = event;
-    return this.#group.add({ ...event, ...this.#redactor.redactDeep({ content, notes, skip }) });
+    const masked = { ...event, ...this.#redactor.redactDeep({ content, notes, skip }) };
+    return this.#batch.write(() =>
+      acceptEvent(this.#rows, masked, { now: this.#now(), sameContentMs: this.#sameContentMs }),
+    );
   }
 
   /**
@@ -222,7 +231,7 @@ export class EventQueue {
 
   /** What keeps events from being stored; null where nothing does. */
   get problem(): unknown {
-    return this.#group.problem;
+    return this.#batch.problem;
   }
 
   #notPending(eventId: string): Error {
@@ -237,7 +246,7 @@ export class EventQueue {
     try {
       return work();
     } catch (error) {
-      throw storageError(error, this.#path);
+      throw queueError(error, this.#path);
     }
   }
 }

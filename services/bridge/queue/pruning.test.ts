@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { silentLogger } from '#kit/silent-logger.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { type BridgeDatabase, openBridgeDatabase } from './open-database.ts';
+import { type BridgeDatabase, openBridgeDatabase } from './bridge-database.ts';
 import { Pruning } from './pruning.ts';
 
 const day = 24 * 60 * 60 * 1000;

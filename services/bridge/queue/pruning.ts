@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { BridgeConfig } from '../configuration.ts';
-import type { BridgeDatabase } from './open-database.ts';
+import type { BridgeDatabase } from './bridge-database.ts';
 
 export interface PruningParts {
   readonly database: Pick<BridgeDatabase, 'db'>;

@@ -1,5 +1,15 @@
+import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { Failed } from '#kit/errors.ts';
+import { type DatabaseKind, openDatabase } from '#kit/storage/database.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
+import { storageError } from '#kit/storage/storage-error.ts';
+
+/** Everything the bridge stores, held by this process alone. */
+export interface BridgeDatabase {
+  readonly db: DatabaseSync;
+  readonly path: string;
+  close(): void;
+}
 
 /**
  * `events` is in the order of arrival. `due_at` belongs to what is pending, `claim` and `claimed_until` to what is processed.
@@ -72,20 +82,45 @@ const catchUps = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** Each entry brings the queue from the version before it to its own; entries are only ever added. */
-const versions: readonly string[] = [tables, retentionAndContent, catchUps];
+const kind: DatabaseKind = {
+  code: 'queue',
+  name: 'the event queue',
+  migrations: [tables, retentionAndContent, catchUps],
+  whenDamaged: 'Move it away to begin a new queue; dashboards have to send again what was pending.',
+};
 
-/** @throws Failed (`queue_newer`) */
-export function migrate(db: DatabaseSync): void {
-  const { user_version: present } = db.prepare('PRAGMA user_version').get() as { user_version: number };
-  if (present > versions.length) {
-    throw new Failed(
-      'queue_newer',
-      `the event queue is of version ${present}: this Core knows versions up to ${versions.length}`,
-      { hint: 'Start the newer Core that wrote it, or choose another folder with --home DIR.' },
-    );
+/**
+ * Opens `<state>/bridge/queue.sqlite`, and makes it where it is missing. A commit is on the disk when it returns. Events that the
+ * process before was working on are pending again.
+ * @throws Conflict (`queue_held`), Failed (`queue_damaged`, `queue_newer`), Unavailable (`disk_full`)
+ */
+export function openBridgeDatabase(state: string): BridgeDatabase {
+  const folder = join(state, 'bridge');
+  const hold = holdFolder(folder, { code: 'queue_held', name: kind.name });
+  const path = join(folder, 'queue.sqlite');
+  let db: DatabaseSync | null = null;
+  try {
+    const opened = openDatabase(path, kind);
+    db = opened;
+    opened.exec(`
+      UPDATE events SET state = 'pending', due_at = changed_at, claim = NULL, claimed_until = NULL
+      WHERE state = 'processing'`);
+    return {
+      db: opened,
+      path,
+      close() {
+        opened.close();
+        hold.release();
+      },
+    };
+  } catch (error) {
+    db?.close();
+    hold.abandon();
+    throw queueError(error, path);
   }
-  for (let version = present; version < versions.length; version++) {
-    db.exec(`BEGIN IMMEDIATE; ${versions[version]!}; PRAGMA user_version = ${version + 1}; COMMIT`);
-  }
+}
+
+/** What SQLite reports about the queue, as an error for callers. */
+export function queueError(error: unknown, path: string): unknown {
+  return storageError(error, path, kind);
 }

@@ -1,0 +1,55 @@
+import { CoreError, codeOf, Failed, messageOf, Unavailable } from '../errors.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from './sqlite-error.ts';
+
+/** What one of Core's SQLite files holds, for messages. */
+export interface StoredThing {
+  /** First part of its error codes: `queue` gives `queue_damaged` and `queue_newer`. */
+  readonly code: string;
+  /** As in "the event queue". */
+  readonly name: string;
+  /** Hint of the error about a damaged file. */
+  readonly whenDamaged: string;
+}
+
+/** Maps what SQLite and the file system report about a database file; anything else is returned unchanged. */
+export function storageError(
+  error: unknown,
+  path: string,
+  { code, name, whenDamaged }: StoredThing,
+): unknown {
+  if (error instanceof CoreError) return error;
+  if (isSqliteDamage(error)) {
+    return new Failed(`${code}_damaged`, `${name} in ${path} is damaged: ${messageOf(error)}`, {
+      cause: error,
+      facts: { path },
+      hint: whenDamaged,
+    });
+  }
+  if (isDiskFull(error)) {
+    return new Unavailable('disk_full', `the disk of ${path} takes no more: ${messageOf(error)}`, {
+      cause: error,
+      retryAfter: 30,
+      hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',
+    });
+  }
+  if (sqliteCode(error) === sqliteCodes.ioError) {
+    return new Failed('disk_failed', `the disk of ${path} fails: ${messageOf(error)}`, {
+      cause: error,
+      facts: { path },
+      hint: 'See the system log for messages about that disk.',
+    });
+  }
+  return error;
+}
+
+/** Suffixes of SQLITE_IOERR for writing, syncing, truncating and shared memory (sqlite.org/rescode.html). */
+const writing = { write: 3, fsync: 4, folderSync: 5, truncate: 6, sharedMemorySize: 19 };
+
+/** True for a write that the disk did not take, for want of room or quota. */
+export function isDiskFull(error: unknown): boolean {
+  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error))) return true;
+  const code = sqliteCode(error);
+  if (code !== sqliteCodes.ioError) return code === sqliteCodes.full;
+  const { errcode = 0 } = error as { errcode?: number };
+  return Object.values(writing).includes(errcode >> 8);
+}
