@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { resolveFolders } from '#kit/folders.ts';
-import { watchConfigFile } from './config-file.ts';
+import { watchConfigFile } from './health.ts';
 
 describe('models.json of a gateway that runs', () => {
   it('is watched for changes, and for those that the next start would fail of', () => {

@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
+import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Probe } from '#kit/health/probe.ts';
-import type { ConfigFileState } from './config-file.ts';
-import type { GatewayConfig } from './configuration.ts';
+import { type GatewayConfig, readGatewayConfig } from './configuration.ts';
 import type { Ledger } from './ledger/ledger.ts';
 
 export interface HealthParts {
@@ -60,4 +60,29 @@ function credentialsCheck({ config, folders }: HealthParts): HealthCheck {
   const missing = [...new Set(named)].filter((name) => !existsSync(join(folders.secrets, name)));
   if (missing.length === 0) return { status: 'ok', detail: 'every secret file is there' };
   return { status: 'degraded', detail: `missing in ${folders.secrets}: ${missing.join(', ')}` };
+}
+
+/** What has become of models.json since the gateway read it. */
+type ConfigFileState =
+  | { readonly state: 'same' | 'changed' }
+  | { readonly state: 'invalid'; readonly why: string };
+
+/** From now on; a gateway goes on with what it read at its start. */
+export function watchConfigFile(folders: Pick<Folders, 'config'>): () => ConfigFileState {
+  const path = join(folders.config, 'models.json');
+  const began = versionOf(path);
+  return () => {
+    if (versionOf(path) === began) return { state: 'same' };
+    try {
+      readGatewayConfig({ folders, environment: {} });
+      return { state: 'changed' };
+    } catch (error) {
+      return { state: 'invalid', why: messageOf(error) };
+    }
+  };
+}
+
+function versionOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
 }

@@ -1,7 +1,8 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '#kit/errors.ts';
-import type { Account, CallResult } from '../../services/model-gateway/ledger/ledger.ts';
+import type { Account } from '../../services/model-gateway/ledger/account.ts';
+import type { CallResult } from '../../services/model-gateway/ledger/ledger.ts';
 import { openLedger } from '../../services/model-gateway/ledger/open-ledger.ts';
 import { spentBy, testCall, testPrices } from './model-ledger.place.ts';
 

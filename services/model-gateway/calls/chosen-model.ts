@@ -2,7 +2,6 @@ import { Forbidden, NotFound } from '#kit/errors.ts';
 import type { ModelEntry } from '../configuration.ts';
 import type { Account } from '../ledger/account.ts';
 import type { Lane } from './attempts.ts';
-import { unusualTtl } from './cache-ttl.ts';
 import { type DecodedCall, InvalidCall } from './decode-call.ts';
 import { outputAsked } from './token-estimate.ts';
 
@@ -98,4 +97,24 @@ function noneThere(all: number, wanted: string): string {
   return all === 0
     ? 'none is; ./core model add configures one'
     : `there is none for ${wanted}; ./core model add configures one`;
+}
+
+/** The first time to live of a breakpoint of the prompt cache that is not the usual 5m; undefined where there is none. */
+export function unusualTtl({ request, bytes }: Pick<DecodedCall, 'request' | 'bytes'>): unknown {
+  if (!bytes.includes('"ttl"')) return undefined;
+  const messages = listOf(request.messages);
+  const marked = [
+    request,
+    ...messages,
+    ...messages.flatMap(({ content }) => listOf(content)),
+    ...listOf(request.tools),
+  ];
+  return marked
+    .map((one: { readonly cache_control?: { readonly ttl?: unknown } }) => one.cache_control?.ttl)
+    .find((ttl) => ttl != null && ttl !== '5m');
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what clients send has every shape
+function listOf(value: unknown): any[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : [];
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Environment } from '#kit/environment.ts';
-import { modelFolders } from './model-folders.ts';
-import { whenItCounts } from './when-it-counts.ts';
+import { whenItCounts } from './commands/models.ts';
+import { modelFolders } from './models-file.ts';
 
 describe('The commands of models in a container', () => {
   const variables = (more: Partial<Environment>) =>

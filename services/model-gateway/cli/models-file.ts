@@ -1,12 +1,12 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { decodeConcern } from '#kit/config/concern.ts';
 import { isObject } from '#kit/config/merge.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
+import { type Environment, environment } from '#kit/environment.ts';
 import { Conflict, NotFound } from '#kit/errors.ts';
-import { type Folders, prepareFolder } from '#kit/folders.ts';
+import { type Folders, prepareFolder, resolveFolders } from '#kit/folders.ts';
 import { withFileLock } from '#kit/storage/lock.ts';
-import { GatewayConfig, type ModelEntry, readModelsFile } from '../configuration.ts';
-import { checkModels } from '../configuration-rules.ts';
+import { checkModels, GatewayConfig, type ModelEntry, readModelsFile } from '../configuration.ts';
 
 type Models = Readonly<Record<string, ModelEntry>>;
 
@@ -77,4 +77,11 @@ function noSuchModel(name: string, models: Models): NotFound {
     'model_not_found',
     `there is no model ${JSON.stringify(name)}; configured are ${known}`,
   );
+}
+
+/** The folders of an installation, with the keys of models where only the gateway sees them, as in the tools container. */
+export function modelFolders(home: string | undefined, variables: Environment = environment): Folders {
+  const folders = resolveFolders({ home }, variables);
+  const secrets = variables.CORE_MODEL_SECRETS_DIR;
+  return home === undefined && secrets ? { ...folders, secrets: resolve(secrets) } : folders;
 }

@@ -27,3 +27,8 @@ export function printTable(columns: readonly Column[], rows: readonly (readonly 
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
+
+/** @param program as people call it, for example `./core model` */
+export function noModel(program: string): string {
+  return `No model is configured. ${program} add asks for one, tries it and writes it down.\n`;
+}

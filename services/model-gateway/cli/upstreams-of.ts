@@ -1,16 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { environment } from '#kit/environment.ts';
-import { codeOf } from '#kit/errors.ts';
+import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction.ts';
 import { adapterParts } from '../compose.ts';
-import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
+import { type GatewayConfig, type ModelEntry, type UpstreamEntry, upstreamNames } from '../configuration.ts';
 import { shortestHidden } from '../providers/mask.ts';
 import { liveUpstreams } from '../providers/registry.ts';
-import type { Upstream } from '../providers/upstream.ts';
+import type { ModelCall, Upstream } from '../providers/upstream.ts';
+import { UpstreamFailure } from '../providers/upstream-failure.ts';
 
-export interface ConfiguredUpstream {
+interface ConfiguredUpstream {
   readonly model: string;
   readonly kind: 'chat' | 'embeddings';
   readonly entry: UpstreamEntry;
@@ -50,4 +51,64 @@ function credentialState(secrets: string, name: string | null): ConfiguredUpstre
   } catch (error) {
     return codeOf(error) === 'ENOENT' ? 'missing' : 'present';
   }
+}
+
+interface Probed {
+  readonly ok: boolean;
+  /** What it answered, or what failed; never a credential. */
+  readonly detail: string;
+  readonly ms: number;
+}
+
+/** Few enough to cost next to nothing, and as many as every upstream takes. */
+const tokens = 16;
+
+/** The smallest request that says whether an upstream answers with its model and its credential. */
+export async function probe(upstream: Upstream, kind: ModelEntry['kind'], waitMs: number): Promise<Probed> {
+  const started = performance.now();
+  const signal = AbortSignal.timeout(waitMs);
+  const ended = (ok: boolean, detail: string): Probed => ({
+    ok,
+    detail,
+    ms: Math.round(performance.now() - started),
+  });
+  try {
+    return ended(true, await answerTo(upstream, kind, signal));
+  } catch (error) {
+    if (signal.aborted) return ended(false, `no answer in ${waitMs / 1000} s`);
+    const status = error instanceof UpstreamFailure ? `${error.status}: ` : '';
+    return ended(false, `${status}${messageOf(error)}`);
+  }
+}
+
+async function answerTo(upstream: Upstream, kind: ModelEntry['kind'], signal: AbortSignal): Promise<string> {
+  if (kind === 'embeddings') return read(upstream, callOf('embeddings', { input: 'Hi' }, signal));
+  const ask = (limit: object) =>
+    read(
+      upstream,
+      callOf('chat/completions', { messages: [{ role: 'user', content: 'Hi' }], ...limit }, signal),
+    );
+  try {
+    return await ask({ max_tokens: tokens });
+  } catch (error) {
+    // Newer models of OpenAI know the limit by another name alone.
+    if (!(error instanceof UpstreamFailure) || error.status !== 400 || !/max_tokens/.test(error.message))
+      throw error;
+    return await ask({ max_completion_tokens: tokens });
+  }
+}
+
+function callOf(endpoint: ModelCall['endpoint'], members: object, signal: AbortSignal): ModelCall {
+  // The upstream puts its own name for the model there.
+  const request = { model: 'probe', ...members };
+  const bytes = Buffer.from(JSON.stringify(request));
+  return { endpoint, bytes, request, stream: false, includeUsage: false, signal };
+}
+
+async function read(upstream: Upstream, call: ModelCall): Promise<string> {
+  const answer = await upstream.send(call);
+  let bytes = 0;
+  for await (const piece of answer.body) bytes += piece.length;
+  const usage = await answer.usage;
+  return usage === null ? `${bytes} bytes, no usage told` : `${usage.input} tokens in, ${usage.output} out`;
 }

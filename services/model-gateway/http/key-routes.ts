@@ -2,7 +2,7 @@ import { KeyRequest, KeysReply, MintedKey, RunKey } from '#kit/contracts/model-g
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
 import type { RunKeys } from '../ledger/run-keys.ts';
-import { whenFree } from '../ledger/when-free.ts';
+import { whenFree } from '../ledger/storage-error.ts';
 
 /** A key of a run lives no longer; a planning takes minutes. */
 const longestMs = 24 * 3_600_000;

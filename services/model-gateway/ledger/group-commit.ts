@@ -1,8 +1,7 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import type { CallRows, EndedCall, OpenCall } from './call-rows.ts';
 import type { OpenCallsLog } from './open-calls-log.ts';
-import { isLocked } from './storage-error.ts';
-import { patienceMs, whenFree } from './when-free.ts';
+import { isLocked, patienceMs, whenFree } from './storage-error.ts';
 
 interface Opening {
   readonly call: OpenCall;

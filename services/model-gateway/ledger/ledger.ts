@@ -1,20 +1,12 @@
 import type { Usage } from '../providers/usage.ts';
 import type { Account } from './account.ts';
-import type { Money } from './money.ts';
+import type { Money, PricedCall } from './money.ts';
 import type { RunKeys } from './run-keys.ts';
 import type { UsageQuestion, UsageRow } from './usage-rows.ts';
 
-export type { Account } from './account.ts';
-
-export interface LedgerCall {
-  readonly model: string;
+export interface LedgerCall extends PricedCall {
   /** Where it goes first. */
   readonly upstream: string;
-  /** Estimates, on the high side. */
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** It asks to keep input in a cache for longer than 5 minutes. */
-  readonly longCache?: boolean;
 }
 
 export interface LostAttempt {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mostOf, type PriceList, priceAt } from './prices.ts';
+import { mostOf, type PriceList, priceAt } from './money.ts';
 
 describe('Prices of cache writes', () => {
   const prices: PriceList = new Map([

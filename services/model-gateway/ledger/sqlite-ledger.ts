@@ -1,21 +1,14 @@
 import { Forbidden } from '#kit/errors.ts';
+import type { Account } from './account.ts';
 import type { Background } from './background.ts';
 import type { Balances, Hold } from './balances.ts';
 import { type CallIds, firstCallOf } from './call-id.ts';
 import type { OpenCall } from './call-rows.ts';
 import type { GroupCommit } from './group-commit.ts';
-import type {
-  Account,
-  CallResult,
-  Ledger,
-  LedgerCall,
-  LostAttempt,
-  Reservation,
-  Settlement,
-} from './ledger.ts';
+import type { CallResult, Ledger, LedgerCall, LostAttempt, Reservation, Settlement } from './ledger.ts';
 import type { LogSync } from './log-sync.ts';
+import { mostOf, type PriceList, priceAt } from './money.ts';
 import type { OpenCallsLog } from './open-calls-log.ts';
-import { mostOf, type PriceList, priceAt } from './prices.ts';
 import type { RunKeys } from './run-keys.ts';
 import { costOfLost, possibleTokens, settlementOf } from './settlement.ts';
 import { notRecorded } from './storage-error.ts';

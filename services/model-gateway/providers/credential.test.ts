@@ -3,8 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { credentialReader } from './credential.ts';
-import { KnownSecrets } from './known-secrets.ts';
+import { credentialReader, KnownSecrets } from './credential.ts';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 const keyOf = (number: number) => `sk-planted-${number}-0123456789abcdef`;

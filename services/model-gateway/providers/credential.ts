@@ -2,8 +2,7 @@ import { readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { ThisTurn } from '../this-turn.ts';
-import { KnownSecrets } from './known-secrets.ts';
-import type { Mask } from './mask.ts';
+import { Mask } from './mask.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
 
 const largest = 64 * 1024;
@@ -108,4 +107,25 @@ function unusable(name: string, what: string, cause?: unknown): UpstreamFailure 
     },
     cause,
   });
+}
+
+/** Of each credential: what was changed more often is no key in use any more. */
+const mostOfEach = 4;
+
+/** The values that credentials have and had since the start. Any upstream may send back any of them. */
+export class KnownSecrets {
+  readonly #byName = new Map<string, string[]>();
+  #mask = new Mask([]);
+
+  learn(name: string, value: string): void {
+    const values = this.#byName.get(name) ?? [];
+    if (values.includes(value)) return;
+    this.#byName.set(name, [...values, value].slice(-mostOfEach));
+    this.#mask = new Mask([...new Set([...this.#byName.values()].flat())]);
+  }
+
+  /** Another one whenever a value was learned. */
+  get mask(): Mask {
+    return this.#mask;
+  }
 }

@@ -4,11 +4,9 @@ import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { readGatewayConfig } from '../../configuration.ts';
 import { shortestHidden } from '../../providers/mask.ts';
-import { modelFolders } from '../model-folders.ts';
-import { noModel } from '../no-model.ts';
-import { probe } from '../probe.ts';
-import { printJson, printTable } from '../table.ts';
-import { openUpstreams } from '../upstreams-of.ts';
+import { modelFolders } from '../models-file.ts';
+import { noModel, printJson, printTable } from '../table.ts';
+import { openUpstreams, probe } from '../upstreams-of.ts';
 
 const waitMs = 30_000;
 

@@ -2,23 +2,25 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
-import { environment } from '#kit/environment.ts';
+import { runningService } from '#kit/config/running-service.ts';
+import { type Environment, environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
-import { checkModels } from '../../configuration-rules.ts';
+import { checkModels, type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
 import { shortestHidden } from '../../providers/mask.ts';
 import { askOptions, type GivenOptions, requireOptions } from '../ask-model.ts';
-import { secretFrom } from '../key-file.ts';
-import { modelFolders } from '../model-folders.ts';
+import { isOwnSecret, secretFrom } from '../key-file.ts';
 import { entryFrom } from '../model-options.ts';
-import { changeModels, type Existing, withModel } from '../models-file.ts';
-import { noModel } from '../no-model.ts';
-import { probe } from '../probe.ts';
-import { remove } from '../remove-model.ts';
-import { printJson, printTable } from '../table.ts';
-import { openUpstreams } from '../upstreams-of.ts';
-import { whenItCounts } from '../when-it-counts.ts';
+import {
+  changeModels,
+  type Existing,
+  modelFolders,
+  secretsOnlyIn,
+  withModel,
+  withoutModel,
+} from '../models-file.ts';
+import { noModel, printJson, printTable } from '../table.ts';
+import { openUpstreams, probe } from '../upstreams-of.ts';
 
 interface AddFlags extends Omit<GivenOptions, 'name'> {
   readonly yes?: boolean;
@@ -167,4 +169,38 @@ async function list({ home, json, program }: CommandContext): Promise<number> {
 
 function priceText({ input, output, cached }: Price): string {
   return `$${input} in, $${output} out${cached == null ? '' : `, $${cached} cached`}`;
+}
+
+/** Takes a model out, then the copies of keys that `model add` made for it alone; other secrets are told and stay. */
+export function remove({ home, json }: CommandContext, name: string, keepSecret: boolean): number {
+  const folders = modelFolders(home);
+  let unused: readonly string[] = [];
+  const path = changeModels(folders, (config) => {
+    const changed = withoutModel(config, name);
+    unused = secretsOnlyIn(config, changed);
+    return changed;
+  });
+  const removed = keepSecret ? [] : unused.filter(isOwnSecret);
+  for (const secret of removed) rmSync(join(folders.secrets, secret), { force: true });
+  const kept = unused.filter((secret) => !removed.includes(secret));
+  if (json) {
+    printJson({ name, path, secrets: { removed, kept } });
+    return exitCodes.done;
+  }
+  const paths = (names: readonly string[]) => names.map((one) => join(folders.secrets, one)).join(', ');
+  process.stdout.write(`${name} is no longer in ${path}\n`);
+  if (removed.length > 0) process.stdout.write(`removed with it: ${paths(removed)}\n`);
+  if (kept.length > 0) process.stdout.write(`kept, and used by no model: ${paths(kept)}\n`);
+  process.stdout.write(`${whenItCounts(folders)}\n`);
+  return exitCodes.done;
+}
+
+/** When a change of models.json counts: a gateway reads its models once, at its start. */
+export function whenItCounts(folders: Pick<Folders, 'state'>, variables: Environment = environment): string {
+  const running = runningService('core-model-gateway', folders);
+  if (running === null && variables.CORE_MODELS_URL)
+    return `the gateway at ${variables.CORE_MODELS_URL} goes on with the models that it began with: start it again, in the compose stack by docker compose restart core-model-gateway`;
+  return running === null
+    ? 'no gateway runs here; the next one that starts goes by it'
+    : `the gateway that runs at ${running.url} goes on with the models that it began with: end it (Ctrl-C where ./core up runs) and start it again`;
 }

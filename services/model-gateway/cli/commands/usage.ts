@@ -1,9 +1,13 @@
 import type { Command } from 'commander';
-import type { RunCommand } from '#kit/cli/program.ts';
+import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
+import { askService } from '#kit/cli/service-client.ts';
+import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { type UsageLine, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
+import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import type { HttpClient } from '#kit/http/client.ts';
 import { dollarText, moneyOf } from '../../ledger/money.ts';
-import { withGateway } from '../client.ts';
 import { type Column, printJson, printTable } from '../table.ts';
 
 export function define(program: Command, run: RunCommand): void {
@@ -48,4 +52,11 @@ function cellsOf(line: UsageLine): string[] {
   const { name, calls, failed, aborted, input_tokens, cached_tokens, output_tokens, cost } = line;
   const numbers = [calls, failed, aborted, input_tokens, cached_tokens, output_tokens];
   return [name, ...numbers.map((value) => value.toLocaleString('en')), dollarText(moneyOf(cost))];
+}
+
+/** @throws Unavailable (`http_unavailable`) with how to start it */
+function withGateway<T>(context: CommandContext, work: (client: HttpClient) => Promise<T>): Promise<T> {
+  const folders = resolveFolders({ home: context.home }, environment);
+  const service = { name: 'core-model-gateway', baseUrl: gatewayUrl({ folders, environment }) } as const;
+  return askService(context, { folders, word: 'model', service }, work);
 }

@@ -1,5 +1,6 @@
 import type { Usage } from '../usage.ts';
-import { type CompletionChunks, endedEarly, StreamCutOff } from './chunks.ts';
+import type { CompletionChunks } from './chunks.ts';
+import { endedEarly, StreamCutOff } from './failures.ts';
 import type { LimitedReader } from './limited-reader.ts';
 import type { StreamPart } from './provider.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { callOptionsOf } from './call-options.ts';
-import { decodeChat } from './decode-chat.ts';
-import { UntranslatableRequest } from './invalid-request.ts';
+import { UntranslatableRequest } from './failures.ts';
 import { type CallOptions, loadProvider } from './provider.ts';
+import { decodeChat } from './request.ts';
 
 const hello = [{ role: 'user', content: 'hello' }];
 const look = { type: 'function', function: { name: 'look', parameters: { type: 'object' } } };

@@ -1,13 +1,8 @@
 import type { Mask, MaskStream } from '../mask.ts';
-import type { Usage } from '../usage.ts';
-import { finishReasonOf, refusalOf } from './finish-reason.ts';
-import type { StreamPart } from './provider.ts';
-import { isNews } from './stream-news.ts';
-import { usageAtStart, usageFrom, wireUsage } from './usage.ts';
-
-/** The stream of the provider ended without its last event. */
-export class StreamCutOff extends Error {}
-export const endedEarly = 'ended its stream before the answer was complete';
+import { count, openAiUsage, type Usage } from '../usage.ts';
+import { endedEarly, StreamCutOff } from './failures.ts';
+import { isNews } from './fetch.ts';
+import type { FinishReason, GenerateResult, ProviderUsage, StreamPart } from './provider.ts';
 
 interface OpenCall {
   readonly index: number;
@@ -16,7 +11,7 @@ interface OpenCall {
   readonly text: MaskStream;
 }
 
-export interface ChunkOptions {
+interface ChunkOptions {
   /** Told where the upstream names none. */
   readonly model: string;
   /** In seconds. */
@@ -167,4 +162,114 @@ export class CompletionChunks {
     const event = JSON.stringify({ ...head, model: this.#model, choices, ...more });
     return `data: ${this.#options.mask.hide(event)}\n\n`;
   }
+}
+
+/**
+ * A whole answer as OpenAI's `chat.completion`. @param model the name the client asked for, told where the upstream names none
+ * @param created in seconds
+ */
+export function completionOf(
+  result: GenerateResult,
+  model: string,
+  created: number,
+): Record<string, unknown> {
+  let text = '';
+  let hasText = false;
+  const calls: object[] = [];
+  for (const part of result.content) {
+    if (part.type === 'text') {
+      text += part.text;
+      hasText = true;
+    } else if (part.type === 'tool-call') {
+      calls.push({
+        id: part.toolCallId,
+        type: 'function',
+        function: { name: part.toolName, arguments: part.input },
+      });
+    }
+  }
+  const usage = usageFrom(result.usage);
+  return {
+    id: result.response?.id ?? `chatcmpl-${crypto.randomUUID()}`,
+    object: 'chat.completion',
+    created,
+    model: result.response?.modelId ?? model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: hasText ? text : null,
+          refusal: refusalOf(result.providerMetadata),
+          ...(calls.length > 0 && { tool_calls: calls }),
+        },
+        logprobs: null,
+        finish_reason: finishReasonOf(result.finishReason, calls.length > 0),
+      },
+    ],
+    ...(usage !== null && { usage: wireUsage(usage, result.usage) }),
+  };
+}
+
+type OpenAiFinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+
+function finishReasonOf({ unified }: FinishReason, calledTools: boolean): OpenAiFinishReason {
+  switch (unified) {
+    case 'tool-calls':
+      return 'tool_calls';
+    case 'length':
+      return 'length';
+    case 'content-filter':
+      return 'content_filter';
+    default:
+      return calledTools ? 'tool_calls' : 'stop';
+  }
+}
+
+/** What Anthropic says of a refusal, where it does. */
+export function refusalOf(metadata: unknown): string | null {
+  const anthropic = (metadata as { anthropic?: { stopDetails?: { explanation?: unknown } } } | undefined)
+    ?.anthropic;
+  const explanation = anthropic?.stopDetails?.explanation;
+  return typeof explanation === 'string' && explanation !== '' ? explanation : null;
+}
+
+/** null where the upstream counted nothing, or what cannot be. */
+export function usageFrom({ inputTokens, outputTokens }: ProviderUsage): Usage | null {
+  if (inputTokens.total === undefined && outputTokens.total === undefined) return null;
+  return possible({
+    input: inputTokens.total ?? 0,
+    output: outputTokens.total ?? 0,
+    cached: inputTokens.cacheRead ?? 0,
+    cache_writes: inputTokens.cacheWrite ?? 0,
+  });
+}
+
+/** What Anthropic counts before its first word; the rest is known at the end. */
+function usageAtStart(told: Readonly<Record<string, unknown>> | undefined): Usage | null {
+  const of = (name: string): number => (typeof told?.[name] === 'number' ? told[name] : 0);
+  const cached = of('cache_read_input_tokens');
+  const cache_writes = of('cache_creation_input_tokens');
+  return possible({
+    input: of('input_tokens') + cached + cache_writes,
+    output: of('output_tokens'),
+    cached,
+    cache_writes,
+  });
+}
+
+/** For the client, with the tokens of thoughts where they were counted. */
+function wireUsage(usage: Usage, provider: ProviderUsage): Record<string, unknown> {
+  const reasoning = provider.outputTokens.reasoning;
+  return {
+    ...openAiUsage(usage),
+    ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+function possible(usage: Usage): Usage | null {
+  const counts = Object.values(usage);
+  return counts.every((tokens) => count(tokens) !== null) && usage.cached + usage.cache_writes <= usage.input
+    ? usage
+    : null;
 }

@@ -1,11 +1,14 @@
+import { InvalidInput } from '#kit/errors.ts';
 import { connectionFailure, type Progress } from '../connection-failure.ts';
 import { redirected } from '../openai-compatible/failures.ts';
 import { type Remedy, retryAfterOf, UpstreamFailure } from '../upstream-failure.ts';
-import { StreamCutOff } from './chunks.ts';
-import { UntranslatableRequest } from './invalid-request.ts';
 
 /** What came back is no answer to the request; the message continues a sentence about the upstream. */
 export class UnexpectedAnswer extends Error {}
+
+/** The stream of the provider ended without its last event. */
+export class StreamCutOff extends Error {}
+export const endedEarly = 'ended its stream before the answer was complete';
 
 /** The upstream wants to be asked elsewhere. */
 export class Redirected extends UnexpectedAnswer {
@@ -17,7 +20,7 @@ export class Redirected extends UnexpectedAnswer {
   }
 }
 
-export interface FailureContext {
+interface FailureContext {
   readonly upstream: string;
   /** Takes credentials out of words that the upstream wrote. */
   readonly mask: (text: string) => string;
@@ -163,4 +166,24 @@ function innermostOf(error: unknown): unknown {
     innermost = innermost.cause;
   }
   return innermost;
+}
+
+/** A request that is no chat completion, or one that Anthropic has nothing for. `param` is told as OpenAI does, such as `messages[0].content`. */
+export class UntranslatableRequest extends InvalidInput {
+  readonly param: string | null;
+
+  constructor(message: string, param: string | null, code = 'unsupported_parameter') {
+    super(code, message);
+    this.param = param;
+  }
+}
+
+/** OpenAI's way to name a member, from a JSON pointer. */
+export function paramOf(pointer: string): string | null {
+  const [first, ...rest] = pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  if (first === undefined) return null;
+  return rest.reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : `${path}.${part}`), first);
 }

@@ -1,8 +1,6 @@
 import type { Dispatcher, RequestInit, Response } from 'undici';
 import type { Progress } from '../connection-failure.ts';
-import { boundedBody } from './bounded-body.ts';
 import { Redirected, UnexpectedAnswer } from './failures.ts';
-import { withoutNews } from './stream-news.ts';
 
 /** How far one request has come. */
 export interface RequestProgress {
@@ -11,7 +9,7 @@ export interface RequestProgress {
   heardAt: number;
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   /** null sends none. */
   readonly credential: string | null;
@@ -80,4 +78,114 @@ async function bounded(response: Response, type: string, progress: RequestProgre
   return kind === 'whole'
     ? new Response(withoutNews(await read.text()), { status, statusText, headers })
     : read;
+}
+
+const largestError = 64 * 1024;
+const largestAnswer = 16 * 1024 * 1024;
+const newline = 0x0a;
+
+/**
+ * An answer that ends with an error where it has too many bytes, counted after its decompression: the provider holds whole
+ * answers, whole errors and whole events in memory. A stream may have any number of events.
+ * @param heard called for each piece
+ */
+function boundedBody(
+  body: ReadableStream,
+  kind: 'error' | 'whole' | 'stream',
+  heard: () => void,
+): ReadableStream {
+  const limit = kind === 'error' ? largestError : largestAnswer;
+  let size = 0;
+  let lineIsEmpty = true;
+  return body.pipeThrough(
+    new TransformStream({
+      transform(piece: Uint8Array, controller) {
+        heard();
+        size += piece.length;
+        if (kind === 'stream') {
+          const end = lastEventEnd(piece, lineIsEmpty);
+          if (end !== null) size = piece.length - end;
+          lineIsEmpty = piece.at(-1) === newline;
+        }
+        if (size <= limit) return controller.enqueue(piece);
+        const what = kind === 'stream' ? 'an event' : kind === 'whole' ? 'an answer' : 'an error';
+        throw new UnexpectedAnswer(`sent ${what} of more than ${limit} bytes`);
+      },
+    }),
+  );
+}
+
+/** Past the last empty line; a carriage return counts as nothing. */
+function lastEventEnd(piece: Uint8Array, lineIsEmpty: boolean): number | null {
+  for (
+    let at = piece.lastIndexOf(newline);
+    at !== -1;
+    at = at === 0 ? -1 : piece.lastIndexOf(newline, at - 1)
+  ) {
+    let before = at - 1;
+    if (piece[before] === 0x0d) before--;
+    if (before < 0 ? lineIsEmpty : piece[before] === newline) return at + 1;
+  }
+  return null;
+}
+
+const knownEvents = new Set([
+  'message_start',
+  'message_delta',
+  'message_stop',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'ping',
+  'error',
+]);
+
+const knownDeltas = new Set([
+  'text_delta',
+  'input_json_delta',
+  'thinking_delta',
+  'signature_delta',
+  'citations_delta',
+  'compaction_delta',
+]);
+
+/** Kinds of content that a client of OpenAI's interface is given, or that come before it. */
+const knownBlocks = new Set(['text', 'tool_use', 'thinking', 'redacted_thinking']);
+
+/**
+ * Whether the provider stumbled over a kind of event that it does not know. Anthropic adds kinds, and clients have to go on
+ * without them. Source: docs.claude.com, "Versioning" and "Streaming messages".
+ */
+export function isNews(error: unknown): boolean {
+  if (!(error instanceof Error) || error.name !== 'AI_TypeValidationError' || !('value' in error))
+    return false;
+  const { type, delta, content_block } = (error.value ?? {}) as Partial<Record<string, Kind>> & {
+    type?: unknown;
+  };
+  if (typeof type !== 'string') return false;
+  if (!knownEvents.has(type)) return true;
+  if (type === 'content_block_start') return isNewBlock(content_block);
+  const deltaType = delta?.type;
+  return type === 'content_block_delta' && typeof deltaType === 'string' && !knownDeltas.has(deltaType);
+}
+
+interface Kind {
+  readonly type?: unknown;
+}
+
+/** A whole answer without content of such kinds. What is no such answer stays as it is. */
+function withoutNews(text: string): string {
+  let answer: { readonly content?: unknown };
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  const content = answer?.content;
+  if (!Array.isArray(content) || !content.some(isNewBlock)) return text;
+  return JSON.stringify({ ...answer, content: content.filter((block) => !isNewBlock(block)) });
+}
+
+function isNewBlock(block: Kind | undefined): boolean {
+  return typeof block?.type === 'string' && !knownBlocks.has(block.type);
 }

@@ -1,9 +1,7 @@
-import { filePart, imagePart } from './attachments.ts';
-import type { AssistantPart, CacheMembers, Message, ToolCall, UserPart } from './chat-request.ts';
-import { UntranslatableRequest } from './invalid-request.ts';
-import { cacheOptions } from './prompt-cache.ts';
+import { sha256 } from '#kit/digest.ts';
+import { UntranslatableRequest } from './failures.ts';
 import type { Prompt, PromptMessage, UserContent } from './provider.ts';
-import { providerCallId } from './tool-call-id.ts';
+import type { AssistantPart, CacheMembers, DecodedChat, Message, ToolCall, UserPart } from './request.ts';
 
 type AssistantContent = Extract<PromptMessage, { role: 'assistant' }>['content'][number];
 
@@ -118,4 +116,97 @@ function toolMessage(
       },
     ],
   };
+}
+
+type FileContent = Extract<UserContent, { type: 'file' }>;
+
+const imageTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+/** @param url a data URL or an https address, which Anthropic itself fetches */
+function imagePart(url: string, param: string): FileContent {
+  const data = dataUrl(url);
+  if (data !== null) {
+    if (!imageTypes.includes(data.mediaType))
+      throw refusal(param, `holds ${data.mediaType || 'no media type'}`, imageTypes.join(', '));
+    return { type: 'file', mediaType: data.mediaType, data: { type: 'data', data: data.base64 } };
+  }
+  if (!URL.canParse(url) || new URL(url).protocol !== 'https:')
+    throw refusal(param, `is ${JSON.stringify(shortened(url))}`, 'an https address or a base64 data URL');
+  return { type: 'file', mediaType: 'image/*', data: { type: 'url', url: new URL(url) } };
+}
+
+function filePart(
+  file: { file_data?: string | undefined; filename?: string | undefined },
+  param: string,
+): FileContent {
+  const data = file.file_data === undefined ? null : dataUrl(file.file_data);
+  if (data === null || data.mediaType !== 'application/pdf')
+    throw refusal(
+      `${param}.file_data`,
+      data === null ? 'is no base64 data URL' : `holds ${data.mediaType}`,
+      'a PDF as data URL: data:application/pdf;base64,…',
+    );
+  return {
+    type: 'file',
+    mediaType: data.mediaType,
+    data: { type: 'data', data: data.base64 },
+    ...(file.filename !== undefined && { filename: file.filename }),
+  };
+}
+
+function dataUrl(url: string): { mediaType: string; base64: string } | null {
+  const head = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i.exec(url.slice(0, 200));
+  return head === null ? null : { mediaType: head[1]!.toLowerCase(), base64: url.slice(head[0].length) };
+}
+
+function refusal(param: string, what: string, choices: string): UntranslatableRequest {
+  return new UntranslatableRequest(
+    `'${param}' ${what}; possible with an Anthropic model: ${choices}`,
+    param,
+    'invalid_value',
+  );
+}
+
+function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+interface CacheOptions {
+  readonly providerOptions?: { anthropic: { cacheControl: Record<string, never> } };
+}
+
+const ephemeral = { type: 'ephemeral' };
+
+/** The breakpoint of a part, a tool or a message that has one. */
+export function cacheOptions(...members: readonly CacheMembers[]): CacheOptions {
+  const marked = members.findLast(isMarked);
+  if (marked === undefined) return {};
+  return optionsOf(marked.cache_control ?? ephemeral);
+}
+
+function optionsOf(control: object): CacheOptions {
+  return { providerOptions: { anthropic: { cacheControl: control as Record<string, never> } } };
+}
+
+function isMarked({ cache_control, prompt_cache_breakpoint }: CacheMembers): boolean {
+  return cache_control != null || prompt_cache_breakpoint != null;
+}
+
+/**
+ * OpenAI caches by itself, Anthropic only up to a breakpoint: a conversation with tools, which goes on, gets one at its end,
+ * unless the request sets its own or asks for none but its own.
+ */
+export function withImplicitBreakpoint(prompt: Prompt, chat: DecodedChat): Prompt {
+  if (!chat.tools?.length || chat.prompt_cache_options?.mode === 'explicit') return prompt;
+  const parts = chat.messages.flatMap(({ content }): readonly object[] =>
+    Array.isArray(content) ? content : [],
+  );
+  if ([...chat.tools, ...parts].some(isMarked)) return prompt;
+  const last = prompt.at(-1);
+  return last === undefined ? prompt : [...prompt.slice(0, -1), { ...last, ...optionsOf(ephemeral) }];
+}
+
+/** Anthropic takes letters, digits, `_` and `-`; other upstreams of the same conversation may have given ids that it refuses. */
+function providerCallId(id: string): string {
+  return /^[A-Za-z0-9_-]+$/.test(id) ? id : `call_${sha256(id).slice(0, 24)}`;
 }

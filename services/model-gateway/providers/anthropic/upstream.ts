@@ -7,15 +7,12 @@ import { type ModelCall, type Upstream, type UpstreamAnswer, WholeBody } from '.
 import { UpstreamFailure } from '../upstream-failure.ts';
 import { AnswerBody } from './answer-body.ts';
 import { callOptionsOf } from './call-options.ts';
-import { CompletionChunks } from './chunks.ts';
-import { completionOf } from './completion.ts';
-import { decodeChat } from './decode-chat.ts';
-import { failureFrom, UnexpectedAnswer } from './failures.ts';
+import { CompletionChunks, completionOf, usageFrom } from './chunks.ts';
+import { failureFrom, UnexpectedAnswer, UntranslatableRequest } from './failures.ts';
 import { anthropicFetch, type RequestProgress } from './fetch.ts';
-import { UntranslatableRequest } from './invalid-request.ts';
 import { LimitedReader } from './limited-reader.ts';
 import { type CallOptions, type LanguageModel, loadProvider, type StreamPart } from './provider.ts';
-import { usageFrom } from './usage.ts';
+import { decodeChat } from './request.ts';
 
 export interface AnthropicUpstreamOptions {
   readonly name: string;
