@@ -54,16 +54,21 @@ describeWith(['linux'], 'Secrets in the texts of an issue and of an event', () =
     return stdout + stderr;
   }
 
-  async function ask(service: string, path: string, body?: unknown, more: object = {}): Promise<string> {
+  async function ask(service: string, path: string, body?: unknown): Promise<string> {
+    const { status, text } = await reply(service, path, body);
+    expect(status, `${path}: ${text}`).to.be.below(300);
+    return text;
+  }
+
+  async function reply(service: string, path: string, body?: unknown, more: object = {}) {
     const answer = await fetch(`${stack.url(service)}${path}`, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...more },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.text();
-    expect(answer.status, `${path}: ${text}`).to.be.below(300);
     answers.push(`${path}\n${text}`);
-    return text;
+    return { status: answer.status, text };
   }
 
   function requireNone(text: string, where: string): void {
@@ -82,7 +87,9 @@ describeWith(['linux'], 'Secrets in the texts of an issue and of an event', () =
     const runId = processed.event.run_id;
     expect(runId, JSON.stringify(processed)).to.be.a('string');
     const keyed = { owner: 'demo', repo: 'hello', number: 1, anyway: true };
-    await ask('core-agentd', '/v1/runs', keyed, { 'idempotency-key': secrets.key });
+    const refused = await reply('core-agentd', '/v1/runs', keyed, { 'idempotency-key': secrets.key });
+    expect(JSON.parse(refused.text).code).to.equal('idempotency_key_holds_secret');
+    await ask('core-agentd', '/v1/runs', keyed);
     for (const path of ['/v1/runs', `/v1/runs/${runId}`, `/v1/runs/${runId}/actions`, '/v1/status'])
       await ask('core-agentd', path);
     await ask('core-bridge', '/v1/events');
