@@ -83,6 +83,10 @@ const things = {
 
 export type NeedName = keyof typeof things;
 
+/** `npm test`: everything but what takes servers, containers or many minutes. */
+export const isQuick = environment.CORE_TESTS === 'quick';
+const notInQuick: readonly NeedName[] = ['docker', 'neo4j', 'iii', 'gitea', 'jj', 'chromium', 'site'];
+
 const found = new Map<string, boolean>();
 
 /** Whether the machine has it, tried for real, once. */
@@ -125,13 +129,20 @@ export function itWith(names: readonly NeedName[], title: string, body: Mocha.As
 
 function isFailure(names: readonly NeedName[]): boolean {
   const without = environment.CORE_TEST_WITHOUT?.split(' ') ?? [];
-  return environment.CI === 'true' && names.some((name) => !has(name) && !without.includes(name));
+  const lacks = names.filter((name) => !isLeftOut(name) && !has(name));
+  return environment.CI === 'true' && lacks.some((name) => !without.includes(name));
+}
+
+function isLeftOut(name: NeedName): boolean {
+  return isQuick && notInQuick.includes(name);
 }
 
 /** As `skipSummary` reads it from a title. */
 function lackOf(names: readonly NeedName[]): string | null {
-  const name = names.find((name) => !has(name));
-  return name === undefined ? null : `needs ${name}: ${provides(name)}`;
+  const name = names.find((name) => isLeftOut(name)) ?? names.find((name) => !has(name));
+  if (name === undefined) return null;
+  if (!isLeftOut(name)) return `needs ${name}: ${provides(name)}`;
+  return `needs ${name}: npm run test:all${has(name) ? '' : `, after ${provides(name)}`}`;
 }
 
 function works(command: readonly string[]): boolean {

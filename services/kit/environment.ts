@@ -70,6 +70,8 @@ export interface Environment {
   readonly CORE_TEST_GITEA_PASSWORD: string | undefined;
   /** Names of things, separated by spaces, that this continuous integration cannot provide. Tests only. */
   readonly CORE_TEST_WITHOUT: string | undefined;
+  /** `quick` where `npm test` runs. */
+  readonly CORE_TESTS: string | undefined;
 }
 
 export const environment: Environment = {
@@ -123,6 +125,7 @@ export const environment: Environment = {
   CORE_TEST_GITEA_USER: process.env.CORE_TEST_GITEA_USER,
   CORE_TEST_GITEA_PASSWORD: process.env.CORE_TEST_GITEA_PASSWORD,
   CORE_TEST_WITHOUT: process.env.CORE_TEST_WITHOUT,
+  CORE_TESTS: process.env.CORE_TESTS,
 };
 
 /**

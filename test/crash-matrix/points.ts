@@ -1,4 +1,5 @@
 import { actionKinds } from '../../services/agentd/action.ts';
+import { isQuick } from '../needs.ts';
 
 export const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
 
@@ -37,3 +38,24 @@ export const undoPoints = [
   ...each('undo.effect'),
   ...each('undo.result'),
 ];
+
+/** One point of each family, for `npm test`. */
+const representative = [
+  'plan.started',
+  'plan.sealed',
+  'plan.superseded',
+  'execute.intent.create_branch',
+  'commit.built',
+  'execute.effect.push_branch',
+  'execute.effect.open_pull_request',
+  'execute.result:7',
+  'events_written:7',
+  'head_written:6',
+  'undo.intent.open_pull_request',
+  'undo.effect.push_branch',
+];
+
+/** Whether this run of the tests kills at the point. */
+export function isKilledHere(point: string): boolean {
+  return !isQuick || representative.includes(point);
+}

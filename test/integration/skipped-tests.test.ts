@@ -14,7 +14,7 @@ describe('tests that this machine cannot run', () => {
         .to.match(/1 passing.*\n.*3 pending/)
         .and.not.match(/failing/);
       expect(stdout.slice(stdout.indexOf('Skipped')).trim().split('\n')).to.deep.equal([
-        'Skipped, because this machine lacks what they need: 3 tests',
+        'Skipped, with what runs them: 3 tests',
         '',
         '  jj: cargo install --locked --version 0.41.0 jj-cli  (3 tests)',
         '    a suite',
@@ -22,6 +22,14 @@ describe('tests that this machine cannot run', () => {
       ]);
     });
   }
+
+  it('are left to npm run test:all by npm test where they take long, also where everything is provided', async () => {
+    const { exitCode, stdout } = await mocha({ env: { CI: 'true', CORE_TESTS: 'quick' } });
+    expect(exitCode, stdout).to.equal(0);
+    expect(stdout).to.include(
+      '  jj: npm run test:all, after cargo install --locked --version 0.41.0 jj-cli  (3 tests)',
+    );
+  });
 
   it('fail where everything is provided', async () => {
     const { exitCode, stdout } = await mocha({ env: { CI: 'true' } });

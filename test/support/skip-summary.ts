@@ -26,7 +26,7 @@ export function skipSummary(titlePaths: readonly (readonly string[])[]): string 
     );
     lacks.set(heading, skipped);
   }
-  const lines = [`  Skipped, because this machine lacks what they need: ${count(titlePaths.length)}`];
+  const lines = [`  Skipped, with what runs them: ${count(titlePaths.length)}`];
   for (const [heading, { tests, suites }] of lacks) {
     lines.push('', `  ${heading}  (${count(tests)})`, ...[...suites].map((suite) => `    ${suite}`));
   }
