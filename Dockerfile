@@ -30,13 +30,12 @@ FROM sources AS bus-engine-files
 RUN node images/assemble.js /out bus-engine
 FROM sources AS tools-files
 COPY core core
+COPY bin bin
 COPY secrets.example secrets.example
 RUN node images/assemble.js /out \
-    && cp -r core secrets.example /out/ \
-    && chmod -R u=rwX,go=rX /out/core /out/secrets.example \
-    && mkdir -p /out/bin \
-    && ln -s ../core /out/bin/core \
-    && for cli in /out/services/*/cli/core-*; do ln -s "../${cli#/out/}" "/out/bin/${cli##*/}"; done
+    && cp -r core bin secrets.example /out/ \
+    && chmod -R u=rwX,go=rX /out/core /out/bin /out/secrets.example \
+    && ln -s ../core /out/bin/core
 
 # State folders that any user may write to: a new volume takes them over, and containers run as whoever owns the secrets.
 FROM node:24-bookworm-slim AS base

@@ -169,9 +169,6 @@ function addressVariables(name: string, { host, port }: ServicePort): Record<str
   return { [`CORE_${name}_HOST`]: host, [`CORE_${name}_PORT`]: String(port) };
 }
 
-/** What passes through is not kept long: a young heap in which it fits is cleaned half as often, and one that grows takes more memory. */
-const gatewayHeap = ['--min-semi-space-size=16', '--max-semi-space-size=16'];
-
 const http: Readonly<Record<PlatformService, keyof Places | null>> = {
   'core-bus-engine': 'busHttp',
   'core-context': 'context',
@@ -190,7 +187,7 @@ function definition(
   const place = http[name];
   return {
     name,
-    args: [...(name === 'core-model-gateway' ? gatewayHeap : []), main, 'serve'],
+    args: [main, 'serve'],
     environment,
     url: place === null ? null : urlOf(places[place]),
     http: place === null ? null : places[place],

@@ -6,21 +6,15 @@ import type { Command } from 'commander';
 import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, exitCodes, Failed } from '#kit/errors.ts';
 import { withPersonsUmask } from '#kit/umask.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import type { RunOwn } from './own-command.ts';
 
-const programs: Readonly<Record<string, string>> = {
-  core: fileURLToPath(new URL('../../core', import.meta.url)),
-  ...launchers('agentd', 'context', 'model-gateway', 'bus-engine', 'bus-worker', 'bridge', 'status'),
-};
-
-function launchers(...folders: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    folders.map((folder) => [
-      `core-${folder}`,
-      fileURLToPath(new URL(`../${folder}/cli/core-${folder}`, import.meta.url)),
-    ]),
-  );
-}
+const programs: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(manifest.bin).map(([name, path]) => [
+    name,
+    fileURLToPath(new URL(`../../${path}`, import.meta.url)),
+  ]),
+);
 
 /** `core install`: links in a folder of the person's PATH; nothing else on the machine changes. */
 export function define(program: Command, run: RunOwn): void {

@@ -11,7 +11,7 @@ import { someWords, writeRecord } from './context-record.ts';
 const nodes = 100_000;
 const searches = 200;
 const megabytes = { service: 250, cypher: 500 };
-const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
+const program = fileURLToPath(new URL('../../bin/core-context', import.meta.url));
 
 /** What is resident after a restart, when it has answered for a while; of the Cypher child when it has answered one query. */
 export const contextMemory: Benchmark = {

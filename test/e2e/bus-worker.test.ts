@@ -7,7 +7,7 @@ import { until } from '../fixtures/until.ts';
 import { type Ended, ended, started } from '../fixtures/world/core-command.ts';
 import { freePort } from '../support/free-port.ts';
 
-const program = fileURLToPath(new URL('../../services/bus-worker/cli/core-bus-worker', import.meta.url));
+const program = fileURLToPath(new URL('../../bin/core-bus-worker', import.meta.url));
 
 describe('core-bus-worker', () => {
   let home: string;

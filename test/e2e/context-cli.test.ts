@@ -9,7 +9,7 @@ import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { describeWith } from '../needs.ts';
 import { type ContextProcess, startContext } from './context-process.ts';
 
-const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
+const program = fileURLToPath(new URL('../../bin/core-context', import.meta.url));
 const core = fileURLToPath(new URL('../../core', import.meta.url));
 
 describe('The commands of core-context', () => {

@@ -9,7 +9,7 @@ import { tokenNameFor } from '#kit/tokens/token.ts';
 import { until } from '../fixtures/until.ts';
 import { freePort } from '../support/free-port.ts';
 
-const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
+const program = fileURLToPath(new URL('../../bin/core-context', import.meta.url));
 
 export interface Answer {
   readonly status: number;

@@ -188,7 +188,7 @@ describe('core-context over HTTP', () => {
   });
 
   it('is found by the commands of its state folder, which print the ids that --about takes', async () => {
-    const program = fileURLToPath(new URL('../../services/context/cli/core-context', import.meta.url));
+    const program = fileURLToPath(new URL('../../bin/core-context', import.meta.url));
     const run = (...args: string[]) => execa(program, [...args, '--home', home]);
     const { stdout } = await run('search', 'greetStranger');
     const [id] = /^ +((symbol|file|section|document):demo\/hello:\S+)$/m.exec(stdout) ?? [];

@@ -13,9 +13,7 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
 import { freePort } from '../support/free-port.ts';
 
-const program = fileURLToPath(
-  new URL('../../services/model-gateway/cli/core-model-gateway', import.meta.url),
-);
+const program = fileURLToPath(new URL('../../bin/core-model-gateway', import.meta.url));
 const hello = { model: 'small', messages: [{ role: 'user', content: 'Hello' }] };
 
 interface Started {

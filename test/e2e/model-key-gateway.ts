@@ -8,9 +8,7 @@ import { ownToken } from '#kit/tokens.ts';
 import { until } from '../fixtures/until.ts';
 import { freePort } from '../support/free-port.ts';
 
-const program = fileURLToPath(
-  new URL('../../services/model-gateway/cli/core-model-gateway', import.meta.url),
-);
+const program = fileURLToPath(new URL('../../bin/core-model-gateway', import.meta.url));
 
 /** core-model-gateway as a process, with a home that is there already or is made. */
 export interface GatewayProcess {

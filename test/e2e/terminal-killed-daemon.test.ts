@@ -10,7 +10,7 @@ import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fix
 import { describeWith } from '../needs.ts';
 import { saidUntil } from './said-until.ts';
 
-const agentd = fileURLToPath(new URL('../../services/agentd/cli/core-agentd', import.meta.url));
+const agentd = fileURLToPath(new URL('../../bin/core-agentd', import.meta.url));
 
 describeWith(['tmux'], 'The terminal interface and a daemon that is killed', () => {
   let world: World;

@@ -43,7 +43,7 @@ function cloneOf(paths: readonly string[]): string {
   const clone = temporaryFolder();
   for (const path of paths) {
     mkdirSync(dirname(join(clone, path)), { recursive: true });
-    cpSync(join(root, path), join(clone, path));
+    cpSync(join(root, path), join(clone, path), { verbatimSymlinks: true });
   }
   return clone;
 }

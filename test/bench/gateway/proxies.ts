@@ -23,9 +23,7 @@ export interface ProxyProcess extends Target {
 }
 
 const json = { 'content-type': 'application/json' };
-const program = fileURLToPath(
-  new URL('../../../services/model-gateway/cli/core-model-gateway', import.meta.url),
-);
+const program = fileURLToPath(new URL('../../../bin/core-model-gateway', import.meta.url));
 const portkeyVersion = '1.15.2';
 const portkeyFolder = fileURLToPath(
   new URL(`../../../node_modules/.cache/bench-portkey-${portkeyVersion}/`, import.meta.url),
