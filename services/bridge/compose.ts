@@ -2,6 +2,8 @@ import type { Registry } from 'prom-client';
 import type { Bus } from '#kit/bus/bus.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import type { Folders } from '#kit/folders.ts';
+import type { KnownForge } from '#kit/forges/known-forges.ts';
+import { byWebhookForge, type WebhookForge } from '#kit/forges/registry.ts';
 import { Probe } from '#kit/health/probe.ts';
 import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Route } from '#kit/http/route.ts';
@@ -17,8 +19,7 @@ import { eventRoutes } from './http/event-routes.ts';
 import { ingressRoutes } from './http/ingress-routes.ts';
 import { otherRoutes } from './http/other-routes.ts';
 import { DashboardSource } from './ingress/dashboard-source.ts';
-import { ForgeSource, giteaDialect, githubDialect } from './ingress/forge-source.ts';
-import type { IngressSource } from './ingress/ingress-source.ts';
+import { ForgeSource } from './ingress/forge-source.ts';
 import { createBridgeMetrics } from './metrics.ts';
 import { Processing } from './processing/processing.ts';
 import type { AcceptedEvent } from './queue/accept-event.ts';
@@ -33,7 +34,6 @@ import { openSecretFile, type SecretFile } from './secret-file.ts';
 import { DeliveryRows } from './sync/delivery-rows.ts';
 import { Sync } from './sync/sync.ts';
 import { WebhookDashboard } from './sync/webhook-dashboard.ts';
-import type { KnownForge } from './targets/known-forges.ts';
 import type { RoleMap } from './targets/role-map.ts';
 
 export interface BridgeParts {
@@ -105,14 +105,13 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     metrics.stored(accepted);
     if (!accepted.duplicate) processing.wake();
   };
-  const sources = ingressSources(parts);
+  const forgeSources = byWebhookForge((kind) => forgeSource(kind, parts));
   const catchUp = new CatchUp({
     rows: new CatchUpRows(database.db),
     daemon,
     queue,
     forges: parts.forges,
-    sources,
-    dialects: { github: githubDialect, gitea: giteaDialect },
+    sources: forgeSources,
     stored,
   });
   const { automatic } = config.processing;
@@ -125,7 +124,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
       ...eventRoutes({ queue, processing }),
       ...otherRoutes({ roles, sync, schedules, catchUp, ending: parts.ending }),
     ],
-    raw: ingressRoutes(Object.values(sources), {
+    raw: ingressRoutes([dashboardSource(parts), ...Object.values(forgeSources)], {
       queue,
       bodyBytes: config.body_bytes,
       redactor,
@@ -154,34 +153,23 @@ export function composeBridge(parts: BridgeParts): BridgeService {
   };
 }
 
-/** Every kind of sender. */
-function ingressSources(parts: BridgeParts) {
+function dashboardSource(parts: BridgeParts): DashboardSource {
   const { config, forges, roles } = parts;
-  const { dashboard, github, gitea, role_label: roleLabel } = config.ingress;
-  const common = { forges, roles };
-  const secret = (name: string | null) => secretOf(name, parts);
-  return {
-    dashboard: new DashboardSource({
-      ...common,
-      config: config.ingress,
-      secret: secret(dashboard.secret),
-      now: Date.now,
-    }),
-    github: new ForgeSource({
-      ...common,
-      dialect: githubDialect,
-      config: github,
-      roleLabel,
-      secret: secret(github.secret),
-    }),
-    gitea: new ForgeSource({
-      ...common,
-      dialect: giteaDialect,
-      config: gitea,
-      roleLabel,
-      secret: secret(gitea.secret),
-    }),
-  } satisfies Record<string, IngressSource>;
+  const secret = secretOf(config.ingress.dashboard.secret, parts);
+  return new DashboardSource({ forges, roles, config: config.ingress, secret, now: Date.now });
+}
+
+function forgeSource(kind: WebhookForge, parts: BridgeParts): ForgeSource {
+  const { config, forges, roles } = parts;
+  const { [kind]: own, role_label: roleLabel } = config.ingress;
+  return new ForgeSource({
+    kind,
+    config: own,
+    roleLabel,
+    secret: secretOf(own.secret, parts),
+    forges,
+    roles,
+  });
 }
 
 function composeSync(

@@ -6,7 +6,8 @@ import { Hostname, Tls } from '#kit/config/settings.ts';
 import { ForgeName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
-import type { KnownForge } from './targets/known-forges.ts';
+import type { KnownForge } from '#kit/forges/known-forges.ts';
+import { dialectOf, type WebhookForge, webhookForges } from '#kit/forges/registry.ts';
 
 /** What a secret is called is no secret, and no path: it lies in the secrets folder. */
 const SecretName = stringThat(
@@ -30,55 +31,26 @@ const DeliveryUrl = stringThat(
   },
 );
 
-/** What may happen to an issue, as the forges call it. Sources: GitHub's description of the webhook `issues`; Gitea's `HookIssueAction`. */
-const githubActions = [
-  'opened',
-  'edited',
-  'reopened',
-  'labeled',
-  'unlabeled',
-  'closed',
-  'assigned',
-  'unassigned',
-  'milestoned',
-  'demilestoned',
-  'typed',
-  'untyped',
-  'pinned',
-  'unpinned',
-  'locked',
-  'unlocked',
-  'transferred',
-  'deleted',
-] as const;
-const giteaActions = [
-  'opened',
-  'edited',
-  'reopened',
-  'label_updated',
-  'label_cleared',
-  'closed',
-  'assigned',
-  'unassigned',
-  'milestoned',
-  'demilestoned',
-  'pinned',
-  'unpinned',
-  'deleted',
-] as const;
-
-const forgeIngress = (actions: readonly [string, ...string[]]) =>
+const forgeIngress = (kind: WebhookForge) =>
   t.strict({
     /** null: signed deliveries are refused. */
     secret: nullable(SecretName),
     /** Whose webhooks come in; null: by the address of the issue. */
     forge: nullable(ForgeName),
     /** Deliveries of other actions are answered and forgotten. */
-    actions: t.array(oneOf(actions)),
+    actions: t.array(oneOf(dialectOf(kind).actions)),
     /** Only issues with this label; null: all. */
     label: nullable(textOfAtMost(200)),
   });
 export type ForgeIngressConfig = t.TypeOf<ReturnType<typeof forgeIngress>>;
+
+/** The kinds of forges that send webhooks, each with what comes in from it. */
+const forgeIngresses = {
+  /** Webhooks of GitHub. */
+  github: forgeIngress('github'),
+  /** Webhooks of Gitea and Forgejo. */
+  gitea: forgeIngress('gitea'),
+} satisfies Record<WebhookForge, t.Mixed>;
 
 const DashboardConfig = t.strict({
   /** Stands in deliveries and lists. */
@@ -121,10 +93,7 @@ export const BridgeConfig = t.strict({
       /** Only issues that are in one of these; null: in any. */
       statuses: nullable(t.array(textOfAtMost(200))),
     }),
-    /** Webhooks of GitHub. */
-    github: forgeIngress(githubActions),
-    /** Webhooks of Gitea and Forgejo. */
-    gitea: forgeIngress(giteaActions),
+    ...forgeIngresses,
   }),
   /** How events become plans. */
   processing: t.strict({
@@ -183,7 +152,7 @@ function repeatedDashboards({ sync }: BridgeConfig): string[] {
 }
 
 function forgesThatAreNone({ ingress }: BridgeConfig, forges: readonly KnownForge[]): string[] {
-  return (['github', 'gitea'] as const).flatMap((kind) => {
+  return webhookForges.flatMap((kind) => {
     const { forge } = ingress[kind];
     const names = forges.filter((one) => one.kind === kind).map(({ name }) => name);
     if (forge === null || names.includes(forge)) return [];

@@ -1,3 +1,4 @@
+import { byWebhookForge } from '#kit/forges/registry.ts';
 import { silentLogger } from '#kit/silent-logger.ts';
 import { Processing } from '../../services/bridge/processing/processing.ts';
 import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
@@ -139,9 +140,7 @@ async function tickOnce(): Promise<void> {
 async function catchUpOnce(): Promise<void> {
   const { CatchUp } = await import('../../services/bridge/catch-up/catch-up.ts');
   const { CatchUpRows } = await import('../../services/bridge/catch-up/catch-up-rows.ts');
-  const { ForgeSource, giteaDialect, githubDialect } = await import(
-    '../../services/bridge/ingress/forge-source.ts'
-  );
+  const { ForgeSource } = await import('../../services/bridge/ingress/forge-source.ts');
   const { readRoleMap } = await import('../../services/bridge/targets/role-map.ts');
   const daemon = new ToyDaemon();
   const at = '2026-05-04T10:00:00Z';
@@ -150,18 +149,14 @@ async function catchUpOnce(): Promise<void> {
     ...{ created_at: at, updated_at: at, html_url: null, reopened_at: null, planned_at: null },
   }));
   const config = { secret: null, forge: null, label: null, actions: ['opened'] };
-  const forges = [{ name: 'work', kind: 'gitea' as const, base: new URL('https://gitea.test') }];
+  const forges = [{ name: 'work', kind: 'gitea' as const, base: new URL('https://gitea.test'), root: null }];
   const common = { config, roleLabel: null, secret: null, forges, roles: readRoleMap({ config: state }) };
   const catchUp = new CatchUp({
     rows: new CatchUpRows(database.db),
     daemon,
     queue,
     forges,
-    sources: {
-      github: new ForgeSource({ ...common, dialect: githubDialect }),
-      gitea: new ForgeSource({ ...common, dialect: giteaDialect }),
-    },
-    dialects: { github: githubDialect, gitea: giteaDialect },
+    sources: byWebhookForge((kind) => new ForgeSource({ ...common, kind })),
     stored: () => {},
   });
   const wanted = { forge: 'work', owner: 'demo', repo: 'hello', since: '2026-05-04T00:00:00Z' };

@@ -1,4 +1,6 @@
+import type { ForgeKind } from '#kit/forges/registry.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
+
 /** What planning may ask of a code forge. Reads only: there is no method here that changes anything. */
 
 export interface RepositoryRef {
@@ -140,7 +142,7 @@ export interface Protection {
 export interface Forge {
   /** Name in config/forges.json. */
   readonly name: string;
-  readonly kind: 'local' | 'github' | 'gitea';
+  readonly kind: ForgeKind;
   /** Where it is: its `base_url`, or the folder of a local one. Tokens and effects go nowhere else. */
   readonly url: string;
   /** Milliseconds after which a request without an answer is not under way any more; 0 where none can be. */

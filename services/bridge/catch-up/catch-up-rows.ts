@@ -23,7 +23,7 @@ export class CatchUpRows {
       SELECT forge, owner, repo, 1000 * min(at) AS since FROM (
         SELECT json_extract(facts, '$.target.forge') AS forge, json_extract(facts, '$.target.owner') AS owner,
           json_extract(facts, '$.target.repo') AS repo, unixepoch(json_extract(facts, '$.content.occurred_at')) AS at
-        FROM events WHERE source IN ('github', 'gitea') AND target IS NOT NULL)
+        FROM events WHERE source NOT IN ('dashboard', 'schedule') AND target IS NOT NULL)
       WHERE forge IS NOT NULL AND (forge, owner, repo) NOT IN (SELECT forge, owner, repo FROM catch_ups)
       GROUP BY forge, owner, repo
       ORDER BY forge, owner, repo`);

@@ -3,12 +3,13 @@ import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Refused } from '#kit/errors.ts';
+import type { KnownForge } from '#kit/forges/known-forges.ts';
+import { dialectOf, isWebhookForge, type WebhookForge, webhookForges } from '#kit/forges/registry.ts';
 import type { Daemon } from '../daemon.ts';
-import { type AskedIssue, type ForgeDialect, type ForgeSource, saying } from '../ingress/forge-source.ts';
+import { type AskedIssue, type ForgeSource, saying } from '../ingress/forge-source.ts';
 import type { AcceptedEvent } from '../queue/accept-event.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
-import type { KnownForge } from '../targets/known-forges.ts';
 import type { CatchUpRows, KnownRepository } from './catch-up-rows.ts';
 
 export interface CatchUpParts {
@@ -17,8 +18,7 @@ export interface CatchUpParts {
   readonly queue: Pick<EventQueue, 'accept' | 'lastOfIssue'>;
   readonly forges: readonly KnownForge[];
   /** By the kind of their forge. */
-  readonly sources: Readonly<Record<ForgeDialect['name'], ForgeSource>>;
-  readonly dialects: Readonly<Record<ForgeDialect['name'], ForgeDialect>>;
+  readonly sources: Readonly<Record<WebhookForge, ForgeSource>>;
   /** Told of every event that is stored. */
   readonly stored: (accepted: AcceptedEvent) => void;
 }
@@ -90,12 +90,12 @@ export class CatchUp {
     );
   }
 
-  #kindOf(name: string): ForgeDialect['name'] {
+  #kindOf(name: string): WebhookForge {
     const kind = this.#parts.forges.find((forge) => forge.name === name)?.kind;
-    if (kind === 'github' || kind === 'gitea') return kind;
+    if (kind !== undefined && isWebhookForge(kind)) return kind;
     throw new Refused(
       'forge_without_webhooks',
-      `forge '${name}' sends no webhooks: only github and gitea do`,
+      `forge '${name}' sends no webhooks: only ${webhookForges.join(' and ')} do`,
       {
         hint: 'Let a schedule look for issues there.',
       },
@@ -103,7 +103,7 @@ export class CatchUp {
   }
 
   async #takeUp(
-    kind: ForgeDialect['name'],
+    kind: WebhookForge,
     { forge, owner, repo }: ChangedIssues,
     issue: Changed,
     since: string,
@@ -115,7 +115,7 @@ export class CatchUp {
     const reopened = isReopened(issue, last);
     if (!reopened && (issue.planned_at !== null || last?.issue_sha256 === sha256(saying(issue))))
       return 'known';
-    const actions = actionsOf(this.#parts.dialects[kind], issue, { last, reopened, since });
+    const actions = actionsOf(kind, issue, { last, reopened, since });
     const read = sources[kind].asked({ ...issue, target } satisfies AskedIssue, actions);
     if (read.event === null) return { code: read.code, message: read.message };
     const accepted = await queue.accept(read.event);
@@ -146,7 +146,7 @@ function isReopened({ state, reopened_at, planned_at }: Changed, last: StoredEve
 
 /** What may have happened, as far as what is known of the issue tells. */
 function actionsOf(
-  dialect: ForgeDialect,
+  kind: WebhookForge,
   issue: Changed,
   how: { readonly last: StoredEvent | null; readonly reopened: boolean; readonly since: string },
 ): [string, ...string[]] {
@@ -155,7 +155,7 @@ function actionsOf(
   if (reopened) return ['reopened'];
   const before = last?.content.issue.labels ?? [];
   const labels = JSON.stringify([...before].sort()) === JSON.stringify([...issue.labels].sort());
-  const label = labels ? [] : [dialect.labelAction(before, issue.labels)];
+  const label = labels ? [] : [dialectOf(kind).labelAction(before, issue.labels)];
   const isNew = last === null && Date.parse(issue.created_at) >= Date.parse(since);
   const labelsAlone = last?.issue_sha256 === sha256(saying({ ...issue, labels: before }));
   const [first, ...rest] = [...(isNew ? ['opened'] : []), ...(labelsAlone ? [] : ['edited']), ...label] as [

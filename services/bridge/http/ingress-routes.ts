@@ -36,10 +36,8 @@ export function ingressRoutes(sources: readonly IngressSource[], parts: IngressR
   return sources.map((source) => ingressRoute(source, parts, log));
 }
 
-const places = { dashboard: 'dashboard-issue', github: 'github', gitea: 'gitea' } as const;
-
 function ingressRoute(source: IngressSource, parts: IngressRouteParts, log: IngressLog): RawRoute {
-  const path = `/v1/ingress/${places[source.name]}`;
+  const path = `/v1/ingress/${source.name === 'dashboard' ? 'dashboard-issue' : source.name}`;
   const { queue, bodyBytes, redactor, logger, stored } = parts;
   const description = { description: 'Refused', content: Problem };
   return {

@@ -5,6 +5,7 @@ import { agentdUrl } from '#kit/config/client-urls.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { readKnownForges } from '#kit/forges/known-forges.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { serviceToken } from '#kit/tokens.ts';
@@ -12,7 +13,6 @@ import { composeBridge } from '../compose.ts';
 import { readBridgeConfig } from '../configuration.ts';
 import { connectDaemon } from '../daemon.ts';
 import { readSchedules } from '../schedules/configuration.ts';
-import { readKnownForges } from '../targets/known-forges.ts';
 import { readRoleMap } from '../targets/role-map.ts';
 
 /** Services that start together find each other within this many milliseconds. */

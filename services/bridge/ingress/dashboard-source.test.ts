@@ -8,7 +8,7 @@ describe('The states of a dashboard that are planned', () => {
   const source = new DashboardSource({
     config: { dashboard: { secret: null, statuses: ['Todo'] }, role_label: null, signature_seconds: 300 },
     secret: null,
-    forges: [{ name: 'local', kind: 'local', base: null }],
+    forges: [{ name: 'local', kind: 'local', base: null, root: 'forge' }],
     roles: readRoleMap({ config: temporaryFolder() }),
     now: Date.now,
   });

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import { dialectOf, webhookForges } from '#kit/forges/registry.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { readRoleMap } from '../targets/role-map.ts';
-import { ForgeSource, giteaDialect, githubDialect } from './forge-source.ts';
+import { ForgeSource } from './forge-source.ts';
 
 const issue = {
   number: 1,
@@ -15,13 +16,13 @@ const issue = {
 const repository = { name: 'thing', owner: { login: 'you' }, html_url: 'https://forge.test/you/thing' };
 
 describe('A delivery of a forge', () => {
-  for (const dialect of [githubDialect, giteaDialect]) {
+  for (const kind of webhookForges) {
     const source = new ForgeSource({
-      dialect,
+      kind,
       config: { secret: null, forge: null, label: null, actions: ['opened', 'edited'] },
       roleLabel: null,
       secret: null,
-      forges: [{ name: 'forge', kind: dialect.name, base: new URL('https://forge.test') }],
+      forges: [{ name: 'forge', kind, base: new URL('https://forge.test'), root: null }],
       roles: readRoleMap({ config: temporaryFolder() }),
     });
     /** The header that says so is not signed: whoever has seen a delivery can send its body under another. */
@@ -30,12 +31,12 @@ describe('A delivery of a forge', () => {
         {
           body: Buffer.from(JSON.stringify(value)),
           identity: null,
-          header: (name) => (name === dialect.eventHeader ? 'issues' : 'some-delivery-1'),
+          header: (name) => (name === dialectOf(kind).eventHeader ? 'issues' : 'some-delivery-1'),
         },
         'test',
       );
 
-    it(`of ${dialect.name} about a comment is none about its issue, whatever its header says`, () => {
+    it(`of ${kind} about a comment is none about its issue, whatever its header says`, () => {
       const edited = { action: 'edited', issue, repository, sender: { login: 'you' } };
       expect(read(edited).event).to.not.equal(null);
       for (const comment of [{ id: 7, body: 'hello' }, null])

@@ -4,31 +4,18 @@ import { ForgeDelivery, ForgeIssueDelivery } from '#kit/contracts/bridge/forge-w
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Unauthorized } from '#kit/errors.ts';
+import type { WebhookDialect } from '#kit/forges/forge-traits.ts';
+import type { KnownForge } from '#kit/forges/known-forges.ts';
+import { dialectOf, type WebhookForge } from '#kit/forges/registry.ts';
 import type { ForgeIngressConfig } from '../configuration.ts';
 import { type NewEvent, takenUpBySync } from '../queue/stored-event.ts';
 import type { SecretFile } from '../secret-file.ts';
-import type { KnownForge } from '../targets/known-forges.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { type FoundTarget, targetAt } from '../targets/target.ts';
 import { jsonOf } from './body-text.ts';
 import { type IngressRequest, type IngressSource, needSignature, type ReadEvent } from './ingress-source.ts';
 import { planned } from './planned.ts';
 import { isSigned } from './signature.ts';
-
-/** How a forge sends its webhooks. */
-export interface ForgeDialect {
-  readonly name: 'github' | 'gitea';
-  /** In lower case. */
-  readonly eventHeader: string;
-  readonly deliveryHeader: string;
-  readonly signatureHeader: string;
-  /** Stands before the hex of the HMAC. */
-  readonly signaturePrefix: string;
-  /** Event kinds by the actions of an issue. */
-  readonly kinds: Readonly<Record<string, EventKind>>;
-  /** What it calls a change of labels. */
-  labelAction(before: readonly string[], now: readonly string[]): string;
-}
 
 /** An issue as the forge itself gives it, in place of a delivery. */
 export interface AskedIssue {
@@ -42,47 +29,8 @@ export interface AskedIssue {
   readonly author: string;
 }
 
-/** docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */
-export const githubDialect: ForgeDialect = {
-  name: 'github',
-  eventHeader: 'x-github-event',
-  deliveryHeader: 'x-github-delivery',
-  signatureHeader: 'x-hub-signature-256',
-  signaturePrefix: 'sha256=',
-  kinds: {
-    opened: 'issue.created',
-    edited: 'issue.updated',
-    reopened: 'issue.status_changed',
-    labeled: 'issue.updated',
-    unlabeled: 'issue.updated',
-    assigned: 'issue.updated',
-    closed: 'issue.status_changed',
-    transferred: 'issue.updated',
-  },
-  labelAction: (before, now) => (now.some((label) => !before.includes(label)) ? 'labeled' : 'unlabeled'),
-};
-
-/** docs.gitea.com/usage/webhooks */
-export const giteaDialect: ForgeDialect = {
-  name: 'gitea',
-  eventHeader: 'x-gitea-event',
-  deliveryHeader: 'x-gitea-delivery',
-  signatureHeader: 'x-gitea-signature',
-  signaturePrefix: '',
-  kinds: {
-    opened: 'issue.created',
-    edited: 'issue.updated',
-    reopened: 'issue.status_changed',
-    label_updated: 'issue.updated',
-    label_cleared: 'issue.updated',
-    assigned: 'issue.updated',
-    closed: 'issue.status_changed',
-  },
-  labelAction: (_, now) => (now.length > 0 ? 'label_updated' : 'label_cleared'),
-};
-
 export interface ForgeSourceParts {
-  readonly dialect: ForgeDialect;
+  readonly kind: WebhookForge;
   readonly config: ForgeIngressConfig;
   readonly roleLabel: string | null;
   readonly secret: SecretFile | null;
@@ -95,14 +43,16 @@ export interface ForgeSourceParts {
  * signs the id.
  */
 export class ForgeSource implements IngressSource {
-  readonly name: 'github' | 'gitea';
+  readonly name: WebhookForge;
   readonly headers: Readonly<Record<string, string>>;
   readonly #parts: ForgeSourceParts;
+  readonly #dialect: WebhookDialect;
 
   constructor(parts: ForgeSourceParts) {
-    const { dialect } = parts;
+    const dialect = dialectOf(parts.kind);
     this.#parts = parts;
-    this.name = dialect.name;
+    this.#dialect = dialect;
+    this.name = parts.kind;
     this.headers = {
       [dialect.eventHeader]: 'What is told; `issues` is planned',
       [dialect.deliveryHeader]: 'Names the delivery',
@@ -111,8 +61,8 @@ export class ForgeSource implements IngressSource {
   }
 
   authenticate({ body, header }: IngressRequest): void {
-    const { dialect, secret } = this.#parts;
-    const { signatureHeader, signaturePrefix } = dialect;
+    const { secret } = this.#parts;
+    const { signatureHeader, signaturePrefix } = this.#dialect;
     const { given, secrets } = needSignature(header(signatureHeader), signatureHeader, secret);
     const hex = given.startsWith(signaturePrefix) ? given.slice(signaturePrefix.length) : '';
     if (isSigned(hex, secrets, null, body)) return;
@@ -122,8 +72,9 @@ export class ForgeSource implements IngressSource {
   }
 
   read({ body, header }: IngressRequest, by: string): ReadEvent {
-    const { dialect, config } = this.#parts;
-    const about = header(dialect.eventHeader) ?? '';
+    const { config } = this.#parts;
+    const { eventHeader, deliveryHeader } = this.#dialect;
+    const about = header(eventHeader) ?? '';
     const value = jsonOf(body);
     if (about !== 'issues') {
       return about === 'ping'
@@ -136,7 +87,7 @@ export class ForgeSource implements IngressSource {
     const { action = '' } = decode(ForgeDelivery, value, 'the body');
     const kind = this.#kindOf(action);
     if (kind === null) return notUsed(action, config);
-    return this.#readIssue(value, kind, { body, delivery: header(dialect.deliveryHeader) ?? '', by });
+    return this.#readIssue(value, kind, { body, delivery: header(deliveryHeader) ?? '', by });
   }
 
   /**
@@ -144,12 +95,12 @@ export class ForgeSource implements IngressSource {
    * @param actions what may have happened to it; the first that is planned counts
    */
   asked(issue: AskedIssue, actions: readonly [string, ...string[]]): ReadEvent {
-    const { dialect, config } = this.#parts;
+    const { config } = this.#parts;
     const action = actions.find((one) => this.#kindOf(one) !== null);
     if (action === undefined) return notUsed(actions[0], config);
     const { target, title, body_sha256, state, labels, html_url, updated_at, author } = issue;
     const { forge, owner, repo, number } = target;
-    const event_id = `${dialect.name}:sync/${forge}/${owner}/${repo}#${number}:${updated_at}`;
+    const event_id = `${this.name}:sync/${forge}/${owner}/${repo}#${number}:${updated_at}`;
     return this.#eventOf({
       ...{ event_id, body_sha256: sha256(event_id), by: takenUpBySync },
       ...{ action, kind: this.#kindOf(action)!, label: null, actor: author },
@@ -167,9 +118,9 @@ export class ForgeSource implements IngressSource {
   }
 
   #kindOf(action: string): EventKind | null {
-    const { dialect, config } = this.#parts;
-    if (!Object.hasOwn(dialect.kinds, action) || !config.actions.includes(action)) return null;
-    return dialect.kinds[action]!;
+    const { kinds } = this.#dialect;
+    if (!Object.hasOwn(kinds, action) || !this.#parts.config.actions.includes(action)) return null;
+    return kinds[action]!;
   }
 
   #readIssue(
@@ -177,7 +128,6 @@ export class ForgeSource implements IngressSource {
     kind: EventKind,
     { body, delivery, by }: { readonly body: Buffer; readonly delivery: string; readonly by: string },
   ): ReadEvent {
-    const { dialect } = this.#parts;
     const {
       action,
       issue,
@@ -189,14 +139,14 @@ export class ForgeSource implements IngressSource {
     if (!/^[A-Za-z0-9._-]{1,100}$/.test(delivery)) {
       throw new InvalidInput(
         'delivery_id_invalid',
-        `${dialect.deliveryHeader} is ${JSON.stringify(delivery.slice(0, 120))}: must be 1 to 100 letters, digits, '-', '_' and '.'`,
+        `${this.#dialect.deliveryHeader} is ${JSON.stringify(delivery.slice(0, 120))}: must be 1 to 100 letters, digits, '-', '_' and '.'`,
       );
     }
     const { number, title, body: text, state, html_url: url, updated_at } = issue;
     const id = `${repository.owner.login}/${repository.name}#${number}`;
     const labels = (issue.labels ?? []).map(({ name }) => name);
     return this.#eventOf({
-      ...{ event_id: `${dialect.name}:${delivery}`, body_sha256: sha256(body), by },
+      ...{ event_id: `${this.name}:${delivery}`, body_sha256: sha256(body), by },
       ...{ action, kind, label: label?.name ?? null, actor: sender?.login ?? null },
       issue: { id, title, body_sha256: sha256(text ?? ''), state, labels, url, updated_at },
       found: this.#target(issue, repository),
@@ -204,7 +154,7 @@ export class ForgeSource implements IngressSource {
   }
 
   #eventOf({ action, kind, label, actor, issue, found, ...of }: Told): ReadEvent {
-    const { dialect, config, roleLabel, roles } = this.#parts;
+    const { config, roleLabel, roles } = this.#parts;
     const { labels, updated_at: occurred_at } = issue;
     const { label: wanted } = config;
     if (wanted !== null && !labels.includes(wanted))
@@ -214,7 +164,7 @@ export class ForgeSource implements IngressSource {
     const { id, title, state: status, url } = issue;
     const event = planned({
       ...of,
-      source: dialect.name,
+      source: this.name,
       content: { kind, occurred_at, issue: { id, title, status, labels: [...labels], url }, actor },
       issue_sha256: sha256(saying(issue)),
       // Who opens an issue again wants it planned again.
@@ -227,7 +177,7 @@ export class ForgeSource implements IngressSource {
 
   /** By the address of the issue, on a forge of this kind; where one is configured, it is that one. */
   #target(issue: ForgeIssueDelivery['issue'], repository: ForgeIssueDelivery['repository']): FoundTarget {
-    const { dialect, config, forges } = this.#parts;
+    const { config, forges } = this.#parts;
     const owner = repository.owner.login;
     const { name: repo } = repository;
     const { number } = issue;
@@ -240,7 +190,7 @@ export class ForgeSource implements IngressSource {
         message: `forge "${config.forge}" of config/bridge.json is not in config/forges.json`,
       };
     }
-    const ofKind = forges.filter(({ kind }) => kind === dialect.name);
+    const ofKind = forges.filter(({ kind }) => kind === this.name);
     const found = targetAt(issue.html_url, ofKind);
     if (found.target === null) return found;
     const named = `${owner}/${repo}#${number}`.toLowerCase();

@@ -1,4 +1,5 @@
 import { Forbidden, Unauthorized } from '#kit/errors.ts';
+import type { WebhookForge } from '#kit/forges/registry.ts';
 import type { Identity } from '#kit/tokens.ts';
 import type { NewEvent } from '../queue/stored-event.ts';
 import type { SecretFile } from '../secret-file.ts';
@@ -22,7 +23,7 @@ export type ReadEvent =
  * which issue it is about and which role works, both from lists of this installation.
  */
 export interface IngressSource {
-  readonly name: 'dashboard' | 'github' | 'gitea';
+  readonly name: 'dashboard' | WebhookForge;
   /** Headers that it reads, for the description. */
   readonly headers: Readonly<Record<string, string>>;
   /**

@@ -82,10 +82,16 @@ const catchUps = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+/** Whatever kinds of forges there are: dashboards and schedules name their events themselves. */
+const bodiesOfAnyForge = `
+  DROP INDEX forge_bodies;
+  CREATE UNIQUE INDEX forge_bodies ON events (source, body_sha256) WHERE source NOT IN ('dashboard', 'schedule');
+`;
+
 const kind: DatabaseKind = {
   code: 'queue',
   name: 'the event queue',
-  migrations: [tables, retentionAndContent, catchUps],
+  migrations: [tables, retentionAndContent, catchUps, bodiesOfAnyForge],
   whenDamaged: 'Move it away to begin a new queue; dashboards have to send again what was pending.',
 };
 

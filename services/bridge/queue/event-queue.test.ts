@@ -182,6 +182,23 @@ describe('The queue of events', () => {
     expect(fromGitea.duplicate).to.equal(false);
   });
 
+  it('knows the bytes of deliveries that the version before kept', async () => {
+    const first = event(1, { source: 'github', event_id: 'github:a', body_sha256: 'same' });
+    await queue.accept(first);
+    database.db.exec(`
+      DROP INDEX forge_bodies;
+      CREATE UNIQUE INDEX forge_bodies ON events (source, body_sha256) WHERE source IN ('github', 'gitea');
+      PRAGMA user_version = 3`);
+    reopen();
+    expect((await queue.accept({ ...first, event_id: 'github:b' })).event.event_id).to.equal('github:a');
+    const plan = database.db
+      .prepare(
+        "EXPLAIN QUERY PLAN SELECT * FROM events WHERE source = ? AND body_sha256 = ? AND source NOT IN ('dashboard', 'schedule')",
+      )
+      .all('github', 'same') as { detail: string }[];
+    expect(plan.map(({ detail }) => detail).join()).to.contain('forge_bodies');
+  });
+
   it('plans an issue once where several deliveries say the same of it', async () => {
     const delivery = (id: string, says: string | null) =>
       event(1, { event_id: id, source: 'github', body_sha256: id, issue_sha256: says });

@@ -51,7 +51,7 @@ export class EventRows {
       WHERE seq = ?`);
     this.#byId = db.prepare('SELECT * FROM events WHERE event_id = ?');
     this.#byBody = db.prepare(
-      "SELECT * FROM events WHERE source = ? AND body_sha256 = ? AND source IN ('github', 'gitea')",
+      "SELECT * FROM events WHERE source = ? AND body_sha256 = ? AND source NOT IN ('dashboard', 'schedule')",
     );
     this.#bySeq = db.prepare('SELECT * FROM events WHERE seq = ?');
     this.#lastOfIssue = db.prepare(`

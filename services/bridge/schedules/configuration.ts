@@ -5,7 +5,7 @@ import { issueStates } from '#kit/contracts/issues.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import type { KnownForge } from '../targets/known-forges.ts';
+import type { KnownForge } from '#kit/forges/known-forges.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { cronProblem, isZone } from './cron-times.ts';
 

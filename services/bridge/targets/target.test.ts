@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
-import type { KnownForge } from './known-forges.ts';
+import type { KnownForge } from '#kit/forges/known-forges.ts';
 import { targetAt, targetOf } from './target.ts';
 
 const forges: readonly KnownForge[] = [
-  { name: 'local', kind: 'local', base: null },
-  { name: 'github', kind: 'github', base: new URL('https://github.com') },
-  { name: 'work', kind: 'gitea', base: new URL('https://git.example.org:3000/forge/') },
+  { name: 'local', kind: 'local', base: null, root: 'forge' },
+  { name: 'github', kind: 'github', base: new URL('https://github.com'), root: null },
+  { name: 'work', kind: 'gitea', base: new URL('https://git.example.org:3000/forge/'), root: null },
 ];
 const koa = { owner: 'koajs', repo: 'koa', number: 7 };
 

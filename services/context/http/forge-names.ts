@@ -1,30 +1,9 @@
 import { resolve } from 'node:path';
-import * as t from 'io-ts';
-import { readConcernDocument } from '#kit/config/concern.ts';
-import { mergeJson } from '#kit/config/merge.ts';
 import { RepositoryName } from '#kit/contracts/context/common.ts';
-import { decode, matches, optional } from '#kit/decode.ts';
+import { matches } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
+import { type KnownForge, readKnownForges } from '#kit/forges/known-forges.ts';
 import { git } from '#kit/git/git.ts';
-
-const ForgeAddresses = t.strict({
-  forges: t.array(
-    t.strict({
-      name: t.string,
-      kind: t.string,
-      root: optional(t.string),
-      base_url: optional(t.string),
-    }),
-  ),
-});
-type ForgeAddress = t.TypeOf<typeof ForgeAddresses>['forges'][number];
-
-/** Where forges keep their repositories, from `forges.json`. @throws InvalidInput (`config_invalid`) */
-export function readForgeAddresses(folders: Pick<Folders, 'config'>): readonly ForgeAddress[] {
-  const { shipped, user } = readConcernDocument('forges', folders);
-  const merged = user.document === undefined ? shipped.document : mergeJson(shipped.document, user.document);
-  return decode(ForgeAddresses, merged, 'forges.json', 'config_invalid').forges;
-}
 
 /**
  * What planning calls the repository at `path`: forge/owner/repo of its `origin`, else of the only other remote that a configured
@@ -36,7 +15,7 @@ export async function nameByForge(path: string, folders: Folders): Promise<strin
     accept: [1, 128],
   }).catch(() => null);
   if (found === null || found.exitCode !== 0) return null;
-  const forges = readForgeAddresses(folders);
+  const forges = readKnownForges(folders);
   const names = new Map<string, string>();
   for (const line of found.stdout.toString('utf8').split('\n')) {
     const [, remote, url] = /^remote\.(.*)\.url (.+)$/.exec(line) ?? [];
@@ -50,11 +29,17 @@ export async function nameByForge(path: string, folders: Folders): Promise<strin
 function nameOfRemote(
   url: string,
   path: string,
-  forges: readonly ForgeAddress[],
+  forges: readonly KnownForge[],
   folders: Folders,
 ): string | null {
   for (const forge of forges) {
-    const place = forge.kind === 'local' ? onDisk(url, path, forge, folders) : onHost(url, forge);
+    const { base, root } = forge;
+    const place =
+      root !== null
+        ? onDisk(url, path, resolve(folders.state, root))
+        : base !== null
+          ? onHost(url, base)
+          : null;
     const name = `${forge.name}/${place}`;
     if (place !== null && matches(RepositoryName, name)) return name;
   }
@@ -62,25 +47,19 @@ function nameOfRemote(
 }
 
 /** The local forge keeps `<root>/<owner>/<repo>/repository.git`. */
-function onDisk(
-  url: string,
-  path: string,
-  { root = 'forge' }: ForgeAddress,
-  { state }: Folders,
-): string | null {
+function onDisk(url: string, path: string, root: string): string | null {
   const place = resolve(path, url.replace(/^file:\/\//, '')).replace(/\/+$/, '');
-  const folder = `${resolve(state, root)}/`;
+  const folder = `${root}/`;
   const [, inside] = /^(.*)\/repository\.git$/.exec(place) ?? [];
   if (inside === undefined || !inside.startsWith(folder)) return null;
   const name = inside.slice(folder.length);
   return name.split('/').length === 2 ? name : null;
 }
 
-function onHost(url: string, { base_url = 'https://github.com' }: ForgeAddress): string | null {
-  const base = parsed(base_url);
+function onHost(url: string, base: URL): string | null {
   const scp = /^(?:[^@/\s]+@)?([^:/\s]+):(?!\/)(.+)$/.exec(url);
   const remote = scp === null ? parsed(url) : { hostname: scp[1]!, pathname: `/${scp[2]}` };
-  if (base === null || remote?.hostname.toLowerCase() !== base.hostname.toLowerCase()) return null;
+  if (remote?.hostname.toLowerCase() !== base.hostname.toLowerCase()) return null;
   const below = base.pathname.replace(/\/+$/, '');
   const inside = remote.pathname.startsWith(`${below}/`)
     ? remote.pathname.slice(below.length)

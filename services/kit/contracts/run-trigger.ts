@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional, stringThat } from '../decode.ts';
+import { webhookForges } from '../forges/registry.ts';
 
 const Word = stringThat(
   'Word',
@@ -9,7 +10,7 @@ const Word = stringThat(
 
 /** What led to a run; said by who asked, kept for people to read, and never acted upon. */
 export const RunTrigger = t.strict({
-  kind: oneOf(['dashboard', 'github', 'gitea', 'schedule', 'bus']),
+  kind: oneOf(['dashboard', ...webhookForges, 'schedule', 'bus']),
   event_id: optional(nullable(Word)),
   /** What happened, for example `issue.status_changed`, or the name of a schedule. */
   what: optional(nullable(Word)),

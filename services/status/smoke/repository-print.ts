@@ -1,31 +1,23 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import * as t from 'io-ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import { decode, optional } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { readKnownForges } from '#kit/forges/known-forges.ts';
 import { git } from '#kit/git/git.ts';
 
 /** Every ref with commit and tree, HEAD, and in a checkout what differs from it, by a name for each. */
 export type RepositoryPrint = ReadonlyMap<string, string>;
 
-const Forges = t.strict({
-  forges: t.array(t.strict({ kind: t.string, root: optional(t.string) })),
-});
 /** More are not compared, so that a check stays a check. */
 const mostRepositories = 200;
 
 /** The repositories on this machine that planning could reach: those of local forges, and configured checkouts. */
 export function knownRepositories(folders: Folders, environment: Environment): string[] {
-  const { document } = mergedDocument(readConcernDocument('forges', folders));
-  const local = decode(Forges, document, 'forges.json', 'config_invalid').forges.filter(
-    ({ kind }) => kind === 'local',
-  );
-  const roots = [smokeForge.root, ...local.map(({ root }) => root ?? 'forge')].map((root) =>
+  const local = readKnownForges(folders).flatMap(({ root }) => (root === null ? [] : [root]));
+  const roots = [smokeForge.root, ...local].map((root) =>
     isAbsolute(root) ? root : join(folders.state, root),
   );
   const { checkouts } = readSettings({ folders, environment }).agentd;

@@ -1,18 +1,12 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import * as t from 'io-ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { readSettings } from '#kit/config/settings.ts';
-import { decode } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
+import { readKnownForges } from '#kit/forges/known-forges.ts';
 import type { CutOptions } from './cut.ts';
 import type { LeftOut } from './manifest.ts';
 import { disposable, mirrors, notOurs } from './state-folder.ts';
-
-const Forges = t.strict({
-  forges: t.array(t.intersection([t.strict({ name: t.string }), t.partial({ root: t.string })])),
-});
 
 /** Everything that belongs to the installation in some way and is not in its backup. */
 export function leftOutOf(
@@ -48,12 +42,9 @@ function checkouts(folders: Folders): LeftOut[] {
 }
 
 function forgesElsewhere(folders: Folders): LeftOut[] {
-  const found = unlessUnreadable(() => {
-    const { document, path } = mergedDocument(readConcernDocument('forges', folders));
-    return decode(Forges, document, path).forges;
-  });
-  return (found ?? []).flatMap(({ name, root }) =>
-    root !== undefined && isAbsolute(root)
+  const found = unlessUnreadable(() => readKnownForges(folders)) ?? [];
+  return found.flatMap(({ name, root }) =>
+    root !== null && isAbsolute(root)
       ? [{ what: root, why: `the forge '${name}' lies outside the state folder` }]
       : [],
   );

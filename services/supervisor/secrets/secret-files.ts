@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { webhookForges } from '#kit/forges/registry.ts';
 import { tokenPath } from '#kit/tokens/token-files.ts';
 import { createToken, ensureTokens, openTokens, revokeToken } from '#kit/tokens.ts';
 
@@ -12,8 +13,9 @@ const made: Readonly<Record<string, (folder: string) => string>> = {
   'neo4j-password': (folder) => passwordIn(join(folder, 'neo4j-auth')) ?? randomBytes(24).toString('hex'),
   'neo4j-auth': (folder) => `neo4j/${contentOf(join(folder, 'neo4j-password'))}`,
   'dashboard-webhook': () => randomBytes(32).toString('hex'),
-  'github-webhook': () => randomBytes(32).toString('hex'),
-  'gitea-webhook': () => randomBytes(32).toString('hex'),
+  ...Object.fromEntries(
+    webhookForges.map((kind) => [`${kind}-webhook`, () => randomBytes(32).toString('hex')]),
+  ),
 };
 /** Folders that containers mount; others give what is in the last two. */
 const folders = ['tokens', 'registry', 'forges', 'models'];

@@ -46,6 +46,7 @@ interface Member {
 
 function membersOf(expression: ts.Expression, path: string): Member[] {
   if (ts.isObjectLiteralExpression(expression)) return literalMembers(expression, path);
+  if (ts.isSatisfiesExpression(expression)) return membersOf(expression.expression, path);
   if (ts.isIdentifier(expression)) return membersOfDeclared(declarationOf(path, expression.text));
   // `Codec.type.props`, spread into another codec.
   if (ts.isPropertyAccessExpression(expression)) return membersOf(expression.expression, path);

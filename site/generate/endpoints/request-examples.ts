@@ -1,3 +1,4 @@
+import { webhookForges } from '../../../services/kit/forges/registry.ts';
 import { wellKnown } from './well-known.ts';
 
 const digest = '7d2e1f0c5b6a4938271605f4e3d2c1b0a99887766554433221100ffeeddccbba';
@@ -14,8 +15,7 @@ export const alwaysWithToken: ReadonlySet<string> = new Set([
   'GET /v1/token',
   'GET /v1/usage',
   'POST /v1/ingress/dashboard-issue',
-  'POST /v1/ingress/github',
-  'POST /v1/ingress/gitea',
+  ...webhookForges.map((kind) => `POST /v1/ingress/${kind}`),
 ]);
 
 /** What people really send. A test decodes each with its endpoint's codec; others are made of the codec. */

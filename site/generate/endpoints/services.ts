@@ -3,12 +3,13 @@ import { eventRoutes as bridgeEventRoutes } from '../../../services/bridge/http/
 import { ingressRoutes } from '../../../services/bridge/http/ingress-routes.ts';
 import { otherRoutes } from '../../../services/bridge/http/other-routes.ts';
 import { DashboardSource } from '../../../services/bridge/ingress/dashboard-source.ts';
-import { ForgeSource, giteaDialect, githubDialect } from '../../../services/bridge/ingress/forge-source.ts';
+import { ForgeSource } from '../../../services/bridge/ingress/forge-source.ts';
 import { executionRoutes } from '../../../services/context/execution/execution-routes.ts';
 import { adminRoutes } from '../../../services/context/http/admin-routes.ts';
 import { cypherRoutes } from '../../../services/context/http/cypher-routes.ts';
 import { graphragRoutes } from '../../../services/context/http/graphrag-routes.ts';
 import { memoryRoutes } from '../../../services/context/http/memory-routes.ts';
+import { webhookForges } from '../../../services/kit/forges/registry.ts';
 import { describedRaw } from '../../../services/kit/http/raw-route.ts';
 import type { Route } from '../../../services/kit/http/route.ts';
 import { keyRoutes } from '../../../services/model-gateway/http/key-routes.ts';
@@ -31,8 +32,7 @@ const daemon = { agent: absent, settings, status: absent, redactor: absent, vers
 const forgeSource = { forges: [], roles: absent, config: absent, roleLabel: null, secret: null } as const;
 const bridgeSources = [
   new DashboardSource({ forges: [], roles: absent, config: absent, secret: null, now: Date.now }),
-  new ForgeSource({ ...forgeSource, dialect: githubDialect }),
-  new ForgeSource({ ...forgeSource, dialect: giteaDialect }),
+  ...webhookForges.map((kind) => new ForgeSource({ ...forgeSource, kind })),
 ];
 
 /** Every service with an HTTP interface. A new one adds its routes here. */

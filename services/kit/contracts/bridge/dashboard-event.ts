@@ -1,7 +1,11 @@
 import * as t from 'io-ts';
 import { integerBetween, nullable, oneOf, optional, stringThat, Timestamp } from '../../decode.ts';
+import { webhookForges } from '../../forges/registry.ts';
 import { ForgeName, listOfAtMost, OwnerName, RepoName, textOfAtMost } from './text.ts';
-import { eventKinds, ownPrefixes } from './vocabulary.ts';
+import { eventKinds } from './vocabulary.ts';
+
+/** Begin the ids of events that dashboards do not send. */
+const ownPrefixes = [...webhookForges, 'schedule'].map((source) => `${source}:`);
 
 /** Names an event for good: the same again is the same event. */
 export const DashboardEventId = stringThat(

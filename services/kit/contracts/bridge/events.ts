@@ -1,12 +1,14 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional, Timestamp } from '../../decode.ts';
+import { webhookForges } from '../../forges/registry.ts';
 import { textOfAtMost } from './text.ts';
-import { eventSources, eventStates } from './vocabulary.ts';
+import { eventStates } from './vocabulary.ts';
 
 export const EventState = oneOf(eventStates);
 export type EventState = t.TypeOf<typeof EventState>;
 
-export const EventSource = oneOf(eventSources);
+/** Where events come from. */
+export const EventSource = oneOf(['dashboard', ...webhookForges, 'schedule']);
 export type EventSource = t.TypeOf<typeof EventSource>;
 
 /** An issue on a forge, as what is to be planned. */

@@ -4,9 +4,3 @@ export const eventKinds = ['issue.status_changed', 'issue.updated', 'issue.creat
 
 /** `processing`, `done` and `dead` follow `pending`; `skipped` is never planned. */
 export const eventStates = ['pending', 'processing', 'done', 'skipped', 'dead'] as const;
-
-/** Where events come from. */
-export const eventSources = ['dashboard', 'github', 'gitea', 'schedule'] as const;
-
-/** Begin the ids of events that dashboards do not send. */
-export const ownPrefixes = ['github:', 'gitea:', 'schedule:'] as const;
