@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { childEnvironment } from './environment.ts';
+import { childEnvironment, environment } from './environment.ts';
 
 describe('The environment of the programs that Core starts', () => {
   it('leaves out what nobody listed, the credentials of clouds first', () => {
@@ -27,6 +27,12 @@ describe('The environment of the programs that Core starts', () => {
       CORE_HOME: '/core',
     };
     expect(childEnvironment({}, needed)).to.deep.equal(needed);
+  });
+
+  it('keeps every variable that Core itself reads', () => {
+    const testsAlone = ['NEO4J_URI', 'NEO4J_USER', 'NEO4J_PASSWORD'];
+    for (const name of Object.keys(environment).filter((name) => !testsAlone.includes(name)))
+      expect(childEnvironment({}, { [name]: 'x' }), name).to.deep.equal({ [name]: 'x' });
   });
 
   it('keeps what CORE_PASS_ENV names, and what the caller sets', () => {

@@ -142,7 +142,7 @@ const passedOn: readonly RegExp[] = [
   // How git reaches a remote as the person does, and core-status their Docker.
   /^(SSH_AUTH_SOCK|GIT_SSH_COMMAND|DBUS_SESSION_BUS_ADDRESS)$/,
   /^(DOCKER_HOST|DOCKER_CONTEXT|DOCKER_CONFIG|COMPOSE_[A-Z_]+)$/,
-  /^(NODE_V8_COVERAGE)$/,
+  /^(NODE_V8_COVERAGE|III_TELEMETRY_ENABLED)$/,
 ];
 
 /** What a program of Core that this process starts sees: the variables that are passed on, those that CORE_PASS_ENV names, and these. */
