@@ -2,18 +2,18 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { Connection } from './client/connection.ts';
 import { World } from './client/effects.ts';
 import { createHighlighter } from './diff/highlight.ts';
-import { decides } from './model/dialog-input.ts';
-import type { Message } from './model/messages.ts';
-import { initialState, type State } from './model/state.ts';
-import { update } from './model/update.ts';
+import { decides } from './input/dialog-input.ts';
+import { Dwell } from './input/dwell.ts';
+import { update } from './input/update.ts';
+import { createPanes } from './layout/panes.ts';
 import { type Device, openDevice } from './screen/device.ts';
-import { Dwell } from './screen/dwell.ts';
 import type { Glyphs } from './screen/glyphs.ts';
 import type { Input } from './screen/keys.ts';
 import { createPaint } from './screen/paint.ts';
 import { createScreenWriter } from './screen/writer.ts';
-import { frameOf } from './views/frame.ts';
-import { createPanes } from './views/panes.ts';
+import type { Message } from './state/messages.ts';
+import { initialState, type State } from './state/state.ts';
+import { frameOf } from './view/frame.ts';
 
 export interface ShellOptions {
   readonly stdin: ReadStream;

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { CoreError, codeOf, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
-import type { Message } from '../model/messages.ts';
+import type { Message } from '../state/messages.ts';
 import { Daemon } from './daemon.ts';
 import { RunChanges } from './run-changes.ts';
 

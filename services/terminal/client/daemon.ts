@@ -7,7 +7,7 @@ import { sha256 } from '#kit/digest.ts';
 import { Failed } from '#kit/errors.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { textOfBytes } from '../diff/text-of-bytes.ts';
-import type { Decision } from '../model/state.ts';
+import type { Decision } from '../state/state.ts';
 
 const Capabilities = t.strict({ checkouts: t.array(t.string) });
 

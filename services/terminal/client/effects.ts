@@ -1,6 +1,6 @@
 import { CoreError, codeOf, Failed, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
-import type { Effect, Message } from '../model/messages.ts';
-import type { Notice } from '../model/state.ts';
+import type { Effect, Message } from '../state/messages.ts';
+import type { Notice } from '../state/state.ts';
 import { openInBrowser } from './browser.ts';
 import type { Connection } from './connection.ts';
 import type { Daemon } from './daemon.ts';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { PaperTerminal, sampleDetail } from '../../../test/fixtures/terminal/sample.ts';
-import type { Message } from '../model/messages.ts';
-import { appliedPatch } from '../model/state.ts';
+import type { Message } from '../state/messages.ts';
+import { appliedPatch } from '../state/state.ts';
 import { Connection } from './connection.ts';
 import { World } from './effects.ts';
 

@@ -3,8 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { RunDetail } from '#kit/contracts/run.ts';
 import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
-import type { Message } from '../model/messages.ts';
-import { appliedPatch, isBusy } from '../model/state.ts';
+import type { Message } from '../state/messages.ts';
+import { appliedPatch, isBusy } from '../state/state.ts';
 import type { Connection } from './connection.ts';
 import type { Daemon } from './daemon.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { exactRow } from '../layout/marked-spans.ts';
 import { rowText } from '../screen/cell.ts';
 import { unicodeGlyphs } from '../screen/glyphs.ts';
-import { exactRow } from '../views/marked-spans.ts';
 import { laidText, lineText, safeText } from './line-text.ts';
 import { unmistakableName } from './look-alikes.ts';
 import { parsePatch } from './parse-patch.ts';

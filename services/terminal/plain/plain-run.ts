@@ -7,17 +7,17 @@ import { executeHere } from '../client/execute-here.ts';
 import { isChanged, safeText } from '../diff/line-text.ts';
 import { type Patch, parsePatch } from '../diff/parse-patch.ts';
 import { spokenLine } from '../diff/spoken-line.ts';
-import { approvalWord } from '../model/deciding.ts';
-import { decisionOn, gateActions, notYetShown, readiness } from '../model/decisions.ts';
-import { named } from '../model/naming.ts';
-import { appliedPatch, isOpen, type OpenRun, openRun } from '../model/state.ts';
-import { executable } from '../model/work.ts';
+import { approvalWord } from '../input/deciding.ts';
+import { executable } from '../input/work.ts';
+import { issueFacts, issueLines, planFacts, planLines, requestFacts } from '../layout/about-run.ts';
+import { statusWord } from '../layout/marks.ts';
+import { payloadOf } from '../layout/payload.ts';
+import type { TextLine } from '../layout/text-lines.ts';
 import { rowText } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
-import { issueFacts, issueLines, planFacts, planLines, requestFacts } from '../views/about-run.ts';
-import { statusWord } from '../views/marks.ts';
-import { payloadOf } from '../views/payload.ts';
-import type { TextLine } from '../views/text-lines.ts';
+import { decisionOn, gateActions, notYetShown, readiness } from '../state/decisions.ts';
+import { named } from '../state/naming.ts';
+import { appliedPatch, isOpen, type OpenRun, openRun } from '../state/state.ts';
 import type { Dialogue } from './dialogue.ts';
 
 export interface PlainRunOptions {

@@ -4,8 +4,8 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunList, RunSummary } from '#kit/contracts/run.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import { Daemon } from '../client/daemon.ts';
+import { riskWord, statusWord } from '../layout/marks.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
-import { riskWord, statusWord } from '../views/marks.ts';
 import { type Dialogue, openDialogue } from './dialogue.ts';
 import { PlainRun } from './plain-run.ts';
 

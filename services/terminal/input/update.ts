@@ -1,18 +1,18 @@
 import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
-import { geometryOf } from '../views/geometry.ts';
-import type { Panes } from '../views/panes.ts';
+import { geometryOf } from '../layout/geometry.ts';
+import type { Panes } from '../layout/panes.ts';
+import type { Message, Step } from '../state/messages.ts';
+import { opening, withoutPage } from '../state/opening.ts';
+import { quitting } from '../state/quitting.ts';
+import { kept, withRuns } from '../state/runs-list.ts';
+import { withSeen } from '../state/seen.ts';
+import { appliedPatch, isBusy, isOpen, type OpenRun, type State } from '../state/state.ts';
 import { dialogInput } from './dialog-input.ts';
 import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
-import type { Message, Step } from './messages.ts';
-import { opening, withoutPage } from './opening.ts';
 import { followed, keptPlace } from './pane-input.ts';
-import { quitting } from './quitting.ts';
 import { runInput } from './run-input.ts';
-import { kept, withRuns } from './runs-list.ts';
-import { withSeen } from './seen.ts';
-import { appliedPatch, isBusy, isOpen, type OpenRun, type State } from './state.ts';
 import { execute } from './work.ts';
 
 const mostOutput = 5_000;

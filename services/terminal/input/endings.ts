@@ -2,9 +2,9 @@ import * as t from 'io-ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import { movedText } from '#kit/contracts/moved-base.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
-import { shapeOf } from '../views/known-params.ts';
-import { isPushed, named } from './naming.ts';
-import { isOpen, type Notice, type OpenRun } from './state.ts';
+import { shapeOf } from '../layout/known-params.ts';
+import { isPushed, named } from '../state/naming.ts';
+import { isOpen, type Notice, type OpenRun } from '../state/state.ts';
 
 /** Says what work came to when it ends while the page is open; null when nothing ended. */
 export function whatEnded({ detail: before, decided }: OpenRun, now: RunDetail): Notice | null {

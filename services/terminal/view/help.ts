@@ -1,7 +1,7 @@
-import { notYetShown } from '../model/decisions.ts';
-import { whyOver } from '../model/naming.ts';
-import { actionOf, isOpen, type State } from '../model/state.ts';
-import { executable, wasCutOff } from '../model/work.ts';
+import { executable, wasCutOff } from '../input/work.ts';
+import { notYetShown } from '../state/decisions.ts';
+import { whyOver } from '../state/naming.ts';
+import { actionOf, isOpen, type State } from '../state/state.ts';
 
 /** Keys and what they do, wherever they are told: in the last line, by ?, and in the documentation. */
 export type Keys = readonly (readonly [key: string, what: string])[];

@@ -1,15 +1,15 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import { approvalWord } from '../model/deciding.ts';
-import { gateActions, readiness } from '../model/decisions.ts';
-import { changesCode, takesBack } from '../model/dialog-input.ts';
-import { named, unapprovedNeeds } from '../model/naming.ts';
-import type { Dialog, OpenRun, Place, Question, State } from '../model/state.ts';
+import { approvalWord } from '../input/deciding.ts';
+import { changesCode, takesBack } from '../input/dialog-input.ts';
+import { geometryOf } from '../layout/geometry.ts';
+import { riskStyle } from '../layout/marks.ts';
 import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
-import { geometryOf } from './geometry.ts';
+import { gateActions, readiness } from '../state/decisions.ts';
+import { named, unapprovedNeeds } from '../state/naming.ts';
+import type { Dialog, OpenRun, Place, Question, State } from '../state/state.ts';
 import { type Keys, listKeys, runKeys } from './help.ts';
-import { riskStyle } from './marks.ts';
 
 type Looks = { readonly glyphs: Glyphs };
 

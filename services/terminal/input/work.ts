@@ -1,8 +1,8 @@
-import { issueFacts, planFacts } from '../views/about-run.ts';
-import { asked } from './asking.ts';
-import type { Effect, Step } from './messages.ts';
-import { whyOver } from './naming.ts';
-import { actionOf, type OpenRun, type State } from './state.ts';
+import { issueFacts, planFacts } from '../layout/about-run.ts';
+import { asked } from '../state/asking.ts';
+import type { Effect, Step } from '../state/messages.ts';
+import { whyOver } from '../state/naming.ts';
+import { actionOf, type OpenRun, type State } from '../state/state.ts';
 
 /** What can be done with a run as a whole. */
 

@@ -1,4 +1,4 @@
-import type { Shown } from '../model/messages.ts';
+import type { Shown } from '../state/messages.ts';
 
 /** Milliseconds that a frame has to stand to count as seen: pages that typed-ahead keys turn over were not. */
 export const dwellMs = 60;

@@ -1,11 +1,11 @@
+import type { Panes } from '../layout/panes.ts';
 import type { Input } from '../screen/keys.ts';
-import type { Panes } from '../views/panes.ts';
+import { asked } from '../state/asking.ts';
+import type { Step } from '../state/messages.ts';
+import type { Dialog, Gate, Place, State } from '../state/state.ts';
 import { answerQuestion } from './answers.ts';
-import { asked } from './asking.ts';
 import { confirmGate } from './deciding.ts';
 import { withList } from './list-input.ts';
-import type { Step } from './messages.ts';
-import type { Dialog, Gate, Place, State } from './state.ts';
 import { executing } from './work.ts';
 
 const longestText = 4_000;

@@ -1,10 +1,10 @@
 import { homedir } from 'node:os';
-import type { Panes } from '../views/panes.ts';
-import { asked } from './asking.ts';
+import type { Panes } from '../layout/panes.ts';
+import { asked } from '../state/asking.ts';
+import type { Step } from '../state/messages.ts';
+import type { Question, State } from '../state/state.ts';
 import { approvalWord, decide } from './deciding.ts';
-import type { Step } from './messages.ts';
 import { searched } from './pane-input.ts';
-import type { Question, State } from './state.ts';
 import { executing } from './work.ts';
 
 /** What an answered question leads to. */

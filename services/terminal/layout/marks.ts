@@ -1,9 +1,9 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
-import type { OpenRun } from '../model/state.ts';
 import type { Span, Style } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
+import type { OpenRun } from '../state/state.ts';
 
 /** How statuses, risks and states look: always a word, the colour only helps. */
 

@@ -1,18 +1,18 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { readiness } from '../model/decisions.ts';
-import type { Shown } from '../model/messages.ts';
-import { actionOf, isOpen, type State } from '../model/state.ts';
+import { issueFacts, requestFacts } from '../layout/about-run.ts';
+import { geometryOf } from '../layout/geometry.ts';
+import { statusStyle, statusWord } from '../layout/marks.ts';
+import type { Panes } from '../layout/panes.ts';
 import { cutRow, fitRow, type Row, rowWidth, type Span, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import type { Cursor } from '../screen/writer.ts';
-import { issueFacts, requestFacts } from './about-run.ts';
+import { readiness } from '../state/decisions.ts';
+import type { Shown } from '../state/messages.ts';
+import { actionOf, isOpen, type State } from '../state/state.ts';
 import { dialogRows, questionRow } from './dialog-view.ts';
-import { geometryOf } from './geometry.ts';
 import { type Keys, keyHints } from './help.ts';
 import { listRowsView } from './list-view.ts';
-import { statusStyle, statusWord } from './marks.ts';
 import { noticeLines } from './notice.ts';
-import type { Panes } from './panes.ts';
 import { placeOf, runBody } from './run-page.ts';
 import { troubleRows } from './trouble.ts';
 

@@ -1,5 +1,5 @@
-import type { State } from '../model/state.ts';
-import { itemsOf } from '../model/state.ts';
+import type { State } from '../state/state.ts';
+import { itemsOf } from '../state/state.ts';
 
 /** Where things are on the screen, from its size alone; all in rows and columns from 0. */
 export interface Geometry {

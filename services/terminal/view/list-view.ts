@@ -1,11 +1,11 @@
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
-import { listRows } from '../model/list-input.ts';
-import type { State } from '../model/state.ts';
+import { listRows } from '../input/list-input.ts';
+import { riskStyle, riskWord, statusStyle, statusWord } from '../layout/marks.ts';
 import { fitRow, onGround, type Row, type Span, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
-import { riskStyle, riskWord, statusStyle, statusWord } from './marks.ts';
+import type { State } from '../state/state.ts';
 
 interface Column {
   readonly title: string;

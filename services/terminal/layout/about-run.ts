@@ -1,8 +1,8 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { movedText } from '#kit/contracts/moved-base.ts';
-import { isPushed } from '../model/naming.ts';
-import type { OpenRun } from '../model/state.ts';
 import { span } from '../screen/cell.ts';
+import { isPushed } from '../state/naming.ts';
+import type { OpenRun } from '../state/state.ts';
 import { ShownIssue, ShownPlan, ShownRequest, shapeOf } from './known-params.ts';
 import type { Look } from './payload.ts';
 import { emptyLine, field, heading, line, quoted, type TextLine } from './text-lines.ts';

@@ -1,11 +1,11 @@
+import { geometryOf } from '../layout/geometry.ts';
+import type { Panes } from '../layout/panes.ts';
 import type { Input } from '../screen/keys.ts';
-import { geometryOf } from '../views/geometry.ts';
-import type { Panes } from '../views/panes.ts';
+import type { Step } from '../state/messages.ts';
+import { withoutPage } from '../state/opening.ts';
+import { actionOf, itemsOf, type OpenRun, type State } from '../state/state.ts';
 import { approve, approveGate, continueReview, reject } from './deciding.ts';
-import type { Step } from './messages.ts';
-import { withoutPage } from './opening.ts';
 import { clickedFile, paneInput, scrolled } from './pane-input.ts';
-import { actionOf, itemsOf, type OpenRun, type State } from './state.ts';
 import { browse, cancel, execute, resume, undo } from './work.ts';
 
 /** Keys of a run's page. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Shown } from '../model/messages.ts';
+import type { Shown } from '../state/messages.ts';
 import { Dwell, dwellMs } from './dwell.ts';
 
 function page(from: number, digest = 'd'): Shown {

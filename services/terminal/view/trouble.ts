@@ -1,6 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { Link } from '../model/state.ts';
 import { type Row, type Span, span, wrapRow } from '../screen/cell.ts';
+import type { Link } from '../state/state.ts';
 
 /** The whole screen while there is nothing else to show. */
 export function troubleRows(

@@ -1,15 +1,15 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { Shown } from '../model/messages.ts';
-import { fileOnScreen } from '../model/pane-input.ts';
-import { listedItems, listTop } from '../model/run-input.ts';
-import { actionOf, type OpenRun, type State } from '../model/state.ts';
+import { fileOnScreen } from '../input/pane-input.ts';
+import { listedItems, listTop } from '../input/run-input.ts';
+import { treeRows } from '../layout/file-tree.ts';
+import { type Area, geometryOf } from '../layout/geometry.ts';
+import { riskStyle, riskWord, standing } from '../layout/marks.ts';
+import type { PaneContent } from '../layout/pane-content.ts';
+import type { Panes } from '../layout/panes.ts';
 import { fitRow, onGround, type Row, rowWidth, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
-import { treeRows } from './file-tree.ts';
-import { type Area, geometryOf } from './geometry.ts';
-import { riskStyle, riskWord, standing } from './marks.ts';
-import type { PaneContent } from './pane-content.ts';
-import type { Panes } from './panes.ts';
+import type { Shown } from '../state/messages.ts';
+import { actionOf, type OpenRun, type State } from '../state/state.ts';
 
 interface Looks {
   readonly glyphs: Glyphs;

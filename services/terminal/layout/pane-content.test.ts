@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { openedSample, sampleDetail } from '../../../test/fixtures/terminal/sample.ts';
 import { lineText } from '../diff/line-text.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
-import { appliedPatch } from '../model/state.ts';
 import { rowText } from '../screen/cell.ts';
 import { unicodeGlyphs } from '../screen/glyphs.ts';
+import { appliedPatch } from '../state/state.ts';
 import { makePane } from './pane-content.ts';
 
 const plain = {

@@ -1,7 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { State } from '../model/state.ts';
 import { type Row, type Style, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
+import type { State } from '../state/state.ts';
 
 const mostLines = 6;
 const tones = { plain: undefined, good: { color: 'green' }, bad: { color: 'red' } } as const;

@@ -1,9 +1,9 @@
-import { fileOnTreeRow } from '../views/file-tree.ts';
-import { type Area, geometryOf, splittable } from '../views/geometry.ts';
-import type { PaneContent } from '../views/pane-content.ts';
-import type { Panes } from '../views/panes.ts';
-import type { Step } from './messages.ts';
-import { actionOf, type OpenRun, type Pane, type State } from './state.ts';
+import { fileOnTreeRow } from '../layout/file-tree.ts';
+import { type Area, geometryOf, splittable } from '../layout/geometry.ts';
+import type { PaneContent } from '../layout/pane-content.ts';
+import type { Panes } from '../layout/panes.ts';
+import type { Step } from '../state/messages.ts';
+import { actionOf, type OpenRun, type Pane, type State } from '../state/state.ts';
 
 interface Shown {
   readonly area: Area;
