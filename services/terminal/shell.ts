@@ -1,6 +1,6 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import { Connection } from './client/connection.ts';
-import { World } from './client/effects.ts';
+import { EffectRunner } from './client/effect-runner.ts';
 import { createHighlighter } from './diff/highlight.ts';
 import { decides } from './input/dialog-input.ts';
 import { Dwell } from './input/dwell.ts';
@@ -68,7 +68,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     ellipsis: glyphs.ellipsis,
   });
   const connection = new Connection({ ...options, dispatch: (message) => dispatch(message) });
-  const world = new World({
+  const runner = new EffectRunner({
     connection,
     dispatch: (message) => dispatch(message),
     home: options.home,
@@ -82,7 +82,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     if (ended) return;
     const step = update(state, message, panes);
     state = step.state;
-    for (const effect of step.effects) world.perform(effect);
+    for (const effect of step.effects) runner.perform(effect);
     if (message.kind === 'input' || message.kind === 'resized') draw();
     else timer ??= setTimeout(draw, frameMs);
   }
@@ -116,7 +116,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     clearTimeout(timer);
     dwell.stop();
     device.close();
-    world.close();
+    runner.close();
     await connection.close();
   }
 }

@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RunSummary } from '#kit/contracts/run.ts';
 import { CoreError, codeOf, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { Message } from '../state/messages.ts';
 import { Daemon } from './daemon.ts';
-import { RunChanges } from './run-changes.ts';
 
 /** Milliseconds between tries while the daemon is away. */
 const again = 1_000;
@@ -87,7 +87,7 @@ export class Connection {
         await this.#renew();
         this.#options.dispatch({ kind: 'link', link: this.#trouble(error) });
       }
-      await setTimeout(again, undefined, { signal }).catch(() => {});
+      await pause(again, undefined, { signal }).catch(() => {});
     }
   }
 
@@ -98,7 +98,7 @@ export class Connection {
     do {
       const page: Awaited<ReturnType<Daemon['runs']>> = await this.daemon.runs(cursor, signal);
       cursor = page.next_cursor;
-      // A page is never older than what was told before it came.
+      // A page is never older than the changes that arrived before it.
       changes.flush();
       dispatch({ kind: 'runs', runs: page.runs, complete: cursor === null, problems: page.problems });
     } while (cursor !== null);
@@ -131,5 +131,34 @@ export class Connection {
     }
     const hint = error instanceof CoreError && error.hint !== undefined ? error.hint : '';
     return { state: 'trouble', word: 'trouble', message: messageOf(error), hint };
+  }
+}
+
+/** Milliseconds: a list of thousands is arranged anew at most so often. */
+const togetherMs = 100;
+
+/** Collects changes of runs and reports the last one of each run together. */
+export class RunChanges {
+  readonly #report: (runs: readonly RunSummary[]) => void;
+  readonly #changed = new Map<string, RunSummary>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(report: (runs: readonly RunSummary[]) => void) {
+    this.#report = report;
+  }
+
+  add(run: RunSummary): void {
+    this.#changed.set(run.run_id, run);
+    this.#timer ??= setTimeout(() => this.flush(), togetherMs);
+  }
+
+  /** Reports at once what has been collected. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#changed.size === 0) return;
+    const runs = [...this.#changed.values()];
+    this.#changed.clear();
+    this.#report(runs);
   }
 }

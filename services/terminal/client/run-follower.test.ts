@@ -5,7 +5,7 @@ import { PaperTerminal, sampleDetail } from '../../../test/fixtures/terminal/sam
 import type { Message } from '../state/messages.ts';
 import { appliedPatch } from '../state/state.ts';
 import { Connection } from './connection.ts';
-import { World } from './effects.ts';
+import { EffectRunner } from './effect-runner.ts';
 
 const detail = sampleDetail();
 
@@ -71,7 +71,7 @@ class RunServer {
 describe("A run's page over HTTP", () => {
   let server: RunServer;
   let connection: Connection;
-  let world: World;
+  let runner: EffectRunner;
   let terminal: PaperTerminal;
   let waiting: { readonly until: () => boolean; readonly done: () => void }[];
 
@@ -81,7 +81,7 @@ describe("A run's page over HTTP", () => {
     terminal = new PaperTerminal();
     const dispatch = (message: Message) => {
       terminal.send(message);
-      for (const effect of terminal.taken()) world.perform(effect);
+      for (const effect of terminal.taken()) runner.perform(effect);
       for (const { until, done } of waiting) if (until()) done();
     };
     connection = new Connection({
@@ -92,7 +92,7 @@ describe("A run's page over HTTP", () => {
       program: './core tui',
       dispatch,
     });
-    world = new World({ connection, dispatch, home: undefined, quit: () => {}, repaint: () => {} });
+    runner = new EffectRunner({ connection, dispatch, home: undefined, quit: () => {}, repaint: () => {} });
     const streaming = new Promise<void>((resolve) => {
       server.streaming = resolve;
     });
@@ -100,7 +100,7 @@ describe("A run's page over HTTP", () => {
     await streaming;
   });
   afterEach(async () => {
-    world.close();
+    runner.close();
     await connection.close();
     server.close();
   });
@@ -127,7 +127,7 @@ describe("A run's page over HTTP", () => {
     terminal.keys('a');
     const [effect] = terminal.taken();
     expect(effect?.kind).to.equal('decide');
-    world.perform(effect!);
+    runner.perform(effect!);
     await when(() => terminal.state.asking === null && seq() === server.head);
     expect(terminal.state.notice?.text).to.contain('Approved 1 create_branch');
     server.head++;

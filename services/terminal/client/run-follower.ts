@@ -25,8 +25,8 @@ export class RunFollower {
   #changed = false;
   /** Whether the daemon ever knew the run. */
   #known = false;
-  /** The last event that the stream told, and the last that is in what was read. */
-  #told = 0;
+  /** The last event of the stream, and the last that is in what was read. */
+  #streamed = 0;
   #readTo = 0;
   /** Milliseconds that the last reading took. */
   #readMs = 0;
@@ -61,7 +61,7 @@ export class RunFollower {
           }
           const { seq, type, data } = news.event;
           seen = seq;
-          if (type === 'action_intent') this.#tellSent(data);
+          if (type === 'action_intent') this.#reportSent(data);
           void this.#catchUp(seq);
         }
       } catch (error) {
@@ -90,17 +90,17 @@ export class RunFollower {
 
   /** Reads the run, soon, unless what was read has the event already. */
   async #catchUp(seq: number): Promise<void> {
-    this.#told = Math.max(this.#told, seq);
+    this.#streamed = Math.max(this.#streamed, seq);
     if (this.#catchingUp) return;
     this.#catchingUp = true;
     try {
-      while (this.#told > this.#readTo && !this.#closing.signal.aborted) {
+      while (this.#streamed > this.#readTo && !this.#closing.signal.aborted) {
         const pause = Math.max(betweenReadsMs, this.#readMs * 2);
         await setTimeout(pause, undefined, { signal: this.#closing.signal });
         await this.#reading;
-        const told = this.#told;
-        if (told > this.#readTo) await this.refresh();
-        this.#readTo = Math.max(this.#readTo, told);
+        const streamed = this.#streamed;
+        if (streamed > this.#readTo) await this.refresh();
+        this.#readTo = Math.max(this.#readTo, streamed);
       }
     } catch {
       // The stream ends as well then, and the run is read when it is there again.
@@ -125,7 +125,7 @@ export class RunFollower {
     } while (this.#changed && !this.#closing.signal.aborted);
   }
 
-  /** Who executes may be killed, of which no event tells. */
+  /** An executor that is killed leaves no event. */
   #lookAgain(detail: RunDetail): void {
     clearTimeout(this.#look);
     if (!isBusy(detail) || this.#closing.signal.aborted) return;
@@ -165,7 +165,7 @@ export class RunFollower {
     digest: unknown,
     read: (digest: string) => Promise<void>,
     failed: (digest: string, why: string) => void = (_, why) =>
-      this.#say({ kind: 'told', notice: { tone: 'bad', text: why } }),
+      this.#say({ kind: 'notice', notice: { tone: 'bad', text: why } }),
   ): Promise<void> {
     if (typeof digest !== 'string' || this.#loaded.has(digest)) return;
     this.#loaded.add(digest);
@@ -193,7 +193,7 @@ export class RunFollower {
     return lines;
   }
 
-  #tellSent({ action_id, rendered }: Readonly<Record<string, unknown>>): void {
+  #reportSent({ action_id, rendered }: Readonly<Record<string, unknown>>): void {
     if (typeof action_id !== 'string' || typeof rendered !== 'object' || rendered === null) return;
     this.#say({
       kind: 'sent',

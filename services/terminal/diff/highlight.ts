@@ -56,8 +56,8 @@ const styles: Readonly<Record<string, Style>> = {
 /** A side of a hunk is coloured in pieces of so many lines, when one of them is first shown. */
 const pieceLines = 400;
 /** Longer lines are made by machines; colouring them costs more than it shows. */
-const longestLine = 2_000;
-const mostPieces = 400;
+const maxLineLength = 2_000;
+const maxPieces = 400;
 
 /** @param loaded called when a grammar has come and what is on the screen may look better now */
 export function createHighlighter(loaded: () => void): Highlighter {
@@ -95,7 +95,7 @@ export function createHighlighter(loaded: () => void): Highlighter {
       const plain = () => [{ text: lineText(patch, line) }];
       const language = languageOf(path);
       if (language === null || !isTextLine(patch.kinds[line]!) || !isReady(language)) return plain();
-      if (of !== patch || pieces.size > mostPieces) pieces = new Map();
+      if (of !== patch || pieces.size > maxPieces) pieces = new Map();
       of = patch;
       const other = patch.kinds[line] === lineKinds.removed ? lineKinds.added : lineKinds.removed;
       const side = sidePiece(patch, line, other);
@@ -139,7 +139,7 @@ function sidePiece({ kinds }: Patch, line: number, other: number): number[] {
 }
 
 function colour(engine: HLJSApi, language: string, lines: readonly string[]): readonly (readonly Span[])[] {
-  const text = lines.map((line) => (line.length > longestLine ? '' : line)).join('\n');
+  const text = lines.map((line) => (line.length > maxLineLength ? '' : line)).join('\n');
   const coloured = spansOfMarkup(engine.highlight(text, { language, ignoreIllegals: true }).value);
   // Whatever a grammar does, the text that is shown is the text of the patch.
   return lines.map((line, index) => {

@@ -1,5 +1,5 @@
 import { visibleLines } from '#kit/cli/terminal-text.ts';
-import { numbered, withoutLookAlikes } from './look-alikes.ts';
+import { numbered, unmistakableName, withoutLookAlikes } from './look-alikes.ts';
 import { isTextLine, lineKinds, type Patch } from './parse-patch.ts';
 
 /** A place in a line where something stands for what could not be seen. */
@@ -133,4 +133,9 @@ function escapesIn(piece: string, shown: string, offset: number): Mark[] {
 
 function hex(byte: number): string {
   return byte.toString(16).toUpperCase().padStart(2, '0');
+}
+
+/** The name of a file or folder: no two names look the same. */
+export function shownPath(path: string): string {
+  return unmistakableName(safeText(path));
 }

@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
 import type { Panes } from '../layout/panes.ts';
-import { asked } from '../state/asking.ts';
 import type { Step } from '../state/messages.ts';
 import type { Question, State } from '../state/state.ts';
+import { asked } from '../state/steps.ts';
 import { approvalWord, decide } from './deciding.ts';
 import { searched } from './pane-input.ts';
 import { executing } from './work.ts';

@@ -1,10 +1,10 @@
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { Panes } from '../layout/panes.ts';
-import { asked } from '../state/asking.ts';
 import { decisionOn, gateActions, notYetShown, type Readiness, readiness } from '../state/decisions.ts';
 import type { Step } from '../state/messages.ts';
 import { named, unapprovedNeeds, whyOver } from '../state/naming.ts';
 import { actionOf, type Decision, type Gate, isOpen, type OpenRun, type State } from '../state/state.ts';
+import { asked } from '../state/steps.ts';
 import { firstUnseen } from './pane-input.ts';
 
 /** Approving and rejecting, action by action or gate by gate. */

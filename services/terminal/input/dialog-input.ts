@@ -1,14 +1,14 @@
 import type { Panes } from '../layout/panes.ts';
 import type { Input } from '../screen/keys.ts';
-import { asked } from '../state/asking.ts';
 import type { Step } from '../state/messages.ts';
 import type { Dialog, Gate, Place, State } from '../state/state.ts';
+import { asked } from '../state/steps.ts';
 import { answerQuestion } from './answers.ts';
 import { confirmGate } from './deciding.ts';
 import { withList } from './list-input.ts';
 import { executing } from './work.ts';
 
-const longestText = 4_000;
+const maxTextLength = 4_000;
 
 /** Keys while a dialog is open; escape closes every one. */
 export function dialogInput(state: State, dialog: Dialog, input: Input, panes: Panes): Step<State> {
@@ -103,7 +103,7 @@ function scrolledDialog(
 function typed(state: State, dialog: Dialog & { kind: 'question' }, input: Input, panes: Panes): Step<State> {
   const { text, question } = dialog;
   const change = (next: string): Step<State> => {
-    const changed: State = { ...state, dialog: { ...dialog, text: next.slice(0, longestText) } };
+    const changed: State = { ...state, dialog: { ...dialog, text: next.slice(0, maxTextLength) } };
     // The list follows what is typed.
     return only(question.for === 'filter' ? withList(changed, { ...changed.runs, filter: next }) : changed);
   };

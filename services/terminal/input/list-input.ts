@@ -2,10 +2,9 @@ import { runStatuses } from '#kit/contracts/vocabulary.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import type { Input } from '../screen/keys.ts';
 import type { Step } from '../state/messages.ts';
-import { opening } from '../state/opening.ts';
-import { quitting } from '../state/quitting.ts';
 import { arranged, kept, moved } from '../state/runs-list.ts';
 import { type Question, type RunsList, type State, sortings } from '../state/state.ts';
+import { opening, quitting } from '../state/steps.ts';
 
 /** Rows of the list: the body without the line of column names. */
 export function listRows(state: State): number {

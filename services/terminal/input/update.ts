@@ -3,11 +3,10 @@ import { risks } from '#kit/contracts/vocabulary.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import type { Panes } from '../layout/panes.ts';
 import type { Message, Step } from '../state/messages.ts';
-import { opening, withoutPage } from '../state/opening.ts';
-import { quitting } from '../state/quitting.ts';
 import { kept, withRuns } from '../state/runs-list.ts';
 import { withSeen } from '../state/seen.ts';
 import { appliedPatch, isBusy, isOpen, type OpenRun, type State } from '../state/state.ts';
+import { opening, quitting, withoutPage } from '../state/steps.ts';
 import { dialogInput } from './dialog-input.ts';
 import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
@@ -15,7 +14,7 @@ import { followed, keptPlace } from './pane-input.ts';
 import { runInput } from './run-input.ts';
 import { execute } from './work.ts';
 
-const mostOutput = 5_000;
+const maxOutputLines = 5_000;
 
 /** The whole behaviour of the interface: what a message makes of the state, and what is to be done about it. */
 export function update(state: State, message: Message, panes: Panes): Step<State> {
@@ -63,7 +62,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
       return only({ ...state, asking: null, notice: message.notice ?? state.notice });
-    case 'told':
+    case 'notice':
       return only({ ...state, notice: message.notice });
     case 'executing-here': {
       const dialog = state.dialog?.kind === 'quit' && !message.running ? null : state.dialog;
@@ -134,7 +133,7 @@ function withPart(
     case 'explanation':
       return { ...open, explanation: message.text };
     case 'recorded-output':
-      return { ...open, output: message.lines.slice(-mostOutput), recorded: true };
+      return { ...open, output: message.lines.slice(-maxOutputLines), recorded: true };
     case 'sent':
       return { ...open, sent: { ...open.sent, [message.action_id]: message.rendered } };
     case 'progress': {
@@ -146,7 +145,7 @@ function withPart(
       }
       if (progress.state === 'output') {
         const output = [...(open.recorded ? [] : open.output), ...progress.message.split('\n')];
-        return { ...open, output: output.slice(-mostOutput), recorded: false };
+        return { ...open, output: output.slice(-maxOutputLines), recorded: false };
       }
       if (progress.state !== 'started') return { ...open, progress: null };
       // What an earlier try said is over.
@@ -161,11 +160,11 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
   const running = open.following ? detail.actions.find(({ state }) => state === 'running') : undefined;
   const isSame = open.detail !== null && appliedPatch(open.detail) === appliedPatch(detail);
   const keptPatch = isSame ? {} : { patch: null, patchDigest: null, patchTrouble: null };
-  const told = new Set(newDecisions(open.detail, detail).map(({ action_id }) => action_id));
+  const decidedNow = new Set(newDecisions(open.detail, detail).map(({ action_id }) => action_id));
   const next: OpenRun = {
     ...open,
     run_id: detail.run_id,
-    decided: new Set([...open.decided].filter((id) => !told.has(id))),
+    decided: new Set([...open.decided].filter((id) => !decidedNow.has(id))),
     ...keptPatch,
     detail,
     selected: running?.action_id ?? selected,

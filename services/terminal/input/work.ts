@@ -1,8 +1,8 @@
 import { issueFacts, planFacts } from '../layout/about-run.ts';
-import { asked } from '../state/asking.ts';
 import type { Effect, Step } from '../state/messages.ts';
 import { whyOver } from '../state/naming.ts';
 import { actionOf, type OpenRun, type State } from '../state/state.ts';
+import { asked } from '../state/steps.ts';
 
 /** What can be done with a run as a whole. */
 

@@ -1,8 +1,7 @@
 import { type DiffRows, fileAt, wholeRow } from '../diff/diff-rows.ts';
 import type { Highlighter } from '../diff/highlight.ts';
-import { laidLine, lineText } from '../diff/line-text.ts';
+import { laidLine, lineText, shownPath } from '../diff/line-text.ts';
 import { lineKinds, type Patch, type PatchFile } from '../diff/parse-patch.ts';
-import { shownPath } from '../diff/shown-path.ts';
 import {
   type Color,
   onGround,
@@ -95,14 +94,14 @@ function gutter({ patch, diff }: Painter, line: number, part: number, which: 'ol
 
 /** Lines longer than this are not coloured, and are broken once: machines write them by the megabyte. */
 const longLine = 2_000;
-const mostLongLines = 50;
+const maxLongLines = 50;
 
 function textPiece(painter: Painter, line: number, part: number): Row {
   const { patch, highlighter, diff, longLines, glyphs } = painter;
   if (patch.lines[line]!.length > longLine) {
     let rows = longLines.get(line);
     if (rows === undefined) {
-      if (longLines.size >= mostLongLines) longLines.clear();
+      if (longLines.size >= maxLongLines) longLines.clear();
       const { text, marks } = laidLine(patch, line);
       rows = wrapRow(withMarks([span(text)], marks, glyphs), Math.max(1, diff.textColumns));
       longLines.set(line, rows);

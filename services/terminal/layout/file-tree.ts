@@ -1,5 +1,5 @@
+import { shownPath } from '../diff/line-text.ts';
 import type { Patch } from '../diff/parse-patch.ts';
-import { shownPath } from '../diff/shown-path.ts';
 import { onGround, type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 

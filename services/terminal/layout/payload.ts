@@ -1,7 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { shownPath } from '../diff/line-text.ts';
 import { withoutLookAlikes } from '../diff/look-alikes.ts';
-import { shownPath } from '../diff/shown-path.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { waitsUnapproved } from '../state/naming.ts';

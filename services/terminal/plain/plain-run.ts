@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { Daemon } from '../client/daemon.ts';
-import { decideAll, whatWentWrong } from '../client/effects.ts';
+import { decideAll, whatWentWrong } from '../client/effect-runner.ts';
 import { executeHere } from '../client/execute-here.ts';
 import { isChanged, safeText } from '../diff/line-text.ts';
 import { type Patch, parsePatch } from '../diff/parse-patch.ts';
@@ -256,13 +256,13 @@ export class PlainRun {
   /** Says what ends, until the work is over. */
   async #wait(): Promise<void> {
     const { dialogue } = this.#options;
-    const told = new Map(this.#open.detail!.actions.map(({ action_id, state }) => [action_id, state]));
+    const reported = new Map(this.#open.detail!.actions.map(({ action_id, state }) => [action_id, state]));
     for (;;) {
       await this.#read();
       const { actions, status, undo } = this.#open.detail!;
       for (const action of actions) {
-        if (told.get(action.action_id) === action.state || isOpen(action)) continue;
-        told.set(action.action_id, action.state);
+        if (reported.get(action.action_id) === action.state || isOpen(action)) continue;
+        reported.set(action.action_id, action.state);
         const what = action.outcome === null ? '' : `: ${visibleLine(action.outcome.message)}`;
         dialogue.say(`${named(action)} ${action.state}${what}`);
       }

@@ -33,7 +33,7 @@ const controls: Readonly<Record<string, string>> = {
 };
 const pasteBegin = '\x1b[200~';
 const pasteEnd = '\x1b[201~';
-const mostPasted = 64 * 1024;
+const maxPasted = 64 * 1024;
 const wheelLines = 3;
 
 /** Takes a terminal's bytes apart. An escape that may be the beginning of more is kept until `flush`. */
@@ -79,14 +79,14 @@ export class KeyDecoder {
     if (end === -1) {
       // The end itself may have come in part.
       const kept = Math.max(0, this.#rest.length - pasteEnd.length + 1);
-      this.#paste = (before + this.#rest.slice(0, kept)).slice(0, mostPasted);
+      this.#paste = (before + this.#rest.slice(0, kept)).slice(0, maxPasted);
       this.#rest = this.#rest.slice(kept);
       return null;
     }
     this.#paste = null;
     // A terminal that never ends a paste would keep all keys to itself.
     if (this.#rest[end] === '\x03') return [key('ctrl-c'), this.#rest.length];
-    const text = (before + this.#rest.slice(0, end)).slice(0, mostPasted);
+    const text = (before + this.#rest.slice(0, end)).slice(0, maxPasted);
     return [{ kind: 'paste', text }, end + pasteEnd.length];
   }
 }

@@ -55,14 +55,14 @@ export type Message =
   /** What was asked for is done, or was refused. */
   | { readonly kind: 'answered'; readonly notice: Notice | null }
   /** What became of something that was not asked of the daemon. */
-  | { readonly kind: 'told'; readonly notice: Notice }
+  | { readonly kind: 'notice'; readonly notice: Notice }
   | { readonly kind: 'drawn'; readonly shown: Shown }
   /** An execution that this program itself does has begun, or ended. */
   | { readonly kind: 'executing-here'; readonly running: boolean }
   /** Something looks better when it is drawn again. */
   | { readonly kind: 'redraw' };
 
-/** Everything that the state asks of the world. */
+/** Everything that a step can ask to be done outside the state. */
 export type Effect =
   | { readonly kind: 'open'; readonly run_id: string }
   | { readonly kind: 'close' }

@@ -86,7 +86,7 @@ export interface OpenRun {
   readonly zoomed: boolean;
   readonly pane: Pane;
   readonly seen: Readonly<Record<string, Seen>>;
-  /** Actions that were decided here: what comes of it is told by the answer. */
+  /** Actions that were decided here: the answer says what came of it. */
   readonly decided: ReadonlySet<string>;
   /** The gate whose actions are being shown one after the other. */
   readonly review: Gate | null;

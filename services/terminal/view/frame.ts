@@ -3,18 +3,16 @@ import { issueFacts, requestFacts } from '../layout/about-run.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { statusStyle, statusWord } from '../layout/marks.ts';
 import type { Panes } from '../layout/panes.ts';
-import { cutRow, fitRow, type Row, rowWidth, type Span, span } from '../screen/cell.ts';
+import { cutRow, fitRow, type Row, rowWidth, type Span, type Style, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import type { Cursor } from '../screen/writer.ts';
 import { readiness } from '../state/decisions.ts';
 import type { Shown } from '../state/messages.ts';
-import { actionOf, isOpen, type State } from '../state/state.ts';
+import { actionOf, isOpen, type Link, type State } from '../state/state.ts';
 import { dialogRows, questionRow } from './dialog-view.ts';
 import { type Keys, keyHints } from './help.ts';
 import { listRowsView } from './list-view.ts';
-import { noticeLines } from './notice.ts';
 import { placeOf, runBody } from './run-page.ts';
-import { troubleRows } from './trouble.ts';
 
 /** One screen, and what of an action's payload it shows. */
 export interface Frame {
@@ -157,4 +155,66 @@ function fitHints(hints: Keys, width: number): Row {
     span(key, { color: 'cyan', bold: true }),
     span(` ${what}  `, { color: 'gray' }),
   ]);
+}
+
+const maxNoticeLines = 6;
+const tones = { plain: undefined, good: { color: 'green' }, bad: { color: 'red' } } as const;
+
+/** What there is to say just now, in as many lines as it takes; none when there is nothing. */
+export function noticeLines(state: State, columns: number, glyphs: Glyphs): readonly Row[] {
+  const said = saying(state, glyphs);
+  if (said === null) return [];
+  const row = [span(visibleLine(said.text), said.style)];
+  return wrapRow(row, Math.max(1, columns - 1), true).slice(0, maxNoticeLines);
+}
+
+function saying(state: State, glyphs: Glyphs): { text: string; style: Style | undefined } | null {
+  const { notice, asking, open, now, link, runs } = state;
+  if (notice !== null) return { text: notice.text, style: tones[notice.tone] };
+  const working: Style = { color: 'cyan' };
+  const spinner = glyphs.spinner[Math.floor(now / 1000) % glyphs.spinner.length]!;
+  if (asking !== null) return { text: `${spinner} ${asking}`, style: working };
+  if (link.state === 'trouble') {
+    // Where nothing else is on the screen, the whole of it says so.
+    if (open?.detail == null && runs.known.size === 0) return null;
+    return { text: `${link.message}. ${link.hint}`, style: { color: 'red' } };
+  }
+  const progress = open?.progress;
+  if (progress != null) {
+    const seconds = Math.max(0, Math.floor((now - progress.since) / 1000));
+    return { text: `${spinner} ${progress.step}  ${progress.message}  ${seconds} s`, style: working };
+  }
+  if (state.executingHere) {
+    return {
+      text: `${spinner} executing; this program does it itself, leaving would cut it off`,
+      style: working,
+    };
+  }
+  if (open?.review != null) {
+    const text = `The gate ${open.review}: read on, then enter`;
+    return { text, style: working };
+  }
+  return null;
+}
+
+/** The whole screen while there is nothing else to show. */
+export function troubleRows(
+  link: Link & { readonly state: 'trouble' },
+  columns: number,
+  { program }: { readonly program: string },
+): readonly Row[] {
+  const end = `This screen goes on by itself as soon as it answers. q ends ${visibleLine(program)}.`;
+  return [
+    [],
+    ...indented(span(visibleLine(link.message), { bold: true }), columns),
+    [],
+    ...indented(span(visibleLine(link.hint)), columns),
+    [],
+    ...indented(span(end, { color: 'gray' }), columns),
+  ];
+}
+
+function indented(text: Span, columns: number): readonly Row[] {
+  const lines = wrapRow([text], Math.max(1, columns - 4), true);
+  return lines.map((line) => [span('  '), ...line]);
 }

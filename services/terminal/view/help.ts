@@ -3,7 +3,7 @@ import { notYetShown } from '../state/decisions.ts';
 import { whyOver } from '../state/naming.ts';
 import { actionOf, isOpen, type State } from '../state/state.ts';
 
-/** Keys and what they do, wherever they are told: in the last line, by ?, and in the documentation. */
+/** Keys and what they do, for the last line, the help page and the documentation. */
 export type Keys = readonly (readonly [key: string, what: string])[];
 
 export const listKeys: Keys = [

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RunSummary } from '#kit/contracts/run.ts';
-import { RunChanges } from './run-changes.ts';
+import { RunChanges } from './connection.ts';
 
 const run = (run_id: string, status: RunSummary['status']) => ({ run_id, status }) as RunSummary;
 

@@ -19,7 +19,7 @@ export interface WorldOptions {
 }
 
 /** Does what the state asks for, and says what came of it. */
-export class World {
+export class EffectRunner {
   readonly #options: WorldOptions;
   #follower: RunFollower | null = null;
 
@@ -56,11 +56,11 @@ export class World {
 
   async #browse(url: string): Promise<void> {
     const { dispatch } = this.#options;
-    const tell = (text: string) => dispatch({ kind: 'told', notice: { tone: 'plain', text } });
+    const notify = (text: string) => dispatch({ kind: 'notice', notice: { tone: 'plain', text } });
     try {
-      await openInBrowser(url, () => tell(`Opening ${url}`));
+      await openInBrowser(url, () => notify(`Opening ${url}`));
     } catch {
-      tell(`No browser could be started here; the address is ${url}`);
+      notify(`No browser could be started here; the address is ${url}`);
     }
   }
 
