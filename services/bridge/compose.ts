@@ -5,7 +5,6 @@ import type { Folders } from '#kit/folders.ts';
 import type { KnownForge } from '#kit/forges/known-forges.ts';
 import { byWebhookForge, type WebhookForge } from '#kit/forges/registry.ts';
 import { Probe } from '#kit/health/probe.ts';
-import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
@@ -58,9 +57,8 @@ export interface BridgeParts {
 /** core-bridge without its HTTP server. */
 export interface BridgeService {
   readonly routes: readonly Route[];
-  readonly raw: readonly RawRoute[];
   health(): Promise<Health>;
-  measure(registry: Registry): void;
+  readonly registry: Registry;
   /** Starts what is done without being asked for. */
   begin(): void;
   /** The bus came or went. */
@@ -73,7 +71,7 @@ const callMarginSeconds = 120;
 
 /** The composition root of core-bridge. @throws what `openBridgeDatabase` throws */
 export function composeBridge(parts: BridgeParts): BridgeService {
-  const { config, bus, busUrl, daemon, roles, logger, redactor, version } = parts;
+  const { config, bus, busUrl, daemon, roles, logger, version } = parts;
   const since = Date.now();
   const database = openBridgeDatabase(parts.folders.state);
   const queue = new EventQueue(database, Date.now, config.processing.same_content_seconds * 1000);
@@ -123,17 +121,16 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     routes: [
       ...eventRoutes({ queue, processing }),
       ...otherRoutes({ roles, sync, schedules, catchUp, ending: parts.ending }),
+      ...ingressRoutes([dashboardSource(parts), ...Object.values(forgeSources)], {
+        queue,
+        bodyBytes: config.body_bytes,
+        logger,
+        stored,
+      }),
     ],
-    raw: ingressRoutes([dashboardSource(parts), ...Object.values(forgeSources)], {
-      queue,
-      bodyBytes: config.body_bytes,
-      redactor,
-      logger,
-      stored,
-    }),
     health: () =>
       checkHealth({ version, queue, bus, busUrl, sync, schedules, agentd, worker, automatic, since }),
-    measure: (registry) => metrics.register(registry),
+    registry: metrics.registry,
     begin() {
       bus.register([tickFunction(schedules)], schedules.any ? [everyMinute] : []);
       processing.begin();

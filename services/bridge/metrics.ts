@@ -1,11 +1,9 @@
-import type { Registry } from 'prom-client';
-import { AskedGauge, TallyCounter, TallyHistogram } from '#kit/http/tally.ts';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AcceptedEvent } from './queue/accept-event.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 
 export interface BridgeMetrics {
-  /** Adds the measurements to those of the server. */
-  register(registry: Registry): void;
+  readonly registry: Registry;
   stored(accepted: AcceptedEvent): void;
   attempted(outcome: string, seconds: number): void;
   delivered(dashboard: string, outcome: string): void;
@@ -13,39 +11,49 @@ export interface BridgeMetrics {
 
 /** @param counts asked when the measurements are read */
 export function createBridgeMetrics(counts: EventQueue['counts']): BridgeMetrics {
-  const received = new TallyCounter({
+  const registry = new Registry();
+  const registers = [registry];
+  const received = new Counter({
     name: 'bridge_events_received_total',
     help: 'Events that were taken, by what they were stored as; duplicate where they had been here before',
+    labelNames: ['source', 'stored'],
+    registers,
   });
-  const attempts = new TallyCounter({
+  const attempts = new Counter({
     name: 'bridge_planning_attempts_total',
     help: 'Attempts to have an event planned',
+    labelNames: ['outcome'],
+    registers,
   });
-  const seconds = new TallyHistogram({
+  const seconds = new Histogram({
     name: 'bridge_planning_seconds',
     help: 'Time of an attempt',
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1200],
+    registers,
   });
-  const deliveries = new TallyCounter({
+  const deliveries = new Counter({
     name: 'bridge_deliveries_total',
     help: 'Attempts to tell a dashboard the state of a run',
+    labelNames: ['dashboard', 'outcome'],
+    registers,
   });
-  const events = new AskedGauge({
+  new Gauge({
     name: 'bridge_events',
     help: 'Events in the queue',
-    ask: () => Object.entries(counts()).map(([state, count]) => [{ state }, count]),
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(counts())) this.set({ state }, count);
+    },
   });
-  const took = seconds.of({});
   return {
-    register(registry) {
-      for (const metric of [received, attempts, seconds, deliveries, events]) metric.registerIn(registry);
-    },
+    registry,
     stored: ({ event, duplicate }) =>
-      received.add({ source: event.source, stored: duplicate ? 'duplicate' : event.state }),
-    attempted(outcome, seconds) {
-      attempts.add({ outcome });
-      took.observe(seconds);
+      received.inc({ source: event.source, stored: duplicate ? 'duplicate' : event.state }),
+    attempted(outcome, took) {
+      attempts.inc({ outcome });
+      seconds.observe(took);
     },
-    delivered: (dashboard, outcome) => deliveries.add({ dashboard, outcome }),
+    delivered: (dashboard, outcome) => deliveries.inc({ dashboard, outcome }),
   };
 }

@@ -1,9 +1,9 @@
-import type { Registry } from 'prom-client';
-import { AskedGauge } from '#kit/http/tally.ts';
+import { Gauge, Registry } from 'prom-client';
 import type { Engine } from './engine.ts';
 
-/** Adds what the engine holds to the measurements of the service. */
-export function measureEngine({ workers, functions, calls, channels }: Engine, registry: Registry): void {
+/** Measurements of what the engine holds. */
+export function engineMetrics({ workers, functions, calls, channels }: Engine): Registry {
+  const registry = new Registry();
   const values: Readonly<Record<string, readonly [help: string, value: () => number]>> = {
     bus_workers: ['Connections', () => workers.size],
     bus_functions: ['Functions that somebody provides', () => functions.size],
@@ -11,6 +11,15 @@ export function measureEngine({ workers, functions, calls, channels }: Engine, r
     bus_answered_calls: ['Calls that were answered since the start', () => calls.answered],
     bus_channels: ['Open channels', () => channels.size],
   };
-  for (const [name, [help, value]] of Object.entries(values))
-    new AskedGauge({ name, help, ask: () => [[{}, value()]] }).registerIn(registry);
+  for (const [name, [help, value]] of Object.entries(values)) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value());
+      },
+    });
+  }
+  return registry;
 }

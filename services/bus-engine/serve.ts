@@ -8,7 +8,7 @@ import { openServiceProcess } from '#kit/service-process.ts';
 import { composeBus } from './compose.ts';
 import { type BusConfig, readBusConfig } from './configuration.ts';
 import { listenForTriggers } from './http/listen.ts';
-import { measureEngine } from './metrics.ts';
+import { engineMetrics } from './metrics.ts';
 
 export interface BusServeOptions extends ServeOptions {
   readonly httpPort?: string | undefined;
@@ -41,7 +41,7 @@ export async function serve(options: BusServeOptions): Promise<number> {
       routes: [],
       health: async () => bus.engine.health(),
       upgrade: bus.upgrade,
-      measure: (registry) => measureEngine(bus.engine, registry),
+      registry: engineMetrics(bus.engine),
     },
     listening: () => bus.engine.start(),
   });

@@ -4,19 +4,17 @@ import type { Health } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe } from '#kit/health/probe.ts';
-import type { RawRoute } from '#kit/http/raw-route.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { HttpServerOptions } from '#kit/http/server.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Tokens } from '#kit/tokens.ts';
-import { errorAnswer } from './calls/error-answer.ts';
 import { ModelCalls } from './calls/model-calls.ts';
 import { ViaLoopGuard } from './calls/via-loop-guard.ts';
 import { type GatewayConfig, upstreamNames } from './configuration.ts';
 import { checkHealth, watchConfigFile } from './health.ts';
 import { keyRoutes } from './http/key-routes.ts';
-import { callRoutes, modelListRoutes } from './http/model-routes.ts';
+import { callRoutes, modelListRoutes, openAiError } from './http/model-routes.ts';
 import { usageRoutes } from './http/usage-routes.ts';
 import { withRunKeys } from './ledger/identities.ts';
 import type { PriceList } from './ledger/money.ts';
@@ -44,11 +42,10 @@ export interface GatewayService {
   /** Those of the installation, and keys of runs. */
   readonly tokens: Tokens;
   readonly routes: readonly Route[];
-  readonly raw: readonly RawRoute[];
   /** Clients of OpenAI's interface ask for paths that are not here; they are told in its words. */
   readonly refuseUnknown: NonNullable<HttpServerOptions['refuseUnknown']>;
   health(): Promise<Health>;
-  measure(registry: Registry): void;
+  readonly registry: Registry;
   /** Settles what is under way; the server must have ended already. */
   close(): Promise<void>;
 }
@@ -93,14 +90,11 @@ export async function composeGateway(parts: GatewayParts): Promise<GatewayServic
       ...modelListRoutes(config, Date.now()),
       ...usageRoutes(ledger),
       ...keyRoutes({ keys: ledger.keys, models: Object.keys(config.models) }),
+      ...callRoutes({ calls, redactor }),
     ],
-    raw: callRoutes({ calls, redactor, logger }),
-    refuseUnknown: (error, id) => {
-      const { error: told, ...head } = errorAnswer(error, id, redactor);
-      return { ...head, json: { error: told } };
-    },
+    refuseUnknown: (error, id) => openAiError(error, id, redactor),
     health: () => checkHealth({ version, config, folders, ledger, file, upstreams }),
-    measure: (registry) => metrics.register(registry),
+    registry: metrics.registry,
     async close() {
       await Promise.race([calls.settled(), new Promise((resolve) => setTimeout(resolve, settleMs).unref())]);
       await adapters.dispatcher.destroy();

@@ -1,5 +1,4 @@
-import type { Registry } from 'prom-client';
-import { AskedGauge, TallyCounter, TallyHistogram } from '#kit/http/tally.ts';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Settlement } from './ledger/ledger.ts';
 import { dollarsOf } from './ledger/money.ts';
 
@@ -14,8 +13,7 @@ export interface EndedCall {
 }
 
 export interface CallMetrics {
-  /** Adds the measurements to those of the server. */
-  register(registry: Registry): void;
+  readonly registry: Registry;
   ended(call: EndedCall): void;
   /** An attempt that failed, whatever came of the call. */
   failed(model: string, upstream: string, code: string): void;
@@ -32,86 +30,71 @@ const kinds = ['input', 'output', 'cached', 'cache_writes'] as const;
 
 /** @param lanes how many calls are under way and wait, asked when the measurements are read */
 export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetrics {
-  const calls = new TallyCounter({
+  const registry = new Registry();
+  const registers = [registry];
+  const calls = new Counter({
     name: 'model_calls_total',
     help: 'Calls that ended',
+    labelNames: ['model', 'upstream', 'outcome'],
+    registers,
   });
-  const tokens = new TallyCounter({
+  const tokens = new Counter({
     name: 'model_tokens_total',
     help: 'Tokens used; cached and cache_writes are parts of input',
+    labelNames: ['model', 'upstream', 'kind'],
+    registers,
   });
-  const cost = new TallyCounter({
+  const cost = new Counter({
     name: 'model_cost_dollars_total',
     help: 'What calls cost, in US dollars',
+    labelNames: ['model', 'upstream'],
+    registers,
   });
-  const errors = new TallyCounter({
+  const errors = new Counter({
     name: 'model_upstream_errors_total',
     help: 'Attempts that failed, also where a later one succeeded',
+    labelNames: ['model', 'upstream', 'code'],
+    registers,
   });
-  const firstToken = new TallyHistogram({
+  const firstToken = new Histogram({
     name: 'model_first_token_seconds',
     help: 'Time from the request to the first byte of its answer',
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
+    labelNames: ['model', 'upstream'],
+    registers,
   });
-  const duration = new TallyHistogram({
+  const duration = new Histogram({
     name: 'model_call_seconds',
     help: 'Time from the request to the end of its answer',
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
+    labelNames: ['model', 'upstream'],
+    registers,
   });
-  const underWay = new AskedGauge({
+  new Gauge({
     name: 'model_calls_under_way',
     help: 'Calls at an upstream now (running) and for a place there (waiting)',
-    ask: () =>
-      lanes().flatMap(({ model, upstream, running, waiting }) => [
-        [{ model, upstream, state: 'running' }, running],
-        [{ model, upstream, state: 'waiting' }, waiting],
-      ]),
+    labelNames: ['model', 'upstream', 'state'],
+    registers,
+    collect() {
+      for (const { model, upstream, running, waiting } of lanes()) {
+        this.set({ model, upstream, state: 'running' }, running);
+        this.set({ model, upstream, state: 'waiting' }, waiting);
+      }
+    },
   });
 
-  /** By model and upstream. */
-  const found = new Map<string, Map<string, ReturnType<typeof talliesOf>>>();
-
-  function talliesOf(model: string, upstream: string) {
-    const token = (kind: (typeof kinds)[number]) => tokens.of({ model, upstream, kind });
-    const outcome = (outcome: EndedCall['outcome']) => calls.of({ model, upstream, outcome });
-    return {
-      outcomes: { done: outcome('done'), aborted: outcome('aborted'), failed: outcome('failed') },
-      tokens: {
-        input: token('input'),
-        output: token('output'),
-        cached: token('cached'),
-        cache_writes: token('cache_writes'),
-      },
-      duration: duration.of({ model, upstream }),
-      firstToken: firstToken.of({ model, upstream }),
-      cost: cost.of({ model, upstream }),
-    };
-  }
-
-  function tallies(model: string, upstream: string) {
-    const known = found.get(model)?.get(upstream);
-    if (known !== undefined) return known;
-    const made = talliesOf(model, upstream);
-    const ofModel = found.get(model) ?? new Map<string, ReturnType<typeof talliesOf>>();
-    found.set(model, ofModel.set(upstream, made));
-    return made;
-  }
-
   return {
-    register(registry) {
-      for (const metric of [calls, tokens, cost, errors, firstToken, duration, underWay])
-        metric.registerIn(registry);
-    },
+    registry,
     ended({ model, upstream, outcome, ms, firstTokenMs, settlement }) {
-      const own = tallies(model, upstream);
-      own.outcomes[outcome].add(1);
-      own.duration.observe(ms / 1000);
-      if (firstTokenMs !== null) own.firstToken.observe(firstTokenMs / 1000);
-      for (const kind of kinds) own.tokens[kind].add(settlement.usage[kind]);
-      own.cost.add(dollarsOf(settlement.cost));
+      const place = { model, upstream };
+      calls.inc({ ...place, outcome });
+      duration.observe(place, ms / 1000);
+      if (firstTokenMs !== null) firstToken.observe(place, firstTokenMs / 1000);
+      for (const kind of kinds) tokens.inc({ ...place, kind }, settlement.usage[kind]);
+      cost.inc(place, dollarsOf(settlement.cost));
     },
     failed(model, upstream, code) {
-      errors.add({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });
+      errors.inc({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });
     },
   };
 }

@@ -74,7 +74,7 @@ function canBeTaken(host: string, port: number): Promise<boolean> {
 /** What `/healthz` answers; null where a connection brings no answer. */
 async function askHealth(host: string, port: number, withinMs: number): Promise<string | null | 'late'> {
   // Loaded where somebody may answer: what is started first starts sooner.
-  const { request } = await import('#kit/http/node-http.ts');
+  const { request } = await import('node:http');
   return new Promise((resolve) => {
     const asked = request({ host: bareHost(host), port, path: '/healthz', agent: false }, (answer) => {
       const parts: Buffer[] = [];

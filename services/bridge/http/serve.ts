@@ -54,8 +54,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     binding: read.config,
     parts: {
       routes: composed.routes,
-      raw: composed.raw,
-      measure: (registry) => composed.measure(registry),
+      registry: composed.registry,
       health: () => composed.health(),
     },
     listening: () => composed.begin(),

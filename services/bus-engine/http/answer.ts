@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { CoreError, messageOf } from '#kit/errors.ts';
-import { validateHeaderName, validateHeaderValue } from '#kit/http/node-http.ts';
 import { problemHeaders } from '#kit/http/problem.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from '#kit/bus/ws.ts';
 import { CoreError, Forbidden, NotFound } from '#kit/errors.ts';
-import { STATUS_CODES } from '#kit/http/node-http.ts';
 import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';

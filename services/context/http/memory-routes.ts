@@ -39,7 +39,8 @@ export function memoryRoutes(memory: Memory): Route[] {
         summary: 'Remember something; the same key again changes nothing',
         scope: 'plan',
         body: RecordRequest,
-        direct: true,
+        // Memories are recorded in large numbers.
+        debugBelow: 400,
         answers: {
           200: { description: 'It was remembered already', content: RecordReply },
           201: { description: 'It is remembered now', content: RecordReply },

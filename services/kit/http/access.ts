@@ -41,13 +41,10 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
   }
   const readsNeedToken = binding.require_token_for_reads || binding.behind_proxy || !loopback;
   const allowed = allowedHosts(binding);
-  /** The header that was right last: mostly it is the next one too. */
-  let lastHost: string | undefined;
 
   return {
     checkOrigin(given, origin) {
       const [host] = given;
-      if (host === lastHost && given.length === 1 && origin === undefined) return;
       if (given.length > 1) {
         throw new InvalidInput(
           'host_repeated',
@@ -62,7 +59,6 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
           { hint: `Add the name to ${settings}.allowed_hosts.` },
         );
       }
-      lastHost = host;
       if (origin === undefined || isSameOrigin(origin, host!)) return;
       throw new Forbidden(
         'origin_not_allowed',

@@ -5,13 +5,27 @@ import { unknownKeys } from '../config/unknown-keys.ts';
 import { decode, parseJson } from '../decode.ts';
 import { CoreError, Interrupted, InvalidInput, TooLarge } from '../errors.ts';
 import { UnsupportedMediaType } from './problem.ts';
-import type { UploadDescription } from './route.ts';
+import type { RouteBody, UploadTypes } from './route.ts';
 
 /** How much of a refused body is read all the same, so that its client comes to read why; bytes and milliseconds. */
 const drained = { most: 64 * 1024 * 1024, totalMs: 10_000, idleMs: 2_000 };
 
+/** What a handler gets of a request's body. @param limit bytes of a JSON body */
+export function readBody(request: IncomingMessage, body: RouteBody, limit: number): unknown {
+  switch (body.kind) {
+    case 'none':
+      return null;
+    case 'json':
+      return readJsonBody(request, body.codec, { limit, optional: body.optional });
+    case 'bytes':
+      return readJsonBytes(request, body.limit);
+    case 'upload':
+      return readUpload(request, body);
+  }
+}
+
 /** Reads, parses and decodes a JSON body. `{}` stands for an absent one where `optional`. */
-export async function readJsonBody(
+async function readJsonBody(
   request: IncomingMessage,
   codec: t.Mixed,
   { limit, optional }: { readonly limit: number; readonly optional: boolean },
@@ -29,7 +43,7 @@ export async function readJsonBody(
 }
 
 /** The bytes of a body that says to be JSON, whatever they are. */
-export async function readJsonBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+async function readJsonBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   checkContentType(request.headers['content-type']);
   checkEncoding(request);
   return await readBytes(request, limit);
@@ -39,9 +53,9 @@ export async function readJsonBytes(request: IncomingMessage, limit: number): Pr
  * A body piece by piece, as text. A request that ends before its body, or is larger than the limit, throws where it is read.
  * @throws UnsupportedMediaType at once
  */
-export function readUpload(
+function readUpload(
   request: IncomingMessage,
-  { types, limit }: UploadDescription,
+  { types, limit }: { readonly types: UploadTypes; readonly limit: number },
 ): AsyncIterable<string> {
   const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
   if (!types.includes(type)) {

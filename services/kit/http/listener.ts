@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { RequestListener, Server, ServerOptions } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { type CoreError, codeOf, Failed, InvalidInput, messageOf } from '../errors.ts';
 import type { Binding } from './access.ts';
-import { createServer } from './node-http.ts';
 import { problemType } from './problem.ts';
 
 /** How long connections may take, in milliseconds. */
@@ -69,8 +69,6 @@ function tlsServer(
 ): Server {
   const { certificate_file, key_file } = tls;
   const pem = { cert: readTlsFile(certificate_file, settings), key: readTlsFile(key_file, settings) };
-  // Loaded where somebody wants TLS.
-  const { createServer: createTlsServer } = process.getBuiltinModule('node:https');
   return createTlsServer({ ...limits, ...pem, minVersion: 'TLSv1.2' }, handle);
 }
 

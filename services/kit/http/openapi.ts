@@ -26,12 +26,12 @@ export function openApiDocument(
 
 function operation(route: Route): Record<string, unknown> {
   const { scope } = route;
-  const bodyContent = contentOf(route);
+  const body = requestBody(route);
   return {
     summary: route.summary,
     ...(scope === null ? { security: [] } : { security: [{ token: [] }], 'x-core-scope': scope }),
     parameters: parametersOf(route),
-    ...(bodyContent === null ? {} : { requestBody: { required: !route.bodyOptional, content: bodyContent } }),
+    ...(body === null ? {} : { requestBody: body }),
     responses: {
       ...Object.fromEntries(
         Object.entries(route.answers).map(([status, answer]) => [status, response(answer)]),
@@ -44,9 +44,18 @@ function operation(route: Route): Record<string, unknown> {
   };
 }
 
-function contentOf({ body, upload }: Route): Record<string, unknown> | null {
-  if (body !== null) return { 'application/json': { schema: jsonSchema(body) } };
-  return upload === null ? null : { [upload.types[0]]: { schema: { type: 'string' } } };
+function requestBody({ body }: Route): Record<string, unknown> | null {
+  switch (body.kind) {
+    case 'none':
+      return null;
+    case 'json':
+    case 'bytes': {
+      const content = { 'application/json': { schema: jsonSchema(body.codec) } };
+      return { required: body.kind === 'bytes' || !body.optional, content };
+    }
+    case 'upload':
+      return { required: true, content: { [body.types[0]]: { schema: { type: 'string' } } } };
+  }
 }
 
 function parametersOf(route: Route): unknown[] {

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { Problem } from '../contracts/problem.ts';
 import { decode, matches } from '../decode.ts';
 import {
@@ -15,7 +16,6 @@ import {
   Unavailable,
 } from '../errors.ts';
 import type { Redactor } from '../redaction.ts';
-import { STATUS_CODES } from './node-http.ts';
 
 export const problemType = 'application/problem+json';
 

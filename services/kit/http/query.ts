@@ -3,7 +3,7 @@ import { decode } from '../decode.ts';
 import { InvalidInput } from '../errors.ts';
 import type { Route } from './route.ts';
 
-/** The query parameters that the route declares; unknown ones and ones given twice are refused. */
+/** The query parameters that the route declares; ones given twice are refused, and unknown ones unless the route ignores them. */
 export function declaredQuery(query: Record<string, unknown>, route: Route): Record<string, string> {
   const known = Object.keys(route.query ?? {});
   const declared: Record<string, string> = {};
@@ -12,6 +12,7 @@ export function declaredQuery(query: Record<string, unknown>, route: Route): Rec
       new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
         errors: [{ pointer: `/${name}`, detail }],
       });
+    if (!known.includes(name) && route.anyQuery === true) continue;
     if (!known.includes(name))
       throw broken(`is not known here: must be one of ${known.join(', ') || 'none'}`);
     if (typeof value !== 'string') throw broken('is given twice: must be given once');

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type * as t from 'io-ts';
 import type { Logger } from '../log.ts';
 import type { Identity, Scope } from '../tokens.ts';
@@ -34,6 +35,17 @@ export interface StreamReply {
   readonly stream: (sink: EventSink) => Promise<void>;
 }
 
+/** Sends the head of an answer: these headers beside those that every answer has. */
+export type WriteHead = (status: number, headers: Readonly<Record<string, string>>) => void;
+
+/**
+ * An answer that its handler writes itself, for bytes that are passed through as they come. What `write` rejects with is answered
+ * like every error as long as no head was sent; after that it ends the connection.
+ */
+export interface WrittenReply {
+  readonly write: (response: ServerResponse, writeHead: WriteHead) => Promise<void>;
+}
+
 export interface EventSink {
   readonly signal: AbortSignal;
   /** Resolves when the client keeps up. */
@@ -64,57 +76,72 @@ export interface RouteFacts {
   readonly query?: Readonly<Record<string, ParameterDescription>>;
   readonly requestHeaders?: Readonly<Record<string, ParameterDescription>>;
   readonly answers: Readonly<Record<number, AnswerDescription>>;
-  /** Asked so often that every microsecond counts: answered by direct-route.ts, and logged only where it fails. */
-  readonly direct?: boolean;
+  /** Ignores query parameters that are not declared, in place of refusing them. */
+  readonly anyQuery?: boolean;
+  /** Answers with a lower status are logged at debug; by default that depends on whether the route only reads. */
+  readonly debugBelow?: number;
+  /** Called with each error before it is answered. */
+  readonly onError?: (error: unknown) => void;
+  /** The answer to an error, in place of a problem. @param id of the request */
+  readonly errorReply?: (error: unknown, id: string) => Reply;
 }
 
 export interface Route extends RouteFacts {
-  readonly body: t.Mixed | null;
-  /** A request without a body counts as `{}`. */
-  readonly bodyOptional: boolean;
-  readonly upload: UploadDescription | null;
-  readonly handle: (request: RouteRequest) => Promise<Reply | StreamReply>;
+  readonly body: RouteBody;
+  readonly handle: (request: RouteRequest) => Promise<Reply | StreamReply | WrittenReply>;
 }
 
-/** A body that is read piece by piece instead of decoded as a whole. */
-export interface UploadDescription {
-  /** Media types; the first is the one to describe. */
-  readonly types: readonly [string, ...string[]];
-  /** Bytes. */
-  readonly limit: number;
-}
+/** What a route takes; `bytes` is JSON as it came, which the handler decodes, and `upload` is text that it reads piece by piece. */
+export type RouteBody =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'json'; readonly codec: t.Mixed; readonly optional: boolean }
+  | { readonly kind: 'bytes'; readonly codec: t.Mixed; readonly limit: number }
+  | { readonly kind: 'upload'; readonly types: UploadTypes; readonly limit: number };
+
+/** Media types; the first is the one to describe. */
+export type UploadTypes = readonly [string, ...string[]];
+
+type Handler<B, R> = (request: RouteRequest<B>) => Promise<R>;
 
 /** A route without a body. */
-export function route(
-  facts: RouteFacts,
-  handle: (request: RouteRequest) => Promise<Reply | StreamReply>,
-): Route {
-  return { ...facts, body: null, bodyOptional: false, upload: null, handle };
+export function route(facts: RouteFacts, handle: Handler<unknown, Reply | StreamReply>): Route {
+  return { ...facts, body: { kind: 'none' }, handle };
 }
 
-/** A route whose JSON body is decoded, unknown members refused, before its handler sees it. */
+/**
+ * A route whose JSON body is decoded, unknown members refused, before its handler sees it. Where it is optional, a request without one
+ * counts as `{}`.
+ */
 export function routeWithBody<B>(
-  facts: RouteFacts & { readonly body: t.Type<B, unknown, unknown>; readonly bodyOptional?: boolean },
-  handle: (request: RouteRequest<B>) => Promise<Reply>,
+  {
+    body: codec,
+    bodyOptional: optional = false,
+    ...facts
+  }: RouteFacts & { readonly body: t.Type<B, unknown, unknown>; readonly bodyOptional?: boolean },
+  handle: Handler<B, Reply>,
 ): Route {
-  return {
-    ...facts,
-    body: facts.body as t.Mixed,
-    bodyOptional: facts.bodyOptional ?? false,
-    upload: null,
-    handle: (request) => handle(request as RouteRequest<B>),
-  };
+  return { ...facts, body: { kind: 'json', codec, optional }, handle: handle as Route['handle'] };
+}
+
+/** A route whose handler gets the bytes of a JSON body as they came. @param facts with the codec for the description alone */
+export function routeWithBytes(
+  {
+    body: codec,
+    bodyLimit: limit,
+    ...facts
+  }: RouteFacts & { readonly body: t.Mixed /** Bytes. */; readonly bodyLimit: number },
+  handle: Handler<Buffer, Reply | WrittenReply>,
+): Route {
+  return { ...facts, body: { kind: 'bytes', codec, limit }, handle: handle as Route['handle'] };
 }
 
 /** A route whose body comes in pieces of UTF-8 text. */
 export function routeWithUpload(
-  facts: RouteFacts & { readonly upload: UploadDescription },
-  handle: (request: RouteRequest<AsyncIterable<string>>) => Promise<Reply>,
+  {
+    upload,
+    ...facts
+  }: RouteFacts & { readonly upload: { readonly types: UploadTypes /** Bytes. */; readonly limit: number } },
+  handle: Handler<AsyncIterable<string>, Reply>,
 ): Route {
-  return {
-    ...facts,
-    body: null,
-    bodyOptional: false,
-    handle: (request) => handle(request as RouteRequest<AsyncIterable<string>>),
-  };
+  return { ...facts, body: { kind: 'upload', ...upload }, handle: handle as Route['handle'] };
 }

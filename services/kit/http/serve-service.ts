@@ -10,7 +10,7 @@ import { createHttpServer, type HttpServerOptions } from './server.ts';
 export interface ServedParts
   extends Pick<
     HttpServerOptions,
-    'routes' | 'raw' | 'refuseUnknown' | 'measure' | 'health' | 'bodyLimit' | 'upgrade'
+    'routes' | 'refuseUnknown' | 'registry' | 'health' | 'bodyLimit' | 'upgrade'
   > {
   /** In place of the tokens of the installation alone. */
   readonly tokens?: HttpServerOptions['tokens'];

@@ -1,27 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
-import type Router from '@koa/router';
-import type Koa from 'koa';
-import type { Registry } from 'prom-client';
+import Router from '@koa/router';
+import Koa from 'koa';
+import { Registry } from 'prom-client';
 import type { Health } from '../contracts/health.ts';
 import { codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
 import { levelOfNews, patienceAtEnd } from '../supervisor-channel.ts';
-import type { Identity, Scope, Tokens } from '../tokens.ts';
+import type { Identity, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
-import { readJsonBody, readUpload } from './body.ts';
-import { answerDirect, isDirect } from './direct-route.ts';
+import { readBody } from './body.ts';
 import { openEventStream } from './event-stream.ts';
 import { cannotListen, listener } from './listener.ts';
-import { createHttpMetrics } from './metrics.ts';
+import { measureHttp } from './metrics.ts';
 import { MethodNotAllowed, problemHeaders, problemOf, problemType } from './problem.ts';
 import { declaredQuery } from './query.ts';
-import { answerRaw, describedRaw, type RawRoute } from './raw-route.ts';
-import { useOriginForm } from './request-target.ts';
-import type { Reply, Route, RouteRequest, StreamReply } from './route.ts';
+import type { Reply, Route, RouteRequest, StreamReply, WrittenReply } from './route.ts';
 import { standardRoutes } from './standard-routes.ts';
 
 export interface HttpServerOptions {
@@ -35,22 +32,14 @@ export interface HttpServerOptions {
   readonly health: () => Promise<Health>;
   /** Where the binding is configured, for what is said about it; default `agentd`, in core.json. */
   readonly settings?: string;
-  /** Bytes of a request's body; default 1 MiB. */
+  /** Bytes of a request's JSON body; default 1 MiB. */
   readonly bodyLimit?: number;
-  /** What is said where no route is, in place of a problem. */
-  readonly refuseUnknown?: (error: unknown, id: string) => UnknownAnswer;
-  /** Routes for which what stands between is too slow. */
-  readonly raw?: readonly RawRoute[];
-  /** Adds measurements of the service's own to `/v1/metrics`, when they are read first. */
-  readonly measure?: (registry: Registry) => void;
+  /** Response for unmatched routes below `/v1/` and for callers that are refused, in place of a problem. */
+  readonly refuseUnknown?: (error: unknown, id: string) => Reply;
+  /** Measurements of the service's own for `/v1/metrics`. */
+  readonly registry?: Registry;
   /** Takes over connections that ask for another protocol; without it they are answered like any request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-}
-
-export interface UnknownAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly json: unknown;
 }
 
 export interface HttpServer {
@@ -63,20 +52,18 @@ export interface HttpServer {
 interface State {
   id: string;
   identity: Identity | null;
-  /** Pattern of the matched route; `none` where nothing matched. */
-  route: string;
-  /** What that route takes. */
-  scope: Scope | null;
+  /** The one that was matched. */
+  route: Route | null;
+  /** Whether the caller's origin and token are good. */
+  admitted: boolean;
+  /** When the answer began, by the monotonic clock, where that was before its handler ended. */
+  begun: number | null;
 }
 type Context = Koa.ParameterizedContext<State>;
-type App = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 const maxStreams = 200;
 /** Milliseconds between looks, at the end, for connections on which nothing is asked any more. */
 const idleMs = 20;
-/** By then, in milliseconds, the services that are started together are all there. */
-const warmAfterMs = 10_000;
-const cannotLoad = 'the HTTP interface cannot be loaded';
 
 /** Connections that are not taken yet; Node's own number resets those of a burst of a thousand. */
 const mostWaiting = 4_096;
@@ -84,88 +71,88 @@ const mostWaiting = 4_096;
 /** A koa server with what every service of Core has: access, problems, health, metrics, its description. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { service, version, binding, logger, redactor } = options;
-  const { bodyLimit = 1024 * 1024, settings = 'agentd' } = options;
+  const { bodyLimit = 1024 * 1024, settings = 'agentd', registry = new Registry() } = options;
   const access = createAccess(binding, options.tokens, settings);
-  const metrics = createHttpMetrics(service, options.measure);
+  const observe = measureHttp(service, registry);
   const ending = new AbortController();
-  const rawRoutes = new Map((options.raw ?? []).map((raw) => [`${raw.method} ${raw.path}`, raw]));
-  const described = [...options.routes, ...(options.raw ?? []).map(describedRaw)];
-  const standard = standardRoutes({ ...options, routes: described, metrics });
-  const routes = [...options.routes, ...standard.routes];
-  rawRoutes.set(`GET ${standard.health.path}`, standard.health);
+  const routes = [...options.routes, ...standardRoutes({ ...options, registry })];
   let streams = 0;
-  let loading: Promise<App> | null = null;
-  let loaded: App | null = null;
-  let warming: NodeJS.Timeout | undefined;
-  let closing = false;
 
   async function answerAndRecord(ctx: Context, next: Koa.Next): Promise<void> {
     const started = performance.now();
-    ctx.state.id = requestId(ctx.get('x-request-id'));
-    ctx.state.identity = null;
-    ctx.state.route = 'none';
-    ctx.state.scope = null;
+    const id = requestId(ctx.get('x-request-id'));
+    ctx.state = { id, identity: null, route: null, admitted: false, begun: null };
     ctx.set(securityHeaders);
-    ctx.set('X-Request-Id', ctx.state.id);
+    ctx.set('X-Request-Id', id);
+    // Else whoever asks on and on keeps the connection, and with it this process.
+    if (ending.signal.aborted) ctx.set('Connection', 'close');
     try {
       await next();
     } catch (error) {
-      answerProblem(ctx, error);
+      answerError(ctx, error);
     }
-    const milliseconds = performance.now() - started;
-    const by = (ctx.state.identity as Identity | null)?.name;
-    metrics.observe(ctx.method, ctx.state.route, ctx.status, milliseconds / 1000);
+    const ended = performance.now();
+    const { route, identity, begun } = ctx.state;
+    observe(ctx.method, route?.path ?? 'none', ctx.status, ((begun ?? ended) - started) / 1000);
     logger[levelOf(ctx)](`${ctx.method} ${ctx.path} ${ctx.status}`, {
-      request_id: ctx.state.id,
-      ms: Math.round(milliseconds),
-      ...(by === undefined ? {} : { by }),
+      request_id: id,
+      ms: Math.round(ended - started),
+      ...(identity === null ? {} : { by: identity.name }),
     });
   }
 
-  function answerProblem(ctx: Context, error: unknown): void {
-    if (options.refuseUnknown !== undefined && ctx.state.route === 'none' && ctx.path.startsWith('/v1/')) {
-      const { status, headers, json } = options.refuseUnknown(error, ctx.state.id);
-      answerReply(ctx, { status, headers: { ...problemHeaders(error), ...headers }, json });
+  function answerError(ctx: Context, error: unknown): void {
+    const { id, route } = ctx.state;
+    route?.onError?.(error);
+    const reply = errorReply(ctx, error);
+    if (reply.status === 500) logger.error('request failed', { request_id: id, error });
+    if (ctx.headerSent) {
+      ctx.res.destroy();
       return;
     }
-    const problem = problemOf(error, { path: ctx.path, id: ctx.state.id }, redactor);
-    if (problem.status === 500) logger.error('request failed', { request_id: ctx.state.id, error });
-    ctx.status = problem.status;
-    ctx.set(problemHeaders(error));
-    ctx.body = JSON.stringify(problem);
-    ctx.type = problemType;
+    ctx.respond = true;
+    answerReply(ctx, reply);
   }
 
-  async function guard(ctx: Context, next: Koa.Next): Promise<void> {
-    access.checkOrigin(ctx.req.headersDistinct.host ?? [], ctx.req.headers.origin);
+  function errorReply(ctx: Context, error: unknown): Reply {
+    const { id, route, admitted } = ctx.state;
+    if (route?.errorReply !== undefined) return route.errorReply(error, id);
+    if (options.refuseUnknown !== undefined && !admitted && ctx.path.startsWith('/v1/')) {
+      const reply = options.refuseUnknown(error, id);
+      return { ...reply, headers: { ...problemHeaders(error), ...reply.headers } };
+    }
+    const problem = problemOf(error, { path: ctx.path, id }, redactor);
+    return {
+      status: problem.status,
+      headers: problemHeaders(error),
+      content: { type: problemType, bytes: JSON.stringify(problem) },
+    };
+  }
+
+  /** @throws what `Access` throws */
+  function admit(ctx: Context): void {
+    access.checkOrigin(hostsOf(ctx.req), ctx.req.headers.origin);
     ctx.state.identity = access.authenticate(ctx.req.headers.authorization);
-    await next();
   }
 
   async function answerRoute(route: Route, ctx: Context & { params: Record<string, string> }): Promise<void> {
-    ctx.state.route = route.path;
-    ctx.state.scope = route.scope;
+    ctx.state.route = route;
+    admit(ctx);
+    ctx.state.admitted = true;
     access.checkScope(ctx.state.identity, route.scope);
-    const query = declaredQuery(ctx.query, route);
-    const body = await bodyOf(route, ctx.req);
     const request: RouteRequest = {
       id: ctx.state.id,
       params: ctx.params,
-      query,
-      body,
+      query: declaredQuery(ctx.query, route),
+      body: await readBody(ctx.req, route.body, bodyLimit),
       header: (name) => ctx.get(name) || undefined,
       identity: ctx.state.identity,
       log: logger.child({ request_id: ctx.state.id }),
     };
     const answer = await route.handle(request);
     if ('stream' in answer) answerStream(ctx, answer);
+    else if ('write' in answer) await answerWritten(ctx, answer);
     else answerReply(ctx, answer);
-  }
-
-  function bodyOf(route: Route, request: IncomingMessage): unknown {
-    if (route.upload !== null) return readUpload(request, route.upload);
-    if (route.body === null) return null;
-    return readJsonBody(request, route.body, { limit: bodyLimit, optional: route.bodyOptional });
   }
 
   function answerReply(ctx: Context, { status = 200, headers = {}, json, content }: Reply): void {
@@ -178,6 +165,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       ctx.body = JSON.stringify(json);
       ctx.set('Content-Type', 'application/json; charset=utf-8');
     }
+  }
+
+  async function answerWritten(ctx: Context, { write }: WrittenReply): Promise<void> {
+    ctx.respond = false;
+    ctx.status = 200;
+    await write(ctx.res, (status, headers) => {
+      ctx.state.begun = performance.now();
+      ctx.res.writeHead(status, headers);
+    });
   }
 
   function answerStream(ctx: Context, { stream }: StreamReply): void {
@@ -203,10 +199,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       .finally(end);
   }
 
-  function nothingHere(ctx: Context, router: Router<State>): void {
+  function answerUnmatched(ctx: Context): void {
+    admit(ctx);
     access.checkScope(ctx.state.identity, 'read');
     const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
-    for (const { method, path } of rawRoutes.values()) if (path === ctx.path) methods.add(method);
     if (methods.size === 0) {
       throw new NotFound(
         'path_not_found',
@@ -219,68 +215,23 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     ctx.status = 204;
   }
 
-  /** Koa takes longer to load than all else here, and a health check needs nothing of it. */
-  function loadApp(): Promise<App> {
-    loading ??= makeApp().finally(() => {
-      loading = null;
-    });
-    return loading;
+  const router = new Router<State>();
+  for (const route of routes) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    router.register(path, [route.method], (ctx) => answerRoute(route, ctx as never));
   }
-
-  async function makeApp(): Promise<App> {
-    const [{ default: Koa }, { default: Router }] = await Promise.all([import('koa'), import('@koa/router')]);
-    const router = new Router<State>();
-    for (const route of routes) {
-      const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
-      router.register(path, [route.method], (ctx) => answerRoute(route, ctx as never));
-    }
-    const koa = new Koa<State>();
-    koa.silent = true;
-    koa.on('error', (error: unknown) => {
-      // A client that leaves is no failure of ours.
-      if (!clientLeft.has(codeOf(error))) logger.warn('answer broke off', { error });
-    });
-    koa
-      .use(answerAndRecord)
-      .use(guard)
-      .use(router.routes() as never)
-      .use((ctx) => nothingHere(ctx, router));
-    loaded = koa.callback();
-    return loaded;
-  }
-
-  /** So that the first who asks for something does not wait for it. */
-  function warm(): void {
-    loadApp().catch((error) => logger.error(cannotLoad, { error }));
-    metrics.registry().catch((error) => logger.error(cannotLoad, { error }));
-  }
-
-  function answerOthers(request: IncomingMessage, response: ServerResponse): void {
-    if (loaded !== null) return void loaded(request, response);
-    loadApp()
-      .then((answer) => answer(request, response))
-      .catch((error) => {
-        logger.error(cannotLoad, { error });
-        response.writeHead(500).end();
-      });
-  }
-
-  const headers = Object.entries(securityHeaders).flat();
-  const parts = { access, metrics, logger, redactor, bodyLimit, headers, requestId };
-  const rawParts = { ...parts, headers: Object.entries(dataHeaders).flat() };
-  const direct = new Map(options.routes.filter(isDirect).map((one) => [`${one.method} ${one.path}`, one]));
-  const answer: RequestListener = (request, response) => {
-    useOriginForm(request);
-    // Else whoever asks on and on keeps the connection, and with it this process.
-    if (closing) response.setHeader('Connection', 'close');
-    const directly = direct.get(`${request.method} ${request.url}`);
-    if (directly !== undefined) return void answerDirect(directly, request, response, parts);
-    const [path] = request.url!.split('?', 1);
-    const raw = rawRoutes.get(`${request.method} ${path}`);
-    if (raw === undefined) answerOthers(request, response);
-    else answerRaw(raw, request, response, rawParts);
-  };
-  const server = listener(binding, answer, settings);
+  const koa = new Koa<State>();
+  koa.silent = true;
+  koa.on('error', (error: unknown) => {
+    // A client that leaves is no failure of ours.
+    if (!clientLeft.has(codeOf(error))) logger.warn('answer broke off', { error });
+  });
+  koa
+    .use(answerAndRecord)
+    .use(router.routes() as never)
+    .use(answerUnmatched);
+  const answer = koa.callback();
+  const server = listener(binding, (request, response) => void answer(request, response), settings);
   if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
 
   return {
@@ -295,13 +246,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         binding.host.includes(':') && !binding.host.startsWith('[') ? `[${binding.host}]` : binding.host;
       const url = `${binding.tls === null ? 'http' : 'https'}://${host}:${port}`;
       logger[levelOfNews()](`${service} ${version} listens on ${url}`);
-      warming = setTimeout(warm, warmAfterMs).unref();
       return { url, port };
     },
     async close() {
-      clearTimeout(warming);
       if (!server.listening) return;
-      closing = true;
       ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const idle = setInterval(() => server.closeIdleConnections(), idleMs);
@@ -313,11 +261,22 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 }
 
-/** What changes nothing is told only to who looks closely. */
-function levelOf({ method, status, state }: Context): LogLevel {
+/** Requests that change nothing are logged at debug. */
+function levelOf({ method, status, state: { route } }: Context): LogLevel {
   if (status >= 500) return 'warn';
   if (method === 'GET' || method === 'HEAD') return 'debug';
-  return state.scope === 'read' && status < 400 ? 'debug' : 'info';
+  const debugBelow = route?.debugBelow ?? (route?.scope === 'read' ? 400 : 0);
+  return status < debugBelow ? 'debug' : 'info';
+}
+
+/**
+ * The hosts that a request names. A target in absolute form, as clients send it that take a server for a proxy, counts in place of
+ * the header. Source: RFC 9112, 3.2.2.
+ */
+function hostsOf({ url = '', headersDistinct }: IncomingMessage): readonly string[] {
+  const hosts = headersDistinct.host ?? [];
+  const authority = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
+  return authority === undefined ? hosts : hosts.map(() => authority);
 }
 
 function bodyOfAnswer(bytes: string | Uint8Array | AsyncIterable<string>): string | Buffer | Readable {
@@ -325,14 +284,9 @@ function bodyOfAnswer(bytes: string | Uint8Array | AsyncIterable<string>): strin
   return bytes instanceof Uint8Array ? Buffer.from(bytes) : Readable.from(bytes);
 }
 
-/** Enough where every answer is JSON or a stream of events, which no browser takes for a document, and every microsecond counts. */
-const dataHeaders = {
+const securityHeaders = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
-};
-
-const securityHeaders = {
-  ...dataHeaders,
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',

@@ -1,22 +1,13 @@
 import * as t from 'io-ts';
+import type { Registry } from 'prom-client';
 import { Health } from '../contracts/health.ts';
 import { ShownToken } from '../contracts/token.ts';
 import { Unauthorized } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import type { Redactor } from '../redaction.ts';
-import { answerProblem } from './answer-problem.ts';
-import type { HttpMetrics } from './metrics.ts';
-import type { RawRoute } from './raw-route.ts';
-import { type Route, type RouteFacts, route } from './route.ts';
+import { openApiDocument } from './openapi.ts';
+import { type Route, route } from './route.ts';
 
 /** For so long, in milliseconds, the answer of a health check is good. */
 const healthFor = 1_000;
-
-export interface StandardRoutes {
-  readonly routes: readonly Route[];
-  /** One of them once more, without what takes long to load. */
-  readonly health: RawRoute;
-}
 
 /** What every service answers beside its own routes. */
 export function standardRoutes(options: {
@@ -24,11 +15,10 @@ export function standardRoutes(options: {
   readonly version: string;
   readonly routes: readonly Route[];
   readonly health: () => Promise<Health>;
-  readonly metrics: Pick<HttpMetrics, 'registry'>;
-  readonly logger: Logger;
-  readonly redactor: Redactor;
-}): StandardRoutes {
-  const { service, version, metrics } = options;
+  readonly registry: Registry;
+}): readonly Route[] {
+  const { service, version, registry } = options;
+  let document: object | null = null;
   let checked: { readonly at: number; readonly health: Promise<Health> } | null = null;
 
   async function health(): Promise<{ readonly status: number; readonly json: Health }> {
@@ -39,7 +29,20 @@ export function standardRoutes(options: {
   }
 
   const routes: Route[] = [
-    route(healthFacts, health),
+    route(
+      {
+        method: 'GET',
+        path: '/healthz',
+        summary: 'Whether the service can do its work',
+        scope: null,
+        anyQuery: true,
+        answers: {
+          200: { description: 'It can, perhaps not all of it', content: Health },
+          503: { description: 'It cannot', content: Health },
+        },
+      },
+      health,
+    ),
     route(
       {
         method: 'GET',
@@ -65,7 +68,6 @@ export function standardRoutes(options: {
         answers: { 200: { description: 'Text exposition format', content: 'text/plain' } },
       },
       async () => {
-        const registry = await metrics.registry();
         return { content: { type: registry.contentType, bytes: await registry.metrics() } };
       },
     ),
@@ -78,43 +80,10 @@ export function standardRoutes(options: {
         answers: { 200: { description: 'An OpenAPI 3.1 document', content: t.UnknownRecord } },
       },
       async () => {
-        document ??= import('./openapi.ts').then(({ openApiDocument }) =>
-          openApiDocument({ title: service, version }, [...options.routes, ...routes]),
-        );
-        return { json: await document };
+        document ??= openApiDocument({ title: service, version }, [...options.routes, ...routes]);
+        return { json: document };
       },
     ),
   ];
-  let document: Promise<object> | null = null;
-
-  return {
-    routes,
-    health: {
-      ...healthFacts,
-      body: null,
-      async handle(_, response, { writeHead }) {
-        const { status, json } = await health();
-        const body = Buffer.from(JSON.stringify(json));
-        writeHead(status, {
-          'Content-Type': 'application/json; charset=utf-8',
-          'Content-Length': String(body.length),
-        });
-        response.end(body);
-      },
-      refuse(response, error, { id, writeHead }) {
-        answerProblem(response, error, { path: healthFacts.path, id }, { ...options, writeHead });
-      },
-    },
-  };
+  return routes;
 }
-
-const healthFacts: RouteFacts = {
-  method: 'GET',
-  path: '/healthz',
-  summary: 'Whether the service can do its work',
-  scope: null,
-  answers: {
-    200: { description: 'It can, perhaps not all of it', content: Health },
-    503: { description: 'It cannot', content: Health },
-  },
-};

@@ -1,7 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { Interrupted } from '#kit/errors.ts';
-import { readJsonBytes } from '#kit/http/body.ts';
-import type { WriteHead } from '#kit/http/raw-route.ts';
+import type { WriteHead } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Account } from '../ledger/account.ts';
 import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/ledger.ts';
@@ -28,13 +27,19 @@ export interface ModelCallParts {
   readonly mark: ViaLoopGuard;
 }
 
+export interface CallRequest {
+  readonly endpoint: ModelCall['endpoint'];
+  /** The body. */
+  readonly bytes: Buffer;
+  /** The header of that name. */
+  readonly via: string | undefined;
+}
+
 export interface Caller {
   readonly id: string;
   readonly account: Account;
   readonly writeHead: WriteHead;
 }
-
-const largestBody = 10 * 1024 * 1024;
 
 /** Calls from their request to the settlement of what they cost. */
 export class ModelCalls {
@@ -46,13 +51,8 @@ export class ModelCalls {
   }
 
   /** @throws what a client has to be told, unless the answer has begun */
-  handle(
-    endpoint: ModelCall['endpoint'],
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-  ): Promise<void> {
-    const call = this.#handle(endpoint, request, response, caller).finally(() => this.#underWay.delete(call));
+  handle(request: CallRequest, response: ServerResponse, caller: Caller): Promise<void> {
+    const call = this.#handle(request, response, caller).finally(() => this.#underWay.delete(call));
     this.#underWay.add(call);
     return call;
   }
@@ -63,14 +63,13 @@ export class ModelCalls {
   }
 
   async #handle(
-    endpoint: ModelCall['endpoint'],
-    request: IncomingMessage,
+    { endpoint, bytes, via: given }: CallRequest,
     response: ServerResponse,
     caller: Caller,
   ): Promise<void> {
     const started = performance.now();
-    const via = this.#parts.mark.onward(request.headers.via);
-    const decoded = decodeCall(endpoint, await readJsonBytes(request, largestBody));
+    const via = this.#parts.mark.onward(given);
+    const decoded = decodeCall(endpoint, bytes);
     const model = chosenModel(decoded, caller.account, this.#parts.models);
     const [first] = model.lanes;
     const { each, ...estimate } = estimateTokens(decoded, model);

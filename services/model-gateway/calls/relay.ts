@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { WriteHead } from '#kit/http/raw-route.ts';
+import type { WriteHead } from '#kit/http/route.ts';
 import { type ModelCall, type UpstreamAnswer, WholeBody } from '../providers/upstream.ts';
 import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import { errorEvent } from './error-answer.ts';

@@ -1,8 +1,6 @@
 import * as t from 'io-ts';
-import { CoreError, NotFound } from '#kit/errors.ts';
-import type { RawRoute } from '#kit/http/raw-route.ts';
-import { type Route, route } from '#kit/http/route.ts';
-import type { Logger } from '#kit/log.ts';
+import { NotFound } from '#kit/errors.ts';
+import { type Reply, type Route, route, routeWithBytes } from '#kit/http/route.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Identity } from '#kit/tokens.ts';
 import { errorAnswer } from '../calls/error-answer.ts';
@@ -14,7 +12,6 @@ import type { ModelCall } from '../providers/upstream.ts';
 export interface ModelRouteParts {
   readonly calls: ModelCalls;
   readonly redactor: Redactor;
-  readonly logger: Logger;
 }
 
 const OpenAiErrorReply = t.strict({
@@ -26,39 +23,51 @@ const OpenAiErrorReply = t.strict({
   }),
 });
 
+const largestBody = 10 * 1024 * 1024;
+
 /** The two endpoints through which calls go; their errors have OpenAI's shape. */
-export function callRoutes(parts: ModelRouteParts): readonly RawRoute[] {
+export function callRoutes(parts: ModelRouteParts): readonly Route[] {
   return [
     callRoute('chat/completions', 'Complete a conversation, whole or as a stream', parts),
     callRoute('embeddings', 'Vectors of texts', parts),
   ];
 }
 
-function callRoute(endpoint: ModelCall['endpoint'], summary: string, parts: ModelRouteParts): RawRoute {
-  const { calls, redactor, logger } = parts;
-  return {
-    method: 'POST',
-    path: `/v1/${endpoint}`,
-    summary,
-    scope: 'model',
-    body: t.UnknownRecord,
-    answers: {
-      200: { description: 'As OpenAI describes it', content: t.UnknownRecord },
-      400: { description: 'What went wrong, here and upstream', content: OpenAiErrorReply },
+function callRoute(
+  endpoint: ModelCall['endpoint'],
+  summary: string,
+  { calls, redactor }: ModelRouteParts,
+): Route {
+  return routeWithBytes(
+    {
+      method: 'POST',
+      path: `/v1/${endpoint}`,
+      summary,
+      scope: 'model',
+      body: t.UnknownRecord,
+      bodyLimit: largestBody,
+      anyQuery: true,
+      debugBelow: 500,
+      answers: {
+        200: { description: 'As OpenAI describes it', content: t.UnknownRecord },
+        400: { description: 'What went wrong, here and upstream', content: OpenAiErrorReply },
+      },
+      errorReply: (error, id) => openAiError(error, id, redactor),
     },
-    handle: (request, response, { id, identity, writeHead }) =>
-      // The scope needs a token, so that somebody is there.
-      calls.handle(endpoint, request, response, { id, account: accountOf(identity!), writeHead }),
-    refuse(response, error, { id, writeHead }) {
-      if (!(error instanceof CoreError)) logger.error('call failed', { request_id: id, error });
-      if (response.headersSent || response.destroyed) return void response.destroy();
-      const { status, headers, error: told } = errorAnswer(error, id, redactor);
-      const body = Buffer.from(JSON.stringify({ error: told }));
-      const length = String(body.length);
-      writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': length });
-      response.end(body);
-    },
-  };
+    async ({ id, identity, header, body }) => ({
+      write(response, writeHead) {
+        // The scope needs a token, so that somebody is there.
+        const caller = { id, account: accountOf(identity!), writeHead };
+        return calls.handle({ endpoint, bytes: body, via: header('via') }, response, caller);
+      },
+    }),
+  );
+}
+
+/** An error as clients of OpenAI's interface expect it. */
+export function openAiError(error: unknown, id: string, redactor: Redactor): Reply {
+  const { status, headers, error: shown } = errorAnswer(error, id, redactor);
+  return { status, headers, json: { error: shown } };
 }
 
 const ModelFacts = t.strict({

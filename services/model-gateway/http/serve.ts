@@ -23,9 +23,8 @@ export async function serve(options: ServeOptions): Promise<number> {
     parts: {
       tokens: gateway.tokens,
       routes: gateway.routes,
-      raw: gateway.raw,
       refuseUnknown: gateway.refuseUnknown,
-      measure: (registry) => gateway.measure(registry),
+      registry: gateway.registry,
       health: () => gateway.health(),
     },
   });

@@ -7,9 +7,9 @@ import type { DocumentedService } from './services.ts';
 /** What a service answers, its standard routes last. */
 export function allRoutes({ name, routes }: DocumentedService): Route[] {
   const own = routes();
-  const unasked = { health: absent, metrics: absent, logger: absent, redactor: absent };
+  const unasked = { health: absent, registry: absent };
   const standard = standardRoutes({ service: name, version: ownVersion(), routes: own, ...unasked });
-  return [...own, ...standard.routes];
+  return [...own, ...standard];
 }
 
 /** The same document as `GET /v1/openapi.json` of the running service. */

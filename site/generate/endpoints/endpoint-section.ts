@@ -21,7 +21,7 @@ export function endpointSection(route: Route, port: number, docsOf: DocsOf): str
         ...parameterRows('header', requestHeaders),
       ],
     ),
-    body === null ? '' : membersTable('Request', body, docsOf),
+    'codec' in body ? membersTable('Request', body.codec, docsOf) : '',
     fenced('sh', curl(route, port)),
     ...Object.entries(answers).map(([status, answer]) => answerBlock(status, answer, docsOf)),
     scope === null && path === '/healthz' ? '' : 'Anything else is a [problem](../errors.md).',
@@ -75,7 +75,7 @@ export function curl(route: Route, port: number): string {
     `curl -s ${method === 'GET' ? '' : `-X ${method} `}${path.includes('?') ? `'${address}'` : address}`,
     withToken ? `-H "Authorization: Bearer $TOKEN"` : null,
     type === null ? null : `-H 'Content-Type: ${type}'`,
-    route.upload === null ? null : '--data-binary @memory.jsonl',
+    route.body.kind === 'upload' ? '--data-binary @memory.jsonl' : null,
     body === null ? null : `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
   ].filter((line) => line !== null);
   return lines.join(' \\\n  ');

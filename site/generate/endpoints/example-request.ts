@@ -20,7 +20,7 @@ export function exampleRequest(
   route: Route,
   named: (parameter: string, path: string) => string = exampleInPath,
 ): ExampleRequest {
-  const { method, path, scope, body, upload, query = {} } = route;
+  const { method, path, scope, body, query = {} } = route;
   const search = new URLSearchParams(
     Object.entries(query)
       .filter(([, { required }]) => required)
@@ -31,8 +31,8 @@ export function exampleRequest(
     method,
     path: search.size === 0 ? filled : `${filled}?${search}`,
     withToken: (scope !== null && scope !== 'read') || alwaysWithToken.has(`${method} ${path}`),
-    type: body === null ? (upload?.types[0] ?? null) : 'application/json',
-    body: body === null ? null : (requestExamples[`${method} ${path}`] ?? exampleOf(body, false)),
+    type: 'codec' in body ? 'application/json' : body.kind === 'upload' ? body.types[0] : null,
+    body: 'codec' in body ? (requestExamples[`${method} ${path}`] ?? exampleOf(body.codec, false)) : null,
   };
 }
 

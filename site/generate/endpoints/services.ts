@@ -10,7 +10,6 @@ import { cypherRoutes } from '../../../services/context/http/cypher-routes.ts';
 import { graphragRoutes } from '../../../services/context/http/graphrag-routes.ts';
 import { memoryRoutes } from '../../../services/context/http/memory-routes.ts';
 import { webhookForges } from '../../../services/kit/forges/registry.ts';
-import { describedRaw } from '../../../services/kit/http/raw-route.ts';
 import type { Route } from '../../../services/kit/http/route.ts';
 import { keyRoutes } from '../../../services/model-gateway/http/key-routes.ts';
 import { callRoutes, modelListRoutes } from '../../../services/model-gateway/http/model-routes.ts';
@@ -68,7 +67,7 @@ export const services: readonly DocumentedService[] = [
       ...modelListRoutes({ models: {} }, 0),
       ...usageRoutes(absent),
       ...keyRoutes({ keys: absent, models: [] }),
-      ...callRoutes({ calls: absent, redactor: absent, logger: absent }).map(describedRaw),
+      ...callRoutes({ calls: absent, redactor: absent }),
     ],
   },
   {
@@ -83,10 +82,9 @@ export const services: readonly DocumentedService[] = [
       ...ingressRoutes(bridgeSources, {
         queue: absent,
         bodyBytes: 0,
-        redactor: absent,
         logger: absent,
         stored: absent,
-      }).map(describedRaw),
+      }),
     ],
   },
 ];
