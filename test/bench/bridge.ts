@@ -39,7 +39,7 @@ async function ingress(home: string): Promise<Comparison> {
     const what = {
       subject: 'POST /v1/ingress/dashboard-issue',
       yardstick: 'bare commits of SQLite',
-      bar: 0.4,
+      bar: 0.2,
     };
     return compare({ ...what, measure: 'rate' }, samples.core, samples.bare);
   } finally {

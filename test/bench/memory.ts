@@ -37,7 +37,7 @@ export const memory: Benchmark = {
         recorded: () => recordedRate(client),
       });
       const what = { subject: 'POST /v1/memory/record', yardstick: 'single-row commits, synchronous = FULL' };
-      return [compare({ ...what, measure: 'rate', bar: 0.5 }, samples.recorded, samples.bare)];
+      return [compare({ ...what, measure: 'rate', bar: 0.2 }, samples.recorded, samples.bare)];
     } finally {
       bare.close();
       client.disconnect();
