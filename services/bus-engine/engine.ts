@@ -29,7 +29,6 @@ import { checkKept, Triggers } from './triggers/triggers.ts';
 import { Upkeep } from './upkeep.ts';
 import type { Presented } from './wire/bus-access.ts';
 import { Connection } from './wire/connection.ts';
-import { Turn } from './wire/turn.ts';
 
 export interface EngineParts extends Pick<EngineFactsParts, 'configFiles' | 'version'> {
   readonly config: BusConfig;
@@ -64,7 +63,6 @@ export class Engine {
   readonly #builtIns: BuiltIns;
   readonly #dispatch: Dispatch;
   readonly #cron: CronClock;
-  readonly #turn = new Turn();
   readonly #functionsChanged: EventType;
   readonly #workersChanged: EventType;
   readonly #upkeep: Upkeep;
@@ -169,10 +167,8 @@ export class Engine {
       framesPerSecond: limits.frames_per_second,
       // Calls stop at the limit itself; beyond it are answers to what it asked.
       mostUnread: 2 * limits.buffered_bytes,
-      turn: this.#turn,
       logger,
       handlers: {
-        bytes: (from, frame) => this.calls.passOn(from, frame),
         frame: (from, frame) => this.#dispatch.frame(from, frame),
         fault: (from, fault) => this.#dispatch.fault(from, fault),
         closed: (from) => this.#closed(from),
@@ -246,11 +242,11 @@ export class Engine {
   #closed(connection: Connection): void {
     if (!this.workers.remove(connection)) return;
     this.#upkeep.forget(connection);
-    const back = connection.outbox.takeBack();
     this.functions.removeAllOf(connection);
     this.#triggers.removeAllOf(connection);
     this.channels.removeAllOf(connection);
-    this.calls.gone(connection, back);
+    connection.outbox.close();
+    this.calls.gone(connection);
     const { id } = connection;
     this.#workersChanged.emit(id, { event: 'worker_disconnected', worker_id: id });
   }

@@ -6,7 +6,7 @@ type CallContent = Pick<InvokeFunction, 'function_id' | 'data' | 'metadata' | 't
 export function callFrame(
   id: string,
   { function_id, data, metadata, traceparent, baggage }: CallContent,
-): Uint8Array {
+): string {
   const frame: InvokeFunction = {
     type: 'invokefunction',
     invocation_id: id,
@@ -16,7 +16,7 @@ export function callFrame(
     ...(baggage == null ? {} : { baggage }),
     ...(metadata == null ? {} : { metadata }),
   };
-  return Buffer.from(JSON.stringify(frame));
+  return JSON.stringify(frame);
 }
 
 /** With who calls in place of what the caller claims to be, where there is a place for it. */

@@ -5,8 +5,6 @@ import type { Logger } from '#kit/log.ts';
 import { elsewhere, functionNotHere } from '../builtin/not-here.ts';
 import type { BusLimits } from '../configuration.ts';
 import type { Functions } from '../registry/functions.ts';
-import type { TakenBack } from '../wire/outbox.ts';
-import { callOf, callPieces, isWholeResult, resultIdOf } from '../wire/splice.ts';
 import { callFrame, withCaller } from './call-frame.ts';
 import { failure, finish, type Outcome, type Peer, type PendingCall, tellerOf } from './pending-call.ts';
 import { Undelivered } from './undelivered.ts';
@@ -51,46 +49,7 @@ export class Calls {
     return this.#answered;
   }
 
-  /** Passes a frame on as it came where it is one of the usual ones; false leaves it to be parsed. */
-  passOn(peer: Peer, frame: Buffer): boolean {
-    const resultId = resultIdOf(frame);
-    return resultId === null ? this.#passCall(peer, frame) : this.#passResult(peer, frame, resultId);
-  }
-
-  #passCall(peer: Peer, frame: Buffer): boolean {
-    const bytes = callOf(frame);
-    if (bytes === null || !peer.mayCall || this.#pending.has(bytes.invocationId)) return false;
-    const registration = this.#functions.getPlain(bytes.functionId);
-    if (registration === undefined || this.#refusal(peer, registration.peer) !== null) return false;
-    const pieces = callPieces(bytes, peer.callerEnd, peer.callerOnlyEnd);
-    if (pieces === null) return false;
-    peer.waitingCalls++;
-    this.#deliver(pieces, registration.peer, {
-      id: bytes.invocationId,
-      callerInvocation: bytes.invocationId,
-      functionId: registration.id,
-      caller: peer,
-      settle: null,
-      callee: registration.peer,
-      startedAt: this.#now,
-    });
-    return true;
-  }
-
-  #passResult(peer: Peer, frame: Buffer, id: string): boolean {
-    const call = this.#pending.get(id);
-    if (call === undefined || call.callee !== peer || call.caller === null || call.callerInvocation !== id)
-      return false;
-    const middle = this.#functions.getPlain(call.functionId)?.resultMiddle ?? null;
-    if (middle === null || !isWholeResult(frame, middle)) return false;
-    const { caller } = call;
-    this.#end(call);
-    this.#answered++;
-    if (this.#takesMore(caller)) caller.outbox.push([frame]);
-    return true;
-  }
-
-  /** A call that was parsed. */
+  /** A call by a worker. */
   invoke(peer: Peer, frame: InvokeFunction): void {
     const waits = frame.action?.type !== 'void' && frame.invocation_id != null;
     const call: PendingCall = {
@@ -108,7 +67,7 @@ export class Calls {
     if (refused !== null) return void finish(call, refused, frame);
     const registration = this.#functions.get(frame.function_id)!;
     if (waits) peer.waitingCalls++;
-    this.#deliver([callFrame(call.id, withCaller(frame, peer.id))], registration.peer, call);
+    this.#deliver(callFrame(call.id, withCaller(frame, peer.id)), registration.peer, call);
   }
 
   /** An answer of the engine's own that cannot be written must not end the engine. */
@@ -138,7 +97,7 @@ export class Calls {
     return this.#refusal(peer, registration.peer);
   }
 
-  /** A result that was parsed. */
+  /** A result from a worker. */
   result(peer: Peer, frame: InvocationResult): void {
     const call = this.#pending.get(frame.invocation_id);
     if (call === undefined || call.callee !== peer) {
@@ -181,7 +140,7 @@ export class Calls {
         this.#end(call);
         resolve(failure('TIMEOUT', `${functionId} did not answer within ${timeoutMs} ms`));
       }, timeoutMs);
-      this.#deliver([payload], registration.peer, call);
+      this.#deliver(payload, registration.peer, call);
     });
   }
 
@@ -190,19 +149,11 @@ export class Calls {
     const registration = this.#functions.get(functionId);
     if (registration === undefined) return;
     for (const { call, payload } of this.#undelivered.take(functionId))
-      if (this.#pending.has(call.id)) this.#deliver([payload], registration.peer, call);
+      if (this.#pending.has(call.id)) this.#deliver(payload, registration.peer, call);
   }
 
-  /** The connection is closed and its functions are gone. @param back frames that never left to it */
-  gone(peer: Peer, back: readonly TakenBack<PendingCall>[]): void {
-    for (const { mark: call, payload } of back) {
-      if (!this.#pending.has(call.id)) continue;
-      call.callee = null;
-      peer.runningCalls--;
-      const registration = this.#functions.get(call.functionId);
-      if (registration !== undefined) this.#deliver([payload], registration.peer, call);
-      else this.#undelivered.keep(call, payload, this.#options.now());
-    }
+  /** The connection is closed, and its functions and what it was not sent are gone. */
+  gone(peer: Peer): void {
     if (peer.runningCalls === 0 && peer.waitingCalls === 0) return;
     for (const call of this.#pending.values()) {
       if (call.caller === peer) this.#end(call);
@@ -225,11 +176,21 @@ export class Calls {
     }
   }
 
-  #deliver(pieces: readonly Uint8Array[], callee: Peer, call: PendingCall): void {
+  #deliver(payload: string, callee: Peer, call: PendingCall): void {
     call.callee = callee;
     callee.runningCalls++;
     this.#pending.set(call.id, call);
-    callee.outbox.push(pieces, call);
+    callee.outbox.push(payload, () => this.#redeliver(payload, callee, call));
+  }
+
+  /** Its worker is gone before the call left for it: another one gets it, now or a little later. */
+  #redeliver(payload: string, callee: Peer, call: PendingCall): void {
+    if (!this.#pending.has(call.id)) return;
+    call.callee = null;
+    callee.runningCalls--;
+    const registration = this.#functions.get(call.functionId);
+    if (registration !== undefined) this.#deliver(payload, registration.peer, call);
+    else this.#undelivered.keep(call, payload, this.#options.now());
   }
 
   #stop(call: PendingCall): void {

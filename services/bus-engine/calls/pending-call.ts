@@ -13,15 +13,11 @@ export interface Peer {
   readonly token: string | null;
   /** Whether it may change anything: register, and call what others registered. */
   readonly mayCall: boolean;
-  readonly outbox: Outbox<PendingCall>;
+  readonly outbox: Outbox;
   /** Calls that it made and that have no result yet. */
   waitingCalls: number;
   /** Calls that it has not answered yet. */
   runningCalls: number;
-  /** `"_caller_worker_id":"…"}}`, the end of a call of its own, behind the other members of `data`. */
-  readonly callerEnd: Uint8Array;
-  /** The same for data without members: without the comma before it. */
-  readonly callerOnlyEnd: Uint8Array;
   /** It does not read what is sent to it. */
   overflow(): void;
 }
@@ -64,7 +60,7 @@ export function tellerOf(call: PendingCall, outcome: Outcome, { traceparent, bag
     ...(baggage == null ? {} : { baggage }),
   };
   const text = JSON.stringify(answer);
-  return () => caller.outbox.pushText(text);
+  return () => caller.outbox.push(text);
 }
 
 export function failure(code: string, message: string): Outcome {

@@ -2,7 +2,7 @@ import type { PendingCall } from './pending-call.ts';
 
 interface Kept {
   readonly call: PendingCall;
-  readonly payload: Uint8Array;
+  readonly payload: string;
   readonly since: number;
 }
 
@@ -15,7 +15,7 @@ export class Undelivered {
     this.#waitMs = waitMs;
   }
 
-  keep(call: PendingCall, payload: Uint8Array, now: number): void {
+  keep(call: PendingCall, payload: string, now: number): void {
     const others = this.#byFunction.get(call.functionId);
     const kept = { call, payload, since: now };
     if (others === undefined) this.#byFunction.set(call.functionId, [kept]);

@@ -28,19 +28,10 @@ describe('functions by id', () => {
     expect(functions.get('f')?.peer).to.equal(third);
     functions.removeAllOf(third);
     expect(functions.get('f')?.peer).to.equal(first);
-    expect(functions.getPlain('f')?.peer).to.equal(first);
     functions.removeAllOf(first);
     expect(functions.get('f')).to.equal(undefined);
-    expect(functions.getPlain('f')).to.equal(undefined);
     expect(functions.size).to.equal(0);
     expect(changes).to.deep.equal(['f', 'f', 'f', 'f', 'f']);
-  });
-
-  it('are found as bytes only where bytes and text are the same', () => {
-    const one = peer();
-    functions.register(one, frame('ö'));
-    expect(functions.get('ö')?.peer).to.equal(one);
-    expect(functions.getPlain('ö')).to.equal(undefined);
   });
 
   it('count for their worker once, and no more than the limit', () => {

@@ -1,6 +1,5 @@
 import type { RegisterFunction } from '#kit/contracts/bus/frames.ts';
 import type { Peer } from '../calls/pending-call.ts';
-import { isPlain, resultMiddle } from '../wire/splice.ts';
 import { ValueRefused, weigh } from './kept-value.ts';
 import type { Owners, Rejection } from './owners.ts';
 
@@ -12,8 +11,6 @@ export interface Registration {
   readonly request: unknown;
   readonly response: unknown;
   readonly metadata: unknown;
-  /** Of `resultMiddle`. */
-  readonly resultMiddle: string | null;
   /** About how many bytes of JSON its description, formats and metadata are. */
   readonly weight: number;
 }
@@ -27,8 +24,6 @@ const mostWeight = 32 * 1024 * 1024;
  */
 export class Functions {
   readonly #byId = new Map<string, Registration[]>();
-  /** Those that answer and whose ids need no escaping. */
-  readonly #plain = new Map<string, Registration>();
   readonly #idsOf = new Map<Peer, Set<string>>();
   /** By token: an id is of one token at a time. */
   readonly #weights = new Map<string | null, number>();
@@ -49,11 +44,6 @@ export class Functions {
 
   get(id: string): Registration | undefined {
     return this.#byId.get(id)?.at(-1);
-  }
-
-  /** For an id as bytes say it: finds only ids that are the same as bytes and as text. */
-  getPlain(id: string): Registration | undefined {
-    return this.#plain.get(id);
   }
 
   get size(): number {
@@ -120,8 +110,6 @@ export class Functions {
     const now = registrations.at(-1);
     if (now === undefined) this.#byId.delete(id);
     else this.#byId.set(id, registrations);
-    if (now !== undefined && isPlain(id)) this.#plain.set(id, now);
-    else this.#plain.delete(id);
     const { token } = (now ?? before)!.peer;
     const weight = (this.#weights.get(token) ?? 0) + weightTogether(registrations) - weightTogether(earlier);
     if (weight > 0) this.#weights.set(token, weight);
@@ -158,7 +146,6 @@ function registrationOf(peer: Peer, frame: RegisterFunction, weight: number): Re
     request: request_format ?? null,
     response: response_format ?? null,
     metadata: metadata ?? null,
-    resultMiddle: resultMiddle(id),
     weight,
   };
 }

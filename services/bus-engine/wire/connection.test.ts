@@ -4,7 +4,6 @@ import { expect } from 'chai';
 import type { WebSocket } from 'ws';
 import type { Logger } from '#kit/log.ts';
 import { Connection } from './connection.ts';
-import { Turn } from './turn.ts';
 
 /** The websocket of a worker, as far as a connection uses it. */
 class Socket extends EventEmitter {
@@ -28,7 +27,7 @@ describe('A connection of a worker', () => {
       debug() {},
       child: () => logger,
     };
-    const passed: number[] = [];
+    const faults: string[] = [];
     const connection = new Connection({
       ws: socket as unknown as WebSocket,
       socket: new PassThrough(),
@@ -37,17 +36,15 @@ describe('A connection of a worker', () => {
       address: 'test',
       framesPerSecond: 1_000_000,
       mostUnread: 1_000_000,
-      turn: new Turn(),
       handlers: {
-        bytes: (_, bytes) => bytes[0] === 0x5b && passed.push(bytes.length) > 0,
         frame() {},
-        fault() {},
+        fault: (_, { reason }) => void faults.push(reason),
         closed() {},
       },
       logger,
     });
     const send = (text: string) => void socket.emit('message', Buffer.from(text), false);
-    return { socket, connection, lines, passed, send };
+    return { socket, connection, lines, faults, send };
   }
 
   it('has its turn end at once after a frame of many bytes or many values, and not after a small one', () => {
@@ -57,7 +54,8 @@ describe('A connection of a worker', () => {
     long.send(`["${'x'.repeat(4_000_000)}"]`);
     const many = connected();
     many.send(`[${'[],'.repeat(20_000)}0]`);
-    for (const { passed } of [small, long, many]) expect(passed).to.have.length(1);
+    for (const { faults } of [small, long, many])
+      expect(faults).to.deep.equal(['a frame must be a JSON object']);
     expect([small, long, many].map(({ socket }) => socket.pauses)).to.deep.equal([0, 1, 1]);
   });
 

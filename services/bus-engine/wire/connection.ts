@@ -11,11 +11,10 @@ import { twice } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
-import type { Peer, PendingCall } from '../calls/pending-call.ts';
+import type { Peer } from '../calls/pending-call.ts';
 import { shapeOf, stringMembers } from './json-scan.ts';
 import { Outbox } from './outbox.ts';
 import { Throttle } from './throttle.ts';
-import type { Turn } from './turn.ts';
 
 /** What a worker says of itself; none of it is proved. */
 export interface Announced {
@@ -29,8 +28,6 @@ export interface Announced {
 }
 
 export interface ConnectionHandlers {
-  /** Whether the frame is done with. */
-  bytes(connection: Connection, frame: Buffer): boolean;
   frame(connection: Connection, frame: WorkerFrame): void;
   fault(connection: Connection, fault: FrameFault): void;
   /** Called once. */
@@ -47,7 +44,6 @@ export interface ConnectionParts {
   readonly framesPerSecond: number;
   /** Who has left more unread than this and still asks is disconnected. */
   readonly mostUnread: number;
-  readonly turn: Turn;
   readonly handlers: ConnectionHandlers;
   readonly logger: Logger;
 }
@@ -72,9 +68,7 @@ export class Connection implements Peer {
   readonly mayCall: boolean;
   readonly tokenText: string | null;
   readonly token: string | null;
-  readonly outbox: Outbox<PendingCall>;
-  readonly callerEnd: Uint8Array;
-  readonly callerOnlyEnd: Uint8Array;
+  readonly outbox: Outbox;
   waitingCalls = 0;
   runningCalls = 0;
   announced: Announced | null = null;
@@ -95,19 +89,16 @@ export class Connection implements Peer {
     this.mayCall = parts.mayCall;
     this.token = token?.name ?? null;
     this.tokenText = token?.text ?? null;
-    this.outbox = new Outbox(socket, parts.turn);
-    const member = `"_caller_worker_id":"${this.id}"}}`;
-    this.callerEnd = Buffer.from(`,${member}`);
-    this.callerOnlyEnd = Buffer.from(member);
+    this.outbox = new Outbox(ws, socket);
     this.#mostUnread = parts.mostUnread;
     this.#ws = ws;
     this.#handlers = handlers;
     this.#logger = parts.logger.child({ worker: this.id });
-    this.#throttle = new Throttle(parts.framesPerSecond, parts.turn, {
+    this.#throttle = new Throttle(parts.framesPerSecond, {
       pause: () => ws.pause(),
       resume: () => ws.resume(),
     });
-    ws.on('message', (data, isBinary) => this.#read(data, isBinary));
+    ws.on('message', (data) => this.#read(data));
     ws.on('pong', () => {
       this.heard = true;
     });
@@ -123,7 +114,7 @@ export class Connection implements Peer {
   }
 
   send(frame: EngineFrame): void {
-    this.outbox.pushText(JSON.stringify(frame));
+    this.outbox.push(JSON.stringify(frame));
   }
 
   ping(): void {
@@ -132,7 +123,6 @@ export class Connection implements Peer {
 
   /** Says why, and ends after what was sent before: nothing that comes from now on counts. @param code of RFC 6455 */
   close(code: number, reason: string): void {
-    this.outbox.flush();
     this.#ws.close(code, reason.slice(0, 120));
     const late = setTimeout(() => this.#ws.terminate(), goodbyeMs);
     this.#ws.once('close', () => clearTimeout(late));
@@ -152,7 +142,7 @@ export class Connection implements Peer {
     this.terminate();
   }
 
-  #read(data: RawData, isBinary: boolean): void {
+  #read(data: RawData): void {
     if (this.#gone) return;
     this.heard = true;
     this.#throttle.spend(1);
@@ -160,7 +150,6 @@ export class Connection implements Peer {
     const bytes = data as Buffer;
     // Smaller ones have room neither for that many levels nor for much work.
     if (bytes.length > most.depth && !this.#isUsable(bytes)) return;
-    if (!isBinary && this.#handlers.bytes(this, bytes)) return;
     if (bytes.length > 0) this.#parse(bytes);
   }
 

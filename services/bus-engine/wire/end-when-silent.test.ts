@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { WebSocket, WebSocketServer } from '#kit/bus/ws.ts';
+import { WebSocket, WebSocketServer } from 'ws';
 import { endWhenSilent } from './end-when-silent.ts';
 
 describe('A websocket of a channel or of telemetry', () => {

@@ -1,4 +1,4 @@
-import type { WebSocket } from '#kit/bus/ws.ts';
+import type { WebSocket } from 'ws';
 
 const usualMs = 60_000;
 

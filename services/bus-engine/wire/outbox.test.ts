@@ -1,29 +1,23 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import * as ws from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { Outbox } from './outbox.ts';
-import { Turn } from './turn.ts';
-
-/** Reads frames as a client does; its types leave it out. */
-const { Receiver } = ws as unknown as { readonly Receiver: new (options: object) => Duplex };
 
 /** A socket whose other side reads when it is told to. */
 class Socket extends Duplex {
-  readonly writes: Buffer[] = [];
+  readonly written: string[] = [];
   #waiting: (() => void) | null = null;
-  reads = true;
+  reads = false;
 
   override _read(): void {}
 
-  override _writev(chunks: { chunk: Buffer }[], done: () => void): void {
-    this.writes.push(Buffer.concat(chunks.map(({ chunk }) => chunk)));
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.written.push(String(chunk));
     if (this.reads) done();
     else this.#waiting = done;
-  }
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this._writev([{ chunk }], done);
   }
 
   readOn(): void {
@@ -32,56 +26,73 @@ class Socket extends Duplex {
   }
 }
 
-function textsIn(bytes: Buffer): string[] {
-  const texts: string[] = [];
-  const receiver = new Receiver({ isServer: false });
-  receiver.on('message', (data: unknown) => void texts.push(String(data)));
-  receiver.write(bytes);
-  return texts;
+/** An outbox whose websocket writes frames without headers. */
+function slowOutbox() {
+  const socket = new Socket({ writableHighWaterMark: 10 });
+  const ws = {
+    send: (bytes: Buffer) => socket.write(bytes),
+    get bufferedAmount() {
+      return socket.writableLength;
+    },
+  } as unknown as WebSocket;
+  return { socket, outbox: new Outbox(ws, socket) };
 }
 
 describe('an outbox', () => {
-  it('sends the frames of one turn in one write, in order and in any length', async () => {
-    const socket = new Socket();
-    const outbox = new Outbox<number>(socket, new Turn());
-    const texts = ['', 'a', 'é'.repeat(63), 'x'.repeat(126), 'y'.repeat(65_535), 'z'.repeat(70_000), 'end'];
-    for (const text of texts) outbox.pushText(text);
-    outbox.push([Buffer.from('in '), Buffer.from('pieces')]);
-    expect(socket.writes).to.deep.equal([]);
-    await turn();
-    expect(socket.writes).to.have.length(1);
-    expect(textsIn(socket.writes[0]!)).to.deep.equal([...texts, 'in pieces']);
-    expect(outbox.waiting).to.equal(0);
+  it('sends text frames in order and in any length', async () => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
+    await once(server, 'listening');
+    const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const texts = [
+      '',
+      'a',
+      'é'.repeat(63),
+      'x'.repeat(126),
+      'y'.repeat(65_535),
+      'z'.repeat(3_000_000),
+      'end',
+    ];
+    server.on('connection', (ws, { socket }) => {
+      const outbox = new Outbox(ws, socket);
+      for (const text of texts) outbox.push(text);
+    });
+    try {
+      const got: [text: string, isBinary: boolean][] = [];
+      await new Promise<void>((resolve) => {
+        client.on('message', (data, isBinary) => {
+          if (got.push([String(data), isBinary]) === texts.length) resolve();
+        });
+      });
+      expect(got).to.deep.equal(texts.map((text) => [text, false]));
+    } finally {
+      client.terminate();
+      server.close();
+    }
   });
 
   it('keeps what the other side does not read, and sends it when it reads again', async () => {
-    const socket = new Socket({ writableHighWaterMark: 10 });
-    socket.reads = false;
-    const outbox = new Outbox<number>(socket, new Turn());
-    outbox.pushText('first, and long');
-    await turn();
-    outbox.pushText('second');
-    outbox.pushText('third');
-    await turn();
-    expect(outbox.waiting).to.equal(2 + 15 + 6 + 5);
+    const { socket, outbox } = slowOutbox();
+    for (const text of ['first, and long', 'second', 'third']) outbox.push(text);
+    expect(outbox.waiting).to.equal(15 + 6 + 5);
+    expect(outbox.leaving).to.equal(15);
+    expect(outbox.taken).to.equal(0);
     socket.readOn();
     await turn();
-    expect(textsIn(Buffer.concat(socket.writes))).to.deep.equal(['first, and long', 'second', 'third']);
+    expect(socket.written).to.deep.equal(['first, and long', 'second', 'third']);
+    expect(outbox.waiting).to.equal(0);
+    expect(outbox.taken).to.equal(15 + 6 + 5);
   });
 
-  it('gives back what never left, and nothing else', async () => {
-    const socket = new Socket({ writableHighWaterMark: 10 });
-    socket.reads = false;
-    const outbox = new Outbox<number>(socket, new Turn());
-    outbox.pushText('first, and long', 1);
-    await turn();
-    const shared = Buffer.from('xsecondx');
-    outbox.push([shared.subarray(1, 4), shared.subarray(4, 7)], 2);
-    outbox.pushText('unmarked');
-    shared.fill('?');
-    const back = outbox.takeBack();
-    expect(back.map(({ mark, payload }) => [mark, String(payload)])).to.deep.equal([[2, 'second']]);
-    outbox.pushText('late', 4);
-    expect(outbox.takeBack()).to.deep.equal([]);
+  it('tells of what never left when it is closed, and of nothing else', () => {
+    const { outbox } = slowOutbox();
+    const unsent: number[] = [];
+    outbox.push('first, and long', () => unsent.push(1));
+    outbox.push('second', () => unsent.push(2));
+    outbox.push('nobody asks');
+    outbox.close();
+    expect(unsent).to.deep.equal([2]);
+    outbox.push('late', () => unsent.push(4));
+    outbox.close();
+    expect(unsent).to.deep.equal([2]);
   });
 });

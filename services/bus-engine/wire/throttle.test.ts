@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Throttle } from './throttle.ts';
-import { Turn } from './turn.ts';
 
 describe('a throttle', () => {
   function reader() {
@@ -20,7 +19,7 @@ describe('a throttle', () => {
 
   it('holds who sends more than its share, and reads on later', async () => {
     const reading = reader();
-    const throttle = new Throttle(1_000, new Turn(), reading);
+    const throttle = new Throttle(1_000, reading);
     for (let nth = 0; nth < 10_000; nth++) throttle.spend(1);
     expect(reading.said).to.deep.equal(['pause']);
     await reading.reads;
@@ -30,7 +29,7 @@ describe('a throttle', () => {
 
   it('lets the others have their turn before it goes on with one that has much to say', async () => {
     const reading = reader();
-    const throttle = new Throttle(10_000_000, new Turn(), reading);
+    const throttle = new Throttle(10_000_000, reading);
     for (let nth = 0; nth < 300; nth++) throttle.spend(1);
     expect(reading.said).to.deep.equal(['pause']);
     await nextTurn();
@@ -40,7 +39,7 @@ describe('a throttle', () => {
 
   it('lets pass what is within it', async () => {
     const reading = reader();
-    const throttle = new Throttle(10_000_000, new Turn(), reading);
+    const throttle = new Throttle(10_000_000, reading);
     for (let turn = 0; turn < 20; turn++) {
       for (let nth = 0; nth < 100; nth++) throttle.spend(1);
       await nextTurn();

@@ -1,5 +1,3 @@
-import type { Flushable, Turn } from './turn.ts';
-
 /** Milliseconds in which a share of a second's frames may be read. */
 const windowMs = 10;
 /** More than so many shares are forgiven. */
@@ -11,9 +9,8 @@ const perTurn = 200;
  * How much one connection may be read: what it sends beyond its share waits in its socket, so that a flood slows down who makes it
  * and not the others. Nothing is dropped.
  */
-export class Throttle implements Flushable {
+export class Throttle {
   readonly #share: number;
-  readonly #turn: Turn;
   readonly #pause: () => void;
   readonly #resume: () => void;
   #left: number;
@@ -22,21 +19,16 @@ export class Throttle implements Flushable {
   #paused = false;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(
-    perSecond: number,
-    turn: Turn,
-    reader: { readonly pause: () => void; readonly resume: () => void },
-  ) {
+  constructor(perSecond: number, reader: { readonly pause: () => void; readonly resume: () => void }) {
     this.#share = Math.max(1, Math.floor((perSecond * windowMs) / 1000));
     this.#left = this.#share;
-    this.#turn = turn;
     this.#pause = reader.pause;
     this.#resume = reader.resume;
   }
 
   /** @param cost what breaks the rules costs more to handle than what is passed on */
   spend(cost: number): void {
-    if (this.#inTurn === 0) this.#turn.add(this);
+    if (this.#inTurn === 0) setImmediate(() => this.#endTurn());
     this.#inTurn += cost;
     if (this.#inTurn >= perTurn) this.#hold();
     this.#left = Math.max(this.#left - cost, -mostDebt * this.#share);
@@ -46,9 +38,9 @@ export class Throttle implements Flushable {
   }
 
   /** The others had their turn. */
-  flush(): void {
+  #endTurn(): void {
     this.#inTurn = 0;
-    if (this.#timer === null) this.#letGo();
+    if (this.#timer === null) this.#release();
   }
 
   stop(): void {
@@ -69,7 +61,7 @@ export class Throttle implements Flushable {
       this.#timer = null;
       this.#refill();
       if (this.#left <= 0) this.#wait();
-      else if (this.#inTurn < perTurn) this.#letGo();
+      else if (this.#inTurn < perTurn) this.#release();
     }, ms);
   }
 
@@ -79,7 +71,7 @@ export class Throttle implements Flushable {
     this.#pause();
   }
 
-  #letGo(): void {
+  #release(): void {
     if (!this.#paused) return;
     this.#paused = false;
     this.#resume();

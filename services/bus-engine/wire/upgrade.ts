@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from '#kit/bus/ws.ts';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { CoreError, Forbidden, NotFound } from '#kit/errors.ts';
 import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
 import type { Logger } from '#kit/log.ts';

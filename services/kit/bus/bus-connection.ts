@@ -1,8 +1,8 @@
+import { WebSocket } from 'ws';
 import { type EngineFrame, engineFrame, type WorkerRegistered } from '../contracts/bus/frames.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type BusTiming, busLimits, waitBefore } from './timing.ts';
-import { WebSocket } from './ws.ts';
 
 export interface ConnectionOptions {
   /** Asked anew before each attempt: the bus may have moved, and the token been replaced. */

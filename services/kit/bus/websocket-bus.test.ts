@@ -1,4 +1,9 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { WebSocketServer } from 'ws';
 import {
   type AnyFrame,
   type Connection,
@@ -6,7 +11,10 @@ import {
   type SmallEngineOptions,
   startSmallEngine,
 } from '../../../test/fixtures/bus/small-engine.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { makeSelfSigned } from '../../../test/fixtures/self-signed.ts';
 import { until } from '../../../test/fixtures/until.ts';
+import { itWith } from '../../../test/needs.ts';
 import { freePort } from '../../../test/support/free-port.ts';
 import { NotFound } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -93,6 +101,31 @@ describe('the client of the bus', () => {
       'authorization',
     );
   });
+
+  itWith(
+    ['openssl'],
+    'trusts the certificate that it is given over TLS, and says of another why not',
+    async () => {
+      const { key_file, certificate_file } = makeSelfSigned(temporaryFolder());
+      const [key, cert] = [key_file, certificate_file].map((path) => readFileSync(path, 'utf8'));
+      const server = createServer({ key, cert });
+      new WebSocketServer({ server }).on('connection', (socket) => {
+        socket.send('{"type":"workerregistered","worker_id":"one"}');
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      open.push({
+        async close() {
+          server.close();
+          server.closeAllConnections();
+        },
+      });
+      const url = `wss://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      await connect(url, { ca: cert! }).whenConnected(60_000);
+      const refused = Promise.withResolvers<string>();
+      connect(url, { failed: refused.resolve });
+      expect(await refused.promise).to.match(/self[- ]signed certificate/);
+    },
+  );
 
   it('says why it is not connected, and asks again for address and token', async () => {
     const { url, attempts } = await engine({
