@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import * as t from 'io-ts';
-import { askBus } from '#kit/bus/ask-bus.ts';
+import { askBus } from '#kit/bus/open-bus.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { decode, nullable, optional } from '#kit/decode.ts';

@@ -1,4 +1,4 @@
-import { askBus } from '#kit/bus/ask-bus.ts';
+import { askBus } from '#kit/bus/open-bus.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { parseJson } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';

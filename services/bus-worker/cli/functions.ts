@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { askBus } from '#kit/bus/ask-bus.ts';
+import { askBus } from '#kit/bus/open-bus.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { decode } from '#kit/decode.ts';
 import { exitCodes } from '#kit/errors.ts';

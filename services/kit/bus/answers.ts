@@ -1,28 +1,30 @@
 import type { FrameError, InvokeFunction } from '../contracts/bus/frames.ts';
 import { CoreError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { BusFunction } from './bus.ts';
+import type { BusConnection } from './bus-connection.ts';
+import type { Registrations } from './registrations.ts';
 import { busLimits } from './timing.ts';
 
 type Reply = { readonly result: unknown } | { readonly error: FrameError };
 
-export interface AnswersOptions {
-  readonly find: (id: string) => BusFunction | undefined;
-  /** false where there is no connection now. */
-  readonly send: (text: string) => boolean;
-  readonly logger: Logger;
-}
-
 /** Calls of others at work here. An answer that is ready while there is no connection waits for the next one. */
 export class Answers {
-  readonly #options: AnswersOptions;
+  readonly #registrations: Pick<Registrations, 'find'>;
+  readonly #connection: Pick<BusConnection, 'send'>;
+  readonly #logger: Logger;
   readonly #ending = new AbortController();
   /** By invocation. */
   readonly #waiting = new Map<string, string>();
   #working = 0;
 
-  constructor(options: AnswersOptions) {
-    this.#options = options;
+  constructor(
+    registrations: Pick<Registrations, 'find'>,
+    connection: Pick<BusConnection, 'send'>,
+    logger: Logger,
+  ) {
+    this.#registrations = registrations;
+    this.#connection = connection;
+    this.#logger = logger;
   }
 
   async answer(frame: InvokeFunction): Promise<void> {
@@ -30,13 +32,13 @@ export class Answers {
     const reply = await this.#work(frame);
     if (invocation_id == null || this.#ending.signal.aborted) return;
     const head = { type: 'invocationresult', invocation_id, function_id, traceparent: frame.traceparent };
-    this.#give(invocation_id, frameText(head, reply));
+    this.#send(invocation_id, frameText(head, reply));
   }
 
   /** Sends what became ready while there was no connection. */
   flush(): void {
     for (const [id, text] of this.#waiting) {
-      if (!this.#options.send(text)) return;
+      if (!this.#connection.send(text)) return;
       this.#waiting.delete(id);
     }
   }
@@ -47,8 +49,7 @@ export class Answers {
   }
 
   async #work({ function_id, data, traceparent }: InvokeFunction): Promise<Reply> {
-    const { find, logger } = this.#options;
-    const found = find(function_id);
+    const found = this.#registrations.find(function_id);
     if (found === undefined)
       return failure('function_not_found', `this worker has no function ${function_id}`);
     if (this.#working >= busLimits.handlers)
@@ -63,7 +64,7 @@ export class Answers {
       });
       return { result: result ?? null };
     } catch (error) {
-      if (!this.#ending.signal.aborted) logger.error(`${found.id} failed`, { error });
+      if (!this.#ending.signal.aborted) this.#logger.error(`${found.id} failed`, { error });
       if (error instanceof CoreError) return failure(error.code, error.message);
       return failure('invocation_failed', `${found.id} failed; its log says why`);
     } finally {
@@ -71,12 +72,12 @@ export class Answers {
     }
   }
 
-  #give(id: string, text: string): void {
-    if (this.#options.send(text)) return;
+  #send(id: string, text: string): void {
+    if (this.#connection.send(text)) return;
     if (this.#waiting.size >= busLimits.waitingResults) {
       const oldest = this.#waiting.keys().next().value!;
       this.#waiting.delete(oldest);
-      this.#options.logger.warn('an answer is dropped: too many wait for the bus', { invocation_id: oldest });
+      this.#logger.warn('an answer is dropped: too many wait for the bus', { invocation_id: oldest });
     }
     this.#waiting.set(id, text);
   }

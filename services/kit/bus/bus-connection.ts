@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts';
 import { type BusTiming, busLimits, waitBefore } from './timing.ts';
 
 export interface ConnectionOptions {
-  /** Asked anew before each attempt: the bus may have moved, and the token been replaced. */
+  /** Asked before each attempt: the bus may have moved, and the token been replaced. */
   readonly url: () => string;
   readonly token: () => string | null;
   /** PEM of a certificate to trust beside the system's. */
@@ -33,7 +33,7 @@ export class BusConnection {
   /** Of the first failure, by the monotonic clock. */
   #failingSince = 0;
   #lastReason: string | null = null;
-  #toldReason: string | null = null;
+  #loggedReason: string | null = null;
   #waiting: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -56,8 +56,10 @@ export class BusConnection {
     return (this.#socket?.bufferedAmount ?? 0) < busLimits.unsentBytes;
   }
 
-  send(text: string): void {
+  /** false where there is no connection. */
+  send(text: string): boolean {
     if (this.#greeted) this.#socket?.send(text);
+    return this.#greeted;
   }
 
   async close(): Promise<void> {
@@ -144,7 +146,7 @@ export class BusConnection {
     this.#identity = frame;
     this.#greeted = true;
     this.#lastReason = null;
-    this.#toldReason = null;
+    this.#loggedReason = null;
     if (before !== null) {
       const { worker_id: previous_worker_id, reattach_token } = before;
       this.send(JSON.stringify({ type: 'reattach', previous_worker_id, reattach_token }));
@@ -199,9 +201,9 @@ export class BusConnection {
     if (this.#ended) return;
     this.#lastReason = reason;
     this.#options.failed(reason);
-    if (this.#failures >= quietFailures && reason !== this.#toldReason) {
+    if (this.#failures >= quietFailures && reason !== this.#loggedReason) {
       logger.warn('the bus is not connected; trying again', { reason });
-      this.#toldReason = reason;
+      this.#loggedReason = reason;
     }
     const now = performance.now();
     if (this.#failures === 0) this.#failingSince = now;

@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
+import type { CommandContext } from '../cli/program.ts';
+import { answerMs } from '../config/answer-ms.ts';
 import { type BusAddressSources, busAddress } from '../config/bus-url.ts';
-import type { Folders } from '../folders.ts';
+import { environment } from '../environment.ts';
+import { Unavailable } from '../errors.ts';
+import { type Folders, resolveFolders } from '../folders.ts';
 import type { Logger } from '../log.ts';
+import { silentLogger } from '../silent-logger.ts';
 import { tellSupervisor } from '../supervisor-channel.ts';
+import { tokenAtHand } from '../tokens.ts';
 import type { Bus } from './bus.ts';
 import { connectBus } from './websocket-bus.ts';
 
@@ -11,10 +17,10 @@ export interface OpenBusOptions {
   readonly environment: BusAddressSources['environment'];
   /** Asked before each connecting, and only for a bus that is ours: another never sees a token. */
   readonly token: () => string;
-  /** What this process is called in the bus's lists. */
+  /** Name of this process in the bus's lists. */
   readonly name: string;
   readonly logger: Logger;
-  /** Told whenever the connection comes or goes; without it the supervisor is. */
+  /** Called whenever the connection comes or goes; without it the supervisor is told. */
   readonly watch?: (connected: boolean) => void;
 }
 
@@ -40,4 +46,34 @@ export function openBus({
     logger,
     watch,
   });
+}
+
+/**
+ * A command works with the running bus, as the person whose account this is.
+ * @throws Unavailable (`bus_unavailable`), and what the work throws
+ */
+export async function askBus<T>(
+  { home }: Pick<CommandContext, 'home'>,
+  work: (bus: Bus) => Promise<T>,
+): Promise<T> {
+  const folders = resolveFolders({ home }, environment);
+  const bus = openBus({
+    folders,
+    environment,
+    token: () => tokenAtHand(folders),
+    name: 'core command line',
+    logger: silentLogger,
+    watch: () => {},
+  });
+  try {
+    await bus.whenConnected(answerMs({ folders, environment })).catch((cause: Error) => {
+      throw new Unavailable('bus_unavailable', `the bus cannot be used: ${cause.message}`, {
+        cause,
+        hint: 'Start it: ./core up',
+      });
+    });
+    return await work(bus);
+  } finally {
+    await bus.close();
+  }
 }
