@@ -2,12 +2,12 @@ import type { RequestListener } from 'node:http';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Tokens } from '#kit/tokens.ts';
+import { createBusAccess } from './admission/bus-access.ts';
+import { createUpgrade, type Upgrade } from './admission/upgrade.ts';
 import type { BusConfig } from './configuration.ts';
-import { openBindings } from './cron/open-bindings.ts';
+import { openBindings } from './cron/binding-store.ts';
 import { Engine, type EngineParts } from './engine.ts';
 import { httpSurface } from './http/http-surface.ts';
-import { createBusAccess } from './wire/bus-access.ts';
-import { createUpgrade, type Upgrade } from './wire/upgrade.ts';
 
 export interface BusParts extends Pick<EngineParts, 'configFiles' | 'version'> {
   /** For what is stored of triggers; made where it is missing. */

@@ -4,6 +4,7 @@ import type { Health } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Tokens } from '#kit/tokens.ts';
+import type { Presented } from './admission/bus-access.ts';
 import { Arguments, BuiltInError, type BuiltIns } from './builtin/built-in.ts';
 import { type EngineFactsParts, engineFacts } from './builtin/engine-facts.ts';
 import { functionLists } from './builtin/function-lists.ts';
@@ -14,20 +15,17 @@ import { failure, type Outcome } from './calls/pending-call.ts';
 import { Channels } from './channels/channels.ts';
 import type { BusConfig } from './configuration.ts';
 import type { BindingStore } from './cron/binding-store.ts';
-import { type Clock, CronClock } from './cron/cron-clock.ts';
+import { type Clock, CronClock, cronEvent, cronType } from './cron/cron-clock.ts';
 import { Dispatch } from './dispatch.ts';
-import { httpType } from './http/http-type.ts';
-import { RouteTable } from './http/route-table.ts';
+import { httpType, RouteTable } from './http/routes.ts';
+import { Reaper } from './reaper.ts';
 import { Functions } from './registry/functions.ts';
 import { Owners } from './registry/owners.ts';
 import { Workers } from './registry/workers.ts';
-import { cronType } from './triggers/cron-type.ts';
 import { EventType } from './triggers/event-type.ts';
-import { Firing } from './triggers/firing.ts';
 import type { Trigger } from './triggers/trigger.ts';
+import { TriggerInvoker } from './triggers/trigger-invoker.ts';
 import { checkKept, Triggers } from './triggers/triggers.ts';
-import { Upkeep } from './upkeep.ts';
-import type { Presented } from './wire/bus-access.ts';
 import { Connection } from './wire/connection.ts';
 
 export interface EngineParts extends Pick<EngineFactsParts, 'configFiles' | 'version'> {
@@ -46,9 +44,9 @@ export interface Accepted {
   readonly address: string;
 }
 
-/** Changes to the list of functions are told together. */
-const tellAfterMs = 200;
-/** So long a function may take to be told of workers and functions; the next is told afterwards. */
+/** Changes to the list of functions within this time are announced together. */
+const announceAfterMs = 200;
+/** Time limit of a function that is called with an announcement; the next one waits for it. */
 const announcementMs = 30_000;
 
 /** The engine without its sockets: workers, what they provide, and what passes between them. */
@@ -65,8 +63,8 @@ export class Engine {
   readonly #cron: CronClock;
   readonly #functionsChanged: EventType;
   readonly #workersChanged: EventType;
-  readonly #upkeep: Upkeep;
-  #telling: NodeJS.Timeout | null = null;
+  readonly #reaper: Reaper;
+  #announcing: NodeJS.Timeout | null = null;
 
   constructor(parts: EngineParts) {
     const { config, store, clock, logger } = parts;
@@ -81,20 +79,20 @@ export class Engine {
     this.calls = new Calls({
       functions: this.functions,
       limits: config.limits,
-      builtIn: (id, data, peer) => this.#answerBuiltIn(id, data, peer as Connection),
+      builtIn: (id, data, peer) => this.#answerBuiltIn(id, data, peer),
       logger,
       now: clock.monotonic,
     });
     const timeoutMs = config.limits.call_seconds * 1_000;
-    const firing = new Firing({ calls: this.calls, tokens: parts.tokens, timeoutMs, logger });
+    const invoker = new TriggerInvoker({ calls: this.calls, tokens: parts.tokens, timeoutMs, logger });
     this.#cron = new CronClock({
       store,
       clock,
       hasFunction: (id) => this.functions.get(id) !== undefined,
-      fire: (tick) => void firing.tick(tick),
+      fire: (tick) => void invoker.invoke(tick.binding, cronEvent(tick)),
       logger,
     });
-    const fire = (trigger: Trigger, data: unknown) => firing.fire(trigger, data, announcementMs);
+    const fire = (trigger: Trigger, data: unknown) => invoker.invoke(trigger, data, announcementMs);
     this.#functionsChanged = new EventType(
       'engine::functions-available',
       'Calls a function when functions come or go',
@@ -116,7 +114,7 @@ export class Engine {
       logger,
     });
     const { buffered_bytes } = config.limits;
-    this.#upkeep = new Upkeep({ ...this, tokens: parts.tokens, bufferedBytes: buffered_bytes, logger });
+    this.#reaper = new Reaper({ ...this, tokens: parts.tokens, bufferedBytes: buffered_bytes, logger });
     this.#builtIns = this.#makeBuiltIns();
     this.#dispatch = new Dispatch({ ...this, triggers: this.#triggers });
   }
@@ -133,7 +131,7 @@ export class Engine {
       }
     }
     this.#cron.start();
-    this.#upkeep.start();
+    this.#reaper.start();
   }
 
   #setAside(id: string, error: unknown): void {
@@ -149,8 +147,8 @@ export class Engine {
 
   /** Says goodbye to all workers. */
   close(): void {
-    this.#upkeep.stop();
-    if (this.#telling !== null) clearTimeout(this.#telling);
+    this.#reaper.stop();
+    if (this.#announcing !== null) clearTimeout(this.#announcing);
     this.#cron.stop();
     for (const connection of [...this.workers.all()]) connection.close(1001, 'the engine ends');
   }
@@ -231,17 +229,17 @@ export class Engine {
 
   #functionChanged(id: string): void {
     this.calls.available(id);
-    if (this.#telling !== null || !this.#functionsChanged.wanted) return;
-    this.#telling = setTimeout(() => {
-      this.#telling = null;
+    if (this.#announcing !== null || !this.#functionsChanged.wanted) return;
+    this.#announcing = setTimeout(() => {
+      this.#announcing = null;
       const functions = [...this.functions.all()].map((registration) => ({ function_id: registration.id }));
       this.#functionsChanged.emit('functions', { event: 'functions_available', functions });
-    }, tellAfterMs);
+    }, announceAfterMs);
   }
 
   #closed(connection: Connection): void {
     if (!this.workers.remove(connection)) return;
-    this.#upkeep.forget(connection);
+    this.#reaper.forget(connection);
     this.functions.removeAllOf(connection);
     this.#triggers.removeAllOf(connection);
     this.channels.removeAllOf(connection);

@@ -1,13 +1,18 @@
+import type { RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { cannotListen, listener } from '#kit/http/listener.ts';
 import { serveService } from '#kit/http/serve-service.ts';
+import { urlOf } from '#kit/http/url-of.ts';
+import type { Logger } from '#kit/log.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
+import { levelOfNews } from '#kit/supervisor-channel.ts';
 import { composeBus } from './compose.ts';
 import { type BusConfig, readBusConfig } from './configuration.ts';
-import { listenForTriggers } from './http/listen.ts';
 import { engineMetrics } from './metrics.ts';
 
 export interface BusServeOptions extends ServeOptions {
@@ -45,4 +50,38 @@ export async function serve(options: BusServeOptions): Promise<number> {
     },
     listening: () => bus.engine.start(),
   });
+}
+
+interface TriggerListener {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const finishMs = 2_000;
+
+/** Listens for requests to what HTTP triggers define. @throws Failed (`port_in_use`) */
+async function listenForTriggers(
+  config: BusConfig,
+  handle: RequestListener,
+  logger: Logger,
+): Promise<TriggerListener> {
+  const binding = { ...config, port: config.http_port, require_token_for_reads: config.require_token };
+  const server = listener(binding, handle, 'bus');
+  const { host } = binding;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(cannotListen(error, binding, 'bus_http')));
+    server.listen(binding.port, host.replace(/^\[|\]$/g, ''), resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  logger[levelOfNews()](`http triggers answer on ${urlOf({ host, port, tls: binding.tls !== null })}`);
+  return {
+    port,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const cut = setTimeout(() => server.closeAllConnections(), finishMs);
+      await closed;
+      clearTimeout(cut);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { openBindings } from '../../services/bus-engine/cron/open-bindings.ts';
+import { openBindings } from '../../services/bus-engine/cron/binding-store.ts';
 import { closeClients, type OwnEngine, openEngine, rawPeer } from '../contract/bus-scene.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';

@@ -1,6 +1,5 @@
 import type { Functions, Registration } from '../registry/functions.ts';
 import type { Triggers } from '../triggers/triggers.ts';
-import type { Connection } from '../wire/connection.ts';
 import { type Arguments, BuiltInError, type BuiltIns, present } from './built-in.ts';
 import { triggerFacts } from './trigger-lists.ts';
 
@@ -93,5 +92,5 @@ export function functionLists({ functions, triggers, own }: FunctionListParts): 
 
 /** What a worker calls itself, else its id. */
 export function workerOf({ peer }: Registration): string {
-  return (peer as Connection).name ?? peer.id;
+  return peer.name ?? peer.id;
 }

@@ -2,15 +2,22 @@ import { randomUUID } from 'node:crypto';
 import type { InvocationResult, InvokeFunction } from '#kit/contracts/bus/frames.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import { elsewhere, functionNotHere } from '../builtin/not-here.ts';
 import type { BusLimits } from '../configuration.ts';
 import type { Functions } from '../registry/functions.ts';
-import { callFrame, withCaller } from './call-frame.ts';
-import { failure, finish, type Outcome, type Peer, type PendingCall, tellerOf } from './pending-call.ts';
-import { Undelivered } from './undelivered.ts';
+import { elsewhere, functionNotHere } from '../registry/not-here.ts';
+import type { Connection } from '../wire/connection.ts';
+import {
+  callFrame,
+  failure,
+  finish,
+  type Outcome,
+  type PendingCall,
+  prepareOutcome,
+  withCaller,
+} from './pending-call.ts';
 
 /** Answers calls of functions that are the engine's own; null for ids that are not. */
-export type AnswerBuiltIn = (functionId: string, data: unknown, peer: Peer) => Promise<Outcome> | null;
+export type AnswerBuiltIn = (functionId: string, data: unknown, peer: Connection) => Promise<Outcome> | null;
 
 export interface CallsOptions {
   readonly functions: Functions;
@@ -50,7 +57,7 @@ export class Calls {
   }
 
   /** A call by a worker. */
-  invoke(peer: Peer, frame: InvokeFunction): void {
+  invoke(peer: Connection, frame: InvokeFunction): void {
     const waits = frame.action?.type !== 'void' && frame.invocation_id != null;
     const call: PendingCall = {
       id: this.#freeId(frame.invocation_id),
@@ -80,7 +87,7 @@ export class Calls {
     }
   }
 
-  #refusedCall(peer: Peer, frame: InvokeFunction): Outcome | null {
+  #refusedCall(peer: Connection, frame: InvokeFunction): Outcome | null {
     const { function_id, action } = frame;
     if (!peer.mayCall)
       return failure(
@@ -98,17 +105,17 @@ export class Calls {
   }
 
   /** A result from a worker. */
-  result(peer: Peer, frame: InvocationResult): void {
+  result(peer: Connection, frame: InvocationResult): void {
     const call = this.#pending.get(frame.invocation_id);
     if (call === undefined || call.callee !== peer) {
       this.#options.logger.debug('a result that nobody waits for', { worker: peer.id });
       return;
     }
     const { result, error } = frame;
-    const tell = tellerOf(call, error == null ? { ok: true, result } : { ok: false, error }, frame);
+    const deliver = prepareOutcome(call, error == null ? { ok: true, result } : { ok: false, error }, frame);
     this.#end(call);
     this.#answered++;
-    if (call.caller === null || this.#takesMore(call.caller)) tell();
+    if (call.caller === null || this.#takesMore(call.caller)) deliver();
   }
 
   /** A call by the engine itself. */
@@ -153,7 +160,7 @@ export class Calls {
   }
 
   /** The connection is closed, and its functions and what it was not sent are gone. */
-  gone(peer: Peer): void {
+  gone(peer: Connection): void {
     if (peer.runningCalls === 0 && peer.waitingCalls === 0) return;
     for (const call of this.#pending.values()) {
       if (call.caller === peer) this.#end(call);
@@ -176,7 +183,7 @@ export class Calls {
     }
   }
 
-  #deliver(payload: string, callee: Peer, call: PendingCall): void {
+  #deliver(payload: string, callee: Connection, call: PendingCall): void {
     call.callee = callee;
     callee.runningCalls++;
     this.#pending.set(call.id, call);
@@ -184,7 +191,7 @@ export class Calls {
   }
 
   /** Its worker is gone before the call left for it: another one gets it, now or a little later. */
-  #redeliver(payload: string, callee: Peer, call: PendingCall): void {
+  #redeliver(payload: string, callee: Connection, call: PendingCall): void {
     if (!this.#pending.has(call.id)) return;
     call.callee = null;
     callee.runningCalls--;
@@ -204,14 +211,14 @@ export class Calls {
     if (call.caller !== null) call.caller.waitingCalls--;
   }
 
-  #refusal(caller: Peer, callee: Peer): Outcome | null {
+  #refusal(caller: Connection, callee: Connection): Outcome | null {
     const { pending_calls } = this.#options.limits;
     if (caller.waitingCalls >= pending_calls)
       return failure('bus_busy', `this connection has ${pending_calls} calls without a result, the limit`);
     return this.#calleeRefusal(callee);
   }
 
-  #calleeRefusal(callee: Peer): Outcome | null {
+  #calleeRefusal(callee: Connection): Outcome | null {
     const { pending_calls, buffered_bytes } = this.#options.limits;
     if (callee.runningCalls >= pending_calls * workerShare)
       return failure(
@@ -222,12 +229,12 @@ export class Calls {
     return failure('bus_busy', `the worker has not read ${buffered_bytes} bytes that wait for it, the limit`);
   }
 
-  #isFull(peer: Peer): boolean {
+  #isFull(peer: Connection): boolean {
     return peer.outbox.waiting >= this.#options.limits.buffered_bytes;
   }
 
   /** Who does not read the results of its calls is no use to anybody. */
-  #takesMore(caller: Peer): boolean {
+  #takesMore(caller: Connection): boolean {
     if (!this.#isFull(caller)) return true;
     caller.overflow();
     return false;
@@ -242,4 +249,45 @@ function notFound(functionId: string): Outcome {
   const lacking = functionNotHere(functionId);
   if (lacking !== null) return failure('not_on_this_engine', lacking);
   return failure('function_not_found', `Function ${functionId} not found`);
+}
+
+interface Kept {
+  readonly call: PendingCall;
+  readonly payload: string;
+  readonly since: number;
+}
+
+/** Calls whose worker went before they left for it: they wait a little for another one with the function. */
+class Undelivered {
+  readonly #byFunction = new Map<string, Kept[]>();
+  readonly #waitMs: number;
+
+  constructor(waitMs: number) {
+    this.#waitMs = waitMs;
+  }
+
+  keep(call: PendingCall, payload: string, now: number): void {
+    const others = this.#byFunction.get(call.functionId);
+    const kept = { call, payload, since: now };
+    if (others === undefined) this.#byFunction.set(call.functionId, [kept]);
+    else others.push(kept);
+  }
+
+  take(functionId: string): readonly Kept[] {
+    const kept = this.#byFunction.get(functionId) ?? [];
+    this.#byFunction.delete(functionId);
+    return kept;
+  }
+
+  /** Those that waited long enough; they are kept no longer. */
+  expired(now: number): readonly PendingCall[] {
+    const ended: PendingCall[] = [];
+    for (const [functionId, kept] of this.#byFunction) {
+      const still = kept.filter(({ since }) => now - since < this.#waitMs);
+      ended.push(...kept.filter(({ since }) => now - since >= this.#waitMs).map(({ call }) => call));
+      if (still.length === 0) this.#byFunction.delete(functionId);
+      else this.#byFunction.set(functionId, still);
+    }
+    return ended;
+  }
 }

@@ -2,7 +2,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { weigh } from '../registry/kept-value.ts';
-import { TriggerRefused } from '../triggers/trigger.ts';
+import { conditionOf, configOf, TriggerRefused, type TriggerType } from '../triggers/trigger.ts';
 import type { Binding, BindingStore } from './binding-store.ts';
 import { type Expression, parseExpression } from './expression.ts';
 
@@ -216,4 +216,39 @@ export class CronClock {
 
 function bytesOf({ config, metadata }: Binding): number {
   return leastBytes + weigh({ config, metadata });
+}
+
+/** `cron` {expression, timezone?, condition_function_id?}. */
+export function cronType(clock: CronClock): TriggerType {
+  return {
+    id: 'cron',
+    description: 'Calls a function at times that an expression of six fields gives, seconds first',
+    register(trigger) {
+      conditionOf(trigger);
+      const { id, type, functionId, metadata, token, owner } = trigger;
+      clock.add({
+        id,
+        type,
+        functionId,
+        config: configOf(trigger),
+        metadata,
+        token,
+        durable: owner === null,
+      });
+    },
+    unregister({ id }, why) {
+      if (why === 'left') clock.left(id);
+      else clock.remove(id);
+    },
+  };
+}
+
+/** What the function of a `cron` trigger is called with. */
+export function cronEvent({ binding, scheduled, actual }: Tick): object {
+  return {
+    trigger: 'cron',
+    job_id: binding.id,
+    scheduled_time: new Date(scheduled).toISOString(),
+    actual_time: new Date(actual).toISOString(),
+  };
 }

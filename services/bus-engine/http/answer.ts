@@ -3,6 +3,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { problemHeaders } from '#kit/http/problem.ts';
+import type { Channel, ChannelItem } from '../channels/channel.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
@@ -121,4 +122,59 @@ export function sendThrown(response: ServerResponse, error: unknown): string | n
   const message = error instanceof CoreError ? error.message : 'Something failed inside; the log tells more.';
   sendError(response, 500, code, message, { id });
   return id;
+}
+
+/**
+ * An answer that a function writes piece by piece: text items set the status and headers, bytes are the body.
+ * @param watch.done called when the function has written everything
+ */
+export function answerFrom(
+  channel: Channel,
+  response: ServerResponse,
+  watch: { readonly passedOver: PassedOver; readonly done: () => void },
+): void {
+  let status = 200;
+  let headers: Headers = {};
+
+  function begin(): void {
+    if (!response.headersSent) response.writeHead(status, headers as OutgoingHttpHeaders);
+  }
+
+  function control(text: string): void {
+    const message = messageIn(text);
+    if (message?.type === 'set_status') status = statusOf(message.status_code);
+    if (message?.type === 'set_headers')
+      headers = { ...headers, ...headersOf(message.headers, watch.passedOver) };
+  }
+
+  response.on('drain', () => channel.keepUp(true));
+  response.on('close', () => channel.endReading());
+  channel.read({
+    item(item: ChannelItem) {
+      if (response.writableEnded || response.destroyed) return;
+      try {
+        if (typeof item === 'string') return control(item);
+      } catch (error) {
+        watch.passedOver(messageOf(error));
+        return;
+      }
+      begin();
+      if (!response.write(item)) channel.keepUp(false);
+    },
+    end() {
+      if (!channel.hasWriter || response.writableEnded) return;
+      begin();
+      response.end();
+      watch.done();
+    },
+  });
+}
+
+function messageIn(text: string): Record<string, unknown> | null {
+  try {
+    const message: unknown = JSON.parse(text);
+    return typeof message === 'object' ? (message as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
 }

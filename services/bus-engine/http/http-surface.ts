@@ -2,16 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
+import type { BusAccess } from '../admission/bus-access.ts';
 import type { Outcome } from '../calls/pending-call.ts';
 import type { OpenedChannel } from '../channels/channels.ts';
 import type { BusConfig } from '../configuration.ts';
 import type { Engine } from '../engine.ts';
-import type { BusAccess } from '../wire/bus-access.ts';
-import { answerOf, sendAnswer, sendError, sendThrown } from './answer.ts';
-import { answerFrom } from './channel-answer.ts';
-import { Places } from './places.ts';
+import { answerFrom, answerOf, sendAnswer, sendError, sendThrown } from './answer.ts';
 import { bodyOf, payloadOf, type RequestPayload } from './request-payload.ts';
-import type { HttpRoute, MatchedRoute } from './route-table.ts';
+import type { HttpRoute, MatchedRoute } from './routes.ts';
 
 export interface HttpSurfaceParts {
   readonly config: BusConfig;
@@ -179,4 +177,25 @@ async function within(work: Promise<unknown>, ms: number): Promise<void> {
   });
   await Promise.race([work, late]);
   clearTimeout(timer);
+}
+
+/** So many are in at a time; others wait their turn. */
+class Places {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves with what gives the place back; to be called once. */
+  async enter(): Promise<() => void> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return () => {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    };
+  }
 }

@@ -3,7 +3,7 @@ import { twice } from '#kit/decode.ts';
 import { Interrupted, InvalidInput, TooLarge } from '#kit/errors.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
 import type { ChannelEnd } from '../channels/channels.ts';
-import type { MatchedRoute } from './route-table.ts';
+import type { MatchedRoute } from './routes.ts';
 
 /** What the function of an `http` trigger is called with. */
 export interface RequestPayload {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Peer } from '../calls/pending-call.ts';
+import type { Connection } from '../wire/connection.ts';
 import { Functions } from './functions.ts';
 import { Owners } from './owners.ts';
 
@@ -18,7 +18,7 @@ describe('functions by id', () => {
     functions = new Functions({ owners, limit: 3, changed: (id) => changes.push(id) });
   });
 
-  const peer = (token: string | null = 'a') => ({ token }) as Peer;
+  const peer = (token: string | null = 'a') => ({ token }) as Connection;
 
   it('are answered by the last that registered, and by the one before when it goes', () => {
     const [first, second, third] = [peer(), peer(), peer()];

@@ -1,12 +1,12 @@
 import type { RegisterFunction } from '#kit/contracts/bus/frames.ts';
-import type { Peer } from '../calls/pending-call.ts';
+import type { Connection } from '../wire/connection.ts';
 import { ValueRefused, weigh } from './kept-value.ts';
 import type { Owners, Rejection } from './owners.ts';
 
 /** A function as one worker provides it. */
 export interface Registration {
   readonly id: string;
-  readonly peer: Peer;
+  readonly peer: Connection;
   readonly description: string | null;
   readonly request: unknown;
   readonly response: unknown;
@@ -24,7 +24,7 @@ const mostWeight = 32 * 1024 * 1024;
  */
 export class Functions {
   readonly #byId = new Map<string, Registration[]>();
-  readonly #idsOf = new Map<Peer, Set<string>>();
+  readonly #idsOf = new Map<Connection, Set<string>>();
   /** By token: an id is of one token at a time. */
   readonly #weights = new Map<string | null, number>();
   readonly #owners: Owners;
@@ -54,12 +54,12 @@ export class Functions {
     for (const registrations of this.#byId.values()) yield registrations.at(-1)!;
   }
 
-  countOf(peer: Peer): number {
+  countOf(peer: Connection): number {
     return this.#idsOf.get(peer)?.size ?? 0;
   }
 
   /** null where it is taken. */
-  register(peer: Peer, frame: RegisterFunction): Rejection | null {
+  register(peer: Connection, frame: RegisterFunction): Rejection | null {
     const { id } = frame;
     const refused = this.#owners.refusal(id, peer.token) ?? this.#heldByOther(id, peer);
     if (refused !== null) return refused;
@@ -82,7 +82,7 @@ export class Functions {
   }
 
   /** Whether it was its own. */
-  unregister(peer: Peer, id: string): boolean {
+  unregister(peer: Connection, id: string): boolean {
     if (this.#idsOf.get(peer)?.delete(id) !== true) return false;
     const registrations = this.#byId.get(id) ?? [];
     this.#set(
@@ -92,12 +92,12 @@ export class Functions {
     return true;
   }
 
-  removeAllOf(peer: Peer): void {
+  removeAllOf(peer: Connection): void {
     for (const id of [...(this.#idsOf.get(peer) ?? [])]) this.unregister(peer, id);
     this.#idsOf.delete(peer);
   }
 
-  #heldByOther(id: string, { token }: Peer): Rejection | null {
+  #heldByOther(id: string, { token }: Connection): Rejection | null {
     const holder = this.get(id)?.peer;
     if (holder === undefined || holder.token === token) return null;
     const message = `function ${id} is provided by a worker with the token ${holder.token}: it cannot be taken over with ${token}`;
@@ -137,7 +137,7 @@ function weightTogether(registrations: readonly Registration[]): number {
   return registrations.reduce((sum, { weight }) => sum + weight, 0);
 }
 
-function registrationOf(peer: Peer, frame: RegisterFunction, weight: number): Registration {
+function registrationOf(peer: Connection, frame: RegisterFunction, weight: number): Registration {
   const { id, description, request_format, response_format, metadata } = frame;
   return {
     id,

@@ -1,4 +1,4 @@
-import type { Peer } from '../calls/pending-call.ts';
+import type { Connection } from '../wire/connection.ts';
 
 /** First segments of ids that mean something to every engine of this protocol. */
 const reserved = ['engine::', 'state::', 'stream::', 'iii::', 'configuration::'];
@@ -9,7 +9,7 @@ export interface Rejection {
   readonly code: string;
   readonly message: string;
   /** Who has it. */
-  readonly owner: Peer | null;
+  readonly owner: Connection | null;
 }
 
 export interface Owner {

@@ -4,8 +4,8 @@ import type {
   TriggerRegistrationResult,
 } from '#kit/contracts/bus/frames.ts';
 import type { Logger } from '#kit/log.ts';
-import { triggerTypeNotHere } from '../builtin/not-here.ts';
 import { ValueRefused, weigh } from '../registry/kept-value.ts';
+import { triggerTypeNotHere } from '../registry/not-here.ts';
 import type { Connection } from '../wire/connection.ts';
 import { type Trigger, TriggerRefused, type TriggerType, TriggerWaits } from './trigger.ts';
 

@@ -11,7 +11,6 @@ import { twice } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
-import type { Peer } from '../calls/pending-call.ts';
 import { shapeOf, stringMembers } from './json-scan.ts';
 import { Outbox } from './outbox.ts';
 import { Throttle } from './throttle.ts';
@@ -60,7 +59,7 @@ const bytesPerFrame = 16_384;
 const valuesPerFrame = 64;
 
 /** One worker on the bus, from its upgrade to its end. */
-export class Connection implements Peer {
+export class Connection {
   readonly id = randomUUID();
   readonly reattachToken = randomUUID();
   readonly connectedAt = Date.now();
@@ -69,7 +68,9 @@ export class Connection implements Peer {
   readonly tokenText: string | null;
   readonly token: string | null;
   readonly outbox: Outbox;
+  /** Calls that it made and that have no result yet. */
   waitingCalls = 0;
+  /** Calls that it has not answered yet. */
   runningCalls = 0;
   announced: Announced | null = null;
   /** Whether anything came since it was last set to false. */

@@ -6,7 +6,7 @@ import type { Channels } from './channels/channels.ts';
 import type { Workers } from './registry/workers.ts';
 import type { Connection } from './wire/connection.ts';
 
-export interface UpkeepParts {
+export interface ReaperParts {
   readonly calls: Pick<Calls, 'sweep'>;
   readonly channels: Pick<Channels, 'sweep'>;
   readonly workers: Pick<Workers, 'all'>;
@@ -29,13 +29,13 @@ const bytesPerLook = 65_536;
 const share = { ofToken: 4, ofAll: 16 };
 
 /** Ends what has become too old, connections whose token is not good any more, and those that are only apparently there. */
-export class Upkeep {
-  readonly #parts: UpkeepParts;
+export class Reaper {
+  readonly #parts: ReaperParts;
   readonly #silent = new Map<Connection, number>();
   readonly #stuck = new Map<Connection, { readonly taken: number; readonly looks: number }>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(parts: UpkeepParts) {
+  constructor(parts: ReaperParts) {
     this.#parts = parts;
   }
 

@@ -3,12 +3,11 @@ import type { Logger } from '#kit/log.ts';
 import { inForce } from '#kit/tokens/token.ts';
 import type { Tokens } from '#kit/tokens.ts';
 import type { Calls } from '../calls/calls.ts';
-import type { Tick } from '../cron/cron-clock.ts';
 import { conditionOf, type Trigger } from './trigger.ts';
 
-type Fired = Pick<Trigger, 'id' | 'type' | 'functionId' | 'config' | 'metadata' | 'token'>;
+type InvokedTrigger = Pick<Trigger, 'id' | 'type' | 'functionId' | 'config' | 'metadata' | 'token'>;
 
-export interface FiringParts {
+export interface TriggerInvokerParts {
   readonly calls: Calls;
   readonly tokens: Pick<Tokens, 'list'>;
   readonly timeoutMs: number;
@@ -16,24 +15,15 @@ export interface FiringParts {
 }
 
 /** Calls the functions of triggers, if their conditions hold. Nobody waits for the result: a failure is logged, and none is thrown. */
-export class Firing {
-  readonly #parts: FiringParts;
+export class TriggerInvoker {
+  readonly #parts: TriggerInvokerParts;
 
-  constructor(parts: FiringParts) {
+  constructor(parts: TriggerInvokerParts) {
     this.#parts = parts;
   }
 
-  async tick({ binding, scheduled, actual }: Tick): Promise<void> {
-    await this.fire(binding, {
-      trigger: 'cron',
-      job_id: binding.id,
-      scheduled_time: new Date(scheduled).toISOString(),
-      actual_time: new Date(actual).toISOString(),
-    });
-  }
-
   /** @param timeoutMs for each function that is called */
-  async fire(trigger: Fired, data: unknown, timeoutMs = this.#parts.timeoutMs): Promise<void> {
+  async invoke(trigger: InvokedTrigger, data: unknown, timeoutMs = this.#parts.timeoutMs): Promise<void> {
     try {
       await this.#call(trigger, data, timeoutMs);
     } catch (error) {
@@ -41,7 +31,7 @@ export class Firing {
     }
   }
 
-  async #call(trigger: Fired, data: unknown, timeoutMs: number): Promise<void> {
+  async #call(trigger: InvokedTrigger, data: unknown, timeoutMs: number): Promise<void> {
     const { functionId, metadata, token } = trigger;
     const { calls } = this.#parts;
     if (!this.#isInForce(token))
@@ -71,7 +61,7 @@ export class Firing {
     }
   }
 
-  #failed({ id }: Fired, functionId: string, message: string): void {
+  #failed({ id }: InvokedTrigger, functionId: string, message: string): void {
     this.#parts.logger.warn(`a trigger's call of ${functionId} failed: ${message}`, { trigger: id });
   }
 }

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { WebSocket, WebSocketServer } from 'ws';
-import { endWhenSilent } from './end-when-silent.ts';
+import { endWhenSilent } from './upgrade.ts';
 
 describe('A websocket of a channel or of telemetry', () => {
   let server: Server;

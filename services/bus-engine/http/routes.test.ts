@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { TriggerRefused } from '../triggers/trigger.ts';
 import type { Connection } from '../wire/connection.ts';
-import { type HttpMethod, RouteTable } from './route-table.ts';
+import { type HttpMethod, RouteTable } from './routes.ts';
 
 describe('routes of HTTP triggers', () => {
   let table: RouteTable;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { silentLogger } from '#kit/silent-logger.ts';
-import { Upkeep } from './upkeep.ts';
+import { Reaper } from './reaper.ts';
 import type { Connection } from './wire/connection.ts';
 
 /** A worker to which something is sent, and who reads it as the test wants. */
@@ -29,10 +29,10 @@ class Reader {
 
 const bufferedBytes = 1_000;
 
-describe('The upkeep of readers', () => {
-  function upkeepOf(readers: readonly Reader[]): Upkeep {
+describe('The reaper of readers', () => {
+  function reaperOf(readers: readonly Reader[]): Reaper {
     const nothing = { sweep() {} };
-    return new Upkeep({
+    return new Reaper({
       calls: nothing,
       channels: nothing,
       workers: { all: () => readers.filter(({ ended }) => !ended) as unknown as Connection[] },
@@ -47,11 +47,11 @@ describe('The upkeep of readers', () => {
   it('ends who takes no byte of what waits for thirty looks, and nobody who takes one', () => {
     const [stuck, slow, idle] = [new Reader('a', 10), new Reader('b', 10), new Reader('c', 0)];
     const readers = [stuck, slow, idle];
-    const upkeep = upkeepOf(readers);
+    const reaper = reaperOf(readers);
     const look = (times: number) => {
       for (let nth = 0; nth < times; nth++) {
         slow.outbox.taken++;
-        upkeep.look();
+        reaper.look();
       }
     };
     look(30);
@@ -65,24 +65,24 @@ describe('The upkeep of readers', () => {
   it('leaves more time to who has a large write under way', () => {
     const large = new Reader('a', 10);
     large.outbox.leaving = 5 * 65_536;
-    const upkeep = upkeepOf([large]);
-    for (let nth = 0; nth < 35; nth++) upkeep.look();
+    const reaper = reaperOf([large]);
+    for (let nth = 0; nth < 35; nth++) reaper.look();
     expect(large.ended).to.equal(false);
-    upkeep.look();
+    reaper.look();
     expect(large.ended).to.equal(true);
   });
 
   it('ends who has most unread, until the connections of one token are within four times a connection', () => {
     const readers = [900, 800, 1_000, 950, 700].map((waiting) => new Reader('flooder', waiting));
     const other = new Reader('other', 1_000);
-    upkeepOf([...readers, other]).look();
+    reaperOf([...readers, other]).look();
     expect(endedOf(readers)).to.deep.equal([false, false, true, false, false]);
     expect(other.ended).to.equal(false);
   });
 
   it('ends who has most unread, until all of them are within sixteen times a connection', () => {
     const readers = Array.from({ length: 18 }, (_, nth) => new Reader(`token ${nth}`, 900 + nth));
-    upkeepOf(readers).look();
+    reaperOf(readers).look();
     expect(endedOf(readers).filter((ended) => ended)).to.have.length(1);
     expect(readers[17]!.ended).to.equal(true);
   });

@@ -4,17 +4,16 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { EngineFrame } from '#kit/contracts/bus/frames.ts';
 import { CoreError, Forbidden, NotFound } from '#kit/errors.ts';
 import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
-import { joinChannel } from '../channels/channel-socket.ts';
+import { joinChannel } from '../channels/channel.ts';
 import type { BusConfig } from '../configuration.ts';
 import type { Engine } from '../engine.ts';
-import type { BusAccess, Presented } from './bus-access.ts';
-import { endWhenSilent } from './end-when-silent.ts';
-import { turnAway } from './turned-away.ts';
-import { checkRoom, WorkerRoom } from './worker-room.ts';
+import { stringMembers } from '../wire/json-scan.ts';
+import { type BusAccess, checkRoom, type Presented, WorkerRoom } from './bus-access.ts';
 
 export interface UpgradeParts {
   readonly engine: Engine;
@@ -169,4 +168,56 @@ function keep(ws: WebSocket, sockets: Set<WebSocket>): void {
   sockets.add(ws);
   endWhenSilent(ws);
   ws.on('close', () => sockets.delete(ws));
+}
+
+/** Milliseconds for which calls of a worker that was turned away are answered. */
+const farewellMs = 1_000;
+
+/**
+ * Tells a worker that may not connect why, on the websocket itself: the official SDK connects again and again, shows nobody with what
+ * an upgrade or a close was refused, and prints the reason of a registration that failed. Its calls fail with the reason too.
+ */
+function turnAway(ws: WebSocket, reason: string): void {
+  const error = { code: 'AUTH_ERROR', message: reason };
+  const send = (frame: EngineFrame) => ws.send(JSON.stringify(frame));
+  ws.on('error', () => {});
+  ws.on('message', (data) => {
+    const { type, invocation_id, function_id = '' } = stringMembers(data as Buffer);
+    if (type === 'invokefunction' && invocation_id !== undefined)
+      send({ type: 'invocationresult', invocation_id, function_id, error });
+  });
+  send({ type: 'error', error });
+  send({
+    type: 'triggerregistrationresult',
+    id: 'connection',
+    trigger_type: 'AUTH_ERROR',
+    function_id: '',
+    error,
+  });
+  const close = setTimeout(() => ws.close(1008, reason.slice(0, 120)), farewellMs);
+  const end = setTimeout(() => ws.terminate(), 2 * farewellMs);
+  ws.on('close', () => {
+    clearTimeout(close);
+    clearTimeout(end);
+  });
+}
+
+const silentMs = 60_000;
+
+/** Pings the other end, and ends the connection when nothing comes for so long. A paused one is not asked. */
+export function endWhenSilent(ws: WebSocket, limitMs: number = silentMs): void {
+  let heard = true;
+  const hear = () => {
+    heard = true;
+  };
+  ws.on('message', hear);
+  ws.on('pong', hear);
+  const look = setInterval(() => {
+    if (ws.isPaused) return;
+    if (!heard) return ws.terminate();
+    heard = false;
+    ws.ping();
+  }, limitMs / 2);
+  look.unref();
+  ws.on('close', () => clearInterval(look));
 }
