@@ -1,12 +1,18 @@
+import * as t from 'io-ts';
 import { openBus } from '#kit/bus/open-bus.ts';
-import { environment } from '#kit/environment.ts';
-import { resolveFolders } from '#kit/folders.ts';
+import { agentdUrl, bridgeUrl } from '#kit/config/client-urls.ts';
+import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { readSettings } from '#kit/config/settings.ts';
+import { decode } from '#kit/decode.ts';
+import { type Environment, environment } from '#kit/environment.ts';
+import { Refused } from '#kit/errors.ts';
+import { type Folders, resolveFolders } from '#kit/folders.ts';
+import { followingClient } from '#kit/http/following-client.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import { platformFunctions } from './functions/functions.ts';
-import { openServices } from './open-services.ts';
+import type { Services } from './functions/worker-function.ts';
 import { Planning } from './planning/planning.ts';
-import { planningSeconds } from './planning/planning-seconds.ts';
 
 /** Milliseconds beside the planner's own bound: reading the issue, fetching, validating. */
 const marginMs = 60_000;
@@ -37,4 +43,42 @@ export async function serve(options: WorkerOptions): Promise<number> {
   shutdown.add('the bus', () => bus.close());
   bus.register(platformFunctions(services, planning));
   return signalled;
+}
+
+/** The part of config/agents.json that bounds a planning. */
+const Agents = t.strict({ planner: t.strict({ bounds: t.strict({ seconds: t.number }) }) });
+
+/** Seconds that the planner itself may take. @throws InvalidInput (`config_invalid`) */
+function planningSeconds(folders: Pick<Folders, 'config'>): number {
+  const { document, path } = mergedDocument(readConcernDocument('agents', folders));
+  return decode(Agents, document, path, 'config_invalid').planner.bounds.seconds;
+}
+
+/** The services of this installation, wherever they are when they are asked. */
+function openServices(sources: {
+  readonly folders: Folders;
+  readonly environment: Environment;
+}): Services & { close(): Promise<void> } {
+  const follow = (url: () => string) =>
+    followingClient(() => ({ baseUrl: url(), token: serviceToken(sources.folders, 'worker') }));
+  const agentd = follow(() => agentdUrl(sources));
+  const context = follow(() => contextUrl(sources));
+  const bridge = follow(() => bridgeUrl(sources));
+  return {
+    agentd,
+    context,
+    bridge,
+    answerMs: readSettings(sources).answers.seconds * 1000,
+    async close() {
+      await Promise.all([agentd.close(), context.close(), bridge.close()]);
+    },
+  };
+}
+
+function contextUrl(sources: { readonly folders: Folders; readonly environment: Environment }): string {
+  const { url } = readSettings(sources).context;
+  if (url !== null) return url;
+  throw new Refused('context_not_configured', 'this installation does without the context service', {
+    hint: 'Set context.url in core.json, for example http://127.0.0.1:8090.',
+  });
 }

@@ -1,6 +1,16 @@
 import type { Command } from 'commander';
-import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
+import * as t from 'io-ts';
+import { askBus } from '#kit/bus/open-bus.ts';
+import {
+  type CommandContext,
+  type ProgramStart,
+  type RunCommand,
+  runServiceProgram,
+} from '#kit/cli/program.ts';
 import { withCheck } from '#kit/cli/serve-command.ts';
+import { decode, parseJson } from '#kit/decode.ts';
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { describedFunctions } from '../functions/functions.ts';
 
 const description = `The platform's functions on the capability bus.
 functions and call ask the running bus; ./core up starts it.`;
@@ -18,20 +28,53 @@ function define(program: Command, run: RunCommand): void {
   program
     .command('functions')
     .description('what the platform offers on the bus, and whether it is there now; --json has the schemas')
-    .action(() =>
-      run(async (context) => {
-        const { listFunctions } = await import('./functions.ts');
-        return listFunctions(context);
-      }),
-    );
+    .action(() => run(listFunctions));
   program
     .command('call <function> [request]')
     .description('call a function with a request in JSON, and print its result')
     .option('--timeout <seconds>', 'how long to wait', '30')
     .action((id: string, request: string | undefined, options: { timeout: string }) =>
-      run(async (context) => {
-        const { callFunction } = await import('./call.ts');
-        return callFunction(context, { id, request: request ?? '{}', ...options });
-      }),
+      run((context) => callFunction(context, { id, request: request ?? '{}', ...options })),
     );
+}
+
+const Listed = t.strict({ functions: t.array(t.strict({ function_id: t.string, worker_name: t.string })) });
+
+/** Exit code 5 where one of them is not there. */
+async function listFunctions(context: CommandContext): Promise<number> {
+  const { functions } = await askBus(context, async (bus) => {
+    const answer = await bus.call('engine::functions::list', { prefix: 'core.' });
+    return decode(Listed, answer, 'the list of functions');
+  });
+  const rows = describedFunctions().map(({ id, description, request, response }) => {
+    const worker = functions.find(({ function_id }) => function_id === id)?.worker_name ?? null;
+    return { function_id: id, description, registered: worker !== null, worker, request, response };
+  });
+  if (context.json) process.stdout.write(`${JSON.stringify({ functions: rows }, null, 2)}\n`);
+  else
+    for (const { function_id, description, registered } of rows)
+      process.stdout.write(
+        `${registered ? 'ok     ' : 'missing'}  ${function_id.padEnd(27)}  ${description}\n`,
+      );
+  return rows.every(({ registered }) => registered) ? exitCodes.done : exitCodes.unavailable;
+}
+
+const maxSeconds = 86_400;
+
+/** Exit code 1 where the function says that it could not do it. */
+async function callFunction(
+  context: CommandContext,
+  call: { readonly id: string; readonly request: string; readonly timeout: string },
+): Promise<number> {
+  const seconds = Number(call.timeout);
+  if (!(seconds > 0 && seconds <= maxSeconds))
+    throw new InvalidInput(
+      'invalid_option',
+      `--timeout is '${call.timeout}': must be a number of seconds above 0, at most ${maxSeconds}`,
+    );
+  const data = parseJson(call.request, 'the request');
+  const result = await askBus(context, (bus) => bus.call(call.id, data, { timeoutMs: seconds * 1000 }));
+  process.stdout.write(`${JSON.stringify(result, null, context.json ? 0 : 2)}\n`);
+  const failed = typeof result === 'object' && result !== null && 'ok' in result && result.ok === false;
+  return failed ? exitCodes.failed : exitCodes.done;
 }

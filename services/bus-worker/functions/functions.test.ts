@@ -9,8 +9,7 @@ import {
   startScriptedService,
 } from '../../../test/fixtures/http/scripted-service.ts';
 import { Planning } from '../planning/planning.ts';
-import { describedFunctions } from './described.ts';
-import { platformFunctions } from './functions.ts';
+import { describedFunctions, platformFunctions } from './functions.ts';
 
 const map = {
   roles: [{ key: 'default', name: 'Depute', purpose: 'General implementation', plans: true }],

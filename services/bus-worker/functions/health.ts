@@ -5,9 +5,7 @@ import { Health, type HealthCheck } from '#kit/contracts/health.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { Probe, type Question } from '#kit/health/probe.ts';
 import { takesToken } from '#kit/health/takes-token.ts';
-import { asking } from './asking.ts';
-import type { Services } from './services.ts';
-import { workerFunction } from './worker-function.ts';
+import { asking, type Services, workerFunction } from './worker-function.ts';
 
 /** Nobody is asked behind the bridge: its own health asks for this. */
 export function health({ agentd, context, bridge, answerMs }: Services): BusFunction {

@@ -3,7 +3,18 @@ import type { BusCall, BusFunction } from '#kit/bus/bus.ts';
 import type { FunctionFailure } from '#kit/contracts/bus/function-failure.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, Interrupted } from '#kit/errors.ts';
+import type { CallOptions } from '#kit/http/client.ts';
+import type { FollowingClient } from '#kit/http/following-client.ts';
 import { jsonSchema } from '#kit/http/json-schema.ts';
+
+/** The services behind the functions. */
+export interface Services {
+  readonly agentd: FollowingClient;
+  readonly context: FollowingClient;
+  readonly bridge: FollowingClient;
+  /** Milliseconds for a service to answer a health check. */
+  readonly answerMs: number;
+}
 
 export interface WorkerFunction<Q, R> {
   readonly id: string;
@@ -45,4 +56,9 @@ export function failureOf({ code, message, status, retryable, errors, hint }: Co
     error: { code, message, status, retryable, errors: shownErrors, hint },
     run_id: undefined,
   };
+}
+
+/** Options of a request on behalf of a call: it ends with the call, and continues its trace. */
+export function asking({ signal, traceparent }: BusCall): CallOptions {
+  return { signal, ...(traceparent === null ? {} : { headers: { traceparent } }) };
 }
