@@ -10,7 +10,7 @@ import { Engine, type EngineParts } from './engine.ts';
 import { httpSurface } from './http/http-surface.ts';
 
 export interface BusParts extends Pick<EngineParts, 'configFiles' | 'version'> {
-  /** For what is stored of triggers; made where it is missing. */
+  /** Where triggers are stored; created if missing. */
   readonly folder: string;
   readonly config: BusConfig;
   readonly tokens: Tokens;
@@ -23,11 +23,11 @@ export interface BusParts extends Pick<EngineParts, 'configFiles' | 'version'> {
 export interface BusService {
   readonly engine: Engine;
   readonly upgrade: Upgrade;
-  /** Answers what HTTP triggers define. */
+  /** Answers requests of HTTP triggers. */
   readonly surface: RequestListener;
-  /** Says goodbye to all who are connected; servers wait for every socket, also those that are no HTTP any more. */
+  /** Closes all websockets; a server waits for them too before it is closed. */
   disconnect(): void;
-  /** When nobody is connected any more. */
+  /** After `disconnect`. */
   close(): void;
 }
 

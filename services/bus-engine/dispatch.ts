@@ -150,8 +150,8 @@ export class Dispatch {
       this.#parts.triggers.register(trigger);
     } catch (error) {
       connection.refused(`trigger not taken: ${messageOf(error)}`);
-      const told = error instanceof TriggerRefused ? error.message : 'the trigger cannot be stored';
-      connection.send(refusalOf(trigger, 'trigger_registration_failed', told));
+      const message = error instanceof TriggerRefused ? error.message : 'the trigger cannot be stored';
+      connection.send(refusalOf(trigger, 'trigger_registration_failed', message));
     }
   }
 

@@ -36,7 +36,7 @@ export interface EngineParts extends Pick<EngineFactsParts, 'configFiles' | 'ver
   readonly logger: Logger;
 }
 
-/** What came over one upgrade. */
+/** A websocket that was let in. */
 export interface Accepted {
   readonly ws: WebSocket;
   readonly socket: Duplex;
@@ -119,7 +119,7 @@ export class Engine {
     this.#dispatch = new Dispatch({ ...this, triggers: this.#triggers });
   }
 
-  /** Takes up what is on disk, and begins to tick. */
+  /** Restores stored triggers, and starts cron and the reaper. */
   start(): void {
     for (const binding of this.#parts.store.all()) {
       try {
@@ -136,7 +136,9 @@ export class Engine {
 
   #setAside(id: string, error: unknown): void {
     const { store, logger } = this.#parts;
-    logger.warn(`a stored trigger cannot be used, and is set aside: ${messageOf(error)}`, { trigger: id });
+    logger.warn(`a stored trigger is set aside, because it cannot be used: ${messageOf(error)}`, {
+      trigger: id,
+    });
     try {
       store.setAside(id, messageOf(error));
       this.#cron.remove(id);
@@ -145,7 +147,7 @@ export class Engine {
     }
   }
 
-  /** Says goodbye to all workers. */
+  /** Closes all connections of workers. */
   close(): void {
     this.#reaper.stop();
     if (this.#announcing !== null) clearTimeout(this.#announcing);
@@ -163,8 +165,8 @@ export class Engine {
       mayCall: presented === null ? !require_token : presented.identity.scopes.includes('plan'),
       address,
       framesPerSecond: limits.frames_per_second,
-      // Calls stop at the limit itself; beyond it are answers to what it asked.
-      mostUnread: 2 * limits.buffered_bytes,
+      // Calls to it stop at the limit itself; only answers to its own calls go beyond.
+      maxUnread: 2 * limits.buffered_bytes,
       logger,
       handlers: {
         frame: (from, frame) => this.#dispatch.frame(from, frame),
@@ -223,7 +225,9 @@ export class Engine {
     } catch (error) {
       if (error instanceof BuiltInError) return Promise.resolve(failure(error.code, error.message));
       this.#parts.logger.error(`${id} failed`, { error });
-      return Promise.resolve(failure('invocation_error', 'Something failed inside; the log tells more.'));
+      return Promise.resolve(
+        failure('invocation_error', 'Something failed inside the engine; its log says what.'),
+      );
     }
   }
 

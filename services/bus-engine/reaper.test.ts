@@ -44,21 +44,21 @@ describe('The reaper of readers', () => {
 
   const endedOf = (readers: readonly Reader[]) => readers.map(({ ended }) => ended);
 
-  it('ends who takes no byte of what waits for thirty looks, and nobody who takes one', () => {
+  it('ends who takes no byte of what waits for thirty checks, and nobody who takes one', () => {
     const [stuck, slow, idle] = [new Reader('a', 10), new Reader('b', 10), new Reader('c', 0)];
     const readers = [stuck, slow, idle];
     const reaper = reaperOf(readers);
-    const look = (times: number) => {
+    const check = (times: number) => {
       for (let nth = 0; nth < times; nth++) {
         slow.outbox.taken++;
-        reaper.look();
+        reaper.check();
       }
     };
-    look(30);
+    check(30);
     expect(endedOf(readers)).to.deep.equal([false, false, false]);
-    look(1);
+    check(1);
     expect(endedOf(readers)).to.deep.equal([true, false, false]);
-    look(100);
+    check(100);
     expect(endedOf(readers)).to.deep.equal([true, false, false]);
   });
 
@@ -66,23 +66,23 @@ describe('The reaper of readers', () => {
     const large = new Reader('a', 10);
     large.outbox.leaving = 5 * 65_536;
     const reaper = reaperOf([large]);
-    for (let nth = 0; nth < 35; nth++) reaper.look();
+    for (let nth = 0; nth < 35; nth++) reaper.check();
     expect(large.ended).to.equal(false);
-    reaper.look();
+    reaper.check();
     expect(large.ended).to.equal(true);
   });
 
   it('ends who has most unread, until the connections of one token are within four times a connection', () => {
     const readers = [900, 800, 1_000, 950, 700].map((waiting) => new Reader('flooder', waiting));
     const other = new Reader('other', 1_000);
-    reaperOf([...readers, other]).look();
+    reaperOf([...readers, other]).check();
     expect(endedOf(readers)).to.deep.equal([false, false, true, false, false]);
     expect(other.ended).to.equal(false);
   });
 
   it('ends who has most unread, until all of them are within sixteen times a connection', () => {
     const readers = Array.from({ length: 18 }, (_, nth) => new Reader(`token ${nth}`, 900 + nth));
-    reaperOf(readers).look();
+    reaperOf(readers).check();
     expect(endedOf(readers).filter((ended) => ended)).to.have.length(1);
     expect(readers[17]!.ended).to.equal(true);
   });

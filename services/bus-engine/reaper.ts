@@ -11,28 +11,28 @@ export interface ReaperParts {
   readonly channels: Pick<Channels, 'sweep'>;
   readonly workers: Pick<Workers, 'all'>;
   readonly tokens: Pick<Tokens, 'authenticate'>;
-  /** What may wait for one connection. */
+  /** That may wait for one connection. */
   readonly bufferedBytes: number;
   readonly logger: Logger;
 }
 
-/** Milliseconds from one look at everything to the next. */
+/** Milliseconds between two checks. */
 const everyMs = 1_000;
-/** Silent for so many looks, a connection is asked whether it is there; for twice as many more, it is not. */
-const silentLooks = 30;
+/** A connection silent for so many checks is pinged, and again after as many; after three times as many it is ended. */
+const silentChecks = 30;
 
-/** Who takes none of what waits for it for so many looks is ended… */
-const stuckLooks = 30;
-/** … and has one more for each so many bytes that are on their way. */
-const bytesPerLook = 65_536;
-/** What may wait for all connections of a token, and for all there are, in times of what may wait for one. */
+/** A connection that reads nothing of what waits for it for so many checks is ended… */
+const stuckChecks = 30;
+/** … with one check more for each so many bytes under way. */
+const bytesPerCheck = 65_536;
+/** Bytes that may wait for all connections of a token, and for all connections, as multiples of one connection's limit. */
 const share = { ofToken: 4, ofAll: 16 };
 
-/** Ends what has become too old, connections whose token is not good any more, and those that are only apparently there. */
+/** Ends calls and channels that are too old, and connections that are dead, do not read, or whose token was revoked. */
 export class Reaper {
   readonly #parts: ReaperParts;
   readonly #silent = new Map<Connection, number>();
-  readonly #stuck = new Map<Connection, { readonly taken: number; readonly looks: number }>();
+  readonly #stuck = new Map<Connection, { readonly taken: number; readonly checks: number }>();
   #timer: NodeJS.Timeout | null = null;
 
   constructor(parts: ReaperParts) {
@@ -40,7 +40,7 @@ export class Reaper {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), everyMs);
+    this.#timer = setInterval(() => this.check(), everyMs);
   }
 
   stop(): void {
@@ -52,8 +52,7 @@ export class Reaper {
     this.#stuck.delete(connection);
   }
 
-  /** Once at everything. */
-  look(): void {
+  check(): void {
     const { calls, channels, workers } = this.#parts;
     calls.sweep();
     channels.sweep();
@@ -68,16 +67,16 @@ export class Reaper {
     this.#keepWithinMemory();
   }
 
-  /** What is taken is noted only when all of a write is: large ones have longer. */
+  /** Progress shows only when a whole write was taken: large ones get more time. */
   #watchReading(connection: Connection): void {
     const { taken, waiting, leaving } = connection.outbox;
     const before = this.#stuck.get(connection);
-    const looks = waiting > 0 && before?.taken === taken ? before.looks + 1 : 0;
-    this.#stuck.set(connection, { taken, looks });
-    if (looks >= stuckLooks + leaving / bytesPerLook) connection.overflow();
+    const checks = waiting > 0 && before?.taken === taken ? before.checks + 1 : 0;
+    this.#stuck.set(connection, { taken, checks });
+    if (checks >= stuckChecks + leaving / bytesPerCheck) connection.overflow();
   }
 
-  /** Who has left most unread goes first. */
+  /** Ends the connections with the most unread bytes first. */
   #keepWithinMemory(): void {
     const { workers, bufferedBytes } = this.#parts;
     const waiting = [...workers.all()].filter(({ outbox }) => outbox.waiting > 0);
@@ -118,12 +117,12 @@ export class Reaper {
     }
   }
 
-  /** A machine that vanished says nothing, not even goodbye. */
+  /** A machine that vanished closes nothing. */
   #listen(connection: Connection): void {
-    const looks = connection.heard ? 0 : (this.#silent.get(connection) ?? 0) + 1;
+    const checks = connection.heard ? 0 : (this.#silent.get(connection) ?? 0) + 1;
     connection.heard = false;
-    this.#silent.set(connection, looks);
-    if (looks === silentLooks || looks === 2 * silentLooks) connection.ping();
-    if (looks >= 3 * silentLooks) connection.terminate();
+    this.#silent.set(connection, checks);
+    if (checks === silentChecks || checks === 2 * silentChecks) connection.ping();
+    if (checks >= 3 * silentChecks) connection.terminate();
   }
 }

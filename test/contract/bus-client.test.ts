@@ -8,7 +8,7 @@ import { startSmallEngine } from '../fixtures/bus/small-engine.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { busContract } from './bus-client.contract.ts';
 
-const timing = { firstWaitMs: 5, mostWaitMs: 50 };
+const timing = { firstWaitMs: 5, maxWaitMs: 50 };
 
 describe('a client of the bus', () => {
   describe('within one process', () => {

@@ -65,7 +65,7 @@ describe('core-bridge beside core-bus-engine', () => {
     token = ownToken(tokens).text;
     engine = await startEngine(home);
     const own = { url: engine.url, token: serviceToken(tokens, 'worker'), name: 'toy worker' };
-    worker = connectBus({ ...own, logger: silentLogger, timing: { firstWaitMs: 5, mostWaitMs: 50 } });
+    worker = connectBus({ ...own, logger: silentLogger, timing: { firstWaitMs: 5, maxWaitMs: 50 } });
     worker.register([planning.offered]);
     bridge = run('serve', '--port', '0');
     bridge.stdout!.resume();

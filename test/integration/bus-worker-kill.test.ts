@@ -15,7 +15,7 @@ import { greetPatch, makeWorld, ref, type World } from '../fixtures/world/world.
 import { freePort } from '../support/free-port.ts';
 
 const services = fileURLToPath(new URL('../../services/', import.meta.url));
-const timing = { firstWaitMs: 10, mostWaitMs: 100 };
+const timing = { firstWaitMs: 10, maxWaitMs: 100 };
 
 type Started = ReturnType<typeof started>;
 
@@ -66,7 +66,7 @@ describe('planning over the bus through kills', () => {
     const call = callWithRetry(caller, functionIds.planIssue, request, {
       withinMs: 150_000,
       missingMs: 150_000,
-      mostWaitMs: 200,
+      maxWaitMs: 200,
     });
     return call.then((result) => decode(PlanIssueResult, result, 'the result'));
   }

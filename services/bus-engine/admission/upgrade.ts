@@ -23,12 +23,12 @@ export interface UpgradeParts {
   readonly logger: Logger;
 }
 
-/** Whoever can reach the port can send telemetry: little room for it. */
-const mostTelemetry = 32;
-/** Anybody can be turned away: few at a time, and little of what they send. */
-const mostTurnedAway = 32;
+/** Telemetry needs no token, so few connections may send it. */
+const maxTelemetry = 32;
+/** Connections without a valid token that are told why at the same time, and the bytes of a frame of theirs. */
+const maxTurnedAway = 32;
 const turnedAwayBytes = 256 * 1024;
-/** One reason is logged once in so many milliseconds: a worker without its token comes back every second. */
+/** The same reason is logged once in so many milliseconds: a worker without its token reconnects every second. */
 const sameReasonMs = 60_000;
 /** Of one frame of telemetry or of a channel; the official SDK cuts streams into pieces of 64 KiB. */
 const sideBytes = 4 * 1024 * 1024;
@@ -42,11 +42,11 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
   const channelSockets = new Set<WebSocket>();
   const telemetrySockets = new Set<WebSocket>();
   const turnedAway = new Set<WebSocket>();
-  const told = { reason: '', at: -sameReasonMs };
-  const usual = { noServer: true, clientTracking: false, perMessageDeflate: false };
-  const server = new WebSocketServer({ ...usual, maxPayload: config.limits.frame_bytes });
-  const sideServer = new WebSocketServer({ ...usual, maxPayload: sideBytes });
-  const refusing = new WebSocketServer({ ...usual, maxPayload: turnedAwayBytes });
+  const lastWarning = { reason: '', at: -sameReasonMs };
+  const options = { noServer: true, clientTracking: false, perMessageDeflate: false };
+  const server = new WebSocketServer({ ...options, maxPayload: config.limits.frame_bytes });
+  const sideServer = new WebSocketServer({ ...options, maxPayload: sideBytes });
+  const refusing = new WebSocketServer({ ...options, maxPayload: turnedAwayBytes });
 
   function route(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     access.checkOrigin(request);
@@ -63,8 +63,8 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
     try {
       presented = admitted(request);
     } catch (error) {
-      if (!(error instanceof CoreError) || turnedAway.size >= mostTurnedAway) throw error;
-      tell(`worker turned away: ${error.code}: ${error.message}`);
+      if (!(error instanceof CoreError) || turnedAway.size >= maxTurnedAway) throw error;
+      warnOnce(`worker turned away: ${error.code}: ${error.message}`);
       const reason = [error.message, error.hint].filter((words) => words != null).join('. ');
       refusing.handleUpgrade(request, socket, head, (ws) => {
         keep(ws, turnedAway);
@@ -90,10 +90,10 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
     );
   }
 
-  function tell(reason: string): void {
+  function warnOnce(reason: string): void {
     const now = performance.now();
-    if (told.reason === reason && now - told.at < sameReasonMs) return;
-    Object.assign(told, { reason, at: now });
+    if (lastWarning.reason === reason && now - lastWarning.at < sameReasonMs) return;
+    Object.assign(lastWarning, { reason, at: now });
     logger.warn(reason);
   }
 
@@ -118,7 +118,7 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
 
   /** The official SDK sends no token here either; what it sends is thrown away. */
   function acceptTelemetry(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    checkRoom(telemetrySockets.size, mostTelemetry);
+    checkRoom(telemetrySockets.size, maxTelemetry);
     sideServer.handleUpgrade(request, socket, head, (ws) => {
       keep(ws, telemetrySockets);
       ws.on('message', () => {});
@@ -212,12 +212,12 @@ export function endWhenSilent(ws: WebSocket, limitMs: number = silentMs): void {
   };
   ws.on('message', hear);
   ws.on('pong', hear);
-  const look = setInterval(() => {
+  const check = setInterval(() => {
     if (ws.isPaused) return;
     if (!heard) return ws.terminate();
     heard = false;
     ws.ping();
   }, limitMs / 2);
-  look.unref();
-  ws.on('close', () => clearInterval(look));
+  check.unref();
+  ws.on('close', () => clearInterval(check));
 }

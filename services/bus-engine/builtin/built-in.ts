@@ -3,7 +3,7 @@ import type { Connection } from '../wire/connection.ts';
 /** A function of the engine's own. What it throws besides `BuiltInError` is a failure inside. */
 export interface BuiltIn {
   readonly description: string;
-  /** Whether it only tells: then any token may call it. */
+  /** Whether it only reads: then any token may call it. */
   readonly reads: boolean;
   answer(data: Arguments, caller: Connection): unknown;
 }

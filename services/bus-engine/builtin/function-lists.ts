@@ -4,7 +4,7 @@ import { type Arguments, BuiltInError, type BuiltIns, present } from './built-in
 import { triggerFacts } from './trigger-lists.ts';
 
 export const engineWorker = 'core-bus-engine';
-const mostAtOnce = 32;
+const maxIds = 32;
 
 export interface FunctionListParts {
   readonly functions: Functions;
@@ -65,7 +65,7 @@ export function functionLists({ functions, triggers, own }: FunctionListParts): 
     };
   }
 
-  /** One that is missing must not keep the others from being told. */
+  /** A missing function must not hide the others. */
   function infoOrError(id: string): unknown {
     try {
       return info(id);
@@ -81,7 +81,7 @@ export function functionLists({ functions, triggers, own }: FunctionListParts): 
       description: 'Tells what functions take and give, and what calls them',
       reads: true,
       answer(given) {
-        const ids = given.texts('function_ids', mostAtOnce);
+        const ids = given.texts('function_ids', maxIds);
         if (ids !== null) return { functions: ids.map(infoOrError) };
         if (given.has('function_id')) return info(given.text('function_id'));
         throw new BuiltInError('INVALID_ARGUMENTS', 'function_id, or function_ids for several, is missing');

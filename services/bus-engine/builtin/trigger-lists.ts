@@ -54,7 +54,7 @@ export function triggerLists({ triggers, store }: TriggerListParts): BuiltIns {
     return { id: trigger.id };
   }
 
-  /** Who is told that it failed must not find it registered. */
+  /** A trigger whose storing failed must not stay registered. */
   function put(trigger: Trigger): void {
     try {
       store.put({ ...trigger, durable: true, due: null });

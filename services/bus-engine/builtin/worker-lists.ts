@@ -12,7 +12,7 @@ export interface WorkerListParts {
   readonly triggers: Triggers;
   readonly version: string;
   readonly startedAt: number;
-  /** A worker said who it is. */
+  /** Called when a worker introduced itself. */
   readonly announced: (connection: Connection) => void;
 }
 
@@ -69,10 +69,10 @@ export function workerLists(parts: WorkerListParts): BuiltIns {
     };
   }
 
-  /** A connection that never said who it is is not listed. */
+  /** Connections that never introduced themselves are not listed. */
   function all(): Record<string, unknown>[] {
-    const said = [...workers.all()].filter(({ announced: words }) => words !== null);
-    return [engineFacts(), ...said.map(factsOf)];
+    const introduced = [...workers.all()].filter(({ announced: facts }) => facts !== null);
+    return [engineFacts(), ...introduced.map(factsOf)];
   }
 
   function list(given: Arguments): unknown {

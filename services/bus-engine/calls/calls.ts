@@ -16,7 +16,7 @@ import {
   withCaller,
 } from './pending-call.ts';
 
-/** Answers calls of functions that are the engine's own; null for ids that are not. */
+/** Answers calls of the engine's own functions; null for other ids. */
 export type AnswerBuiltIn = (functionId: string, data: unknown, peer: Connection) => Promise<Outcome> | null;
 
 export interface CallsOptions {
@@ -28,7 +28,7 @@ export interface CallsOptions {
   readonly now: () => number;
 }
 
-/** A worker answers many callers: it may have so many times as many calls open as one of them. */
+/** A worker answers many callers: its limit of open calls is this many times a caller's. */
 const workerShare = 10;
 
 /** Calls on their way from who makes them to who answers them, and results on their way back. */
@@ -37,7 +37,7 @@ export class Calls {
   readonly #functions: Functions;
   readonly #pending = new Map<string, PendingCall>();
   readonly #undelivered: Undelivered;
-  /** Read from the clock now and then: a call's age is told in seconds. */
+  /** Updated by `sweep`: a call's age only matters in seconds. */
   #now: number;
   #answered = 0;
 
@@ -69,7 +69,7 @@ export class Calls {
       startedAt: this.#now,
     };
     const builtIn = this.#options.builtIn(frame.function_id, frame.data, peer);
-    if (builtIn !== null) return void builtIn.then((outcome) => this.#tell(call, outcome, frame));
+    if (builtIn !== null) return void builtIn.then((outcome) => this.#finish(call, outcome, frame));
     const refused = this.#refusedCall(peer, frame);
     if (refused !== null) return void finish(call, refused, frame);
     const registration = this.#functions.get(frame.function_id)!;
@@ -77,8 +77,8 @@ export class Calls {
     this.#deliver(callFrame(call.id, withCaller(frame, peer.id)), registration.peer, call);
   }
 
-  /** An answer of the engine's own that cannot be written must not end the engine. */
-  #tell(call: PendingCall, outcome: Outcome, frame: InvokeFunction): void {
+  /** A built-in's answer that is no JSON must not end the engine. */
+  #finish(call: PendingCall, outcome: Outcome, frame: InvokeFunction): void {
     try {
       finish(call, outcome, frame);
     } catch (error) {
@@ -151,7 +151,7 @@ export class Calls {
     });
   }
 
-  /** Another worker answers to this id: it gets what waits for one. */
+  /** Another worker now answers to this id: it gets the calls that wait for one. */
   available(functionId: string): void {
     const registration = this.#functions.get(functionId);
     if (registration === undefined) return;
@@ -168,7 +168,7 @@ export class Calls {
     }
   }
 
-  /** Ends what is too old. */
+  /** Ends calls that are too old. */
   sweep(): void {
     this.#now = this.#options.now();
     for (const call of this.#undelivered.expired(this.#now)) if (this.#pending.has(call.id)) this.#stop(call);
@@ -233,7 +233,7 @@ export class Calls {
     return peer.outbox.waiting >= this.#options.limits.buffered_bytes;
   }
 
-  /** Who does not read the results of its calls is no use to anybody. */
+  /** A caller that does not read its results is disconnected. */
   #takesMore(caller: Connection): boolean {
     if (!this.#isFull(caller)) return true;
     caller.overflow();
@@ -257,7 +257,7 @@ interface Kept {
   readonly since: number;
 }
 
-/** Calls whose worker went before they left for it: they wait a little for another one with the function. */
+/** Calls whose worker went before they were sent: they wait for another worker with the function. */
 class Undelivered {
   readonly #byFunction = new Map<string, Kept[]>();
   readonly #waitMs: number;
@@ -279,7 +279,7 @@ class Undelivered {
     return kept;
   }
 
-  /** Those that waited long enough; they are kept no longer. */
+  /** Removes and returns those that waited long enough. */
   expired(now: number): readonly PendingCall[] {
     const ended: PendingCall[] = [];
     for (const [functionId, kept] of this.#byFunction) {

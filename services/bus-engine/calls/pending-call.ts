@@ -7,14 +7,14 @@ export type Outcome =
 
 /** A call without a result yet. */
 export interface PendingCall {
-  /** Its id towards who answers it. */
+  /** Its id towards the callee. */
   readonly id: string;
-  /** Its id as the caller knows it; another one only where that was in use already. */
+  /** Its id towards the caller; `id` differs only where this was in use already. */
   readonly callerInvocation: string | null;
   readonly functionId: string;
   /** null where the engine calls, or nobody waits. */
   caller: Connection | null;
-  /** Takes the result where the engine calls. */
+  /** Receives the result when the engine itself calls. */
   readonly settle: ((outcome: Outcome) => void) | null;
   /** null while no worker has it. */
   callee: Connection | null;
@@ -24,12 +24,12 @@ export interface PendingCall {
 
 type Trace = Pick<InvocationResult, 'traceparent' | 'baggage'>;
 
-/** Who waits is told; a call that nobody waits for just ends. @throws RangeError for an outcome that cannot be written */
+/** Sends the outcome to the caller, if it waits for one. @throws RangeError for an outcome that is no JSON */
 export function finish(call: PendingCall, outcome: Outcome, trace: Trace = {}): void {
   prepareOutcome(call, outcome, trace)();
 }
 
-/** What tells who waits: the call can still be ended in another way when it cannot be made. @throws RangeError as `finish` */
+/** Serializes the outcome first, so that the call can still fail instead. @returns what sends it @throws RangeError as `finish` */
 export function prepareOutcome(
   call: PendingCall,
   outcome: Outcome,
@@ -56,7 +56,7 @@ export function failure(code: string, message: string): Outcome {
 
 type CallContent = Pick<InvokeFunction, 'function_id' | 'data' | 'metadata' | 'traceparent' | 'baggage'>;
 
-/** The frame that the callee gets. */
+/** The frame for the callee. */
 export function callFrame(
   id: string,
   { function_id, data, metadata, traceparent, baggage }: CallContent,
@@ -73,7 +73,7 @@ export function callFrame(
   return JSON.stringify(frame);
 }
 
-/** With who calls in place of what the caller claims to be, where there is a place for it. */
+/** Puts the caller's id in `data`, where that is an object, in place of any that it claims. */
 export function withCaller(frame: InvokeFunction, workerId: string): InvokeFunction {
   const { data } = frame;
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return frame;

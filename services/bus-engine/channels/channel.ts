@@ -9,7 +9,7 @@ export interface ChannelReader {
   end(): void;
 }
 
-/** The side that writes; told to wait while too much is not read yet. */
+/** The side that writes; paused while too much is unread. */
 export interface ChannelWriter {
   pause(): void;
   resume(): void;
@@ -17,12 +17,12 @@ export interface ChannelWriter {
   end(): void;
 }
 
-/** So much waits for a reader at most, and one item more. */
-const mostBytes = 256 * 1024;
+/** Bytes that wait for a reader before its writer is paused. */
+const maxBytes = 256 * 1024;
 
 /** Items from one writer to one reader, in order, with a bounded number between them. */
 export class Channel {
-  readonly #most: number;
+  readonly #maxItems: number;
   readonly #waiting: ChannelItem[] = [];
   #writer: ChannelWriter | null = null;
   #reader: ChannelReader | null = null;
@@ -31,8 +31,8 @@ export class Channel {
   #written = false;
   #read = false;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxItems: number) {
+    this.#maxItems = maxItems;
   }
 
   /** Whether both sides came. */
@@ -71,13 +71,13 @@ export class Channel {
     if (this.#reader !== null) return void this.#reader.item(item);
     this.#waiting.push(item);
     this.#waitingBytes += item.length;
-    const hasRoom = this.#waiting.length < this.#most && this.#waitingBytes < mostBytes;
+    const hasRoom = this.#waiting.length < this.#maxItems && this.#waitingBytes < maxBytes;
     if (hasRoom || this.#paused) return;
     this.#paused = true;
     this.#writer?.pause();
   }
 
-  /** The reader keeps up, or does not. */
+  /** @param does false while the reader does not keep up */
   keepUp(does: boolean): void {
     if (does) return void this.#resume();
     this.#paused = true;

@@ -1,7 +1,7 @@
 import { randomUUID, timingSafeEqual } from 'node:crypto';
 import { Channel } from './channel.ts';
 
-/** What the official SDK turns into a stream wherever it meets it in a payload. */
+/** One end of a channel; the official SDK turns such an object in a payload into a stream. */
 export interface ChannelEnd {
   readonly channel_id: string;
   /** Whoever knows it may take this end, once. */
@@ -31,10 +31,10 @@ interface Kept {
 }
 
 const unusedForMs = 5 * 60_000;
-const mostItems = 1024;
-const usualItems = 64;
-/** So many at a time. */
-export const mostChannels = { ofConnection: 1_000, ofToken: 4_000, ofAll: 10_000 };
+const maxItems = 1024;
+const defaultItems = 64;
+/** Open at the same time. */
+export const maxChannels = { ofConnection: 1_000, ofToken: 4_000, ofAll: 10_000 };
 
 /** Channels by id, until both ends are done, or one did not come for five minutes, or its owner is gone. */
 export class Channels {
@@ -54,11 +54,11 @@ export class Channels {
   }
 
   /** @returns null where there are too many; those without an owner are counted by who opens them */
-  open(items: unknown = usualItems, owner: ChannelOwner | null = null): OpenedChannel | null {
+  open(items: unknown = defaultItems, owner: ChannelOwner | null = null): OpenedChannel | null {
     if (owner !== null && !this.#hasRoom(owner)) return null;
-    const most = Number.isInteger(items) ? Math.min(mostItems, Math.max(1, items as number)) : usualItems;
+    const size = Number.isInteger(items) ? Math.min(maxItems, Math.max(1, items as number)) : defaultItems;
     const [channel_id, writeKey, readKey] = [randomUUID(), randomUUID(), randomUUID()];
-    const channel = new Channel(most);
+    const channel = new Channel(size);
     this.#keep(channel_id, { owner, channel, writeKey, readKey, since: this.#now() });
     return {
       channel,
@@ -90,7 +90,7 @@ export class Channels {
   }
 
   #hasRoom(owner: ChannelOwner): boolean {
-    const { ofConnection, ofToken, ofAll } = mostChannels;
+    const { ofConnection, ofToken, ofAll } = maxChannels;
     return (
       (this.#idsOf.get(owner)?.size ?? 0) < ofConnection &&
       (this.#ofToken.get(owner.token) ?? 0) < ofToken &&

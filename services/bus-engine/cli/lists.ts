@@ -30,8 +30,8 @@ const WorkerList = t.strict({
   ),
 });
 
-/** For an answer. */
-const patienceMs = 10_000;
+/** Time limit of an answer. */
+const answerTimeoutMs = 10_000;
 
 export function define(program: Command, run: RunCommand): void {
   program
@@ -48,7 +48,7 @@ export function define(program: Command, run: RunCommand): void {
           worker_name,
           description ?? '',
         ]);
-        return tell(context, found, ['function', 'worker', 'what it does'], rows);
+        return print(context, found, ['function', 'worker', 'what it does'], rows);
       }),
     );
   program
@@ -66,16 +66,16 @@ export function define(program: Command, run: RunCommand): void {
             id,
           ],
         );
-        return tell(context, found, ['worker', 'runtime', 'provides', 'answers', 'id'], rows);
+        return print(context, found, ['worker', 'runtime', 'provides', 'answers', 'id'], rows);
       }),
     );
 }
 
 function ask(context: CommandContext, functionId: string, data: unknown): Promise<unknown> {
-  return askBus(context, (bus) => bus.call(functionId, data, { timeoutMs: patienceMs }));
+  return askBus(context, (bus) => bus.call(functionId, data, { timeoutMs: answerTimeoutMs }));
 }
 
-function tell(
+function print(
   { json }: CommandContext,
   found: unknown,
   head: readonly string[],

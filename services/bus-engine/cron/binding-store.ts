@@ -39,7 +39,7 @@ const tables = `
   ) STRICT;
 `;
 
-/** The columns of a binding, for a person who looks what became of it. */
+/** A binding as JSON, for people to read in `set_aside`. */
 const asObject =
   "json_object('type', type, 'function_id', function_id, 'config', config, 'metadata', metadata, 'token', token)";
 

@@ -39,14 +39,14 @@ interface Entry {
   silent: boolean;
 }
 
-/** A clock that was set back by more than this makes ticks anew; by less, none is repeated. */
+/** A clock that was set back by more than this repeats ticks; by less, it repeats none. */
 const stepMs = 60_000;
-/** What a worker does not register again within this time after a restart of the engine is over. */
+/** A binding that its worker does not register again within this time after a restart ends. */
 const forgottenAfterMs = 15 * 60_000;
 
 /** Of all bindings with one token, on the disk and in memory. */
-const mostBytes = 16 * 1024 * 1024;
-const leastBytes = 1_024;
+const maxBytes = 16 * 1024 * 1024;
+const minBytes = 1_024;
 
 /**
  * Makes the ticks of cron bindings. The next tick of each is on disk, and is moved on when it was made: a tick that fell into a
@@ -156,14 +156,14 @@ export class CronClock {
     );
     let bytes = others.reduce((sum, { binding }) => sum + bytesOf(binding), bytesOf(wanted));
     for (const { binding, endsAt } of others.toSorted((a, b) => (a.endsAt ?? 0) - (b.endsAt ?? 0))) {
-      if (bytes <= mostBytes) return;
+      if (bytes <= maxBytes) return;
       if (endsAt === null) continue;
       this.#drop(binding.id);
       bytes -= bytesOf(binding);
     }
-    if (bytes > mostBytes)
+    if (bytes > maxBytes)
       throw new TriggerRefused(
-        `the cron triggers of the token ${wanted.token} must have at most ${mostBytes} bytes together, and each counts ${leastBytes} more than it has`,
+        `the cron triggers of the token ${wanted.token} must have at most ${maxBytes} bytes together, and each counts ${minBytes} more than it has`,
       );
   }
 
@@ -215,7 +215,7 @@ export class CronClock {
 }
 
 function bytesOf({ config, metadata }: Binding): number {
-  return leastBytes + weigh({ config, metadata });
+  return minBytes + weigh({ config, metadata });
 }
 
 /** `cron` {expression, timezone?, condition_function_id?}. */

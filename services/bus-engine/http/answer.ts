@@ -7,14 +7,14 @@ import type { Channel, ChannelItem } from '../channels/channel.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-/** What a function returned for a request, as far as it can be used. */
+/** The usable part of what a function returned for a request. */
 export interface FunctionAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
 }
 
-/** Told why a header is not sent. */
+/** Called with the reason when a header is not sent. */
 export type PassedOver = (why: string) => void;
 
 const json = 'application/json; charset=utf-8';
@@ -42,7 +42,7 @@ export function statusOf(value: unknown): number {
   throw invalid(`status_code ${JSON.stringify(value)}: must be an integer from 200 to 599`);
 }
 
-/** What frames the answer is the server's. */
+/** Headers that only the server sets. */
 const framing = /^(connection|content-length|transfer-encoding|upgrade|keep-alive)$/;
 
 /**
@@ -93,7 +93,7 @@ export function sendAnswer(response: ServerResponse, { status, headers, body }: 
   response.end(body);
 }
 
-/** An error in the form of the protocol. */
+/** An error in the protocol's format. */
 export function sendError(
   response: ServerResponse,
   status: number,
@@ -111,7 +111,7 @@ export function sendError(
   sendAnswer(response, { status, headers, body: JSON.stringify({ error, ...more.beside }) });
 }
 
-/** @returns what names it in the log where it is a failure inside */
+/** @returns the id under which to log a failure of the engine's own; null for an error meant for the client */
 export function sendThrown(response: ServerResponse, error: unknown): string | null {
   if (error instanceof CoreError && error.status !== 500) {
     sendError(response, error.status, error.code, error.message, { headers: problemHeaders(error) });
@@ -119,7 +119,8 @@ export function sendThrown(response: ServerResponse, error: unknown): string | n
   }
   const id = randomUUID();
   const code = error instanceof CoreError ? error.code : 'internal';
-  const message = error instanceof CoreError ? error.message : 'Something failed inside; the log tells more.';
+  const message =
+    error instanceof CoreError ? error.message : 'Something failed inside the engine; its log says what.';
   sendError(response, 500, code, message, { id });
   return id;
 }

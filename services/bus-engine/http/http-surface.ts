@@ -18,7 +18,7 @@ export interface HttpSurfaceParts {
   readonly logger: Logger;
 }
 
-const usualHeaders = {
+const defaultHeaders = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'same-origin',
@@ -145,7 +145,7 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
   }
 
   return (request, response) => {
-    for (const [name, value] of Object.entries(usualHeaders)) response.setHeader(name, value);
+    for (const [name, value] of Object.entries(defaultHeaders)) response.setHeader(name, value);
     response.on('error', () => {});
     answer(request, response).catch((error) => {
       const id = sendThrown(response, error);
@@ -179,7 +179,7 @@ async function within(work: Promise<unknown>, ms: number): Promise<void> {
   clearTimeout(timer);
 }
 
-/** So many are in at a time; others wait their turn. */
+/** Limits how many requests are answered at a time; others wait in order. */
 class Places {
   #free: number;
   readonly #waiting: (() => void)[] = [];

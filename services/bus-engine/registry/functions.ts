@@ -15,8 +15,8 @@ export interface Registration {
   readonly weight: number;
 }
 
-/** Of all registrations with one token: so much has to be written for each list of them. */
-const mostWeight = 32 * 1024 * 1024;
+/** Of all registrations with one token: lists of functions repeat it. */
+const maxWeight = 32 * 1024 * 1024;
 
 /**
  * Functions by id. The last registration answers; when its worker goes, the one before it does again. Another token cannot take a
@@ -31,7 +31,7 @@ export class Functions {
   readonly #limit: number;
   readonly #changed: (id: string) => void;
 
-  /** @param changed called when another worker answers to an id, or none any more */
+  /** @param changed called when another worker, or none, answers to an id */
   constructor(options: {
     readonly owners: Owners;
     readonly limit: number;
@@ -68,8 +68,8 @@ export class Functions {
     const weight = weightOf(frame);
     if (typeof weight !== 'number') return weight;
     const kept = this.#weights.get(peer.token) ?? 0;
-    if (weight > 0 && kept + weight > mostWeight) {
-      const message = `function ${id}: descriptions, formats and metadata of the token ${peer.token} must have at most ${mostWeight} bytes together`;
+    if (weight > 0 && kept + weight > maxWeight) {
+      const message = `function ${id}: descriptions, formats and metadata of the token ${peer.token} must have at most ${maxWeight} bytes together`;
       return { code: 'too_much_metadata', message, owner: null };
     }
     if (!own.has(id) && own.size >= this.#limit) {

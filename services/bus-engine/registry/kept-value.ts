@@ -1,8 +1,8 @@
-/** What is nested deeper comes from no program that means well, and exhausts the stack of those that walk it. */
-const mostLevels = 100;
-const mostBytes = 65_536;
+/** Deeper values exhaust the stack of recursive code. */
+const maxLevels = 100;
+const maxBytes = 65_536;
 
-/** A value that the engine would keep and show to others, and does not. */
+/** The engine refuses to store this value. */
 export class ValueRefused extends Error {
   override readonly name = 'ValueRefused';
 }
@@ -17,9 +17,9 @@ export function weigh(values: Readonly<Record<string, unknown>>): number {
 
   function take(size: number): void {
     bytes += size;
-    if (bytes <= mostBytes) return;
+    if (bytes <= maxBytes) return;
     const names = Object.keys(values).join(' and ');
-    throw new ValueRefused(`${names}: must have at most ${mostBytes} bytes together`);
+    throw new ValueRefused(`${names}: must have at most ${maxBytes} bytes together`);
   }
 
   function walk(value: unknown, name: string, level: number): void {
@@ -27,8 +27,8 @@ export function weigh(values: Readonly<Record<string, unknown>>): number {
       take(typeof value === 'string' ? Buffer.byteLength(value) + 2 : String(value ?? '').length);
       return;
     }
-    if (level >= mostLevels)
-      throw new ValueRefused(`${name}: must be nested at most ${mostLevels} levels deep`);
+    if (level >= maxLevels)
+      throw new ValueRefused(`${name}: must be nested at most ${maxLevels} levels deep`);
     for (const [key, member] of Object.entries(value)) {
       take(Array.isArray(value) ? 2 : Buffer.byteLength(key) + 4);
       walk(member, name, level + 1);

@@ -1,14 +1,14 @@
 import type { Connection } from '../wire/connection.ts';
 
-/** First segments of ids that mean something to every engine of this protocol. */
+/** Prefixes of ids that the protocol reserves for the engine. */
 const reserved = ['engine::', 'state::', 'stream::', 'iii::', 'configuration::'];
 const reservedIds: ReadonlySet<string> = new Set(['publish']);
 
-/** Why a registration is not taken. */
+/** Why a registration was refused. */
 export interface Rejection {
   readonly code: string;
   readonly message: string;
-  /** Who has it. */
+  /** The connection that provides it. */
   readonly owner: Connection | null;
 }
 
@@ -20,15 +20,15 @@ export interface Owner {
 
 /** Who may register which functions. */
 export class Owners {
-  readonly #longestFirst: readonly Owner[];
+  readonly #byLength: readonly Owner[];
 
   constructor(owners: readonly Owner[]) {
-    this.#longestFirst = owners.toSorted((a, b) => b.prefix.length - a.prefix.length);
+    this.#byLength = owners.toSorted((a, b) => b.prefix.length - a.prefix.length);
   }
 
   /** Name of the token that the id belongs to; null where it is free. */
   ownerOf(id: string): string | null {
-    return this.#longestFirst.find(({ prefix }) => id.startsWith(prefix))?.token ?? null;
+    return this.#byLength.find(({ prefix }) => id.startsWith(prefix))?.token ?? null;
   }
 
   /** @param token name of who wants to register it */

@@ -14,7 +14,7 @@ export interface TriggerInvokerParts {
   readonly logger: Logger;
 }
 
-/** Calls the functions of triggers, if their conditions hold. Nobody waits for the result: a failure is logged, and none is thrown. */
+/** Calls the functions of triggers whose conditions hold. Failures are logged, never thrown. */
 export class TriggerInvoker {
   readonly #parts: TriggerInvokerParts;
 

@@ -23,17 +23,17 @@ export interface TriggerType {
   unregister(trigger: Trigger, why: 'asked' | 'left'): void;
 }
 
-/** A trigger that its type does not take. */
+/** The type refuses the trigger. */
 export class TriggerRefused extends Error {
   override readonly name: string = 'TriggerRefused';
 }
 
-/** One that its type keeps all the same, until it can take it. */
+/** The trigger is registered, and waits until its type can serve it. */
 export class TriggerWaits extends TriggerRefused {
   override readonly name = 'TriggerWaits';
 }
 
-/** In frames: the expression of a cron trigger is searched for a time that may never come, and what is found goes to the disk. */
+/** In frames: a cron trigger's next time is searched, and written to disk. */
 export function registrationCost({ type }: Pick<Trigger, 'type'>): number {
   return type === 'cron' ? 1_000 : 1;
 }

@@ -35,7 +35,7 @@ describe('A connection of a worker', () => {
       mayCall: true,
       address: 'test',
       framesPerSecond: 1_000_000,
-      mostUnread: 1_000_000,
+      maxUnread: 1_000_000,
       handlers: {
         frame() {},
         fault: (_, { reason }) => void faults.push(reason),

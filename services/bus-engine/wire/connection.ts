@@ -15,7 +15,7 @@ import { shapeOf, stringMembers } from './json-scan.ts';
 import { Outbox } from './outbox.ts';
 import { Throttle } from './throttle.ts';
 
-/** What a worker says of itself; none of it is proved. */
+/** What a worker says about itself, unproved. */
 export interface Announced {
   readonly name: string | null;
   readonly description: string | null;
@@ -41,19 +41,19 @@ export interface ConnectionParts {
   readonly mayCall: boolean;
   readonly address: string;
   readonly framesPerSecond: number;
-  /** Who has left more unread than this and still asks is disconnected. */
-  readonly mostUnread: number;
+  /** A connection that has more unread bytes than this and sends a frame is ended. */
+  readonly maxUnread: number;
   readonly handlers: ConnectionHandlers;
   readonly logger: Logger;
 }
 
-/** What a frame that breaks a rule costs of a connection's share, in frames. */
+/** A frame that breaks a rule counts as so many. */
 const faultCost = 20;
 
-/** So long, in milliseconds, the other side has to answer a goodbye. */
-const goodbyeMs = 500;
-/** What is nested deeper exhausts the stack of those that write it again; more values take too long to build. */
-const most = { depth: 1_000, values: 1_000_000 };
+/** Milliseconds for the other side to answer a close frame. */
+const closeTimeoutMs = 500;
+/** Deeper values exhaust the stack of JSON.stringify; more values take too long to build. */
+const limits = { depth: 1_000, values: 1_000_000 };
 /** Parsing so many bytes, or making so many values, costs about as much as passing on a small frame. */
 const bytesPerFrame = 16_384;
 const valuesPerFrame = 64;
@@ -79,7 +79,7 @@ export class Connection {
   readonly #handlers: ConnectionHandlers;
   readonly #logger: Logger;
   readonly #throttle: Throttle;
-  readonly #mostUnread: number;
+  readonly #maxUnread: number;
   #faults = 0;
   #refusals = 0;
   #gone = false;
@@ -91,7 +91,7 @@ export class Connection {
     this.token = token?.name ?? null;
     this.tokenText = token?.text ?? null;
     this.outbox = new Outbox(ws, socket);
-    this.#mostUnread = parts.mostUnread;
+    this.#maxUnread = parts.maxUnread;
     this.#ws = ws;
     this.#handlers = handlers;
     this.#logger = parts.logger.child({ worker: this.id });
@@ -122,15 +122,15 @@ export class Connection {
     this.#ws.ping();
   }
 
-  /** Says why, and ends after what was sent before: nothing that comes from now on counts. @param code of RFC 6455 */
+  /** Closes with a reason; frames that still arrive are ignored. @param code of RFC 6455 */
   close(code: number, reason: string): void {
     this.#ws.close(code, reason.slice(0, 120));
-    const late = setTimeout(() => this.#ws.terminate(), goodbyeMs);
+    const late = setTimeout(() => this.#ws.terminate(), closeTimeoutMs);
     this.#ws.once('close', () => clearTimeout(late));
     this.#end();
   }
 
-  /** At once, without a word. */
+  /** Ends it at once, without a close frame. */
   terminate(): void {
     this.#ws.terminate();
     this.#end();
@@ -147,22 +147,22 @@ export class Connection {
     if (this.#gone) return;
     this.heard = true;
     this.#throttle.spend(1);
-    if (this.outbox.waiting > this.#mostUnread) return void this.overflow();
+    if (this.outbox.waiting > this.#maxUnread) return void this.overflow();
     const bytes = data as Buffer;
-    // Smaller ones have room neither for that many levels nor for much work.
-    if (bytes.length > most.depth && !this.#isUsable(bytes)) return;
+    // A smaller frame cannot break either limit.
+    if (bytes.length > limits.depth && !this.#isUsable(bytes)) return;
     if (bytes.length > 0) this.#parse(bytes);
   }
 
-  /** Charges for what is large, and refuses what is misshapen before anybody builds it. */
+  /** Charges for large frames, and refuses too deep or too many values before they are parsed. */
   #isUsable(bytes: Buffer): boolean {
-    const { depth, values } = shapeOf(bytes, most);
+    const { depth, values } = shapeOf(bytes, limits);
     this.#throttle.spend(Math.floor(bytes.length / bytesPerFrame + values / valuesPerFrame));
     const reason =
-      depth > most.depth
-        ? `a frame must be nested at most ${most.depth} levels deep`
-        : values > most.values
-          ? `a frame must have at most ${most.values} values`
+      depth > limits.depth
+        ? `a frame must be nested at most ${limits.depth} levels deep`
+        : values > limits.values
+          ? `a frame must have at most ${limits.values} values`
           : null;
     if (reason !== null) this.#fault({ type: 'fault', reason, frame: stringMembers(bytes) });
     return reason === null;
@@ -184,21 +184,21 @@ export class Connection {
   #fault(fault: FrameFault): void {
     this.#throttle.spend(faultCost);
     this.#faults++;
-    if (isTold(this.#faults))
+    if (isLogged(this.#faults))
       this.#logger.warn(`frame not understood: ${fault.reason}`, { faults: this.#faults });
     this.#handlers.fault(this, fault);
   }
 
-  /** Something that it asked for was more work than passing on a frame. @param frames that it costs of its share */
+  /** Counts expensive work against its share. @param frames as many as that costs */
   charge(frames: number): void {
     this.#throttle.spend(frames);
   }
 
-  /** What it wanted to register is not taken. */
+  /** A registration was refused. */
   refused(why: string, facts: Readonly<Record<string, unknown>> = {}): void {
     this.#throttle.spend(faultCost);
     this.#refusals++;
-    if (isTold(this.#refusals)) this.#logger.warn(why, { ...facts, refusals: this.#refusals });
+    if (isLogged(this.#refusals)) this.#logger.warn(why, { ...facts, refusals: this.#refusals });
   }
 
   #end(): void {
@@ -209,14 +209,14 @@ export class Connection {
   }
 }
 
-/** A flood of them must not become a flood of lines: the first, the tenth, the hundredth… */
-function isTold(nth: number): boolean {
+/** Only the first, the tenth, the hundredth… is logged. */
+function isLogged(nth: number): boolean {
   return Number.isInteger(Math.log10(nth));
 }
 
 function frameIn(bytes: Buffer): WorkerFrame | FrameFault {
   const { stackTraceLimit } = Error;
-  // Half of what broken JSON costs is the stack of an error that nobody sees.
+  // Half the cost of broken JSON is the stack of an error that nobody sees.
   Error.stackTraceLimit = 0;
   try {
     const text = bytes.toString();

@@ -12,8 +12,8 @@ export interface JsonShape {
 }
 
 /**
- * The shape of JSON, told without building it: eight million brackets take seconds and half a gigabyte to parse. Stops as soon as one
- * of the limits is exceeded.
+ * The shape of JSON without parsing it: eight million brackets take seconds and half a gigabyte to parse. Stops as soon as one of the
+ * limits is exceeded.
  */
 export function shapeOf(json: Buffer, most: JsonShape): JsonShape {
   let [depth, deepest, values] = [0, 0, 1];
@@ -53,10 +53,10 @@ export function stringMembers(json: Buffer): Readonly<Record<string, string>> {
   return Object.fromEntries(members);
 }
 
-const longestText = 4_096;
+const maxTextBytes = 4_096;
 
 function textOf(json: Buffer): string | null {
-  if (json.length > longestText) return null;
+  if (json.length > maxTextBytes) return null;
   try {
     return JSON.parse(json.toString());
   } catch {

@@ -1,14 +1,11 @@
-/** Milliseconds in which a share of a second's frames may be read. */
+/** Milliseconds in which one share of a second's frames may be read. */
 const windowMs = 10;
-/** More than so many shares are forgiven. */
-const mostDebt = 100;
-/** After so many frames in one turn of the event loop the others have theirs: the system would go on with a socket that is full. */
+/** In shares; more is forgiven. */
+const maxDebt = 100;
+/** Frames of one connection per turn of the event loop; then others are read. */
 const perTurn = 200;
 
-/**
- * How much one connection may be read: what it sends beyond its share waits in its socket, so that a flood slows down who makes it
- * and not the others. Nothing is dropped.
- */
+/** Limits how fast one connection is read. What it sends beyond its share waits in its socket, and nothing is dropped. */
 export class Throttle {
   readonly #share: number;
   readonly #pause: () => void;
@@ -31,13 +28,12 @@ export class Throttle {
     if (this.#inTurn === 0) setImmediate(() => this.#endTurn());
     this.#inTurn += cost;
     if (this.#inTurn >= perTurn) this.#hold();
-    this.#left = Math.max(this.#left - cost, -mostDebt * this.#share);
+    this.#left = Math.max(this.#left - cost, -maxDebt * this.#share);
     if (this.#left > 0 || this.#timer !== null) return;
     this.#refill();
     if (this.#left <= 0) this.#wait();
   }
 
-  /** The others had their turn. */
   #endTurn(): void {
     this.#inTurn = 0;
     if (this.#timer === null) this.#release();

@@ -18,8 +18,8 @@ export interface PlanningOptions {
 
 type Joined = Promise<PlanIssueResult>;
 
-const firstLookMs = 100;
-const mostLookMs = 1_000;
+const firstPollMs = 100;
+const maxPollMs = 1_000;
 
 /** Plannings at work, by event. All state is the daemon's: a worker that dies leaves nothing to clean up. */
 export class Planning {
@@ -81,14 +81,14 @@ class Attempt {
 
   async planned(): Promise<{ readonly run: RunDetail; readonly created: boolean }> {
     let created = false;
-    for (let looks = 0; ; looks++) {
+    for (let polls = 0; ; polls++) {
       const asked = await this.#patiently(() => this.#ask());
       if (asked !== null) {
         created ||= asked.created === true;
         const run = await this.#patiently(() => this.#watch(asked.run_id));
         if (run !== null && run.status !== 'interrupted') return { run, created };
       }
-      await this.#pause(looks);
+      await this.#pause(polls);
     }
   }
 
@@ -117,7 +117,7 @@ class Attempt {
 
   /** Until nobody plans it any more. */
   async #watch(runId: string): Promise<RunDetail> {
-    for (let looks = 0; ; looks++) {
+    for (let polls = 0; ; polls++) {
       crashPoint('worker.waiting');
       const run = await this.#options.agentd
         .now()
@@ -127,7 +127,7 @@ class Attempt {
         crashPoint('worker.planned');
         return run;
       }
-      await this.#pause(looks);
+      await this.#pause(polls);
     }
   }
 
@@ -140,14 +140,14 @@ class Attempt {
     } catch (error) {
       const now = performance.now();
       if (!(error instanceof CoreError) || !error.retryable || now >= this.#end) throw error;
-      if (tellsOfForge(error)) throw error;
+      if (isForgeError(error)) throw error;
       this.#awaySince ??= now;
       if (now - this.#awaySince > this.#options.awayMs) throw error;
       return null;
     }
   }
 
-  async #pause(looks: number): Promise<void> {
+  async #pause(polls: number): Promise<void> {
     if (performance.now() >= this.#end) {
       const { event_id } = this.#request;
       const seconds = Math.round(this.#options.withinMs / 1000);
@@ -156,13 +156,13 @@ class Attempt {
         `the planning for event ${event_id} has not ended after ${seconds} s; it goes on, and the same event joins it`,
       );
     }
-    const wait = Math.min(mostLookMs, firstLookMs * 1.5 ** Math.min(looks, 20));
+    const wait = Math.min(maxPollMs, firstPollMs * 1.5 ** Math.min(polls, 20));
     await setTimeout(wait, undefined, { signal: this.#signal });
   }
 }
 
 /** The daemon is there and waited for the forge already: whoever asks here has others to plan meanwhile. */
-function tellsOfForge(error: CoreError): boolean {
+function isForgeError(error: CoreError): boolean {
   return codeOf(error).startsWith('forge_');
 }
 

@@ -11,10 +11,10 @@ export interface RetryOptions {
   /** Before the second attempt, in milliseconds; doubles up to the most. */
   readonly firstWaitMs?: number;
   /** Default 5 s. */
-  readonly mostWaitMs?: number;
+  readonly maxWaitMs?: number;
   readonly signal?: AbortSignal;
   readonly traceparent?: string;
-  /** Told before each further attempt. */
+  /** Called before each further attempt. */
   readonly again?: (error: BusError) => void;
 }
 
@@ -30,7 +30,7 @@ export async function callWithRetry(
   options: RetryOptions,
 ): Promise<unknown> {
   const { withinMs, attemptMs = withinMs, missingMs = 15_000, signal } = options;
-  const { firstWaitMs = 100, mostWaitMs = 5_000 } = options;
+  const { firstWaitMs = 100, maxWaitMs = 5_000 } = options;
   const end = performance.now() + withinMs;
   let missingSince: number | null = null;
   for (let attempt = 0; ; attempt++) {
@@ -45,7 +45,7 @@ export async function callWithRetry(
       if (!(error instanceof BusError) || !error.retryable) throw error;
       const now = performance.now();
       missingSince = error.code === 'function_not_found' ? (missingSince ?? now) : null;
-      const wait = Math.min(mostWaitMs, firstWaitMs * 2 ** Math.min(attempt, 20)) * (0.5 + Math.random() / 2);
+      const wait = Math.min(maxWaitMs, firstWaitMs * 2 ** Math.min(attempt, 20)) * (0.5 + Math.random() / 2);
       const missingTooLong = missingSince !== null && now + wait - missingSince > missingMs;
       if (missingTooLong || now + wait >= end) throw error;
       options.again?.(error);

@@ -20,7 +20,7 @@ export interface OpenBusOptions {
   /** Name of this process in the bus's lists. */
   readonly name: string;
   readonly logger: Logger;
-  /** Called whenever the connection comes or goes; without it the supervisor is told. */
+  /** Called whenever the connection comes or goes; by default the supervisor hears of it. */
   readonly watch?: (connected: boolean) => void;
 }
 

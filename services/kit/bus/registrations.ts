@@ -10,7 +10,7 @@ import type { BusFunction, BusTrigger } from './bus.ts';
 
 type Registration = RegisterFunction | RegisterTrigger;
 
-/** What this process offers; told to the bus after each connecting. */
+/** The functions and triggers of this process; sent to the bus after each connecting. */
 export class Registrations {
   readonly #functions = new Map<string, BusFunction>();
   readonly #triggers = new Map<string, BusTrigger>();
@@ -46,7 +46,7 @@ export class Registrations {
     ];
   }
 
-  /** Tells people of a refusal, once for each reason: what the bus does not list is registered again and again. */
+  /** Logs a refusal once for each reason: what the bus does not list is registered again and again. */
   refused(frame: RegistrationRejected | TriggerRegistrationResult): void {
     const [id, what, reason] =
       frame.type === 'registrationrejected'

@@ -4,24 +4,24 @@ export interface BusTiming {
   readonly openingMs: number;
   /** Between two pings; a peer from which nothing comes for three of them is dead. */
   readonly pingMs: number;
-  /** Before the second attempt to connect; doubles with each, up to `eagerWaitMs` during the first minute, then up to `mostWaitMs`. */
+  /** Before the second attempt to connect; doubles with each, up to `eagerWaitMs` during the first minute, then up to `maxWaitMs`. */
   readonly firstWaitMs: number;
   readonly eagerWaitMs: number;
-  readonly mostWaitMs: number;
-  /** A connection that lasted so long was a good one: the next attempt is a first one again. */
+  readonly maxWaitMs: number;
+  /** After a connection that lasted so long, waits start from `firstWaitMs` again. */
   readonly steadyMs: number;
-  /** Between two looks whether the bus still lists what was registered. */
-  readonly lookAfterMs: number;
+  /** Between two checks whether the bus still lists what was registered. */
+  readonly recheckMs: number;
 }
 
-export const usualTiming: BusTiming = {
+export const defaultTiming: BusTiming = {
   openingMs: 10_000,
   pingMs: 20_000,
   firstWaitMs: 50,
   eagerWaitMs: 1_400,
-  mostWaitMs: 5_000,
+  maxWaitMs: 5_000,
   steadyMs: 5_000,
-  lookAfterMs: 2_000,
+  recheckMs: 2_000,
 };
 
 /** Calls that wait for a connection or an answer, results that wait for a connection, handlers at work. */
@@ -39,12 +39,12 @@ export const busLimits = {
 const eagerForMs = 60_000;
 
 /**
- * Doubles with each failure, up to the most, with a third of jitter either way.
+ * Doubles with each failure, up to its limit, with a third of jitter either way.
  * @param failingMs since the first of these failures
  */
 export function waitBefore(failures: number, failingMs: number, timing: BusTiming): number {
-  const { firstWaitMs, eagerWaitMs, mostWaitMs } = timing;
-  const most = failingMs < eagerForMs ? Math.min(eagerWaitMs, mostWaitMs) : mostWaitMs;
-  const wait = Math.min(most, firstWaitMs * 2 ** Math.min(failures, 30));
+  const { firstWaitMs, eagerWaitMs, maxWaitMs } = timing;
+  const limit = failingMs < eagerForMs ? Math.min(eagerWaitMs, maxWaitMs) : maxWaitMs;
+  const wait = Math.min(limit, firstWaitMs * 2 ** Math.min(failures, 30));
   return wait * (2 / 3 + (Math.random() * 2) / 3);
 }

@@ -19,7 +19,7 @@ import { freePort } from '../../../test/support/free-port.ts';
 import { NotFound } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Bus, BusFunction } from './bus.ts';
-import { busLimits, usualTiming, waitBefore } from './timing.ts';
+import { busLimits, defaultTiming, waitBefore } from './timing.ts';
 import { type BusOptions, connectBus } from './websocket-bus.ts';
 
 interface Said {
@@ -56,7 +56,7 @@ describe('the client of the bus', () => {
       debug: at('debug'),
       child: () => logger,
     };
-    const timing = { firstWaitMs: 1, mostWaitMs: 20, ...options.timing };
+    const timing = { firstWaitMs: 1, maxWaitMs: 20, ...options.timing };
     const bus = connectBus({ token: null, name: 'tested', logger, ...options, url, timing });
     open.push(bus);
     return bus;
@@ -359,7 +359,7 @@ describe('the client of the bus', () => {
         return true;
       },
     });
-    const bus = connect(url, { timing: { lookAfterMs: 5 } });
+    const bus = connect(url, { timing: { recheckMs: 5 } });
     bus.register([echo('core.taken'), echo('core.free')]);
     const { frames } = await seen((connection) => registeredIn(connection.frames).length === 5);
     expect(registeredIn(frames)).to.deep.equal(['core.taken', 'core.free', ...Array(3).fill('core.taken')]);
@@ -382,7 +382,7 @@ describe('the client of the bus', () => {
         return lists(frame, from);
       },
     });
-    const bus = connect(url, { timing: { lookAfterMs: 5 } });
+    const bus = connect(url, { timing: { recheckMs: 5 } });
     bus.register(
       [echo('core.one'), echo('core.two')],
       [{ type: 'cron', function_id: 'core.two', config: {} }],
@@ -402,7 +402,7 @@ describe('the client of the bus', () => {
 
   it('waits less than 2 s between attempts to connect during the first minute, then no more than 7 s', () => {
     const waits = (failingMs: number) =>
-      Array.from({ length: 200 }, (_, failures) => waitBefore(failures, failingMs, usualTiming));
+      Array.from({ length: 200 }, (_, failures) => waitBefore(failures, failingMs, defaultTiming));
     expect(Math.max(...waits(0), ...waits(59_999))).to.be.below(2_000);
     expect(Math.max(...waits(60_000))).to.be.below(7_000);
   });

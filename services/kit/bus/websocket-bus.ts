@@ -8,7 +8,7 @@ import { type Bus, BusError } from './bus.ts';
 import { BusConnection } from './bus-connection.ts';
 import { PendingCalls } from './pending-calls.ts';
 import { Registrations } from './registrations.ts';
-import { type BusTiming, usualTiming } from './timing.ts';
+import { type BusTiming, defaultTiming } from './timing.ts';
 
 export interface BusOptions {
   /** For example `ws://127.0.0.1:49134`; a function is asked before each attempt to connect. */
@@ -37,7 +37,7 @@ export interface BusOptions {
  */
 export function connectBus(options: BusOptions): Bus {
   const { url, token, name, logger, ca = null, watch = () => {}, failed = () => {} } = options;
-  const timing = { ...usualTiming, ...options.timing };
+  const timing = { ...defaultTiming, ...options.timing };
   const arrivals = new Set<() => void>();
   let closed = false;
   let checks: NodeJS.Timeout | undefined;
@@ -66,7 +66,7 @@ export function connectBus(options: BusOptions): Bus {
     sendAll([introduction(name), ...registrations.all()]);
     answers.flush();
     calls.flush();
-    checks = setInterval(registerMissing, timing.lookAfterMs);
+    checks = setInterval(registerMissing, timing.recheckMs);
     logger[levelOfNews()]('connected to the bus');
     watch(true);
     for (const arrived of arrivals) arrived();
