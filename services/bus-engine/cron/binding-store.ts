@@ -2,6 +2,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
+import { transaction } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 
@@ -98,7 +99,7 @@ export class BindingStore {
 
   /** Keeps one that cannot be used out of `all`, where a person can find it. */
   setAside(id: string, why: string): void {
-    this.#together(() => {
+    transaction(this.#db, () => {
       this.#setAside.run(why, id);
       this.#remove.run(id);
     });
@@ -106,24 +107,13 @@ export class BindingStore {
 
   /** All or none. */
   setDue(changes: Iterable<readonly [id: string, due: number | null]>): void {
-    this.#together(() => {
+    transaction(this.#db, () => {
       for (const [id, due] of changes) this.#setDue.run(due, id);
     });
   }
 
   close(): void {
     this.#db.close();
-  }
-
-  #together(work: () => void): void {
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      work();
-      this.#db.exec('COMMIT');
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
   }
 }
 
