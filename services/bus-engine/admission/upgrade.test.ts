@@ -15,7 +15,7 @@ describe('A websocket of a channel or of telemetry', () => {
     const sockets = new WebSocketServer({ server });
     sockets.on('connection', (ws: WebSocket) => {
       accepted.push(ws);
-      endWhenSilent(ws, 60);
+      endWhenSilent(ws, 600);
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
