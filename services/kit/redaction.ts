@@ -1,11 +1,10 @@
 import { maskSpans, secretSpans } from './redaction/find-secrets.ts';
-import { literally } from './redaction/literally.ts';
-import { valueForms } from './redaction/value-forms.ts';
+import { literally, valueForms } from './redaction/value-forms.ts';
 
 export { type FoundSecret, findSecrets, fingerprintOf } from './redaction/find-secrets.ts';
 
 /** Shorter values stand in ordinary words; hiding those would hide the text. */
-const shortest = 6;
+const minLength = 6;
 const mask = '[redacted]';
 
 /**
@@ -17,7 +16,7 @@ export class Redactor {
 
   addSecret(value: string): void {
     const trimmed = value.trim();
-    if (trimmed.length < shortest) return;
+    if (trimmed.length < minLength) return;
     for (const form of valueForms(trimmed)) this.#forms.add(form);
     this.#values = null;
   }

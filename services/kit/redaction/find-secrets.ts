@@ -1,6 +1,6 @@
 import { sha256 } from '../digest.ts';
-import { literally } from './literally.ts';
-import { secretPatterns } from './patterns.ts';
+import { secretRules } from './secret-rules.ts';
+import { literally } from './value-forms.ts';
 
 export interface FoundSecret {
   /** For example `github_token`. */
@@ -53,16 +53,15 @@ export interface SecretSpan {
 }
 
 export function secretSpans(text: string): SecretSpan[] {
-  if (!anyHint.test(text)) return [];
+  if (!anyKeyword.test(text)) return [];
   const spans: SecretSpan[] = [];
-  for (const { kind, hints, pattern, entropy, examples } of secretPatterns) {
-    if (!hints.some((hint) => text.includes(hint))) continue;
+  for (const { kind, keywords, pattern, entropy, allow, random } of secretRules) {
+    if (!keywords.some((word) => text.includes(word))) continue;
     for (const match of text.matchAll(pattern)) {
       const [start, end] = match.indices!.groups!.secret!;
       const secret = text.slice(start, end);
-      if (entropyOf(secret) < entropy || (examples ? isPlaceholder(secret) : isProse(secret))) continue;
-      if (kind === 'generic_secret' && (!isRandom(secret) || isDigest(secret))) continue;
-      if (kind === 'authorization_header' && isMember(secret)) continue;
+      if (entropyOf(secret) < entropy || allow.some((harmless) => harmless.test(secret))) continue;
+      if (random && !isRandom(secret)) continue;
       spans.push({ kind, start, end });
     }
   }
@@ -70,9 +69,9 @@ export function secretSpans(text: string): SecretSpan[] {
 }
 
 /** Most text has none, which one look tells. */
-const anyHint = new RegExp(secretPatterns.flatMap(({ hints }) => hints.map(literally)).join('|'));
+const anyKeyword = new RegExp(secretRules.flatMap(({ keywords }) => keywords.map(literally)).join('|'));
 
-/** The widest span wins, and of equal ones the pattern that comes first. */
+/** The widest span wins, and of equal ones the rule that comes first. */
 function withoutOverlaps(spans: readonly SecretSpan[]): SecretSpan[] {
   const kept: SecretSpan[] = [];
   for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
@@ -83,33 +82,12 @@ function withoutOverlaps(spans: readonly SecretSpan[]): SecretSpan[] {
 }
 
 /** Shannon entropy in bits for each character. */
-export function entropyOf(text: string): number {
+function entropyOf(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
   let bits = 0;
   for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
   return bits;
-}
-
-function isPlaceholder(secret: string): boolean {
-  return /example|placeholder|changeme|your[_-]|xxxx|\*{4}|\.\.\.|<|redacted|0123456789|1234567890|abcdefgh/i.test(
-    secret,
-  );
-}
-
-/** Such as `glpat-put-the-token-here`; no random value has neither digits nor capitals. */
-function isProse(secret: string): boolean {
-  return /^[a-z_-]+$/.test(secret);
-}
-
-/** As lock files and signatures write them. */
-function isDigest(secret: string): boolean {
-  return /^(?:sha(?:1|224|256|384|512)|md5|blake[23][bs]?)[-:=]/i.test(secret);
-}
-
-/** Such as `response.headers.authorization` in code. */
-function isMember(secret: string): boolean {
-  return /^[A-Za-z_]+(?:\.[A-Za-z_]+)*$/.test(secret);
 }
 
 /** Names and paths are made of words; keys mix letters of both cases with digits. */

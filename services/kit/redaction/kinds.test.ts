@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { findSecrets, Redactor } from '../redaction.ts';
-import { secretPatterns } from './patterns.ts';
+import { secretRules } from './secret-rules.ts';
 
 /** Letters as if drawn by chance, the same in each run; put together here, so that no file holds what looks like a secret. */
 function letters(length: number, alphabet: string): string {
@@ -211,7 +211,7 @@ describe('Each kind of secret', () => {
 
   it('has a sample here', () => {
     expect(Object.keys(samples).sort()).to.deep.equal(
-      [...new Set(secretPatterns.map(({ kind }) => kind))].sort(),
+      [...new Set(secretRules.map(({ kind }) => kind))].sort(),
     );
   });
 

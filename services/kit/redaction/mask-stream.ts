@@ -4,7 +4,7 @@ import type { SecretFinder } from './secret-finder.ts';
 /** What was passed on and is still looked at, because a name before a value tells what the value is. */
 const contextLength = 1_024;
 /** More is not held back; the longest form, a private key, is shorter. */
-const mostHeld = 32 * 1_024;
+const maxHeld = 32 * 1_024;
 
 /**
  * Output without secrets, wherever its chunks were cut. A word without an end and a private key without one are held back until
@@ -25,7 +25,7 @@ export class MaskStream {
   push(chunk: Uint8Array): Buffer {
     this.#text += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
     const held = heldFrom(this.#text);
-    const until = this.#text.length - held > mostHeld ? this.#text.length : held;
+    const until = this.#text.length - held > maxHeld ? this.#text.length : held;
     return until > this.#passed ? this.#pass(until) : Buffer.alloc(0);
   }
 
@@ -63,7 +63,7 @@ function heldFrom(text: string): number {
     key >= 0 && /^-----BEGIN [A-Z0-9 ]{0,60}(?:$|PRIVATE KEY)/.test(text.slice(key, key + 80));
   if (isOpenKey && !/-----END [A-Z0-9 ]{0,60}-----/.test(text.slice(key))) return key;
   let word = text.length;
-  while (word > 0 && text.length - word <= mostHeld && !/\s/.test(text[word - 1]!)) word--;
+  while (word > 0 && text.length - word <= maxHeld && !/\s/.test(text[word - 1]!)) word--;
   // Signs alone are none, but dashes can begin a private key.
   return /[A-Za-z0-9]|-$/.test(text.slice(word)) ? word : text.length;
 }

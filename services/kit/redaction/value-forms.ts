@@ -42,3 +42,8 @@ export function base64Forms(bytes: Buffer): string[] {
   }
   return forms;
 }
+
+/** The pattern that matches a text and nothing else. */
+export function literally(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}

@@ -1,32 +1,51 @@
-/** Forms that secrets are known by. The group `secret` is the part to hide. */
-export interface SecretPattern {
+/** A form that secrets are known by. */
+export interface SecretRule {
   readonly kind: string;
   /** Words of which one must be in the text, so that most text is never matched at all. */
-  readonly hints: readonly string[];
+  readonly keywords: readonly string[];
+  /** The group `secret` is the part to hide. */
   readonly pattern: RegExp;
   /** Least Shannon entropy of the secret in bits for each character; examples in documents have less. */
   readonly entropy: number;
-  /** Whether people also write examples in this form, which say that they are some. */
-  readonly examples?: true;
+  /** What matches and is no secret. */
+  readonly allow: readonly RegExp[];
+  /** Names and paths match too: only what is random is a secret. */
+  readonly random?: true;
 }
+
+/** Such as `glpat-put-the-token-here`; no random value has neither digits nor capitals. */
+const prose = /^[a-z_-]+$/;
+/** Examples that say that they are some. */
+const placeholder =
+  /example|placeholder|changeme|your[_-]|xxxx|\*{4}|\.\.\.|<|redacted|0123456789|1234567890|abcdefgh/i;
+/** As lock files and signatures write them. */
+const digest = /^(?:sha(?:1|224|256|384|512)|md5|blake[23][bs]?)[-:=]/i;
+/** Such as `response.headers.authorization` in code. */
+const member = /^[A-Za-z_]+(?:\.[A-Za-z_]+)*$/;
 
 const before = '(?<![A-Za-z0-9_])';
 const after = '(?![A-Za-z0-9_])';
-const nameHints = ['ecret', 'ECRET', 'oken', 'OKEN', 'assw', 'ASSW', 'pi_key', 'PI_KEY', 'piKey', 'api-key'];
+const nameWords = ['ecret', 'ECRET', 'oken', 'OKEN', 'assw', 'ASSW', 'pi_key', 'PI_KEY', 'piKey', 'api-key'];
 
-function token(kind: string, hints: readonly string[], source: string, entropy = 3): SecretPattern {
-  return { kind, hints, pattern: new RegExp(`${before}(?<secret>${source})${after}`, 'dg'), entropy };
+function token(kind: string, keywords: readonly string[], source: string, entropy = 3): SecretRule {
+  return {
+    kind,
+    keywords,
+    pattern: new RegExp(`${before}(?<secret>${source})${after}`, 'dg'),
+    entropy,
+    allow: [prose],
+  };
 }
 
 /** A form so peculiar that it is one whatever stands around it. */
-function mark(kind: string, hints: readonly string[], source: string): SecretPattern {
-  return { kind, hints, pattern: new RegExp(`(?<secret>${source})`, 'dg'), entropy: 3 };
+function mark(kind: string, keywords: readonly string[], source: string): SecretRule {
+  return { kind, keywords, pattern: new RegExp(`(?<secret>${source})`, 'dg'), entropy: 3, allow: [prose] };
 }
 
 /** A value that only the name before it tells from an id, as in `name_token = "value"`. */
-function assigned(kind: string, hints: readonly string[], name: string, source: string): SecretPattern {
+function assigned(kind: string, keywords: readonly string[], name: string, source: string): SecretRule {
   const pattern = `${before}${name}[\\w .-]{0,20}(?:token|key|secret|password|pat|auth)[\\w-]{0,10}["']?\\s{0,5}(?:=>|:=|[:=])\\s{0,5}["']?(?<secret>${source})(?![A-Za-z0-9/+=_-])`;
-  return { kind, hints, pattern: new RegExp(pattern, 'dgi'), entropy: 3, examples: true };
+  return { kind, keywords, pattern: new RegExp(pattern, 'dgi'), entropy: 3, allow: [placeholder] };
 }
 
 /** The word as it stands in the names of constants, of variables and in text. */
@@ -38,7 +57,7 @@ function spellings(word: string): string[] {
  * Formats as their makers publish them, in their documentation or for the secret scanning of forges; lengths are lower bounds where
  * they grow. Of two that match at one place the wider one names the secret.
  */
-export const secretPatterns: readonly SecretPattern[] = [
+export const secretRules: readonly SecretRule[] = [
   mark('core_token', ['core_'], 'core_[a-z0-9][a-z0-9-]{0,39}_[0-9a-f]{48}'),
 
   // Forges
@@ -75,11 +94,11 @@ export const secretPatterns: readonly SecretPattern[] = [
   token('aws_access_key_id', ['AKIA', 'ASIA'], '(?:AKIA|ASIA)(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}', 2.5),
   {
     kind: 'aws_secret_key',
-    hints: ['aws', 'AWS', 'Aws'],
+    keywords: ['aws', 'AWS', 'Aws'],
     pattern:
       /\baws[\w .-]{0,20}(?:secret|key)[\w .-]{0,20}["']?\s*[:=]\s*["']?(?<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/dgi,
     entropy: 4,
-    examples: true,
+    allow: [placeholder],
   },
   token('aws_bedrock_key', ['ABSK'], 'ABSK[A-Za-z0-9+/]{109,269}={0,2}'),
   token('google_api_key', ['AIza'], 'AIza[A-Za-z0-9_-]{35}'),
@@ -167,10 +186,10 @@ export const secretPatterns: readonly SecretPattern[] = [
   token('slack_token', ['xox', 'xapp-'], '(?:xoxe\\.)?(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{20,}'),
   {
     kind: 'slack_webhook',
-    hints: ['hooks.slack.com'],
+    keywords: ['hooks.slack.com'],
     pattern: /(?<secret>hooks\.slack\.com\/(?:services|workflows|triggers)\/[A-Za-z0-9+/]{40,})/dg,
     entropy: 3,
-    examples: true,
+    allow: [placeholder],
   },
   token(
     'discord_webhook',
@@ -227,60 +246,65 @@ export const secretPatterns: readonly SecretPattern[] = [
   token('age_key', ['AGE-SECRET-KEY-'], 'AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}'),
   {
     kind: 'private_key',
-    hints: ['PRIVATE KEY'],
+    keywords: ['PRIVATE KEY'],
     // A whole block, or the first lines of one that was cut off, headers such as Proc-Type included. The body needs real
     // content: documents show dots.
     pattern:
       /(?<secret>-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:(?:[\s+>|#*"']|\\[nr]){0,12}[A-Za-z][A-Za-z-]{1,30}: [^\r\n\\]{0,200}(?:\r?\n|\\[nr])){0,5}(?:\\[nr]|[^-\w.]){0,60}[A-Za-z0-9+/=]{32}[^-]{0,20000}(?:-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----)?)/dg,
     entropy: 3.5,
+    allow: [prose],
   },
   {
     kind: 'private_key',
-    hints: ['PuTTY-User-Key-File-'],
+    keywords: ['PuTTY-User-Key-File-'],
     pattern:
       /PuTTY-User-Key-File-[0-9][\s\S]{0,4000}?Private-Lines: [0-9]{1,4}\r?\n(?<secret>(?:[A-Za-z0-9+/=]{4,80}(?:\r?\n|$)){1,400})/dg,
     entropy: 3.5,
+    allow: [prose],
   },
   {
     kind: 'json_web_token',
-    hints: ['eyJ'],
+    keywords: ['eyJ'],
     pattern:
       /(?<![A-Za-z0-9_-])(?<secret>eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,})/dg,
     entropy: 3.5,
+    allow: [prose],
   },
 
   // What a name or an address tells, whoever made it
   {
     kind: 'url_password',
-    hints: ['://'],
+    keywords: ['://'],
     pattern:
       /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'`<>$\\{}]{0,100}:(?<secret>[^\s/:@"'`<>$\\{}]{6,200})@[A-Za-z0-9[]/dg,
     entropy: 2.8,
-    examples: true,
+    allow: [placeholder],
   },
   {
     kind: 'authorization_header',
-    hints: ['uthorization', 'UTHORIZATION'],
+    keywords: ['uthorization', 'UTHORIZATION'],
     pattern:
       /\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token|digest)\s+)?(?<secret>[A-Za-z0-9._~+/=-]{16,})/dgi,
     entropy: 3,
-    examples: true,
+    allow: [placeholder, member],
   },
   {
     kind: 'generic_secret',
-    hints: nameHints,
+    keywords: nameWords,
     pattern:
       /\b[\w.-]{0,30}(?:api[_-]?key|secret|token|passwd|password)["']?\s*(?:[:=]|=>|:=)\s*["'`](?<secret>[A-Za-z0-9+/=_.-]{20,200})["'`]/dgi,
     entropy: 4,
-    examples: true,
+    allow: [placeholder, digest],
+    random: true,
   },
   {
     kind: 'generic_secret',
-    hints: nameHints,
+    keywords: nameWords,
     // Without quotes, as in .env and YAML. No dots: those are members of objects in code.
     pattern:
       /\b[\w.-]{0,30}(?:api[_-]?key|secret|token|passwd|password)\w{0,20}[ \t]{0,20}[:=][ \t]{0,20}(?<secret>[A-Za-z0-9+/=_-]{20,200})(?=[\s"'`,;&<]|$)/dgi,
     entropy: 4,
-    examples: true,
+    allow: [placeholder, digest],
+    random: true,
   },
 ];
