@@ -20,7 +20,7 @@ export interface GatewayModelOptions {
 
 /** A key outlives the planning that it is for by so much, and lives no longer than the gateway allows. */
 const spareMs = 60_000;
-const longestMs = 24 * 3_600_000 - spareMs;
+const maxLifeMs = 24 * 3_600_000 - spareMs;
 const keyCallMs = 10_000;
 
 /**
@@ -74,7 +74,7 @@ export function gatewayModel(options: GatewayModelOptions): Model & { close(): P
 }
 
 async function mint({ url, token, known, run, bounds }: GatewayModelOptions): Promise<MintedKey> {
-  const lifeMs = Math.min(bounds.seconds * 1_000 + spareMs, longestMs);
+  const lifeMs = Math.min(bounds.seconds * 1_000 + spareMs, maxLifeMs);
   const client = createHttpClient({ baseUrl: url, token: token(), timeoutMs: keyCallMs });
   try {
     const wanted = {

@@ -4,8 +4,7 @@ import { decode } from '#kit/decode.ts';
 import { CoreError, codeOf, Failed, Interrupted, messageOf, Refused, Unavailable } from '#kit/errors.ts';
 import type { Model, ModelEvent, ModelRequest } from '../planning/model.ts';
 import { Answer } from './answer.ts';
-import { ChatCompletion, estimatedTokens, priced, type TokenPrice } from './chat-completion.ts';
-import { endpointError } from './endpoint-error.ts';
+import { ChatCompletion, errorWords, estimatedTokens, priced, type TokenPrice } from './chat-completion.ts';
 import { type ModelLimits, piecesOf, textOf, timedOut, within } from './time-limits.ts';
 
 export interface OpenAiCompatibleOptions {
@@ -27,11 +26,15 @@ const defaultLimits: ModelLimits = {
   total_ms: 600_000,
   answer_bytes: 16 * 1024 * 1024,
 };
-const longestErrorBody = 64 * 1024;
+const maxErrorBody = 64 * 1024;
+const maxExcerpt = 500;
 
 /**
  * A model behind any endpoint that speaks OpenAI's chat completions, streaming where the endpoint does.
  * Redirects are not followed, so that the key goes to the configured address and nowhere else.
+ *
+ * The package `openai` (7.57) was tried in its place: limits, the joining of tool calls and the words of errors stay around it, whole
+ * answers to a streamed request come out empty, and loading it takes 0.33 s of processor time against 5 ms for the parser of events.
  */
 export function openAiCompatibleModel(options: OpenAiCompatibleOptions): Model {
   const limits = { ...defaultLimits, ...options.limits };
@@ -112,7 +115,7 @@ async function* exchange(
       {
         status: reply.statusCode,
         retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-        body: await textOf(pieces, longestErrorBody),
+        body: await textOf(pieces, maxErrorBody),
       },
       wiring.base_url,
       (text) => withoutCredential(text, credential),
@@ -216,4 +219,53 @@ function tooLong(limits: ModelLimits): Refused {
 function interruption(signal: AbortSignal): CoreError {
   if (signal.reason instanceof CoreError) return signal.reason;
   return new Interrupted('cancelled', 'the request to the model was cancelled');
+}
+
+/** What a status other than 2xx means for planning. `redact` takes the credential out of the endpoint's words. */
+function endpointError(
+  reply: { status: number; retryAfter: string | undefined; body: string },
+  at: string,
+  redact: (text: string) => string,
+): CoreError {
+  const words = errorWords(parsed(reply.body));
+  const said = redact(excerpt(words?.message ?? ''));
+  const message = `the model endpoint ${at} answered ${reply.status}${said === '' ? '' : `: ${said}`}`;
+  const facts = { status: reply.status, code: words?.code ?? '' };
+  if (reply.status === 429 && !/quota|billing|credit/i.test(words?.code ?? '')) {
+    const retryAfter = secondsOf(reply.retryAfter);
+    return new Unavailable('model_rate_limited', message, {
+      facts,
+      ...(retryAfter === null ? {} : { retryAfter }),
+    });
+  }
+  const isForGood = facts.code === 'credential_unusable';
+  if (!isForGood && (reply.status >= 500 || [408, 409, 425].includes(reply.status))) {
+    const retryAfter = secondsOf(reply.retryAfter);
+    return new Unavailable('model_unavailable', message, {
+      facts,
+      ...(retryAfter === null ? {} : { retryAfter }),
+    });
+  }
+  return new Refused('model_refused', message, { facts });
+}
+
+/** Seconds of a Retry-After header, which is a number or a date (RFC 9110, 10.2.3). */
+function secondsOf(header: string | undefined): number | null {
+  if (header === undefined) return null;
+  if (/^\d+(\.\d+)?$/.test(header.trim())) return Number(header);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}
+
+function excerpt(text: string): string {
+  const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+  return line.length > maxExcerpt ? `${line.slice(0, maxExcerpt)}…` : line;
 }

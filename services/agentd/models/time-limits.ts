@@ -29,15 +29,15 @@ export async function* piecesOf(
 }
 
 /** The text up to a number of bytes; the rest is left unread. */
-export async function textOf(pieces: AsyncIterable<Uint8Array>, most: number): Promise<string> {
+export async function textOf(pieces: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
   const read: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of pieces) {
     read.push(piece);
     bytes += piece.length;
-    if (bytes >= most) break;
+    if (bytes >= limit) break;
   }
-  return Buffer.concat(read).subarray(0, most).toString('utf8');
+  return Buffer.concat(read).subarray(0, limit).toString('utf8');
 }
 
 /** Ends the call when the work takes longer than this. */
