@@ -1,14 +1,23 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
 import type { SandboxOptions } from './bubblewrap.ts';
 import { shellArguments } from './command-line.ts';
-import { startGuard } from './guard.ts';
+import { withoutInherited } from './descriptors.ts';
 import { makeMountPoints } from './mount-points.ts';
-import { cancelledResult, supervise } from './supervise.ts';
+import {
+  familyOf,
+  hasInEnvironment,
+  isAlive,
+  type Process,
+  processesIn,
+  proportionalBytes,
+} from './processes.ts';
+import { cancelledResult, type Inside, supervise } from './supervise.ts';
 import { sandboxEnvironment } from './system-view.ts';
-import { trackedProcesses } from './tracked-processes.ts';
 
 /**
  * No sandbox: the command sees what the person sees, network included. Only the limits hold, and a small environment. For repositories
@@ -56,5 +65,102 @@ async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise
   } finally {
     guard.dismiss();
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** Ends a command when this process dies and cannot do so itself. */
+interface Guard {
+  /** Names the process group of the command. */
+  watch(group: number): void;
+  /** The command has ended. */
+  dismiss(): void;
+}
+
+/**
+ * Standard input ends when Core dies, by SIGKILL too. Then the command's process group goes, and whoever carries `$1` in the
+ * environment until nobody does, and the folder `$2`.
+ */
+const guardScript = `
+group=
+while read -r line; do group=$line; done
+[ -z "$group" ] || kill -KILL "-$group"
+round=0
+while [ $round -lt 100 ]; do
+  found=$(grep -lzxF -e "$1" /proc/[0-9]*/environ)
+  [ -n "$found" ] || break
+  for file in $found; do
+    file=\${file%/environ}
+    kill -KILL "\${file#/proc/}"
+  done
+  sleep 0.1
+  round=$((round + 1))
+done
+rm -rf -- "$2"`;
+
+/** Starts a guard over a command that will carry `mark`, a `NAME=value`, in its environment and write to `folder`. */
+function startGuard(mark: string, folder: string): Guard {
+  const guard = withoutInherited(3, (rest) =>
+    spawn('/bin/sh', ['-c', guardScript, 'sh', mark, folder], {
+      cwd: '/',
+      // A group of its own: what ends ours, Ctrl-C for one, shall not end the guard before its work.
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore', ...rest],
+    }),
+  );
+  guard.on('error', () => {});
+  guard.unref();
+  const input = guard.stdin as Socket;
+  input.on('error', () => {});
+  input.unref();
+  return {
+    watch: (group) => input.write(`${group}\n`),
+    dismiss: () => guard.kill('SIGKILL'),
+  };
+}
+
+/**
+ * The processes that a command started, without a namespace that would hold them together: its descendants, what was one of
+ * them when last seen, and whoever carries `mark` in the environment. Where there is no /proc only its process group is known.
+ */
+function trackedProcesses(child: ChildProcess, mark: string): Inside {
+  let seen = new Map<number, Process>();
+
+  function look(): Process[] {
+    const all = processesIn('/proc');
+    const roots = new Set(
+      all.filter(({ pid, started }) => seen.get(pid)?.started === started).map(({ pid }) => pid),
+    );
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) roots.add(child.pid);
+    for (const { pid, started } of all) {
+      if (!roots.has(pid) && started >= firstTick(all) && hasInEnvironment(pid, mark)) roots.add(pid);
+    }
+    const family = familyOf(all, roots).filter(({ pid, started }) => isAlive(pid, started));
+    seen = new Map(family.map((process) => [process.pid, process]));
+    return family;
+  }
+
+  /** Nothing that started before this process can be the command's; saves reading most environments. */
+  function firstTick(all: readonly Process[]): number {
+    return all.find(({ pid }) => pid === process.pid)?.started ?? 0;
+  }
+
+  return {
+    proc: () => '/proc',
+    processes: look,
+    exactBytes: ({ pid }) => proportionalBytes('/proc', pid),
+    temporaryBytes: () => 0,
+    kill() {
+      for (const { pid } of look()) signal(pid);
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) signal(-child.pid);
+    },
+    gone: () => look().length === 0,
+  };
+}
+
+function signal(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Ended in between.
   }
 }

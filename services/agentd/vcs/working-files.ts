@@ -1,6 +1,10 @@
 import { lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { git } from '#kit/git/git.ts';
 import { differenceBetween, readTree, submoduleMode } from '#kit/git/tree.ts';
+import type { Workspace } from '../execution/vcs.ts';
 import { checkNames, placeOf, writeEntries } from '../git/export-tree.ts';
+import { watchChildren } from './leftovers.ts';
 
 /**
  * Turns a folder that holds tree `from` into tree `to`, byte for byte, from the objects. `onHalf` is called with the change
@@ -23,6 +27,16 @@ export async function writeDifference(
     if (count === half) onHalf();
   });
   return written.filter(({ added }) => added).map(({ path }) => path);
+}
+
+/** Makes the work tree and the index exactly `tree`, removing what the index knows and the tree has not. */
+export async function checkOut(workspace: Workspace, tree: string, folder: string): Promise<void> {
+  await git(['read-tree', '-u', '--reset', tree], {
+    gitDir: join(folder, '.git'),
+    cwd: folder,
+    env: { GIT_WORK_TREE: folder },
+    children: watchChildren(workspace),
+  });
 }
 
 /** Removes every file that the tree does not have, and the folders that are empty then. `.git` and `.jj` stay. */

@@ -34,8 +34,7 @@ import {
   wasInterrupted,
   watchChildren,
 } from '../leftovers.ts';
-import { requirePublishable } from '../publishable.ts';
-import { unpublishBranch } from '../unpublish.ts';
+import { requirePublishable, unpublishBranch } from '../publishing.ts';
 import { changeIdOf, writeCommit } from './commit-object.ts';
 import { lastOperation, readOperation, recordOperation, restoreBranches, setHead } from './operations.ts';
 

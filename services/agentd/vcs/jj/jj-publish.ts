@@ -6,7 +6,7 @@ import { clearStaleLock } from '../../git/stale-lock.ts';
 import { requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf } from '../clone-folder.ts';
 import { changing } from '../leftovers.ts';
-import { requirePublishable } from '../publishable.ts';
+import { requirePublishable } from '../publishing.ts';
 import { jjFailure } from './jj.ts';
 import { exact, run } from './jj-clone.ts';
 

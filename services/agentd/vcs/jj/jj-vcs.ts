@@ -12,7 +12,6 @@ import type {
   VcsState,
   Workspace,
 } from '../../execution/vcs.ts';
-import { checkOut } from '../check-out.ts';
 import { discardUnlessAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {
@@ -34,8 +33,8 @@ import {
   wasInterrupted,
   watchChildren,
 } from '../leftovers.ts';
-import { unpublishBranch } from '../unpublish.ts';
-import { removeForeign, writeDifference } from '../working-files.ts';
+import { unpublishBranch } from '../publishing.ts';
+import { checkOut, removeForeign, writeDifference } from '../working-files.ts';
 import { jj, jjFailure, jjVersion, testedVersion } from './jj.ts';
 import {
   madeBefore,

@@ -1,9 +1,26 @@
 import { crashPoint } from '#kit/crash-point.ts';
+import { Conflict } from '#kit/errors.ts';
 import type { Publication, PublishOutcome, Workspace } from '../execution/vcs.ts';
 import { pushBranch, remoteBranch } from '../git/remote.ts';
-import { isAsConfigured } from './clone-check.ts';
+import { isAsConfigured, requireAsConfigured } from './clone-check.ts';
 import { gitDirOf } from './clone-folder.ts';
+import { requireBranch } from './clone-state.ts';
 import { endLeftovers, watchChildren } from './leftovers.ts';
+
+/** Before a push: the clone is configured as we left it, and its branch is at the commit that was approved. */
+export async function requirePublishable(
+  workspace: Workspace,
+  branch: string,
+  commit: string,
+): Promise<void> {
+  requireAsConfigured(workspace);
+  const present = await requireBranch(gitDirOf(workspace), branch);
+  if (present.commit === commit) return;
+  throw new Conflict(
+    'branch_differs',
+    `branch ${branch} is at ${present.commit} in the clone, not at ${commit}`,
+  );
+}
 
 /**
  * Deletes the remote branch while it is at our commit. By URL, so that neither tool takes it for the deletion of its own
