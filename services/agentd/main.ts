@@ -73,10 +73,9 @@ export function openServices({
       return readConcern(Policy, 'policy', folders).approval.expires_after_days;
     },
     async forges() {
-      const [{ readConcern }, { answerMs }, { ForgesConfig }, { examineForges }] = await Promise.all([
+      const [{ readConcern }, { answerMs }, { ForgesConfig, examineForges }] = await Promise.all([
         import('#kit/config/concern.ts'),
         import('#kit/config/answer-ms.ts'),
-        import('./forges/configuration.ts'),
         import('./forges/registry.ts'),
       ]);
       const config = readConcern(ForgesConfig, 'forges', folders);
@@ -85,11 +84,8 @@ export function openServices({
     },
     async localForge() {
       const { readConcern } = await import('#kit/config/concern.ts');
-      const [{ ForgesConfig }, { localForgeDesk }] = await Promise.all([
-        import('./forges/configuration.ts'),
-        import('./forges/registry.ts'),
-      ]);
-      return localForgeDesk(readConcern(ForgesConfig, 'forges', folders), {
+      const { ForgesConfig, localForgeAdmin } = await import('./forges/registry.ts');
+      return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), {
         stateDir: folders.state,
         configDir: folders.config,
         secretsDir: folders.secrets,

@@ -1,6 +1,6 @@
 import { readConcern } from '#kit/config/concern.ts';
 import type { Folders } from '#kit/folders.ts';
-import { checkForgesConfig, ForgesConfig } from './forges/configuration.ts';
+import { checkForgesConfig, ForgesConfig } from './forges/registry.ts';
 import { Policy } from './planning/policy.ts';
 import { AgentsConfig, checkAgentsConfig } from './planning/roles.ts';
 import { ValidationConfig } from './validation/configuration.ts';

@@ -203,6 +203,28 @@ export function oneOf<const W extends readonly string[]>(words: W): t.Type<W[num
   return withSchema(codec, { enum: [...words] });
 }
 
+/**
+ * One of several shapes that the word in `tag` tells apart; an unknown word is refused with those that are known.
+ * @param kinds by that word, each with its shape in `member`
+ */
+export function choiceBy<
+  M extends string,
+  K extends Readonly<Record<string, { readonly [N in M]: t.Mixed }>>,
+>(tag: string, member: M, kinds: K): t.Type<t.TypeOf<K[keyof K][M]>> {
+  const words = Object.keys(kinds);
+  const codecs = Object.values(kinds).map((kind) => kind[member]) as [t.Mixed, t.Mixed, ...t.Mixed[]];
+  const union = t.union(codecs);
+  const tagged = t.type({ [tag]: oneOf(words) });
+  function validate(value: unknown, context: t.Context): t.Validation<unknown> {
+    const known = tagged.validate(value, t.appendContext(context, '0', tagged, value));
+    if (isLeft(known)) return known;
+    const index = words.indexOf(known.right[tag]!);
+    const codec = codecs[index]!;
+    return codec.validate(value, t.appendContext(context, String(index), codec, value));
+  }
+  return new t.UnionType(union.name, union.is, validate, union.encode, codecs);
+}
+
 export function optional<C extends t.Mixed>(codec: C): t.UnionC<[C, t.UndefinedC]> {
   return t.union([codec, t.undefined]);
 }

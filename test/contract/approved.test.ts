@@ -16,7 +16,7 @@ import {
   PushBranchParams,
   RunValidationParams,
 } from '../../services/agentd/action.ts';
-import { ForgesConfig } from '../../services/agentd/forges/configuration.ts';
+import { ForgesConfig } from '../../services/agentd/forges/registry.ts';
 import { actionDigest } from '../../services/agentd/planning/digest.ts';
 import { Policy } from '../../services/agentd/planning/policy.ts';
 import { ValidationConfig } from '../../services/agentd/validation/configuration.ts';

@@ -6,7 +6,7 @@ import { GiteaForge } from '../../services/agentd/forges/gitea/gitea-forge.ts';
 import { GitHubForge } from '../../services/agentd/forges/github/github-forge.ts';
 import { ForgeFolder } from '../../services/agentd/forges/local/forge-folder.ts';
 import { LocalForge } from '../../services/agentd/forges/local/local-forge.ts';
-import { LocalForgeDesk } from '../../services/agentd/forges/local/local-forge-desk.ts';
+import { LocalForgeAdmin } from '../../services/agentd/forges/local/local-forge-admin.ts';
 import type { RepositoryRef } from '../../services/agentd/planning/forge.ts';
 import { addBranch, deleteBranch, gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
@@ -73,7 +73,7 @@ export async function localBench(): Promise<ForgeBench> {
   const folder = mkdtempSync(join(tmpdir(), 'core-forge-'));
   const source = makeBareRepository(folder);
   const files = new ForgeFolder('local', join(folder, 'forge'));
-  const desk = new LocalForgeDesk(files, 'core');
+  const desk = new LocalForgeAdmin(files, 'core');
   const made = await desk.init({ ...ref, from: source });
   const associationOf = (author: string): string => (author === 'mira' ? 'collaborator' : 'none');
   return {

@@ -13,7 +13,7 @@ export interface Services {
   approvalDays(): Promise<number>;
   /** How each configured forge stands: asks each. */
   forges(): Promise<readonly ForgeReport[]>;
-  localForge(): Promise<LocalForgeDesk>;
+  localForge(): Promise<LocalForgeAdmin>;
   /**
    * Runs the daemon until a signal comes or the process that started it is gone; gives the exit code. With `check` only its
    * configuration is read.
@@ -33,8 +33,8 @@ export interface ForgeReport {
   readonly fix: string | null;
 }
 
-/** The desk of the local forge: what a person does there by hand. */
-export interface LocalForgeDesk {
+/** What a person does on the local forge by hand. */
+export interface LocalForgeAdmin {
   init(request: { readonly owner: string; readonly repo: string; readonly from: string | null }): Promise<{
     readonly clone_url: string;
     readonly default_branch: string;

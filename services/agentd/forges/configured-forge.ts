@@ -30,6 +30,25 @@ export interface LackingScope {
   readonly needed_by: string;
 }
 
+export interface ForgeFolders {
+  readonly stateDir: string;
+  readonly configDir: string;
+  readonly secretsDir: string;
+}
+
+export interface ForgeParts {
+  readonly folders: ForgeFolders;
+  /** First pause before a read is tried again; the second is four times as long. */
+  readonly retry_ms: number;
+}
+
+/** One question to a forge. */
+export interface Call {
+  /** What is wanted, for messages: `repository demo/hello`. */
+  readonly what: string;
+  readonly signal: AbortSignal | undefined;
+}
+
 export interface RemoteForgeOptions {
   readonly name: string;
   /** What people open in a browser, for example `https://git.example.org`; the API's address follows from it. */
@@ -43,6 +62,4 @@ export interface RemoteForgeOptions {
   readonly timeout_ms: number;
   /** First pause before a read is tried again; the second is four times as long. */
   readonly retry_ms: number;
-  /** Keeps the pauses between writes that GitHub asks for. Off only for servers without rate limits. */
-  readonly throttle: boolean;
 }

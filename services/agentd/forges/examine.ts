@@ -1,4 +1,5 @@
 import { codeOf, Interrupted, messageOf, TimedOut, Unauthorized } from '#kit/errors.ts';
+import { traitsOf } from '#kit/forges/registry.ts';
 import type { ConfiguredForge, ForgeFacts } from './configured-forge.ts';
 import { forgeTime } from './times.ts';
 
@@ -20,7 +21,7 @@ export interface ForgeReport {
 }
 
 /** Clocks that are further apart make `since` questions miss, in seconds. */
-const mostSkew_s = 60;
+const maxSkew_s = 60;
 
 export async function examineForge(forge: ConfiguredForge, answerMs: number): Promise<ForgeReport> {
   const common = { forge: forge.name, kind: forge.kind, url: forge.url };
@@ -42,14 +43,14 @@ function judged(
   { account, scopes, lacking, unanswered, clock_ahead_s }: ForgeFacts,
   answerMs: number,
 ): Pick<ForgeReport, 'state' | 'detail' | 'fix'> {
-  if (kind === 'local') return { state: 'works', detail: `folder ${url}`, fix: null };
+  if (traitsOf(kind).default_root !== null) return { state: 'works', detail: `folder ${url}`, fix: null };
   const problems = [
     ...lacking.map(({ scope, needed_by }) => `the token lacks ${scope}, for ${needed_by}`),
     ...unanswered.map((what) => `${what} was not answered within ${answerMs / 1000} s`),
     ...skew(clock_ahead_s),
   ];
-  const told = scopes === null ? '' : `, scopes ${scopes.join(', ') || 'none'}`;
-  const whose = account === null ? '' : `, token of ${account}${told}`;
+  const held = scopes === null ? '' : `, scopes ${scopes.join(', ') || 'none'}`;
+  const whose = account === null ? '' : `, token of ${account}${held}`;
   const detail = [`${url} answers${whose}`, ...problems].join('; ');
   if (problems.length === 0) return { state: 'works', detail, fix: null };
   const fix = lacking.length > 0 ? 'Make a token with these scopes too.' : null;
@@ -57,7 +58,7 @@ function judged(
 }
 
 function skew(ahead: number | null): string[] {
-  if (ahead === null || Math.abs(ahead) <= mostSkew_s) return [];
+  if (ahead === null || Math.abs(ahead) <= maxSkew_s) return [];
   return [`its clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} this machine's`];
 }
 

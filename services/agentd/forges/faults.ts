@@ -12,6 +12,8 @@ export interface FailedCall {
   /** The forge's own words. */
   readonly words: string;
   readonly token_file: string | null;
+  /** Scopes that the token lacks, by the forge's word; null where it names none. */
+  readonly lacking_scopes: string | null;
 }
 
 /** What an answer of 300 and above means; the same for every forge that speaks HTTP. */
@@ -38,7 +40,7 @@ export function faultOf(call: FailedCall): CoreError {
   }
   if (status === 404) return new NotFound('forge_not_found', `forge '${forge}' has no ${what}`, { facts });
   if (status === 401 || (status === 403 && method === 'GET')) {
-    const message = `forge '${forge}' does not show us ${what}: ${said}; ${aboutToken(call, words)}`;
+    const message = `forge '${forge}' does not show us ${what}: ${said}; ${aboutToken(call)}`;
     return new Unauthorized('forge_unauthorized', message, { facts });
   }
   if (status < 400) {
@@ -47,16 +49,14 @@ export function faultOf(call: FailedCall): CoreError {
       hint: 'the repository was renamed; plan again with its new name',
     });
   }
-  const token = status === 403 ? `; ${aboutToken(call, words)}` : '';
+  const token = status === 403 ? `; ${aboutToken(call)}` : '';
   return new Refused('forge_refused', `forge '${forge}' refuses ${what}: ${said}${token}`, { facts });
 }
 
-/** Gitea names the scopes that the token lacks; elsewhere its rights have to be looked at. */
-function aboutToken({ token_file, status }: FailedCall, words: string): string {
+function aboutToken({ token_file, status, lacking_scopes }: FailedCall): string {
   if (token_file === null) return 'name a token_file for it in config/forges.json';
-  const scopes = /required scope\(s\), required=\[([a-z:, ]+)\]/.exec(words)?.[1];
-  if (scopes !== undefined)
-    return `the token in ${token_file} lacks the scope ${scopes}: make one that has it`;
+  if (lacking_scopes !== null)
+    return `the token in ${token_file} lacks the scope ${lacking_scopes}: make one that has it`;
   if (status === 401)
     return `the token in ${token_file} is unknown to the forge, expired or revoked: make another`;
   return `check the token in ${token_file} and its rights`;
@@ -72,7 +72,7 @@ function isRateLimit(call: FailedCall): boolean {
   );
 }
 
-const longestWait_s = 86_400;
+const maxWait_s = 86_400;
 
 /**
  * Seconds from 1 to a day, by `Retry-After` (RFC 9110, seconds or a date), else by the reset time of GitHub's and Gitea's
@@ -91,7 +91,7 @@ function retryAfter({ header }: FailedCall): number | null {
 }
 
 function bounded(seconds: number): number {
-  return Math.min(longestWait_s, Math.max(1, Math.ceil(seconds)));
+  return Math.min(maxWait_s, Math.max(1, Math.ceil(seconds)));
 }
 
 /** The three forms of RFC 9110; JavaScript alone would read a date into nearly anything. */

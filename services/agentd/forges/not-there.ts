@@ -60,3 +60,12 @@ export function pullRequestMerged(ref: RepositoryRef, number: number): Refused {
     `pull request ${nameOf(ref, number)} is merged; what is merged cannot be closed`,
   );
 }
+
+/** Runs `action`; what is not there has the error that `absent` says. */
+export async function orAbsent<A>(action: Promise<A>, absent: (cause: NotFound) => Error): Promise<A> {
+  try {
+    return await action;
+  } catch (error) {
+    throw error instanceof NotFound ? absent(error) : error;
+  }
+}

@@ -7,8 +7,9 @@ import { failure } from '../../../test/contract/forge.contract.ts';
 import { makeBareRepository } from '../../../test/fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../../../test/fixtures/forges/forge-server.ts';
 import { startGiteaServer } from '../../../test/fixtures/forges/gitea-server.ts';
-import { ForgesConfig } from './configuration.ts';
-import { createForges, type ForgeFolders, forgeFor, localForgeDesk } from './registry.ts';
+import type { ForgeFolders } from './configured-forge.ts';
+import { forgeFor } from './find-forge.ts';
+import { createForges, ForgesConfig, localForgeAdmin } from './registry.ts';
 
 describe('the forges of config/forges.json', () => {
   const ref = { owner: 'demo', repo: 'hello' };
@@ -54,7 +55,7 @@ describe('the forges of config/forges.json', () => {
       { name: 'github', kind: 'github' },
     ]);
     expect(forges.get('github')!.missing()).to.contain(join(folders.secretsDir, 'github-token'));
-    const desk = localForgeDesk(shipped, folders);
+    const desk = localForgeAdmin(shipped, folders);
     const made = await desk.init({ ...ref, from: null });
     expect(made.folder).to.equal(join(folders.stateDir, 'forge/demo/hello'));
     expect((await forgeFor(forges, ref)).name).to.equal('local');
@@ -65,14 +66,14 @@ describe('the forges of config/forges.json', () => {
     const forges = createForges(config(), folders);
     server.state.addRepository({ ...ref, bare: makeBareRepository(folder) });
     expect((await forgeFor(forges, ref)).name).to.equal('work');
-    await localForgeDesk(config(), folders).init({ owner: 'demo', repo: 'mine', from: null });
+    await localForgeAdmin(config(), folders).init({ owner: 'demo', repo: 'mine', from: null });
     expect((await forgeFor(forges, { owner: 'demo', repo: 'mine' })).name).to.equal('local');
   });
 
   it('does not choose between two forges that know a repository', async () => {
     const forges = createForges(config(), folders);
     server.state.addRepository({ ...ref, bare: makeBareRepository(folder) });
-    await localForgeDesk(config(), folders).init({ ...ref, from: null });
+    await localForgeAdmin(config(), folders).init({ ...ref, from: null });
     const error = await failure(forgeFor(forges, ref));
     expect(error).to.include({ name: 'Conflict', code: 'forge_ambiguous' });
     expect(error.message).to.contain('local, work');
@@ -80,7 +81,7 @@ describe('the forges of config/forges.json', () => {
   });
 
   it('does not guess while a forge that may know the repository cannot be asked', async () => {
-    await localForgeDesk(config(), folders).init({ ...ref, from: null });
+    await localForgeAdmin(config(), folders).init({ ...ref, from: null });
     server.faults.push({ path: /./, times: 9, answer: { status: 401, body: { message: 'token expired' } } });
     const error = await failure(forgeFor(createForges(config(), folders), ref));
     expect(error).to.include({ name: 'Unavailable', code: 'forge_unavailable', exitCode: 5 });
@@ -106,6 +107,16 @@ describe('the forges of config/forges.json', () => {
     const error = await failure(forgeFor(createForges(config(), folders), { ...ref, forge: 'gitlab' }));
     expect(error).to.include({ name: 'NotFound', code: 'forge_not_found' });
     expect(error.message).to.contain('local, work');
+  });
+
+  it('names the kinds of forges to one that it does not know', async () => {
+    const read = async (forge: object) => decode(ForgesConfig, { forges: [forge] }, 'config/forges.json');
+    expect((await failure(read({ name: 'a', kind: 'gitlab' }))).message).to.equal(
+      'config/forges.json: /forges/0/kind is "gitlab": must be one of local, github, gitea',
+    );
+    expect((await failure(read({ name: 'a', kind: 'gitea', base_url: 'ftp://x' }))).message).to.contain(
+      '/forges/0/base_url is "ftp://x": must be an http or https URL',
+    );
   });
 
   it('refuses a configuration that cannot work', async () => {

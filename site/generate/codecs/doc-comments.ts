@@ -56,9 +56,17 @@ function membersOf(expression: ts.Expression, path: string): Member[] {
   const called = ts.isIdentifier(expression.expression) ? expression.expression.text : null;
   const returned = called === null ? null : returnedBy(path, called);
   if (returned !== null) return membersOfDeclared(returned);
+  // `choiceBy(tag, member, kinds)`: the codecs are in that member of each kind.
+  const [, member, kinds] = expression.arguments;
+  if (called === 'choiceBy' && member !== undefined && ts.isStringLiteral(member))
+    return insideOf(insideOf(membersOf(kinds!, path)).filter(({ name }) => name === member.text));
   const isRecord = expression.expression.getText().endsWith('.record');
   const argument = expression.arguments[isRecord ? 1 : 0];
   return argument === undefined ? [] : membersOf(argument, path);
+}
+
+function insideOf(members: readonly Member[]): Member[] {
+  return members.flatMap(({ expression, path }) => (expression === null ? [] : membersOf(expression, path)));
 }
 
 function membersOfDeclared(declared: Declared | null): Member[] {

@@ -1,5 +1,5 @@
 import type * as t from 'io-ts';
-import { ForgesConfig } from '../../../services/agentd/forges/configuration.ts';
+import { ForgesConfig } from '../../../services/agentd/forges/registry.ts';
 import { Policy } from '../../../services/agentd/planning/policy.ts';
 import { AgentsConfig } from '../../../services/agentd/planning/roles.ts';
 import { ValidationConfig } from '../../../services/agentd/validation/configuration.ts';
@@ -41,7 +41,7 @@ export const concerns: readonly Concern[] = [
   {
     name: 'forges',
     codec: ForgesConfig,
-    file: 'agentd/forges/configuration.ts',
+    file: 'agentd/forges/registry.ts',
     constant: 'ForgesConfig',
     about: 'Where issues and pull requests are. See [Forges](../forges.md).',
   },

@@ -34,15 +34,15 @@ export class Associations {
     if (login.toLowerCase() === owner.toLowerCase()) return { association: 'owner' };
     const what = `how ${login} stands to ${owner}/${repo}`;
     const collaborator = ['repos', owner, repo, 'collaborators', login];
-    const invited = await this.#client.tried(collaborator, what, signal);
+    const invited = await this.#client.tried(collaborator, { what, signal });
     if (invited instanceof Unauthorized) return notLearned(what, invited);
     const isInvited = !(invited instanceof NotFound);
-    const permission = await this.#client.tried([...collaborator, 'permission'], what, signal);
+    const permission = await this.#client.tried([...collaborator, 'permission'], { what, signal });
     if (!(permission instanceof Error)) {
       if (!mayWrite(this.#permission(permission.data, what))) return outsider;
       return { association: isInvited ? 'collaborator' : 'member' };
     }
-    const member = await this.#client.tried(['orgs', owner, 'members', login], what, signal);
+    const member = await this.#client.tried(['orgs', owner, 'members', login], { what, signal });
     if (!(member instanceof Error)) return { association: 'member' };
     if (isInvited) {
       return notKnown(

@@ -1,5 +1,5 @@
 import { InvalidInput, NotFound, Unauthorized } from '#kit/errors.ts';
-import type { RemoteForgeOptions } from '../configured-forge.ts';
+import type { Call, RemoteForgeOptions } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { type HttpReply, send, sendRead } from '../http.ts';
 import { pagesOf } from '../pages.ts';
@@ -24,28 +24,17 @@ export class GiteaClient {
 
   /**
    * @param parts of the path below `/api/v1`; a part that is a branch name keeps its slashes
-   * @param what is wanted, for messages: `repository demo/hello`
    */
-  async get(
-    parts: readonly string[],
-    what: string,
-    signal?: AbortSignal,
-    query: Query = {},
-  ): Promise<GiteaReply> {
+  async get(parts: readonly string[], { what, signal }: Call, query: Query = {}): Promise<GiteaReply> {
     const request = { ...(await this.#request('GET', parts, query, signal)), method: 'GET' as const };
     const reply = await sendRead(request, { times: 2, base_ms: this.#options.retry_ms });
     return this.#answer('GET', what, reply);
   }
 
   /** The entries of a list, page by page, until `enough` says so or there are no more. */
-  async *entries(
-    parts: readonly string[],
-    what: string,
-    query: Query,
-    signal?: AbortSignal,
-  ): AsyncGenerator<unknown> {
-    for (const page of pagesOf(this.#options.name, what)) {
-      const { data, header } = await this.get(parts, what, signal, { ...query, page, limit: 50 });
+  async *entries(parts: readonly string[], call: Call, query: Query): AsyncGenerator<unknown> {
+    for (const page of pagesOf(this.#options.name, call.what)) {
+      const { data, header } = await this.get(parts, call, { ...query, page, limit: 50 });
       if (!Array.isArray(data)) {
         yield data;
         return;
@@ -57,13 +46,9 @@ export class GiteaClient {
   }
 
   /** What the forge answers, also that there is no such thing, or that it does not let us ask. */
-  async tried(
-    parts: readonly string[],
-    what: string,
-    signal?: AbortSignal,
-  ): Promise<GiteaReply | NotFound | Unauthorized> {
+  async tried(parts: readonly string[], call: Call): Promise<GiteaReply | NotFound | Unauthorized> {
     try {
-      return await this.get(parts, what, signal);
+      return await this.get(parts, call);
     } catch (error) {
       if (error instanceof NotFound || error instanceof Unauthorized) return error;
       throw error;
@@ -73,9 +58,8 @@ export class GiteaClient {
   async write(
     method: 'POST' | 'PATCH' | 'DELETE',
     parts: readonly string[],
-    what: string,
-    body: unknown,
-    signal?: AbortSignal,
+    { what, signal }: Call,
+    body?: unknown,
   ): Promise<GiteaReply> {
     return this.#answer(method, what, await send(await this.#request(method, parts, {}, signal, body)));
   }
@@ -114,6 +98,7 @@ export class GiteaClient {
   #answer(method: string, what: string, reply: HttpReply): GiteaReply {
     const header = (name: string): string | null => reply.headers.get(name);
     if (reply.status >= 300) {
+      const words = wordsOf(reply.text);
       throw faultOf({
         forge: this.#options.name,
         method,
@@ -121,8 +106,9 @@ export class GiteaClient {
         status: reply.status,
         url: reply.url,
         header,
-        words: wordsOf(reply.text),
+        words,
         token_file: this.#token.path,
+        lacking_scopes: /required scope\(s\), required=\[([a-z:, ]+)\]/.exec(words)?.[1] ?? null,
       });
     }
     if (reply.text === '') return { data: null, header };
@@ -139,15 +125,6 @@ export class GiteaClient {
         { cause },
       );
     }
-  }
-}
-
-/** Runs `action`; what is not there is told as `absent` says. */
-export async function orAbsent<A>(action: Promise<A>, absent: (cause: NotFound) => Error): Promise<A> {
-  try {
-    return await action;
-  } catch (error) {
-    throw error instanceof NotFound ? absent(error) : error;
   }
 }
 

@@ -1,44 +1,35 @@
 import { matchesGlob } from 'node:path';
 import * as t from 'io-ts';
-import { decode } from '#kit/decode.ts';
-import { type CoreError, messageOf, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
-import type { GitCredential } from '#kit/git/git-environment.ts';
+import { oneOf } from '#kit/decode.ts';
+import { messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import type {
   Access,
   Account,
-  ChangedIssue,
-  ChangeFilter,
   Comment,
   Issue,
   IssueFilter,
-  Protection,
   PullRequest,
-  PullRequestOutcome,
   Repository,
   RepositoryRef,
 } from '../../planning/forge.ts';
-import { accessUnknown, accountMayNot, archived, mayPublish, withoutToken } from '../access.ts';
-import { shortenedBody, wholeBody } from '../bodies.ts';
-import { checksTogether, stateOfStatus } from '../checks.ts';
-import { checkedCloneUrl, cloneOrigins, pageUrl } from '../clone-url.ts';
-import type { ConfiguredForge, ForgeFacts, RemoteForgeOptions } from '../configured-forge.ts';
+import { accessUnknown, accountMayNot, mayPublish } from '../access.ts';
+import { type Check, stateOfStatus } from '../checks.ts';
+import type { Call, ForgeFacts, RemoteForgeOptions } from '../configured-forge.ts';
 import { asked, clockAhead, isSilence } from '../examine.ts';
-import { hasLabel } from '../labels.ts';
-import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from '../names.ts';
-import {
-  noComment,
-  noIssue,
-  noPullRequest,
-  noRepository,
-  pullRequestInstead,
-  pullRequestMerged,
-} from '../not-there.ts';
-import { OwnAccount } from '../own-account.ts';
+import { nameOf } from '../names.ts';
+import { orAbsent } from '../not-there.ts';
 import { pagesOf } from '../pages.ts';
-import { forgeTime, since, wholeSecond } from '../times.ts';
-import { TokenFile } from '../token-file.ts';
+import {
+  type FoundChange,
+  type FoundPull,
+  type FoundRepository,
+  type Listed,
+  type NewPull,
+  RemoteForge,
+} from '../remote-forge.ts';
+import { type ForgeAdapter, remoteOptions, remoteSettings } from '../settings.ts';
 import { Associations } from './associations.ts';
-import { GiteaClient, orAbsent } from './gitea-client.ts';
+import { GiteaClient } from './gitea-client.ts';
 import {
   AccountReply,
   BranchReply,
@@ -53,294 +44,220 @@ import {
   pullRequestOf,
   RepositoryReply,
   reopenedIn,
+  stateOfPull,
   TimelineReply,
 } from './gitea-replies.ts';
 import { lackingIn, lackingOf, scopesIn } from './scopes.ts';
 
+const GiteaSettings = t.strict({ ...remoteSettings, kind: oneOf(['gitea']) });
+
+export const gitea: ForgeAdapter<typeof GiteaSettings> = {
+  settings: GiteaSettings,
+  create: (settings, parts) => new GiteaForge(remoteOptions('gitea', settings, parts)),
+};
+
 /** So many issues are read, where they are wanted in an order that the list does not have. */
-const mostSorted = 1_000;
+const maxSorted = 1_000;
 
 /** Gitea and Forgejo by their REST API v1. */
-export class GiteaForge implements ConfiguredForge {
+export class GiteaForge extends RemoteForge {
   readonly kind = 'gitea';
-  readonly deadline_ms: number;
-  readonly name: string;
-  readonly url: string;
-  readonly #options: RemoteForgeOptions;
-  readonly #token: TokenFile;
+  /** Gitea reads the token from the password and ignores the name. */
+  protected readonly gitUser = 'core';
   readonly #client: GiteaClient;
   readonly #associations: Associations;
-  readonly #account: OwnAccount;
 
   constructor(options: RemoteForgeOptions) {
-    this.name = options.name;
-    this.url = options.base_url;
-    this.deadline_ms = options.timeout_ms;
-    this.#options = options;
-    this.#token = new TokenFile(options.token_file);
-    this.#client = new GiteaClient(options, this.#token);
+    super(options);
+    this.#client = new GiteaClient(options, this.token);
     this.#associations = new Associations(
       this.#client,
-      (data, what) => this.#decode(PermissionReply, data, what).permission,
+      (data, what) => this.decode(PermissionReply, data, what).permission,
     );
-    this.#account = new OwnAccount(this.#token, options, (signal) => this.#askAccount(signal));
   }
 
-  missing(): string | null {
-    if (this.#token.path === null || this.#token.exists()) return null;
-    return `token file ${this.#token.path}`;
-  }
-
-  async repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
-    checkRepositoryRef(ref);
-    const what = `repository ${nameOf(ref)}`;
-    const reply = await orAbsent(this.#client.get(['repos', ref.owner, ref.repo], what, signal), (cause) =>
-      noRepository(this.name, ref, cause),
-    );
-    const found = this.#decode(RepositoryReply, reply.data, what);
-    const url = checkedCloneUrl(found.clone_url, this.#options);
-    return {
-      owner: found.owner.login,
-      repo: found.name,
-      default_branch: found.default_branch,
-      clone_url: url,
-      push_url: url,
-      html_url: pageUrl(found.html_url),
-      archived: found.archived,
-      access: await this.#access(found),
-      forge_time: forgeTime(reply.header('date')),
-    };
+  protected async askRepository(ref: RepositoryRef, call: Call): Promise<FoundRepository> {
+    const { data, header } = await this.#client.get(path(ref), call);
+    const reply = this.decode(RepositoryReply, data, call.what);
+    return { reply, date: header('date'), access: () => this.#access(reply) };
   }
 
   /** Of the account; Gitea does not tell the scopes of its token. */
-  async #access(found: RepositoryReply): Promise<Access> {
-    const { path } = this.#token;
-    const token = await this.#token.read();
-    if (found.archived) return archived;
-    if (token === null) return withoutToken(this.name, path);
+  #access(found: RepositoryReply): Access {
     if (found.permissions == null) return accessUnknown('Gitea did not say what the account may do');
-    if (!found.permissions.push) return accountMayNot(path);
+    if (!found.permissions.push) return accountMayNot(this.token.path);
     if (found.has_pull_requests !== false) return mayPublish;
     return { push: true, pull_request: false, reason: 'pull requests are switched off in its settings' };
   }
 
-  async issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {
-    checkRepositoryRef(ref);
-    checkNumber(number);
-    const what = `issue ${nameOf(ref, number)}`;
-    const reply = await this.#client
-      .get(['repos', ref.owner, ref.repo, 'issues', String(number)], what, signal)
-      .catch((error: unknown) =>
-        this.#explain(error, ref, () => noIssue(this.name, ref, number, error), signal),
-      );
-    const found = this.#decode(IssueReply, reply.data, what);
-    if (found.pull_request !== undefined && found.pull_request !== null)
-      throw pullRequestInstead(ref, number);
-    const issue = issueOf(found, await this.#associations.author(ref, found.user, signal));
-    return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
+  protected async askIssue(ref: RepositoryRef, number: number, call: Call): Promise<Issue | null> {
+    const { data } = await this.#client
+      .get([...path(ref), 'issues', String(number)], call)
+      .catch(this.ifNoIssue(ref, number, call.signal));
+    const found = this.decode(IssueReply, data, call.what);
+    return found.pull_request === undefined || found.pull_request === null
+      ? this.#issue(ref, found, call.signal)
+      : null;
   }
 
-  async comments(
+  async #issue(ref: RepositoryRef, reply: IssueReply, signal: AbortSignal | undefined): Promise<Issue> {
+    return issueOf(reply, await this.#associations.author(ref, reply.user, signal));
+  }
+
+  /** Gitea gives all comments at once, whatever page is asked for. */
+  protected async askComments(
     ref: RepositoryRef,
     number: number,
-    options: { since?: string } = {},
-    signal?: AbortSignal,
-  ): Promise<Comment[]> {
-    checkRepositoryRef(ref);
-    checkNumber(number);
-    const what = `comments of ${nameOf(ref, number)}`;
-    const query: Record<string, string> =
-      options.since === undefined ? {} : { since: wholeSecond(options.since) };
-    // Gitea gives all comments at once, whatever page is asked for.
-    const reply = await this.#client
-      .get(['repos', ref.owner, ref.repo, 'issues', String(number), 'comments'], what, signal, query)
-      .catch((error: unknown) => this.#explainComments(error, ref, number, signal));
-    const replies = this.#decode(t.array(CommentReply), reply.data ?? [], what);
-    const comments: Comment[] = [];
-    for (const entry of replies.filter(since(options.since))) {
-      comments.push(commentOf(entry, await this.#associations.author(ref, entry.user, signal)));
-    }
-    return comments;
-  }
-
-  async listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]> {
-    checkRepositoryRef(ref);
-    const what = `issues of ${nameOf(ref)}`;
-    const found: Issue[] = [];
-    try {
-      for await (const reply of this.#listed(ref, options, what, signal)) {
-        if (found.length >= options.limit) break;
-        if (!hasLabel({ labels: (reply.labels ?? []).map(({ name }) => name) }, options)) continue;
-        found.push(issueOf(reply, await this.#associations.author(ref, reply.user, signal)));
-      }
-    } catch (error) {
-      return this.#explain(error, ref, () => noRepository(this.name, ref, error), signal);
-    }
-    return found.map((issue) => ({ ...issue, body: shortenedBody(issue.body) }));
+    from: string | null,
+    call: Call,
+  ): Promise<Listed<Comment>[]> {
+    const parts = [...path(ref), 'issues', String(number), 'comments'];
+    const { data } = await this.#client
+      .get(parts, call, from === null ? {} : { since: from })
+      .catch(async (error: unknown) => {
+        // Gitea answers 500, not 404, when comments of an issue are asked for that is not there.
+        if (error instanceof Unavailable && error.facts.status === 500)
+          await this.issue(ref, number, call.signal);
+        return this.ifNoIssue(ref, number, call.signal)(error);
+      });
+    return this.decode(t.array(CommentReply), data ?? [], call.what).map((entry) => ({
+      created_at: entry.created_at,
+      labels: [],
+      read: async () => commentOf(entry, await this.#associations.author(ref, entry.user, call.signal)),
+    }));
   }
 
   /**
    * Gitea lists by creation alone: for another order the newest thousand are read. It finds labels only as they are
-   * written, and of several only issues that have all, so that all issues are asked for and looked at here.
+   * written, and of several only issues that have all, so that all issues are asked for.
    */
-  async *#listed(
+  protected async *askIssues(
     ref: RepositoryRef,
-    options: IssueFilter,
-    what: string,
-    signal?: AbortSignal,
-  ): AsyncIterable<IssueReply> {
-    const query = { state: options.state, type: 'issues' };
-    const path = ['repos', ref.owner, ref.repo, 'issues'];
+    { state, sort }: IssueFilter,
+    call: Call,
+  ): AsyncGenerator<Listed<Issue>> {
+    const listed = (reply: IssueReply): Listed<Issue> => ({
+      created_at: reply.created_at,
+      labels: (reply.labels ?? []).map(({ name }) => name),
+      read: () => this.#issue(ref, reply, call.signal),
+    });
     const sorted: IssueReply[] = [];
-    for await (const entry of this.#client.entries(path, what, query, signal)) {
-      const reply = this.#decode(IssueReply, entry, what);
-      if (options.sort !== 'updated') yield reply;
-      else if (sorted.push(reply) === mostSorted) break;
+    for await (const reply of this.#issues(ref, { state }, call)) {
+      if (sort !== 'updated') yield listed(reply);
+      else if (sorted.push(reply) === maxSorted) break;
     }
-    yield* sorted.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
+    sorted.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
+    yield* sorted.map(listed);
   }
 
   /** Gitea lists by creation alone, so that all are read before they are sorted. */
-  async changedIssues(
-    ref: RepositoryRef,
-    { since, limit }: ChangeFilter,
-    signal?: AbortSignal,
-  ): Promise<ChangedIssue[]> {
-    checkRepositoryRef(ref);
-    const what = `changed issues of ${nameOf(ref)}`;
-    const from = wholeSecond(since);
-    const path = ['repos', ref.owner, ref.repo, 'issues'];
+  protected async *askChanges(ref: RepositoryRef, from: string, call: Call): AsyncGenerator<FoundChange> {
     const replies: IssueReply[] = [];
-    try {
-      for await (const entry of this.#client.entries(
-        path,
-        what,
-        { state: 'all', type: 'issues', since: from },
-        signal,
-      ))
-        replies.push(this.#decode(IssueReply, entry, what));
-    } catch (error) {
-      return this.#explain(error, ref, () => noRepository(this.name, ref, error), signal);
-    }
+    for await (const reply of this.#issues(ref, { state: 'all', since: from }, call)) replies.push(reply);
     replies.sort((a, b) => Date.parse(a.updated_at) - Date.parse(b.updated_at));
-    const changed: ChangedIssue[] = [];
-    for (const reply of replies.slice(0, limit)) {
-      const { locked, author, ...issue } = issueOf(reply, {
-        login: reply.user?.login ?? 'ghost',
-        association: 'none',
-        bot: false,
-      });
-      const reopened_at =
-        issue.state === 'open' ? await this.#reopenedAt(ref, reply.number, from, signal) : null;
-      changed.push({ ...issue, author: author.login, reopened_at });
+    for (const reply of replies) {
+      const { login } = reply.user ?? { login: 'ghost' };
+      const { locked, author, ...issue } = issueOf(reply, { login, association: 'none', bot: false });
+      yield { issue: { ...issue, author: author.login }, maybe_reopened: true };
     }
-    return changed;
   }
 
-  async #reopenedAt(
+  async *#issues(
+    ref: RepositoryRef,
+    query: Readonly<Record<string, string>>,
+    call: Call,
+  ): AsyncGenerator<IssueReply> {
+    const parts = [...path(ref), 'issues'];
+    try {
+      for await (const entry of this.#client.entries(parts, call, { ...query, type: 'issues' }))
+        yield this.decode(IssueReply, entry, call.what);
+    } catch (error) {
+      await this.ifNoRepository(ref, call.signal)(error);
+    }
+  }
+
+  protected async askReopened(
     ref: RepositoryRef,
     number: number,
-    since: string,
-    signal: AbortSignal | undefined,
+    from: string,
+    call: Call,
   ): Promise<string | null> {
-    const what = `what happened to ${nameOf(ref, number)}`;
-    const path = ['repos', ref.owner, ref.repo, 'issues', String(number), 'timeline'];
+    const parts = [...path(ref), 'issues', String(number), 'timeline'];
     let last: string | null = null;
     // There is no link to the next page; a page may hold less than it was asked for.
-    for (const page of pagesOf(this.name, what)) {
-      const { data } = await this.#client.get(path, what, signal, { since, page, limit: 50 });
-      const entries = this.#decode(t.array(TimelineReply), data ?? [], what);
+    for (const page of pagesOf(this.name, call.what)) {
+      const { data } = await this.#client.get(parts, call, { since: from, page, limit: 50 });
+      const entries = this.decode(t.array(TimelineReply), data ?? [], call.what);
       if (entries.length === 0) break;
       last = reopenedIn(entries) ?? last;
     }
     return last;
   }
 
-  async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {
-    checkBranch(branch);
-    const repository = await this.repository(ref, signal);
-    if (branch === repository.default_branch) return { protected: true, reason: 'default branch' };
-    const what = `branch ${branch} of ${nameOf(repository)}`;
-    const base = ['repos', repository.owner, repository.repo];
-    const existing = await this.#unlessHidden([...base, 'branches', branch], what, signal);
+  protected async askProtection(repository: Repository, branch: string, call: Call): Promise<string | null> {
+    const ask = (parts: readonly string[], of: Call) =>
+      this.unlessHidden(this.#client.get([...path(repository), ...parts], of));
+    const existing = await ask(['branches', branch], call);
     if (existing !== null) {
-      const found = this.#decode(BranchReply, existing, what);
+      const found = this.decode(BranchReply, existing, call.what);
+      if (!found.protected) return null;
       const rule = found.effective_branch_protection_name ?? '';
-      return found.protected
-        ? {
-            protected: true,
-            reason: rule === '' ? `protected on ${this.name}` : `rule ${rule} on ${this.name}`,
-          }
-        : { protected: false, reason: '' };
+      return rule === '' ? `protected on ${this.name}` : `rule ${rule} on ${this.name}`;
     }
     // Rules are shown to administrators alone; to others, a push to a branch that a rule covers is refused.
-    const rules = await this.#unlessHidden(
-      [...base, 'branch_protections'],
-      `rules of ${nameOf(repository)}`,
-      signal,
-    );
-    const covering = this.#decode(ProtectionRulesReply, rules ?? [], what).find(({ rule_name }) =>
+    const rules = await ask(['branch_protections'], { ...call, what: `rules of ${nameOf(repository)}` });
+    const covering = this.decode(ProtectionRulesReply, rules ?? [], call.what).find(({ rule_name }) =>
       matchesGlob(branch.toLowerCase(), rule_name.toLowerCase()),
     );
-    return covering === undefined
-      ? { protected: false, reason: '' }
-      : { protected: true, reason: `rule ${covering.rule_name} on ${this.name}` };
+    return covering === undefined ? null : `rule ${covering.rule_name} on ${this.name}`;
   }
 
-  async findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]> {
-    checkBranch(branch);
-    const repository = await this.repository(ref, signal);
-    const what = `pull requests of ${nameOf(repository)}`;
+  protected async askPulls(repository: Repository, branch: string, call: Call): Promise<PullRequest[]> {
     const found: PullRequest[] = [];
-    const parts = ['repos', repository.owner, repository.repo, 'pulls'];
-    for await (const entry of this.#client.entries(parts, what, { state: 'all' }, signal)) {
-      const reply = this.#decode(PullRequestReply, entry, what);
-      if (reply.head.label !== branch || reply.head.repo_id !== reply.base.repo_id) continue;
-      found.push(pullRequestOf(reply, await this.#associations.author(repository, reply.user, signal)));
+    const parts = [...path(repository), 'pulls'];
+    for await (const entry of this.#client.entries(parts, call, { state: 'all' })) {
+      const reply = this.decode(PullRequestReply, entry, call.what);
+      if (reply.head.label === branch && reply.head.repo_id === reply.base.repo_id)
+        found.push(await this.#pull(repository, reply, call.signal));
     }
     return found;
   }
 
-  async pullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<PullRequestOutcome> {
-    checkNumber(number);
-    const repository = await this.repository(ref, signal);
-    const what = `pull request ${nameOf(repository, number)}`;
-    const base = ['repos', repository.owner, repository.repo];
-    const { data } = await orAbsent(
-      this.#client.get([...base, 'pulls', String(number)], what, signal),
-      (cause) => noPullRequest(this.name, repository, number, cause),
+  protected async askPull(repository: Repository, number: number, call: Call): Promise<FoundPull> {
+    const { data } = await this.#client.get([...path(repository), 'pulls', String(number)], call);
+    const reply = this.decode(PullRequestReply, data, call.what);
+    const ended_at = reply.merged_at ?? reply.closed_at ?? null;
+    return { state: stateOfPull(reply), ended_at, read: () => this.#pull(repository, reply, call.signal) };
+  }
+
+  async #pull(
+    ref: RepositoryRef,
+    reply: PullRequestReply,
+    signal: AbortSignal | undefined,
+  ): Promise<PullRequest> {
+    return pullRequestOf(reply, await this.#associations.author(ref, reply.user, signal));
+  }
+
+  protected async askChecks(repository: Repository, commit: string, call: Call): Promise<Check[]> {
+    const found = await this.unlessHidden(
+      this.#client.get([...path(repository), 'commits', commit, 'status'], call),
     );
-    const reply = this.#decode(PullRequestReply, data, what);
-    const pull = pullRequestOf(reply, await this.#associations.author(repository, reply.user, signal));
-    const found =
-      pull.head_commit === null
-        ? null
-        : await this.#unlessHidden([...base, 'commits', pull.head_commit, 'status'], what, signal);
-    const { statuses } = this.#decode(CombinedStatusReply, found ?? { statuses: null }, what);
-    const checks = (statuses ?? []).map(({ context, status }) => ({
-      name: context,
-      state: stateOfStatus(status),
-    }));
-    return { ...pull, ended_at: reply.merged_at ?? reply.closed_at ?? null, ...checksTogether(checks) };
+    const { statuses } = this.decode(CombinedStatusReply, found ?? { statuses: null }, call.what);
+    return (statuses ?? []).map(({ context, status }) => ({ name: context, state: stateOfStatus(status) }));
   }
 
-  self(signal?: AbortSignal): Promise<Account> {
-    return this.#account.get(signal);
-  }
-
-  async #askAccount(signal?: AbortSignal): Promise<Account> {
-    const { data } = await this.#client.get(['user'], 'our own account', signal);
-    const { login, id } = this.#decode(AccountReply, data, 'our own account');
+  protected async askAccount(signal?: AbortSignal): Promise<Account> {
+    const { data } = await this.#client.get(['user'], { what: 'our own account', signal });
+    const { login, id } = this.decode(AccountReply, data, 'our own account');
     return { login, id: String(id) };
   }
 
-  /** Gitea reads the token from the password and ignores the name. */
   /** The scopes come from a refusal: only tokens of administrators may read tasks, others are told what they have. */
   async examine(answerMs: number): Promise<ForgeFacts> {
     const sent = Date.now();
-    const ask = (path: string[], what: string) =>
+    const ask = (parts: string[], what: string) =>
       asked(
-        (signal) => this.#client.get(path, what, signal).then((reply) => ({ ...reply, at: Date.now() })),
+        (signal) => this.#client.get(parts, { what, signal }).then((reply) => ({ ...reply, at: Date.now() })),
         answerMs,
       );
     const [user, organizations, tasks] = await Promise.all([
@@ -352,8 +269,8 @@ export class GiteaForge implements ConfiguredForge {
     const scopes = refusals.map(scopesIn).find((found) => found !== null) ?? null;
     const lacking = scopes === null ? refusals.slice(0, 2).flatMap(lackingIn) : lackingOf(scopes);
     if ('error' in user && !lacking.some(({ scope }) => scope === 'read:user')) throw user.error;
-    const account = 'error' in user ? null : this.#decode(AccountReply, user.answer.data, 'our own account');
-    if (account !== null) this.#account.check(account);
+    const account = 'error' in user ? null : this.decode(AccountReply, user.answer.data, 'our own account');
+    if (account !== null) this.account.check(account);
     return {
       account: account?.login ?? null,
       scopes,
@@ -364,140 +281,47 @@ export class GiteaForge implements ConfiguredForge {
     };
   }
 
-  async gitCredential(): Promise<GitCredential | null> {
-    const password = await this.#token.read();
-    if (password === null) return null;
-    return {
-      username: 'core',
-      password,
-      origins: cloneOrigins(this.#options),
-      source: `the token in ${this.#token.path}`,
-    };
-  }
-
-  async openPullRequest(
-    ref: RepositoryRef,
-    request: { title: string; body: string; head: string; base: string },
-    signal?: AbortSignal,
+  protected async writePull(
+    repository: Repository,
+    { title, body, head, base }: NewPull,
+    call: Call,
   ): Promise<PullRequest> {
-    checkBranch(request.head);
-    checkBranch(request.base);
-    const repository = await this.#forWriting(ref, signal);
-    const { title, body, head, base } = request;
-    const what = `a pull request from ${head} into ${base} in ${nameOf(repository)}`;
-    const reply = await orAbsent(
-      this.#client.write(
-        'POST',
-        ['repos', repository.owner, repository.repo, 'pulls'],
-        what,
-        { title, body, head, base },
-        signal,
-      ),
+    const parts = [...path(repository), 'pulls'];
+    const { data } = await orAbsent(
+      this.#client.write('POST', parts, call, { title, body, head, base }),
       // Gitea's 404 also means that one of the branches is not there.
       (cause) =>
         new NotFound(
           'branch_not_found',
           `forge '${this.name}' has no branch ${head} or no branch ${base} in ${nameOf(repository)}`,
-          {
-            cause,
-          },
+          { cause },
         ),
     );
-    const opened = this.#decode(PullRequestReply, reply.data, what);
-    return pullRequestOf(opened, await this.#associations.author(repository, opened.user, signal));
+    return this.#pull(repository, this.decode(PullRequestReply, data, call.what), call.signal);
   }
 
-  async closePullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<void> {
-    checkNumber(number);
-    const repository = await this.#forWriting(ref, signal);
-    const what = `pull request ${nameOf(repository, number)}`;
-    const parts = ['repos', repository.owner, repository.repo, 'pulls', String(number)];
-    const absent = (cause: NotFound): NotFound => noPullRequest(this.name, repository, number, cause);
-    const { data } = await orAbsent(this.#client.get(parts, what, signal), absent);
-    const found = this.#decode(PullRequestReply, data, what);
-    if (found.merged) throw pullRequestMerged(repository, number);
-    if (found.state !== 'open') return;
-    await orAbsent(this.#client.write('PATCH', parts, what, { state: 'closed' }, signal), absent);
+  protected async writeClosed(repository: Repository, number: number, call: Call): Promise<void> {
+    const parts = [...path(repository), 'pulls', String(number)];
+    await this.#client.write('PATCH', parts, call, { state: 'closed' });
   }
 
-  async comment(ref: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<Comment> {
-    checkNumber(number);
-    const repository = await this.#forWriting(ref, signal);
-    const what = `a comment on ${nameOf(repository, number)}`;
-    const reply = await orAbsent(
-      this.#client.write(
-        'POST',
-        ['repos', repository.owner, repository.repo, 'issues', String(number), 'comments'],
-        what,
-        { body },
-        signal,
-      ),
-      (cause) => noIssue(this.name, repository, number, cause),
-    );
-    const made = this.#decode(CommentReply, reply.data, what);
-    return commentOf(made, await this.#associations.author(repository, made.user, signal));
-  }
-
-  async deleteComment(ref: RepositoryRef, number: number, id: string, signal?: AbortSignal): Promise<void> {
-    checkNumber(number);
-    checkCommentId(id);
-    const repository = await this.#forWriting(ref, signal);
-    await orAbsent(
-      this.#client.write(
-        'DELETE',
-        ['repos', repository.owner, repository.repo, 'issues', 'comments', id],
-        `comment ${id} in ${nameOf(repository)}`,
-        undefined,
-        signal,
-      ),
-      (cause) => noComment(this.name, repository, number, id, cause),
-    );
-  }
-
-  /** A write goes to the canonical name: only reads follow the redirect of a renamed repository. */
-  async #forWriting(ref: RepositoryRef, signal: AbortSignal | undefined): Promise<Repository> {
-    await this.#token.need(this.name);
-    return this.repository(ref, signal);
-  }
-
-  /** A 404 does not say whether the issue or the whole repository is not there. */
-  async #explain(
-    error: unknown,
-    ref: RepositoryRef,
-    absent: () => CoreError,
-    signal?: AbortSignal,
-  ): Promise<never> {
-    if (!(error instanceof NotFound)) throw error;
-    await this.repository(ref, signal);
-    throw absent();
-  }
-
-  /** Gitea answers 500, not 404, when comments of an issue are asked for that is not there. */
-  async #explainComments(
-    error: unknown,
-    ref: RepositoryRef,
+  protected async writeComment(
+    repository: Repository,
     number: number,
-    signal?: AbortSignal,
-  ): Promise<never> {
-    if (error instanceof Unavailable && error.facts.status === 500) await this.issue(ref, number, signal);
-    return this.#explain(error, ref, () => noIssue(this.name, ref, number, error), signal);
+    body: string,
+    call: Call,
+  ): Promise<Comment> {
+    const parts = [...path(repository), 'issues', String(number), 'comments'];
+    const { data } = await this.#client.write('POST', parts, call, { body });
+    const made = this.decode(CommentReply, data, call.what);
+    return commentOf(made, await this.#associations.author(repository, made.user, call.signal));
   }
 
-  async #unlessHidden(
-    parts: readonly string[],
-    what: string,
-    signal: AbortSignal | undefined,
-  ): Promise<unknown> {
-    try {
-      return (await this.#client.get(parts, what, signal)).data;
-    } catch (error) {
-      if (error instanceof NotFound || (error instanceof Unauthorized && error.facts.status === 403))
-        return null;
-      throw error;
-    }
+  protected async removeComment(repository: Repository, id: string, call: Call): Promise<void> {
+    await this.#client.write('DELETE', [...path(repository), 'issues', 'comments', id], call);
   }
+}
 
-  #decode<A>(codec: t.Decoder<unknown, A>, data: unknown, what: string): A {
-    return decode(codec, data, `answer of forge '${this.name}' about ${what}`, 'forge_reply_invalid');
-  }
+function path({ owner, repo }: RepositoryRef): string[] {
+  return ['repos', owner, repo];
 }

@@ -113,13 +113,17 @@ export function commentOf(reply: CommentReply, author: Author): Comment {
   };
 }
 
+export function stateOfPull({ state, merged }: PullRequestReply): PullRequest['state'] {
+  if (state === 'open') return 'open';
+  return merged ? 'merged' : 'closed';
+}
+
 export function pullRequestOf(reply: PullRequestReply, author: Author): PullRequest {
-  const ended = reply.merged ? 'merged' : 'closed';
   return {
     number: reply.number,
     title: reply.title,
     body: shortenedBody(reply.body),
-    state: reply.state === 'open' ? 'open' : ended,
+    state: stateOfPull(reply),
     head: reply.head.label,
     head_commit: reply.head.sha === '' ? null : reply.head.sha,
     base: reply.base.ref,

@@ -1,7 +1,7 @@
 import type { Octokit } from 'octokit';
 import type { BodyInit } from 'undici';
 import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
-import type { RemoteForgeOptions } from '../configured-forge.ts';
+import type { Call, RemoteForgeOptions } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { send } from '../http.ts';
 import { pagesOf } from '../pages.ts';
@@ -10,6 +10,11 @@ import type { TokenFile } from '../token-file.ts';
 /** Longest pause that a read waits out by itself when GitHub limits requests; longer ones are told to the caller. */
 const patience_s = 10;
 
+export interface GitHubOptions extends RemoteForgeOptions {
+  /** Keeps the pauses between writes that GitHub asks for. Off only for servers without rate limits. */
+  readonly throttle: boolean;
+}
+
 export interface GitHubReply {
   readonly data: unknown;
   readonly headers: Readonly<Record<string, string | number | undefined>>;
@@ -17,24 +22,20 @@ export interface GitHubReply {
 
 /** Octokit with our limits: reads are tried again, writes never; every answer that is no success is one of our errors. */
 export class GitHubClient {
-  readonly #options: RemoteForgeOptions;
+  readonly #options: GitHubOptions;
   readonly #token: TokenFile;
   #octokit: Promise<Octokit> | undefined;
 
-  constructor(options: RemoteForgeOptions, token: TokenFile) {
+  constructor(options: GitHubOptions, token: TokenFile) {
     this.#options = options;
     this.#token = token;
   }
 
-  /**
-   * @param route for example `GET /repos/{owner}/{repo}`
-   * @param what is wanted, for messages: `repository demo/hello`
-   */
+  /** @param route for example `GET /repos/{owner}/{repo}` */
   async request(
     route: string,
     parameters: Readonly<Record<string, unknown>>,
-    what: string,
-    signal?: AbortSignal,
+    { what, signal }: Call,
   ): Promise<GitHubReply> {
     if (signal?.aborted) throw this.#cancelled(signal);
     const method = route.slice(0, route.indexOf(' '));
@@ -59,21 +60,15 @@ export class GitHubClient {
     }
   }
 
-  /** All pages of a list, or as many as hold `enough` entries. */
-  async list(
-    route: string,
-    parameters: Readonly<Record<string, unknown>>,
-    what: string,
-    signal?: AbortSignal,
-    enough = Number.POSITIVE_INFINITY,
-  ): Promise<unknown[]> {
+  /** All pages of a list. */
+  async list(route: string, parameters: Readonly<Record<string, unknown>>, call: Call): Promise<unknown[]> {
     const entries: unknown[] = [];
-    for (const page of pagesOf(this.#options.name, what)) {
-      const reply = await this.request(route, { ...parameters, per_page: 100, page }, what, signal);
+    for (const page of pagesOf(this.#options.name, call.what)) {
+      const reply = await this.request(route, { ...parameters, per_page: 100, page }, call);
       if (!Array.isArray(reply.data)) return [reply.data];
       entries.push(...reply.data);
       const more = /\brel="?next"?/.test(String(reply.headers.link ?? ''));
-      if (!more || reply.data.length === 0 || entries.length >= enough) break;
+      if (!more || reply.data.length === 0) break;
     }
     return entries;
   }
@@ -148,6 +143,7 @@ export class GitHubClient {
       header: (name) => (reply.headers[name] === undefined ? null : String(reply.headers[name])),
       words: wordsOf(reply.data),
       token_file: this.#token.path,
+      lacking_scopes: null,
     });
   }
 

@@ -42,7 +42,7 @@ export const IssueReply = t.strict({
   repository_url: t.string,
   pull_request: t.unknown,
 });
-type IssueReply = t.TypeOf<typeof IssueReply>;
+export type IssueReply = t.TypeOf<typeof IssueReply>;
 
 export const IssueEventReply = t.strict({ event: t.string, created_at: Timestamp });
 

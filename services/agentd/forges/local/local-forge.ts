@@ -1,7 +1,10 @@
 import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
+import * as t from 'io-ts';
+import { NonEmptyString, oneOf, optional } from '#kit/decode.ts';
 import { messageOf, NotFound, Refused } from '#kit/errors.ts';
+import { type ForgeKind, traitsOf } from '#kit/forges/registry.ts';
 import type {
   Access,
   Account,
@@ -19,13 +22,14 @@ import type {
 } from '../../planning/forge.ts';
 import { archived, mayNotPush, mayPublish } from '../access.ts';
 import { wholeBody } from '../bodies.ts';
-import type { ConfiguredForge, ForgeFacts } from '../configured-forge.ts';
+import type { ConfiguredForge, ForgeFacts, ForgeFolders } from '../configured-forge.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
 import { noComment, noIssue, noPullRequest, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
+import { commonSettings, type ForgeAdapter, within } from '../settings.ts';
 import { since, wholeSecond } from '../times.ts';
 import { branchBehind, branchCommit, isAncestor, rememberHead } from './bare-repository.ts';
 import {
-  type ForgeFolder,
+  ForgeFolder,
   type RepositoryFolder,
   readRecord,
   removeRecord,
@@ -46,9 +50,30 @@ import {
 } from './local-records.ts';
 import { CommentRecord, EndRecord, type PullRequestRecord } from './records.ts';
 
+const LocalSettings = t.strict({
+  ...commonSettings,
+  /** Which adapter serves it: a folder, github.com or Enterprise, Gitea or Forgejo. */
+  kind: oneOf(['local']),
+  /** Relative to the state folder. Default `forge`. */
+  root: optional(NonEmptyString),
+});
+
+export const local: ForgeAdapter<typeof LocalSettings> = {
+  settings: LocalSettings,
+  create: (settings, { folders }) => new LocalForge(...placeOf(settings, folders)),
+};
+
+/** Its folder, and the account that Core has there. */
+export function placeOf(
+  { name, root, account = 'core' }: t.TypeOf<typeof LocalSettings>,
+  { stateDir }: ForgeFolders,
+): [ForgeFolder, string] {
+  return [new ForgeFolder(name, within(stateDir, root ?? traitsOf('local').default_root!)), account];
+}
+
 /** A forge in a folder: the embedded default, and a way to work without an account anywhere. */
 export class LocalForge implements ConfiguredForge {
-  readonly kind = 'local';
+  readonly kind: ForgeKind = 'local';
   readonly deadline_ms = 0;
   readonly name: string;
   readonly url: string;

@@ -37,7 +37,7 @@ import { associations, EndRecord, type IssueRecord, type RepositoryRecord } from
 type State = 'open' | 'closed' | 'all';
 
 /** What people do on the local forge by hand: make repositories, write issues and comments, merge pull requests. */
-export class LocalForgeDesk {
+export class LocalForgeAdmin {
   readonly #folder: ForgeFolder;
   readonly #account: string;
 

@@ -18,28 +18,28 @@ import { failure } from '../../../../test/contract/forge.contract.ts';
 import { addBranch, gitIn, makeBareRepository } from '../../../../test/fixtures/forges/bare-repository.ts';
 import { ForgeFolder } from './forge-folder.ts';
 import { LocalForge } from './local-forge.ts';
-import { LocalForgeDesk } from './local-forge-desk.ts';
+import { LocalForgeAdmin } from './local-forge-admin.ts';
 
-describe('the desk of the local forge', () => {
+describe('the administration of the local forge', () => {
   const ref = { owner: 'demo', repo: 'hello' };
   let folder: string;
-  let desk: LocalForgeDesk;
+  let admin: LocalForgeAdmin;
   let forge: LocalForge;
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'core-desk-'));
+    folder = mkdtempSync(join(tmpdir(), 'core-admin-'));
     const files = new ForgeFolder('local', join(folder, 'forge'));
-    desk = new LocalForgeDesk(files, 'core');
+    admin = new LocalForgeAdmin(files, 'core');
     forge = new LocalForge(files, 'core');
   });
 
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   const issueBy = (author: string, association = 'owner') =>
-    desk.newIssue({ ...ref, title: 'Greeting', body: 'wrong', author, association });
+    admin.newIssue({ ...ref, title: 'Greeting', body: 'wrong', author, association });
 
   it('makes an empty repository that can be pushed to', async () => {
-    const made = await desk.init({ ...ref, from: null });
+    const made = await admin.init({ ...ref, from: null });
     expect(made.default_branch).to.equal('main');
     expect(made.folder).to.equal(join(folder, 'forge/demo/hello'));
     const source = makeBareRepository(folder, 'work.git');
@@ -60,7 +60,7 @@ describe('the desk of the local forge', () => {
     writeFileSync(join(source, 'hooks/post-checkout'), `#!/bin/sh\ntouch ${join(folder, 'pwned')}\n`, {
       mode: 0o755,
     });
-    const made = await desk.init({ ...ref, from: source });
+    const made = await admin.init({ ...ref, from: source });
     expect(made.default_branch).to.equal('topic/a');
     const refs = gitIn(made.clone_url, ['for-each-ref', '--format=%(refname)']).split('\n');
     expect(refs).to.deep.equal(['refs/heads/main', 'refs/heads/topic/a', 'refs/tags/v1']);
@@ -82,7 +82,7 @@ describe('the desk of the local forge', () => {
       ['unborn', 'source_is_empty'],
       ['shallow/.git/objects', 'source_not_a_repository'],
     ] as const) {
-      expect(await failure(desk.init({ ...ref, from: join(folder, from) })), from).to.include({
+      expect(await failure(admin.init({ ...ref, from: join(folder, from) })), from).to.include({
         code,
         exitCode: 2,
       });
@@ -95,30 +95,30 @@ describe('the desk of the local forge', () => {
     const source = makeBareRepository(folder, 'source.git');
     gitIn(folder, ['clone', '--quiet', source, 'detached']);
     gitIn(join(folder, 'detached'), ['checkout', '--quiet', '--detach']);
-    const detached = await desk.init({ owner: 'demo', repo: 'detached', from: join(folder, 'detached') });
+    const detached = await admin.init({ owner: 'demo', repo: 'detached', from: join(folder, 'detached') });
     expect(detached.default_branch).to.equal('main');
   });
 
   it('does not replace a repository', async () => {
-    await desk.init({ ...ref, from: null });
+    await admin.init({ ...ref, from: null });
     await issueBy('mira');
-    expect(await failure(desk.init({ ...ref, from: null }))).to.include({
+    expect(await failure(admin.init({ ...ref, from: null }))).to.include({
       name: 'Conflict',
       code: 'repository_exists',
     });
-    expect(await desk.listIssues(ref, 'all')).to.have.length(1);
+    expect(await admin.listIssues(ref, 'all')).to.have.length(1);
     expect(readdirSync(join(folder, 'forge/demo'))).to.deep.equal(['hello']);
   });
 
   it('gives every issue its own number, also when several processes write at once', async () => {
-    await desk.init({ ...ref, from: null });
+    await admin.init({ ...ref, from: null });
     const script = `
       const { ForgeFolder } = await import(${JSON.stringify(new URL('./forge-folder.ts', import.meta.url).href)});
-      const { LocalForgeDesk } = await import(${JSON.stringify(new URL('./local-forge-desk.ts', import.meta.url).href)});
-      const desk = new LocalForgeDesk(new ForgeFolder('local', ${JSON.stringify(join(folder, 'forge'))}), 'core');
+      const { LocalForgeAdmin } = await import(${JSON.stringify(new URL('./local-forge-admin.ts', import.meta.url).href)});
+      const admin = new LocalForgeAdmin(new ForgeFolder('local', ${JSON.stringify(join(folder, 'forge'))}), 'core');
       for (let i = 0; i < 20; i++) {
-        const issue = await desk.newIssue({ owner: 'demo', repo: 'hello', title: 'x', body: '', author: 'mira', association: 'owner' });
-        await desk.comment({ owner: 'demo', repo: 'hello', number: 1, body: String(process.pid), author: 'mira', association: 'owner' });
+        const issue = await admin.newIssue({ owner: 'demo', repo: 'hello', title: 'x', body: '', author: 'mira', association: 'owner' });
+        await admin.comment({ owner: 'demo', repo: 'hello', number: 1, body: String(process.pid), author: 'mira', association: 'owner' });
       }`;
     await issueBy('mira');
     const children = [1, 2, 3].map(() =>
@@ -126,22 +126,22 @@ describe('the desk of the local forge', () => {
     );
     for (const [code] of await Promise.all(children.map((child) => once(child, 'exit'))))
       expect(code).to.equal(0);
-    const numbers = (await desk.listIssues(ref, 'all')).map(({ number }) => number);
+    const numbers = (await admin.listIssues(ref, 'all')).map(({ number }) => number);
     expect(numbers).to.deep.equal(Array.from({ length: 61 }, (_, index) => 61 - index));
     expect(await forge.comments(ref, 1)).to.have.length(60);
   });
 
   it('lets nobody write under the name of Core, or under none', async () => {
-    await desk.init({ ...ref, from: null });
+    await admin.init({ ...ref, from: null });
     const { number } = await issueBy('mira');
     for (const author of ['core', 'CORE', '', ' ', 'a\nb', '\u001b[31m']) {
       expect(await failure(issueBy(author)), author).to.include({ code: 'invalid_author' });
       const comment = { ...ref, number, body: 'fake', author, association: 'owner' };
-      expect(await failure(desk.comment(comment)), author).to.include({ code: 'invalid_author' });
+      expect(await failure(admin.comment(comment)), author).to.include({ code: 'invalid_author' });
     }
     expect(await failure(issueBy('mira', 'boss'))).to.include({ code: 'invalid_input' });
     expect(
-      await failure(desk.newIssue({ ...ref, title: ' ', body: '', author: 'mira', association: 'owner' })),
+      await failure(admin.newIssue({ ...ref, title: ' ', body: '', author: 'mira', association: 'owner' })),
     ).to.include({
       code: 'invalid_title',
     });
@@ -155,15 +155,15 @@ describe('the desk of the local forge', () => {
   }
 
   it('shows a pull request with its patch and merges it into the base branch', async () => {
-    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
     const { clone_url } = await forge.repository(ref);
     const number = await openedPull('core/1-a', { 'a.txt': 'one\n' });
     addBranch(clone_url, 'main', { 'other.txt': 'moved on\n' });
-    const { pull, patch } = await desk.pullRequest(ref, number);
+    const { pull, patch } = await admin.pullRequest(ref, number);
     expect(pull).to.include({ state: 'open', head: 'core/1-a', base: 'main' });
     expect(Buffer.from(patch).toString()).to.contain('+one').and.not.contain('moved on');
 
-    const merged = await desk.mergePullRequest(ref, number, 'mira');
+    const merged = await admin.mergePullRequest(ref, number, 'mira');
     expect(merged.into).to.equal('main');
     expect(gitIn(clone_url, ['rev-parse', 'main'])).to.equal(merged.commit);
     expect(gitIn(clone_url, ['show', 'main:a.txt'])).to.equal('one');
@@ -171,69 +171,69 @@ describe('the desk of the local forge', () => {
     expect(gitIn(clone_url, ['log', '-1', '--format=%an %s', 'main'])).to.equal(
       `mira Merge pull request #${number} from core/1-a`,
     );
-    const after = await desk.pullRequest(ref, number);
+    const after = await admin.pullRequest(ref, number);
     expect(after.pull.state).to.equal('merged');
     expect(Buffer.from(after.patch).toString()).to.contain('+one');
-    expect(await failure(desk.mergePullRequest(ref, number))).to.include({ code: 'pull_request_not_open' });
-    expect(await desk.listPullRequests(ref, 'open')).to.deep.equal([]);
-    expect(await desk.listPullRequests(ref, 'closed')).to.have.length(1);
+    expect(await failure(admin.mergePullRequest(ref, number))).to.include({ code: 'pull_request_not_open' });
+    expect(await admin.listPullRequests(ref, 'open')).to.deep.equal([]);
+    expect(await admin.listPullRequests(ref, 'closed')).to.have.length(1);
   });
 
   it('merges past a lock that a killed git left', async () => {
-    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
     const { clone_url } = await forge.repository(ref);
     const number = await openedPull('core/1-a', { 'a.txt': 'one\n' });
     const lock = join(clone_url, 'refs/heads/main.lock');
     const minuteAgo = new Date(Date.now() - 60_000);
     writeFileSync(lock, '');
     utimesSync(lock, minuteAgo, minuteAgo);
-    const merged = await desk.mergePullRequest(ref, number, 'mira');
+    const merged = await admin.mergePullRequest(ref, number, 'mira');
     expect(gitIn(clone_url, ['rev-parse', 'main'])).to.equal(merged.commit);
     expect(existsSync(lock)).to.equal(false);
   });
 
   it('closes the issues that a merged pull request says it closes, and no other', async () => {
-    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
     const { clone_url } = await forge.repository(ref);
     const closed = (await issueBy('mira')).number;
     const mentioned = (await issueBy('mira')).number;
     addBranch(clone_url, 'core/1-a', { 'a.txt': 'one\n' });
     const body = `It does not say Closes #${mentioned}.\n\nCloses #${closed}\nCloses #4711\n`;
     const { number } = await forge.openPullRequest(ref, { title: 'x', body, head: 'core/1-a', base: 'main' });
-    await desk.mergePullRequest(ref, number, 'mira');
+    await admin.mergePullRequest(ref, number, 'mira');
     expect((await forge.issue(ref, closed)).state).to.equal('closed');
     expect((await forge.issue(ref, mentioned)).state).to.equal('open');
   });
 
   it('refuses to merge what conflicts, and names the files', async () => {
-    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
     const { clone_url } = await forge.repository(ref);
     const number = await openedPull('core/1-a', { 'README.md': 'theirs\n' });
     const base = addBranch(clone_url, 'main', { 'README.md': 'ours\n' });
-    const error = await failure(desk.mergePullRequest(ref, number));
+    const error = await failure(admin.mergePullRequest(ref, number));
     expect(error).to.include({ name: 'Conflict', code: 'merge_conflict', exitCode: 3 });
     expect(error.message).to.contain('README.md');
     expect(gitIn(clone_url, ['rev-parse', 'main'])).to.equal(base);
-    expect((await desk.pullRequest(ref, number)).pull.state).to.equal('open');
+    expect((await admin.pullRequest(ref, number)).pull.state).to.equal('open');
     gitIn(clone_url, ['update-ref', '-d', 'refs/heads/core/1-a']);
-    expect(await failure(desk.mergePullRequest(ref, number))).to.include({ code: 'branch_not_found' });
+    expect(await failure(admin.mergePullRequest(ref, number))).to.include({ code: 'branch_not_found' });
   });
 
   it('records a merge that happened before a crash, without merging twice', async () => {
-    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
     const { clone_url, default_branch } = await forge.repository(ref);
     const number = await openedPull('core/1-a', { 'a.txt': 'one\n' });
-    const { commit } = await desk.mergePullRequest(ref, number, 'mira');
+    const { commit } = await admin.mergePullRequest(ref, number, 'mira');
     // As if the process had ended between git and the record.
     rmSync(join(folder, `forge/demo/hello/pulls/${number}.closed.json`));
     expect((await forge.findPullRequests(ref, 'core/1-a'))[0]!.state).to.equal('open');
-    expect((await desk.mergePullRequest(ref, number, 'mira')).commit).to.equal(commit);
+    expect((await admin.mergePullRequest(ref, number, 'mira')).commit).to.equal(commit);
     expect(gitIn(clone_url, ['rev-parse', default_branch])).to.equal(commit);
-    expect((await desk.pullRequest(ref, number)).pull.state).to.equal('merged');
+    expect((await admin.pullRequest(ref, number)).pull.state).to.equal('merged');
   });
 
   it('says which file is broken, and where', async () => {
-    await desk.init({ ...ref, from: null });
+    await admin.init({ ...ref, from: null });
     const { number } = await issueBy('mira');
     const path = join(folder, `forge/demo/hello/issues/${number}.json`);
     writeFileSync(path, readFileSync(path, 'utf8').replace('"Greeting"', '7'));
@@ -250,11 +250,11 @@ describe('the desk of the local forge', () => {
   it('says that it cannot write where it may not', async () => {
     if (process.getuid?.() === 0) {
       // Nothing is read-only for root but a folder whose place a file has.
-      await desk.init({ ...ref, from: null });
+      await admin.init({ ...ref, from: null });
       rmSync(join(folder, 'forge/demo/hello/numbers'), { recursive: true });
       writeFileSync(join(folder, 'forge/demo/hello/numbers'), '');
     } else {
-      await desk.init({ ...ref, from: null });
+      await admin.init({ ...ref, from: null });
       chmodSync(join(folder, 'forge/demo/hello/numbers'), 0o500);
     }
     const error = await failure(issueBy('mira'));
@@ -263,7 +263,7 @@ describe('the desk of the local forge', () => {
   });
 
   it('refuses writes to an archived repository', async () => {
-    await desk.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
     const { number } = await issueBy('mira');
     const { clone_url } = await forge.repository(ref);
     addBranch(clone_url, 'core/1-a', { 'a.txt': 'a\n' });
