@@ -20,9 +20,9 @@ import { withRunKeys } from './ledger/identities.ts';
 import type { PriceList } from './ledger/money.ts';
 import { openLedger } from './ledger/open-ledger.ts';
 import { createCallMetrics } from './metrics.ts';
+import { type Proxies, reachUpstreams, upstreamConnections } from './providers/connections.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
-import { type AdapterParts, modelLanes, type Proxies, upstreamConnections } from './providers/model-lanes.ts';
-import { reachUpstreams } from './providers/reach.ts';
+import { type AdapterParts, modelLanes } from './providers/model-lanes.ts';
 import { liveUpstreams } from './providers/registry.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
 

@@ -84,10 +84,40 @@ describe('What an upstream says of an error', () => {
       requireNone(await told('small'), 'a page');
       answers(200, 'text/event-stream', eventOf({ error: { message: `bad ${secret}`, code: 400 } }));
       requireNone(await told('small', { stream: true }), 'an event');
+      answers(200, 'application/json', JSON.stringify({ error: { message: `bad ${secret}` }, choices: [] }));
+      requireNone(await told('small'), 'an error with status 200');
+      answers(200, `text/${secret}`, 'bad');
+      requireNone(await told('small'), 'a media type');
       said = `bad ${secret}`;
       const text = await told('large');
       requireNone(text, 'Anthropic');
       expect(text).to.contain(`[redacted ${kind}]`);
+    });
+
+    it(`has no ${kind} of others in it in the middle of a stream`, async () => {
+      const begun = eventOf({ choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: null }] });
+      const wrong = [
+        eventOf({
+          error: { message: `bad ${secret}`, type: secret, code: 500, more: { [secret]: [secret] } },
+        }),
+        eventOf({ choices: [{ delta: { content: secret }, finish_reason: 'error' }], error: secret }),
+        `data: bad ${'bad '.repeat(10)}${secret}\n\n`,
+        `bad ${'bad '.repeat(10)}${secret}\n\n`,
+      ];
+      for (const event of wrong) {
+        answers(200, 'text/event-stream', begun + event);
+        const answer = await gateway.ask('/v1/chat/completions', {
+          body: { ...hello, model: 'small', stream: true },
+        });
+        let text = '';
+        try {
+          for await (const piece of answer.body!) text += Buffer.from(piece).toString();
+        } catch {
+          // A stream that breaks never ends well.
+        }
+        expect(text).to.contain('Hello').and.contain('upstream_stream_broken');
+        requireNone(text, event);
+      }
     });
 
     it(`has no half of a ${kind} either, where it is cut`, async () => {

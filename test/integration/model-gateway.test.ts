@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { all, oneModel, startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
-import { greeting } from '../fixtures/model-upstream/openai-answers.ts';
+import { greeting, sendJson, usage } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 
 const credential = 'sk-test-0123456789abcdefghijklmnop';
@@ -110,11 +110,30 @@ describe('The model gateway with the official client', () => {
     expect(upstream.requests.at(-1)!.json.messages).to.have.length(3);
   });
 
-  it('passes on every byte of a request but the name of the model', async () => {
+  it('passes on everything in a request but the name of the model, and numbers to their last digit', async () => {
     const body = `{ "seed": 12345678901234567890123, "x_new" : {"a":[1.0, 1e400]},"model":"small",\n "messages":[{"role":"user","content":"\\u00e9 \\"model\\": ü"}], "stream":false }`;
     const answer = await gateway.ask('/v1/chat/completions', { body });
     expect(answer.status).to.equal(200);
-    expect(upstream.requests[0]!.body).to.equal(body.replace('"model":"small"', '"model":"tiny-1"'));
+    expect(upstream.requests[0]!.body).to.equal(
+      '{"seed":12345678901234567890123,"x_new":{"a":[1.0,1e400]},"model":"tiny-1","messages":[{"role":"user","content":"é \\"model\\": ü"}],"stream":false}',
+    );
+  });
+
+  it('counts the usage of an answer itself, and of nothing in it, however large it is', async () => {
+    const wrong = { prompt_tokens: 900, completion_tokens: 900 };
+    const choices = [
+      { index: 0, message: { role: 'assistant', content: 'w'.repeat(2_000_000) }, usage: wrong },
+    ];
+    const own = { choices, text: '"usage":{"prompt_tokens":9}', usage: { ...usage, note: 'a , } ] " \\ b' } };
+    for (const answer of [own, { ...own, usage: null }]) {
+      upstream.next((_request, response) => sendJson(response, 200, answer));
+      expect(await (await gateway.ask('/v1/chat/completions', { body: hello })).json()).to.deep.equal(answer);
+    }
+    const rows = (await (await gateway.ask('/v1/usage?by=model')).json()) as {
+      rows: { input_tokens: number; estimated: number }[];
+    };
+    expect(rows.rows[0]).to.include({ estimated: 1 });
+    expect(rows.rows[0]!.input_tokens).to.be.within(12, 100);
   });
 
   it('asks for vectors', async () => {

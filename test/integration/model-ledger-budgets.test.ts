@@ -100,7 +100,7 @@ describe('Budgets in the ledger of model calls', () => {
     const none = { input: 0, output: 0, cached: 0, cache_writes: 0 };
     const zero = await settle({ usage: { ...none }, sentBytes: 700 });
     expect(zero.usage).to.include({ input: 1_000, output: 200 });
-    const early = { usage: { ...none, input: 10, output: 1 }, wordBytes: 700 };
+    const early = { usage: { ...none, input: 10, output: 1 }, contentBytes: 700 };
     expect((await settle({ ...early, usageIsPartial: true })).usage.output).to.equal(200);
     expect((await settle({ ...early, usageIsPartial: false })).usage.output).to.equal(1);
   });

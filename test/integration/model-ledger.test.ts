@@ -133,7 +133,7 @@ describe('The ledger of model calls', () => {
     const { usage, ...rest } = spentBy(0);
     const settle = async (change: object) =>
       (await ledger.reserve(token, testCall)).settle({
-        ...{ ...rest, usage, upstream: 'first', outcome: 'aborted', wordBytes: 700 },
+        ...{ ...rest, usage, upstream: 'first', outcome: 'aborted', contentBytes: 700 },
         ...change,
       });
     expect(await settle({})).to.deep.include({ estimated: true, cost: 2_000 + 200 * 10 });

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
+import { UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
-import { UpstreamFailure } from '../providers/upstream-failure.ts';
 
 /** An upstream with the place that a call has to have there. */
 export interface Lane {

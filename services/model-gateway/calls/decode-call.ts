@@ -3,9 +3,9 @@ import { twice } from '#kit/decode.ts';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
 import type { ModelCall } from '../providers/upstream.ts';
-import { deepest, type Members, membersOf, NestedTooDeep } from './json-members.ts';
+import { isObject } from '../providers/usage.ts';
 
-/** A request of a client that cannot be understood; `param` is told as OpenAI does. */
+/** A request of a client that cannot be understood; `param` is named as OpenAI does. */
 export class InvalidCall extends InvalidInput {
   readonly param: string | null;
 
@@ -17,7 +17,9 @@ export class InvalidCall extends InvalidInput {
 
 export type DecodedCall = Omit<ModelCall, 'signal' | 'via'> & { readonly model: string };
 
-const longestModel = 100;
+const maxModelLength = 100;
+/** What is nested deeper comes from no client, and exhausts the stack of what walks it. */
+const maxDepth = 200;
 
 /** As far as the gateway has to know a request; all else is between client and upstream. @throws InvalidCall */
 export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): DecodedCall {
@@ -26,9 +28,9 @@ export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): Deco
   if (typeof model !== 'string' || model === '') {
     throw new InvalidCall('model_missing', `model ${shown(model)}: must be the name of a model`, 'model');
   }
-  if (model.length > longestModel) {
-    const told = `model has ${model.length} characters: must be the name of a model, at most ${longestModel}`;
-    throw new InvalidCall('invalid_input', told, 'model');
+  if (model.length > maxModelLength) {
+    const message = `model has ${model.length} characters: must be the name of a model, at most ${maxModelLength}`;
+    throw new InvalidCall('invalid_input', message, 'model');
   }
   if (stream !== null && typeof stream !== 'boolean') {
     throw new InvalidCall('invalid_input', `stream ${shown(stream)}: must be true or false`, 'stream');
@@ -37,15 +39,13 @@ export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): Deco
   else if (request.input === undefined) {
     throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
   }
-  const members = membersIn(bytes);
-  checkNames(members);
+  checkNames(request);
   checkRepeated(bytes, request);
   for (const member of limits) checkLimit(member, request[member]);
   return {
     endpoint,
     bytes,
     request,
-    members,
     model,
     stream: endpoint === 'chat/completions' && stream === true,
     includeUsage: isObject(options) && options.include_usage === true,
@@ -61,17 +61,16 @@ function parsed(bytes: Buffer): Record<string, unknown> {
   } catch (error) {
     throw new InvalidCall('invalid_json', `the body is not JSON: ${messageOf(error)}`);
   }
-  if (isObject(value)) return value;
-  throw new InvalidCall('invalid_input', 'the body must be a JSON object');
+  if (!isObject(value)) throw new InvalidCall('invalid_input', 'the body must be a JSON object');
+  if (isDeeper(value, maxDepth)) {
+    throw new InvalidCall('invalid_json', `the body is nested more than ${maxDepth} levels deep, the limit`);
+  }
+  return value;
 }
 
-function membersIn(bytes: Buffer): Members {
-  try {
-    return membersOf(bytes);
-  } catch (error) {
-    if (!(error instanceof NestedTooDeep)) throw error;
-    throw new InvalidCall('invalid_json', `the body is nested more than ${deepest} levels deep, the limit`);
-  }
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 function checkMessages(messages: unknown): void {
@@ -98,8 +97,8 @@ const read = new Set([
   ...limits,
 ]);
 /** Some servers take `Model` for `model`, so that they would do something else than what was checked and is paid for. */
-function checkNames({ members }: Members): void {
-  for (const { key } of members) {
+function checkNames(request: Record<string, unknown>): void {
+  for (const key of Object.keys(request)) {
     // Both ways: letters such as ſ and K are like others only in one of them.
     const plain = key.toUpperCase().toLowerCase();
     if (key === plain || !read.has(plain)) continue;
@@ -129,8 +128,4 @@ function shown(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'is a list' : 'is an object';
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { CoreError, Unauthorized } from '#kit/errors.ts';
 import type { Redactor } from '#kit/redaction.ts';
-import { type OpenAiError, UpstreamFailure } from '../providers/upstream-failure.ts';
+import { type OpenAiError, UpstreamFailure } from '../providers/failure.ts';
 
 export interface ErrorAnswer {
   readonly status: number;

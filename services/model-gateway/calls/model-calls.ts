@@ -5,11 +5,9 @@ import type { Logger } from '#kit/log.ts';
 import type { Account } from '../ledger/account.ts';
 import type { CallResult, Ledger, LostAttempt, Reservation } from '../ledger/ledger.ts';
 import type { CallMetrics } from '../metrics.ts';
-import { lateFailure } from '../providers/connection-failure.ts';
+import { lateFailure, UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall } from '../providers/upstream.ts';
-import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import { noUsage } from '../providers/usage.ts';
-import { TimeLimit } from '../time-limit.ts';
 import { type Answered, answerFrom } from './attempts.ts';
 import { chosenModel, type Model, unusualTtl } from './chosen-model.ts';
 import { decodeCall } from './decode-call.ts';
@@ -84,16 +82,14 @@ export class ModelCalls {
       if (!response.writableFinished) ending.abort(new Interrupted('client_gone', 'the client left'));
     });
     const { totalMs } = this.#parts;
-    const limit = new TimeLimit(totalMs, () =>
-      ending.abort(lateFailure(underWay.upstream, 'total', totalMs)),
-    );
+    const limit = setTimeout(() => ending.abort(lateFailure(underWay.upstream, 'total', totalMs)), totalMs);
     const underWay = new CallUnderWay({ parts: this.#parts, model, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
       const outputLimit = reservation.bounded ? each : null;
       await underWay.run({ ...decoded, via, outputLimit, signal: ending.signal }, response);
     } finally {
-      limit.lift();
+      clearTimeout(limit);
     }
   }
 }
@@ -106,7 +102,7 @@ interface CallFacts {
   readonly started: number;
 }
 
-interface CallEnd extends Pick<CallResult, 'sentBytes' | 'wordBytes' | 'usage' | 'usageIsPartial'> {
+interface CallEnd extends Pick<CallResult, 'sentBytes' | 'contentBytes' | 'usage' | 'usageIsPartial'> {
   readonly failure: unknown;
   readonly signal: AbortSignal;
 }
@@ -146,7 +142,7 @@ class CallUnderWay {
       });
     } catch (error) {
       if (this.#attempting) this.#lose(this.upstream, !call.stream);
-      this.#settle({ failure: error, sentBytes: 0, wordBytes: null, usage: noUsage, signal: call.signal });
+      this.#settle({ failure: error, sentBytes: 0, contentBytes: null, usage: noUsage, signal: call.signal });
       if (clientLeft(call.signal)) return;
       throw error;
     }
@@ -155,14 +151,14 @@ class CallUnderWay {
     const { failure, sentBytes } = await relay(answer, { response, writeHead: caller.writeHead }, call);
     leave();
     let usage = await answer.usage;
-    const wordBytes = answer.wordBytes?.() ?? null;
+    const contentBytes = answer.contentBytes?.() ?? null;
     if (failure !== null && usage === null && !call.stream) {
       this.#lose(this.upstream, true);
       usage = noUsage;
     }
     if (failure instanceof UpstreamFailure) this.#tell(this.upstream, failure, 'given up');
     const usageIsPartial = answer.usageIsPartial?.() ?? false;
-    const counted = { sentBytes: wordBytes ?? sentBytes, wordBytes, usage, usageIsPartial };
+    const counted = { sentBytes: contentBytes ?? sentBytes, contentBytes, usage, usageIsPartial };
     this.#settle({ ...counted, failure, signal: call.signal });
   }
 
@@ -170,14 +166,14 @@ class CallUnderWay {
     this.#lost.push({ upstream, written });
   }
 
-  #settle({ failure, signal, sentBytes, wordBytes, usage, usageIsPartial = false }: CallEnd): void {
+  #settle({ failure, signal, sentBytes, contentBytes, usage, usageIsPartial = false }: CallEnd): void {
     const { parts, model, reservation, started } = this.#facts;
     const { upstream } = this;
     const outcome = outcomeOf(failure, signal);
     const ms = performance.now() - started;
     const firstTokenMs = this.#firstTokenMs;
     const lost = this.#lost;
-    const counted = { sentBytes, wordBytes, usage, usageIsPartial };
+    const counted = { sentBytes, contentBytes, usage, usageIsPartial };
     const settlement = reservation.settle({ upstream, outcome, ms, firstTokenMs, lost, ...counted });
     parts.metrics.ended({ model: model.name, upstream, outcome, ms, firstTokenMs, settlement });
   }

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { WriteHead } from '#kit/http/route.ts';
+import { UpstreamFailure } from '../providers/failure.ts';
 import { type ModelCall, type UpstreamAnswer, WholeBody } from '../providers/upstream.ts';
-import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import { errorEvent } from './error-answer.ts';
 
 /** So long, in milliseconds, a reader has to take the error of a stream. */

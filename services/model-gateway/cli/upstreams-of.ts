@@ -6,10 +6,10 @@ import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction.ts';
 import { adapterParts } from '../compose.ts';
 import { type GatewayConfig, type ModelEntry, type UpstreamEntry, upstreamNames } from '../configuration.ts';
+import { UpstreamFailure } from '../providers/failure.ts';
 import { shortestHidden } from '../providers/mask.ts';
 import { liveUpstreams } from '../providers/registry.ts';
 import type { ModelCall, Upstream } from '../providers/upstream.ts';
-import { UpstreamFailure } from '../providers/upstream-failure.ts';
 
 interface ConfiguredUpstream {
   readonly model: string;

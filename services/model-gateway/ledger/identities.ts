@@ -1,5 +1,4 @@
 import type { Identity, Tokens } from '#kit/tokens.ts';
-import { ThisTurn } from '../this-turn.ts';
 import type { Account } from './account.ts';
 import type { RunKeys } from './run-keys.ts';
 
@@ -10,23 +9,11 @@ interface RunIdentity extends Identity {
 
 /** Tokens of the installation, and keys of runs. A key may ask models, and see them. */
 export function withRunKeys(tokens: Tokens, keys: RunKeys): Tokens {
-  const turn = new ThisTurn<Map<string, Identity | null>>();
-
-  function identify(text: string): Identity | null {
-    const account = keys.find(text);
-    if (account === null) return tokens.authenticate(text);
-    const identity: RunIdentity = { name: account.key, scopes: ['read', 'model'], account };
-    return identity;
-  }
-
   return {
     authenticate(text) {
-      const known = turn.get(() => new Map());
-      let identity = known.get(text);
-      if (identity === undefined) {
-        identity = identify(text);
-        known.set(text, identity);
-      }
+      const account = keys.find(text);
+      if (account === null) return tokens.authenticate(text);
+      const identity: RunIdentity = { name: account.key, scopes: ['read', 'model'], account };
       return identity;
     },
     list: () => tokens.list(),

@@ -28,7 +28,7 @@ export interface CallResult {
   /** Bytes of answer that the client was sent. */
   readonly sentBytes: number;
   /** Of these, those of the model's words, where they are known: at least so much was written. */
-  readonly wordBytes?: number | null | undefined;
+  readonly contentBytes?: number | null | undefined;
   readonly ms: number;
   readonly firstTokenMs: number | null;
 }

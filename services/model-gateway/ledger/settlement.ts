@@ -40,10 +40,10 @@ function usageOfLost(call: LedgerCall, { written }: LostAttempt): Usage {
 }
 
 /** Some upstreams count on the way, and begin with 0; some tell 0 of everything. */
-function leastWords({ outcome, usage, usageIsPartial, sentBytes, wordBytes }: CallResult): number {
+function leastWords({ outcome, usage, usageIsPartial, sentBytes, contentBytes }: CallResult): number {
   if (usage === noUsage) return 0;
-  if (usage?.output === 0) return wordBytes ?? (outcome === 'done' ? sentBytes : 0);
-  return outcome !== 'done' || usageIsPartial === true ? (wordBytes ?? 0) : 0;
+  if (usage?.output === 0) return contentBytes ?? (outcome === 'done' ? sentBytes : 0);
+  return outcome !== 'done' || usageIsPartial === true ? (contentBytes ?? 0) : 0;
 }
 
 function tokensIn(bytes: number, { outputTokens }: LedgerCall): number {

@@ -1,9 +1,8 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
-import { ThisTurn } from '../this-turn.ts';
+import { UpstreamFailure } from './failure.ts';
 import { Mask } from './mask.ts';
-import { UpstreamFailure } from './upstream-failure.ts';
 
 const largest = 64 * 1024;
 
@@ -30,7 +29,6 @@ export function credentialReader(
   known = new KnownSecrets(),
 ): ReadCredential {
   const path = name === null ? null : join(secrets, name);
-  const turn = new ThisTurn<Credential>();
   let version = '';
   let credential: Credential = { text: null, mask: known.mask };
 
@@ -50,7 +48,7 @@ export function credentialReader(
     version = found;
   }
 
-  return () => turn.get(newest);
+  return newest;
 }
 
 function versionOf(path: string, name: string): string {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { UpstreamFailure } from './failure.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
-import { UpstreamFailure } from './upstream-failure.ts';
 
 const patient = new AbortController().signal;
 

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from './upstream-failure.ts';
+import { UpstreamFailure } from './failure.ts';
 
 export interface QueueLimits {
   /** Calls at once. */

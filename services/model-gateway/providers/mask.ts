@@ -1,3 +1,4 @@
+import { maskSpans, secretSpans } from '#kit/redaction/find-secrets.ts';
 import { base64Forms } from '#kit/redaction/value-forms.ts';
 import { type Found, hasEscapes, SecretMatcher } from './secret-matcher.ts';
 
@@ -88,6 +89,15 @@ export class MaskStream {
   end(): Buffer {
     return this.#mask.hideIn(this.#held);
   }
+}
+
+/**
+ * What an upstream said, as others may see it: without its credentials, and without what looks like a secret of anybody. Ask
+ * before a text is cut, because half a secret is not recognised.
+ */
+export function withoutSecrets(text: string, mask: Mask): string {
+  const hidden = mask.hide(text);
+  return maskSpans(hidden, secretSpans(hidden));
 }
 
 function formsOf(secret: string): SecretMatcher[] {

@@ -1,6 +1,4 @@
-import { createRequire } from 'node:module';
 import type { Dispatcher } from 'undici';
-import type { Environment } from '#kit/environment.ts';
 import type { Lane } from '../calls/attempts.ts';
 import type { Model } from '../calls/chosen-model.ts';
 import { type GatewayConfig, type ModelEntry, type UpstreamEntry, upstreamNames } from '../configuration.ts';
@@ -57,45 +55,9 @@ export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make
   };
 }
 
-export type Proxies = Pick<Environment, 'HTTP_PROXY' | 'HTTPS_PROXY' | 'NO_PROXY'>;
-
-/**
- * Connections to all upstreams: kept open, none ever shared by two calls at once, redirects not followed; through a proxy where
- * the environment names one, but for upstreams on this machine. What makes them is loaded with the first call.
- */
-export function upstreamConnections(connectMs: number, proxies: Proxies): Connections {
-  let opened: Dispatcher | null = null;
-  return {
-    dispatch(options, handler) {
-      opened ??= openConnections(connectMs, proxies);
-      return opened.dispatch(options, handler);
-    },
-    destroy: async () => opened?.destroy(),
-  };
-}
-
-export type Connections = Pick<Dispatcher, 'dispatch'> & { destroy(): Promise<void> };
-
-const require = createRequire(import.meta.url);
-
-function openConnections(connectMs: number, proxies: Proxies): Dispatcher {
-  const { Agent, EnvHttpProxyAgent } = require('undici') as typeof import('undici');
-  const options = {
-    connect: { timeout: connectMs },
-    pipelining: 1,
-    keepAliveTimeout: 4_000,
-    maxResponseSize: -1,
-    maxHeaderSize: 32_768,
-  };
-  const { HTTP_PROXY: httpProxy = '', HTTPS_PROXY: httpsProxy = '', NO_PROXY = '' } = proxies;
-  if (httpProxy === '' && httpsProxy === '') return new Agent(options);
-  const noProxy = `localhost,127.0.0.1,::1,${NO_PROXY}`;
-  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy });
-}
-
 /** What the adapters of each kind need beside the entry itself. */
 export interface AdapterParts {
-  readonly dispatcher: Connections;
+  readonly dispatcher: Dispatcher;
   readonly credential: (name: string | null) => ReadCredential;
   readonly timeouts: GatewayConfig['timeouts'];
   readonly userAgent: string;

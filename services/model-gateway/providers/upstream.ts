@@ -1,4 +1,3 @@
-import type { Members } from '../calls/json-members.ts';
 import type { Usage } from './usage.ts';
 
 /** What a client asked, decoded as far as the gateway has to know it. */
@@ -8,8 +7,6 @@ export interface ModelCall {
   readonly bytes: Buffer;
   /** The same, parsed. Numbers in it may have lost digits; only `bytes` are exact. */
   readonly request: Readonly<Record<string, unknown>>;
-  /** Of the request in its bytes. */
-  readonly members?: Members;
   readonly stream: boolean;
   /** The client itself asked for the usage chunk of a stream. */
   readonly includeUsage: boolean;
@@ -35,7 +32,7 @@ export interface UpstreamAnswer {
   /** Whether the model wrote more after it had told the usage; absent: no. */
   readonly usageIsPartial?: () => boolean;
   /** Bytes of the model's own words in the answer so far, about; absent: as many as `body` gave. */
-  readonly wordBytes?: () => number;
+  readonly contentBytes?: () => number;
 }
 
 /** A body that is here already, and can be given on at once. */

@@ -1,8 +1,8 @@
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import type { Redactor } from '#kit/redaction.ts';
+import { UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
-import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import type { Usage } from '../providers/usage.ts';
 import { cleanChunks } from './clean-chunks.ts';
 import { type Chunk, chunkOf, type RecordedAnswer, type RecordedRefusal } from './recording.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Redactor } from '#kit/redaction.ts';
+import { UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
-import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import { Recorder } from './recorder.ts';
 import { Replay } from './replay.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redactor } from '#kit/redaction.ts';
+import { UpstreamFailure } from '../providers/failure.ts';
 import { isAnswerHeader } from '../providers/openai-compatible/failures.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
-import { UpstreamFailure } from '../providers/upstream-failure.ts';
 import { bytesOf, type RecordedAnswer, type Recording } from './recording.ts';
 import { readRecordings, type SkippedFile } from './recording-folder.ts';
 import { messageDigests, type RecordedRequest, recordedRequest } from './recording-key.ts';

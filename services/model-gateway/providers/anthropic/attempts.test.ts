@@ -4,11 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Agent } from 'undici';
 import { eventsOf, messageOf } from '../../../../test/fixtures/model-upstream/anthropic-answers.ts';
+import type { UpstreamFailure } from '../failure.ts';
 import { Mask } from '../mask.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
-import type { UpstreamFailure } from '../upstream-failure.ts';
 import { noUsage } from '../usage.ts';
-import { anthropicUpstream } from './upstream.ts';
+import { AnthropicUpstream } from './upstream.ts';
 
 const answer = { text: 'the answer' };
 
@@ -35,7 +35,7 @@ describe('What reached an Anthropic upstream', () => {
 
   function send(stream: boolean, idle_ms = 60_000): Promise<UpstreamAnswer> {
     const request = { model: 'large', messages: [{ role: 'user', content: 'hello' }], stream };
-    const upstream = anthropicUpstream({
+    const upstream = new AnthropicUpstream({
       name: 'there',
       base_url: `http://127.0.0.1:${port}/v1`,
       model: 'claude-sonnet-4-5',

@@ -32,7 +32,7 @@ export class CompletionChunks {
   #model: string;
   #started = false;
   /** Bytes of text, arguments and thoughts so far, for an estimate where the stream is left. */
-  wordBytes = 0;
+  contentBytes = 0;
   usage: Usage | null = null;
   /** It was told at the beginning alone. */
   usageIsPartial = false;
@@ -56,12 +56,12 @@ export class CompletionChunks {
         return '';
       case 'text-delta':
         if (part.delta === '') return '';
-        this.wordBytes += Buffer.byteLength(part.delta);
+        this.contentBytes += Buffer.byteLength(part.delta);
         return this.#start() + this.#content(this.#text.push(Buffer.from(part.delta)));
       case 'text-end':
         return this.#endText();
       case 'reasoning-delta':
-        this.wordBytes += Buffer.byteLength(part.delta);
+        this.contentBytes += Buffer.byteLength(part.delta);
         // A comment: clients skip it, and nobody takes a model that thinks for one that hangs.
         return `${this.#start()}: thinking\n\n`;
       case 'tool-input-start':
@@ -107,7 +107,7 @@ export class CompletionChunks {
     const call = this.#calls.get(id);
     if (call === undefined || text === '') return '';
     call.sent += text.length;
-    this.wordBytes += Buffer.byteLength(text);
+    this.contentBytes += Buffer.byteLength(text);
     return this.#argumentsOf(call, call.text.push(Buffer.from(text)));
   }
 

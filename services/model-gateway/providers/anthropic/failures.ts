@@ -1,7 +1,6 @@
 import { InvalidInput } from '#kit/errors.ts';
-import { connectionFailure, type Progress } from '../connection-failure.ts';
+import { connectionFailure, type Progress, type Remedy, retryAfterOf, UpstreamFailure } from '../failure.ts';
 import { redirected } from '../openai-compatible/failures.ts';
-import { type Remedy, retryAfterOf, UpstreamFailure } from '../upstream-failure.ts';
 
 /** What came back is no answer to the request; the message continues a sentence about the upstream. */
 export class UnexpectedAnswer extends Error {}
@@ -28,6 +27,8 @@ interface FailureContext {
   readonly given: boolean;
   /** `begun`: an answer that is no refusal. */
   readonly progress: Progress;
+  /** Limit of the silence between two pieces of an answer. */
+  readonly idleMs: number;
 }
 
 /** OpenAI's type and code for Anthropic's error types. Source: docs.claude.com, "Errors". */
@@ -44,7 +45,7 @@ const types: Readonly<Record<string, readonly [type: string, code: string | null
   overloaded_error: ['server_error', 'overloaded'],
 };
 
-const longestMessage = 2000;
+const maxMessage = 2000;
 
 export function failureFrom(error: unknown, context: FailureContext): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
@@ -105,7 +106,7 @@ function fromWords(
   { upstream, mask, progress }: FailureContext,
 ): UpstreamFailure {
   const said = typeof words.message === 'string' ? words.message : `upstream ${upstream} answered ${status}`;
-  const message = mask(said).slice(0, longestMessage);
+  const message = mask(said).slice(0, maxMessage);
   const noCredit = /credit balance/i.test(message);
   const known = noCredit ? 'billing_error' : String(words.type);
   const [type, code] = Object.hasOwn(types, known)
@@ -129,17 +130,20 @@ function spokenInStream(error: unknown): { status: number; words: Words } | null
 }
 
 /** No connection, a broken one, or bytes that are no answer. */
-function noAnswer(error: unknown, { upstream, mask, given, progress }: FailureContext): UpstreamFailure {
+function noAnswer(
+  error: unknown,
+  { upstream, mask, given, progress, idleMs }: FailureContext,
+): UpstreamFailure {
   const innermost = innermostOf(error);
   if (innermost instanceof Redirected) return redirected(upstream, innermost.status);
   const what = unreadable(innermost);
-  if (what === null) return connectionFailure(upstream, innermost, progress);
+  if (what === null) return connectionFailure(upstream, innermost, progress, idleMs);
   return new UpstreamFailure({
     status: 502,
     remedy: given ? 'none' : 'next',
     charged: true,
     error: {
-      message: mask(`upstream ${upstream} ${what}`),
+      message: mask(`upstream ${upstream} ${what}`).slice(0, maxMessage),
       type: 'server_error',
       param: null,
       code: given ? 'upstream_broke_off' : 'upstream_answer_invalid',

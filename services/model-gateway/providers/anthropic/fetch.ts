@@ -1,40 +1,34 @@
-import type { Dispatcher, RequestInit, Response } from 'undici';
-import type { Progress } from '../connection-failure.ts';
+import { fetch, Headers, type RequestInit, Response } from 'undici';
+import { type Connections, noting } from '../connections.ts';
+import type { Progress } from '../failure.ts';
 import { Redirected, UnexpectedAnswer } from './failures.ts';
 
-/** How far one request has come. */
-export interface RequestProgress {
-  stage: Progress;
-  /** When bytes came last, by the monotonic clock. */
-  heardAt: number;
-}
-
 interface FetchOptions {
-  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
+  readonly dispatcher: Connections;
   /** null sends none. */
   readonly credential: string | null;
   /** Is kept up to date. */
-  readonly progress: RequestProgress;
+  readonly progress: { stage: Progress };
+  /** Milliseconds between two pieces of an answer. */
+  readonly idleMs: number;
   readonly via: string | undefined;
 }
 
 /** The provider's way to the network: our connections, no redirects, and the credential put in at the last moment. */
 export function anthropicFetch(options: FetchOptions): typeof globalThis.fetch {
-  const { credential, progress, via } = options;
+  const { credential, progress, via, idleMs } = options;
   async function send(url: unknown, init: unknown = {}): Promise<unknown> {
-    const { fetch, Headers } = await import('undici');
     const given = init as RequestInit;
     const headers = new Headers(given.headers);
     if (credential !== null) headers.set('x-api-key', credential);
     headers.set('accept-encoding', 'identity');
     if (via !== undefined) headers.set('via', via);
-    const dispatcher = watched(options);
+    const dispatcher = noting(options.dispatcher, progress, idleMs);
     const response = await fetch(String(url), { ...given, headers, dispatcher, redirect: 'manual' });
-    progress.heardAt = performance.now();
     if (response.ok) progress.stage = 'begun';
     const type = response.headers.get('content-type') ?? '';
     const problem = problemOf(response, type);
-    if (problem === null) return await bounded(response, type, progress);
+    if (problem === null) return await bounded(response, type);
     await response.body?.cancel();
     throw problem;
   }
@@ -45,39 +39,17 @@ function problemOf({ status, ok }: Response, type: string): UnexpectedAnswer | n
   if (status > 599) return new UnexpectedAnswer(`answered ${status}, which is no status of HTTP`);
   if (status >= 300 && status < 400) return new Redirected(status);
   if (!ok || /\b(json|event-stream)\b/i.test(type)) return null;
-  const what = type === '' ? 'no content type' : type.slice(0, 100);
+  const what = type === '' ? 'no content type' : type;
   return new UnexpectedAnswer(`answered ${status} with ${what}, which is no answer of a model`);
 }
 
-/** Notes when a connection is there and the request goes out on it. */
-function watched({ dispatcher, progress }: FetchOptions): Dispatcher {
-  const dispatch: Dispatcher['dispatch'] = (options, handler) => {
-    const connected = handler.onConnect;
-    handler.onConnect = (abort) => {
-      progress.stage = 'sent';
-      connected?.call(handler, abort);
-    };
-    return dispatcher.dispatch(options, handler);
-  };
-  return { dispatch } as Dispatcher;
-}
-
-async function bounded(response: Response, type: string, progress: RequestProgress): Promise<Response> {
+async function bounded(response: Response, type: string): Promise<Response> {
   const { body, status, statusText, headers } = response;
   if (body === null) return response;
-  const { Response } = await import('undici');
+  const head = { status, statusText, headers };
   const kind = !response.ok ? 'error' : /\bevent-stream\b/i.test(type) ? 'stream' : 'whole';
-  const heard = () => {
-    progress.heardAt = performance.now();
-  };
-  const read = new Response(boundedBody(body as never, kind, heard) as never, {
-    status,
-    statusText,
-    headers,
-  });
-  return kind === 'whole'
-    ? new Response(withoutNews(await read.text()), { status, statusText, headers })
-    : read;
+  const read = new Response(boundedBody(body as never, kind) as never, head);
+  return kind === 'whole' ? new Response(withoutNews(await read.text()), head) : read;
 }
 
 const largestError = 64 * 1024;
@@ -87,20 +59,14 @@ const newline = 0x0a;
 /**
  * An answer that ends with an error where it has too many bytes, counted after its decompression: the provider holds whole
  * answers, whole errors and whole events in memory. A stream may have any number of events.
- * @param heard called for each piece
  */
-function boundedBody(
-  body: ReadableStream,
-  kind: 'error' | 'whole' | 'stream',
-  heard: () => void,
-): ReadableStream {
+function boundedBody(body: ReadableStream, kind: 'error' | 'whole' | 'stream'): ReadableStream {
   const limit = kind === 'error' ? largestError : largestAnswer;
   let size = 0;
   let lineIsEmpty = true;
   return body.pipeThrough(
     new TransformStream({
       transform(piece: Uint8Array, controller) {
-        heard();
         size += piece.length;
         if (kind === 'stream') {
           const end = lastEventEnd(piece, lineIsEmpty);

@@ -8,10 +8,10 @@ import {
   startAnthropicServer,
 } from '../../../../test/fixtures/model-upstream/anthropic-server.ts';
 import { until } from '../../../../test/fixtures/until.ts';
+import type { UpstreamFailure } from '../failure.ts';
 import { Mask } from '../mask.ts';
 import type { ModelCall, UpstreamAnswer } from '../upstream.ts';
-import type { UpstreamFailure } from '../upstream-failure.ts';
-import { type AnthropicUpstreamOptions, anthropicUpstream } from './upstream.ts';
+import { AnthropicUpstream, type AnthropicUpstreamOptions } from './upstream.ts';
 
 const key = 'sk-ant-planted-0123456789abcdef';
 const hello = [{ role: 'user', content: 'hello' }];
@@ -34,7 +34,7 @@ describe('an Anthropic upstream', () => {
       key,
     );
     dispatcher = new Agent();
-    return anthropicUpstream({
+    return new AnthropicUpstream({
       name: 'anthropic/claude-sonnet-4-5',
       base_url: server.url,
       model: 'claude-sonnet-4-5',
@@ -273,7 +273,7 @@ describe('an Anthropic upstream', () => {
     await dispatcher.destroy();
 
     const slow = await upstreamWith(
-      { text: 'slowly', pace: 70, thinking: 'x' },
+      { text: 'slowly', pace: 4_000, thinking: 'x' },
       { timeouts: { first_token_ms: 60_000, idle_ms: 30 } },
     );
     const answer = await slow.send(call({ stream: true }));

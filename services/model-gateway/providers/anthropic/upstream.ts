@@ -1,16 +1,19 @@
-import type { Dispatcher } from 'undici';
-import { lateFailure } from '../connection-failure.ts';
+import type { Connections } from '../connections.ts';
 import type { Credential, ReadCredential } from '../credential.ts';
-import type { Mask } from '../mask.ts';
-import { withoutSecrets } from '../openai-compatible/failures.ts';
+import { lateFailure, type Progress, UpstreamFailure } from '../failure.ts';
+import { type Mask, withoutSecrets } from '../mask.ts';
 import { type ModelCall, type Upstream, type UpstreamAnswer, WholeBody } from '../upstream.ts';
-import { UpstreamFailure } from '../upstream-failure.ts';
-import { AnswerBody } from './answer-body.ts';
+import type { Usage } from '../usage.ts';
 import { callOptionsOf } from './call-options.ts';
 import { CompletionChunks, completionOf, usageFrom } from './chunks.ts';
-import { failureFrom, UnexpectedAnswer, UntranslatableRequest } from './failures.ts';
-import { anthropicFetch, type RequestProgress } from './fetch.ts';
-import { LimitedReader } from './limited-reader.ts';
+import {
+  endedEarly,
+  failureFrom,
+  StreamCutOff,
+  UnexpectedAnswer,
+  UntranslatableRequest,
+} from './failures.ts';
+import { anthropicFetch } from './fetch.ts';
 import { type CallOptions, type LanguageModel, loadProvider, type StreamPart } from './provider.ts';
 import { decodeChat } from './request.ts';
 
@@ -22,17 +25,18 @@ export interface AnthropicUpstreamOptions {
   readonly model: string;
   /** Of an answer, where the request gives no limit; null: as many as the model can. */
   readonly output_tokens: number | null;
-  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
+  readonly dispatcher: Connections;
   readonly credential: ReadCredential;
   readonly timeouts: { readonly first_token_ms: number; readonly idle_ms: number };
 }
 
-/** Anthropic's Messages API behind OpenAI's chat completions. */
-export function anthropicUpstream(options: AnthropicUpstreamOptions): Upstream {
-  return new AnthropicUpstream(options);
-}
+/** As the ledger estimates. */
+const bytesPerToken = 3.5;
+/** So long, in milliseconds, an upstream may take to end after its last event. */
+const graceMs = 1_000;
 
-class AnthropicUpstream implements Upstream {
+/** Anthropic's Messages API behind OpenAI's chat completions. */
+export class AnthropicUpstream implements Upstream {
   readonly name: string;
   readonly #options: AnthropicUpstreamOptions;
   #provider: ReturnType<typeof loadProvider> | null = null;
@@ -47,7 +51,7 @@ class AnthropicUpstream implements Upstream {
     const abortSignal = AbortSignal.any([call.signal, own.signal]);
     const credential = this.#options.credential();
     const { mask } = credential;
-    const progress: RequestProgress = { stage: 'unsent', heardAt: 0 };
+    const progress: Asked['progress'] = { stage: 'unsent' };
     try {
       const { language, options } = await this.#prepare(call, credential, progress);
       const asked: Asked = { call, language, options: { ...options, abortSignal }, own, mask, progress };
@@ -61,7 +65,7 @@ class AnthropicUpstream implements Upstream {
   async #prepare(
     call: ModelCall,
     { text }: Credential,
-    progress: RequestProgress,
+    progress: Asked['progress'],
   ): Promise<{ language: LanguageModel; options: CallOptions }> {
     if (call.endpoint !== 'chat/completions')
       throw new UntranslatableRequest(
@@ -69,7 +73,7 @@ class AnthropicUpstream implements Upstream {
         null,
         'unsupported_endpoint',
       );
-    const { base_url, model, output_tokens, dispatcher } = this.#options;
+    const { base_url, model, output_tokens, dispatcher, timeouts } = this.#options;
     const chat = decodeChat(call.request);
     this.#provider ??= loadProvider();
     const { AnthropicMessagesLanguageModel, getModelCapabilities } = await this.#provider;
@@ -80,7 +84,13 @@ class AnthropicUpstream implements Upstream {
       provider: 'anthropic.messages',
       baseURL: base_url.replace(/\/+$/, ''),
       headers: { 'anthropic-version': '2023-06-01' },
-      fetch: anthropicFetch({ dispatcher, credential: text, progress, via: call.via }),
+      fetch: anthropicFetch({
+        dispatcher,
+        credential: text,
+        progress,
+        via: call.via,
+        idleMs: timeouts.idle_ms,
+      }),
       supportedUrls: () => ({ 'image/*': [/^https:/] }),
     });
     return { language, options };
@@ -102,8 +112,7 @@ class AnthropicUpstream implements Upstream {
   }
 
   async #stream(asked: Asked): Promise<UpstreamAnswer> {
-    const { call, language, options, own, mask, progress } = asked;
-    const { first_token_ms, idle_ms } = this.#options.timeouts;
+    const { call, language, options, own, mask } = asked;
     const { model } = this.#options;
     const chunks = new CompletionChunks({ model, created: now(), includeUsage: call.includeUsage, mask });
     const begin = async () => {
@@ -111,45 +120,56 @@ class AnthropicUpstream implements Upstream {
       const reader = stream.getReader() as ReadableStreamDefaultReader<StreamPart>;
       return { reader, response, first: await firstEvents(reader, chunks) };
     };
-    const { reader, response, first } = await this.#begunWithin(first_token_ms, own, begin());
-    const body = new AnswerBody({
-      reader,
-      limited: new LimitedReader(reader, {
-        ms: idle_ms,
-        late: () => this.#late('idle', idle_ms, own),
-        heardAt: () => progress.heardAt,
-      }),
-      chunks,
-      first,
-      failure: (error) => this.#failure(error, asked, true),
-      abort: () => own.abort(),
-    });
+    const { reader, response, first } = await this.#begunWithin(
+      this.#options.timeouts.first_token_ms,
+      own,
+      begin(),
+    );
+    const usage = Promise.withResolvers<Usage | null>();
+    const failure = (error: unknown) => this.#failure(error, asked, true);
+
+    /** The upstream is read only as far as somebody wants the events. */
+    async function* events(): AsyncGenerator<Uint8Array> {
+      try {
+        yield Buffer.from(first);
+        while (!chunks.finished) {
+          const { done, value } = await reader.read();
+          if (done) throw new StreamCutOff(endedEarly);
+          const events = chunks.of(value);
+          if (events !== '') yield Buffer.from(events);
+        }
+      } catch (error) {
+        throw failure(error);
+      } finally {
+        usage.resolve(chunks.finished ? chunks.usage : usageSoFar(chunks));
+        if (chunks.finished) readOn(reader, own);
+        else leave(reader, own);
+      }
+    }
     return {
       status: 200,
       headers: { 'content-type': 'text/event-stream; charset=utf-8', ...requestId(response?.headers, mask) },
-      body,
-      usage: body.usage,
+      body: events(),
+      usage: usage.promise,
       usageIsPartial: () => chunks.usageIsPartial,
-      wordBytes: () => chunks.wordBytes,
+      contentBytes: () => chunks.contentBytes,
     };
   }
 
   /** Ends the request upstream when the work takes longer than this. */
   async #begunWithin<T>(ms: number, own: AbortController, work: Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(this.#late('first', ms, own)), ms);
+    const timer = setTimeout(() => {
+      const failure = lateFailure(this.name, 'first', ms);
+      own.abort(failure);
+      late.reject(failure);
+    }, ms);
     work.catch(() => {});
     try {
       return await Promise.race([work, late.promise]);
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  #late(which: 'first' | 'idle', ms: number, own: AbortController): Error {
-    const failure = lateFailure(this.name, which, ms);
-    own.abort(failure);
-    return failure;
   }
 
   /** A client that left hears nothing, so its own reason is kept. */
@@ -163,7 +183,8 @@ class AnthropicUpstream implements Upstream {
       const { reason } = call.signal;
       return reason instanceof Error ? reason : new Error('the call was ended');
     }
-    const context = { upstream: this.name, given, progress: progress.stage };
+    const { idle_ms: idleMs } = this.#options.timeouts;
+    const context = { upstream: this.name, given, progress: progress.stage, idleMs };
     return failureFrom(error, { ...context, mask: (text) => withoutSecrets(text, mask) });
   }
 }
@@ -175,7 +196,7 @@ interface Asked {
   /** Ends the request upstream, whatever the client does. */
   readonly own: AbortController;
   readonly mask: Mask;
-  readonly progress: RequestProgress;
+  readonly progress: { stage: Progress };
 }
 
 async function firstEvents(
@@ -188,6 +209,25 @@ async function firstEvents(
     const events = chunks.of(value);
     if (events !== '') return events;
   }
+}
+
+/** So that the connection can be used again; an upstream that keeps it open after its last event loses it. */
+function readOn(reader: ReadableStreamDefaultReader<StreamPart>, own: AbortController): void {
+  const limit = setTimeout(() => own.abort(), graceMs).unref();
+  reader
+    .read()
+    .catch(() => {})
+    .finally(() => clearTimeout(limit));
+}
+
+function leave(reader: ReadableStreamDefaultReader<StreamPart>, own: AbortController): void {
+  own.abort();
+  reader.cancel().catch(() => {});
+}
+
+/** Anthropic reports the input at the beginning; the output that was written is paid for too. */
+function usageSoFar({ usage, contentBytes }: CompletionChunks): Usage | null {
+  return usage && { ...usage, output: Math.max(usage.output, Math.ceil(contentBytes / bytesPerToken)) };
 }
 
 function requestId(

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { BrokenStream, StreamReader } from './chunks.ts';
+import { Mask } from '../mask.ts';
+import { BrokenStream, ChunkReader } from './chunks.ts';
 
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 const word = event({
@@ -11,16 +12,16 @@ const told = event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 
 const done = 'data: [DONE]\n\n';
 
 function read(text: string, hideUsage: boolean, cuts: readonly number[] = []) {
-  const reader = new StreamReader({ hideUsage });
+  const reader = new ChunkReader({ hideUsage, mask: new Mask([]) });
   const bytes = Buffer.from(text);
-  const out: Buffer[] = [];
+  let out = '';
   let at = 0;
   for (const cut of [...cuts, bytes.length]) {
-    out.push(Buffer.from(reader.push(bytes.subarray(at, at + cut))));
+    out += reader.push(bytes.subarray(at, at + cut));
     at = Math.min(bytes.length, at + cut);
   }
-  out.push(Buffer.from(reader.end()));
-  return { text: Buffer.concat(out).toString(), reader };
+  out += reader.end();
+  return { text: out, reader };
 }
 
 describe('The reader of a stream', () => {
@@ -35,9 +36,18 @@ describe('The reader of a stream', () => {
     );
   });
 
-  it('takes line ends of both kinds, and an end without an empty line', () => {
-    const crlf = `${word}${told}${done}`.replaceAll('\n', '\r\n');
-    expect(read(crlf, true).text).to.equal(`${word}${done}`.replaceAll('\n', '\r\n'));
+  it('takes line ends of all kinds and gives newlines, and takes an end without an empty line', () => {
+    for (const end of ['\r\n', '\r']) {
+      const other = `${word}${told}${done}`.replaceAll('\n', end);
+      expect(read(other, true).text).to.equal(`${word}${done}`);
+      expect(
+        read(
+          other,
+          true,
+          [...other].map(() => 1),
+        ).text,
+      ).to.equal(`${word}${done}`);
+    }
     expect(read(`${word}${stop}data: [DONE]`, true).reader.done).to.equal(true);
   });
 
@@ -53,12 +63,12 @@ describe('The reader of a stream', () => {
 
   it('takes a byte order mark, and nothing that follows the end', () => {
     const whole = `\uFEFF${word}${stop}${done}`;
-    expect(read(whole, true).text).to.equal(whole);
-    for (const more of ['<html>\n\n', 'oops', word]) expect(read(whole + more, true).text).to.equal(whole);
+    for (const more of ['', '<html>\n\n', 'oops', word])
+      expect(read(whole + more, true).text).to.equal(whole.slice(1));
   });
 
   it('has not begun with comments', () => {
-    const reader = new StreamReader({ hideUsage: false });
+    const reader = new ChunkReader({ hideUsage: false, mask: new Mask([]) });
     reader.push(Buffer.from(': PROCESSING\n\n: PROCESSING\n\nevent: ping\n\n'));
     expect(reader.begun).to.equal(false);
     reader.push(Buffer.from(word));
@@ -67,20 +77,20 @@ describe('The reader of a stream', () => {
 
   it('counts words without what is around them', () => {
     const { reader } = read(word.repeat(10) + stop + done, true);
-    expect(reader.wordBytes()).to.equal(10 * Buffer.byteLength('wörd "usage":{ "finish_reason":"x"'));
+    expect(reader.contentBytes()).to.equal(10 * Buffer.byteLength('wörd "usage":{ "finish_reason":"x"'));
   });
 
   it('counts words of events that are equally long, of one alone, and of every kind', () => {
     const said = (delta: object) => event({ choices: [{ index: 0, delta, finish_reason: null }] });
     const long = said({ role: 'assistant', content: 'word '.repeat(2_000) });
-    expect(read(long + stop, true).reader.wordBytes()).to.equal(10_000);
-    expect(read(long.repeat(20) + stop, true).reader.wordBytes()).to.equal(200_000);
+    expect(read(long + stop, true).reader.contentBytes()).to.equal(10_000);
+    expect(read(long.repeat(20) + stop, true).reader.contentBytes()).to.equal(200_000);
     const called = said({ tool_calls: [{ index: 0, id: 'call_1', function: { arguments: '{"a":"b"}' } }] });
     const thought = said({ reasoning_content: 'so it is', content: [{ type: 'text', text: 'yes' }] });
-    expect(read(called + thought + stop, true).reader.wordBytes()).to.equal(9 + 8 + 3);
-    expect(read(said({ content: 'a' }).repeat(7) + stop, true).reader.wordBytes()).to.equal(28);
+    expect(read(called + thought + stop, true).reader.contentBytes()).to.equal(9 + 8 + 3);
+    expect(read(said({ content: 'a' }).repeat(7) + stop, true).reader.contentBytes()).to.equal(28);
     const escaped = 'data: {"choices":[{"delta":{"content":"\\u4e2d\\u6587\\n\\"delta\\""}}]}\n\n';
-    expect(read(escaped + stop, true).reader.wordBytes()).to.equal(3 + 3 + 1 + 7);
+    expect(read(escaped + stop, true).reader.contentBytes()).to.equal(3 + 3 + 1 + 7);
   });
 
   it('knows whether words came after the usage', () => {
@@ -94,7 +104,7 @@ describe('The reader of a stream', () => {
     const { text, reader } = read(lines(word) + lines(stop) + lines(told) + done, true);
     expect(text).to.equal(lines(word) + lines(stop) + done);
     expect(reader.usage).to.include({ input: 5, output: 2 });
-    expect(reader.wordBytes()).to.be.above(30);
+    expect(reader.contentBytes()).to.be.above(30);
   });
 
   it('finds an error wherever it stands, and gives nothing that follows it', () => {
@@ -110,13 +120,36 @@ describe('The reader of a stream', () => {
       const { text, reader } = read(word + failure + word + done, true);
       expect(text).to.equal(word + failure);
       expect(reader.done).to.equal(false);
-      expect(reader.failure!.toString()).to.equal(failure.slice(6, -2));
+      expect(reader.failure).to.equal(failure.slice(6, -2));
     }
     const said = event({
       error: null,
       choices: [{ delta: { content: '"error"', error: 1 }, finish_reason: 'stop' }],
     });
     expect(read(said + done, true).reader).to.include({ failure: null, done: true });
+  });
+
+  it('gives on names, ids and comments of events, and hides secrets in all of them', () => {
+    const key = 'sk-planted-0123456789abcdef';
+    const reader = new ChunkReader({ hideUsage: true, mask: new Mask([key]) });
+    const given = `: ${key}\n\nevent: ${key}\nid: ${key}\ndata: {"choices":[],"x":"${key}"}\n\n`;
+    const hidden = given.replaceAll(key, '*'.repeat(key.length));
+    const bytes = Buffer.from(given);
+    const out = Array.from({ length: bytes.length }, (_, at) => reader.push(bytes.subarray(at, at + 1)));
+    expect(out.join('')).to.equal(hidden);
+  });
+
+  it('hides secrets of anybody in what an upstream reports of an error', () => {
+    const secret = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'].join('_');
+    const { text, reader } = read(word + event({ error: { message: `bad ${secret}` } }), true);
+    expect(text).to.equal(word + event({ error: { message: 'bad [redacted github_token]' } }));
+    expect(reader.failure).to.not.contain(secret);
+    const filled = `${'bad '.repeat(13)}${secret}`;
+    for (const wrong of [`data: ${filled}\n\n`, `${filled}\n\n`])
+      expect(() => read(word + wrong, true))
+        .to.throw(BrokenStream)
+        .with.property('message')
+        .that.does.not.contain(secret.slice(0, 8));
   });
 
   it('says what is wrong with a stream that is none', () => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { maskSpans, secretSpans } from '#kit/redaction/find-secrets.ts';
-import type { Mask } from '../mask.ts';
-import { type OpenAiError, retryAfterOf, UpstreamFailure } from '../upstream-failure.ts';
+import { type OpenAiError, retryAfterOf, UpstreamFailure } from '../failure.ts';
+import { type Mask, withoutSecrets } from '../mask.ts';
+import { isObject } from '../usage.ts';
 
 const longest = 2_000;
 
@@ -13,7 +13,7 @@ export function upstreamError(
   upstream: string,
   status: number,
   headers: IncomingHttpHeaders,
-  body: Buffer,
+  body: string,
   mask: Mask,
 ): UpstreamFailure {
   if (status < 400) return redirected(upstream, status);
@@ -24,8 +24,8 @@ export function upstreamError(
 }
 
 /** What an event of a stream with status 200 tells, where it is the first. @param event its data, masked */
-export function errorInStream(upstream: string, event: Buffer, mask: Mask): UpstreamFailure {
-  const { error } = parsed(event.toString()) as { error?: { code?: unknown; status?: unknown } };
+export function errorInStream(upstream: string, event: string, mask: Mask): UpstreamFailure {
+  const { error } = parsed(event) as { error?: { code?: unknown; status?: unknown } };
   const told = [error?.code, error?.status].map(Number).find((code) => code >= 400 && code <= 599);
   const status = told ?? 502;
   return new UpstreamFailure({ status, error: errorIn(upstream, status, event, mask), charged: true });
@@ -48,7 +48,7 @@ export function redirected(upstream: string, status: number): UpstreamFailure {
  * OpenAI's `{error: {…}}`, Ollama's `{error: "…"}`, Gemini's list of one, FastAPI's `{detail: …}`, `{message: …}`, or text.
  * Masked once more, because parsing undoes escapes.
  */
-export function errorIn(upstream: string, status: number, body: Buffer, mask: Mask): OpenAiError {
+export function errorIn(upstream: string, status: number, body: string, mask: Mask): OpenAiError {
   const { message, type, param, code } = wordsIn(upstream, status, body, mask);
   const hide = (text: string) => withoutSecrets(text, mask).slice(0, 200);
   return {
@@ -59,17 +59,8 @@ export function errorIn(upstream: string, status: number, body: Buffer, mask: Ma
   };
 }
 
-/**
- * What an upstream said, as others may see it: without its credentials and without what looks like a secret, of whomever. To be
- * asked before a text is cut, because of half a secret nothing is known.
- */
-export function withoutSecrets(text: string, mask: Mask): string {
-  const hidden = mask.hide(text);
-  return maskSpans(hidden, secretSpans(hidden));
-}
-
-function wordsIn(upstream: string, status: number, body: Buffer, mask: Mask): OpenAiError {
-  const all = body.toString('utf8').trim();
+function wordsIn(upstream: string, status: number, body: string, mask: Mask): OpenAiError {
+  const all = body.trim();
   const value = parsed(all);
   const first = Array.isArray(value) ? value[0] : value;
   const told = isObject(first) ? (first.error ?? first.detail ?? first.message) : null;
@@ -130,10 +121,6 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 const allowed = new Set([
   'content-type',
   'retry-after',
@@ -162,13 +149,4 @@ export function answerHeaders(headers: IncomingHttpHeaders, mask: Mask): Record<
     if (/^[\t\x20-\x7e]*$/.test(text)) given[name === 'x-request-id' ? 'x-upstream-request-id' : name] = text;
   }
   return given;
-}
-
-/** The media type alone, masked and then in lower case, which no credential would be found in. */
-export function mediaTypeOf(headers: IncomingHttpHeaders, mask: Mask): string {
-  return mask
-    .hide(headers['content-type'] ?? '')
-    .split(';', 1)[0]!
-    .trim()
-    .toLowerCase();
 }

@@ -1,33 +1,34 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { membersOf } from '../../calls/json-members.ts';
 import { rewriteRequest } from './request.ts';
 
 const rewritten = (text: string, askUsage = false) =>
   rewriteRequest(Buffer.from(text), { model: 'there', askUsage }).toString();
 
 describe('The rewriting of a request', () => {
-  it('changes the model and no other byte', () => {
+  it('changes the model and nothing else, to the last digit of a number', () => {
     const text = `{ "a" : 1e400 ,"model": "here" , "n":123456789012345678901234567890, "s":"\\"model\\":\\"x\\"\\\\", "o":{"model":"inner"}}`;
-    expect(rewritten(text)).to.equal(text.replace('"here"', '"there"'));
+    expect(rewritten(text)).to.equal(
+      `{"a":1e400,"model":"there","n":123456789012345678901234567890,"s":"\\"model\\":\\"x\\"\\\\","o":{"model":"inner"}}`,
+    );
   });
 
   it('changes every model, so that none of two can be meant', () => {
-    expect(rewritten('{"model":"a","mod\\u0065l":"b"}')).to.equal('{"model":"there","mod\\u0065l":"there"}');
+    expect(rewritten('{"model":"a","mod\\u0065l":"b"}')).to.equal('{"model":"there"}');
   });
 
   it('asks for usage wherever the request has room for it', () => {
     const cases: readonly [string, string][] = [
       ['{"model":"m"}', '{"model":"there","stream_options":{"include_usage":true}}'],
       ['{"model":"m","stream_options":null}', '{"model":"there","stream_options":{"include_usage":true}}'],
-      ['{"model":"m","stream_options":{ }}', '{"model":"there","stream_options":{"include_usage":true }}'],
+      ['{"model":"m","stream_options":{ }}', '{"model":"there","stream_options":{"include_usage":true}}'],
       [
         '{"stream_options":{"include_usage":false,"x":1},"model":"m"}',
         '{"stream_options":{"include_usage":true,"x":1},"model":"there"}',
       ],
       [
         '{"stream_options":{"x":[{}]},"model":"m"}\n',
-        '{"stream_options":{"include_usage":true,"x":[{}]},"model":"there"}\n',
+        '{"stream_options":{"x":[{}],"include_usage":true},"model":"there"}',
       ],
     ];
     for (const [given, wanted] of cases) expect(rewritten(given, true)).to.equal(wanted);
@@ -59,23 +60,10 @@ describe('The rewriting of a request', () => {
         outputLimit: { member: 'max_tokens', tokens: 99 },
       }).toString();
     expect(limited('{"model":"here","seed":1e400 }')).to.equal(
-      '{"model":"there","seed":1e400 ,"stream_options":{"include_usage":true},"max_tokens":99}',
+      '{"model":"there","seed":1e400,"stream_options":{"include_usage":true},"max_tokens":99}',
     );
     expect(limited('{"max_tokens" : null,"model":"here","stream_options":null}')).to.equal(
-      '{"max_tokens" : 99,"model":"there","stream_options":{"include_usage":true}}',
-    );
-  });
-
-  it('finds the members that JSON.parse finds', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
-        const text = Buffer.from(JSON.stringify(value));
-        const found = membersOf(text).members.map(({ key, start, end }) => [
-          key,
-          JSON.parse(text.toString('utf8', start, end)),
-        ]);
-        expect(found).to.deep.equal(Object.entries(JSON.parse(text.toString())));
-      }),
+      '{"max_tokens":99,"model":"there","stream_options":{"include_usage":true}}',
     );
   });
 
@@ -86,14 +74,14 @@ describe('The rewriting of a request', () => {
         askUsage: false,
         outputLimit: { member, tokens: 9 },
       }).toString();
-    const newer = '{"model":"m", "max_completion_tokens" : 9}';
-    expect(limited(newer, 'max_tokens')).to.equal('{"model":"m", "max_tokens" : 9}');
+    const newer = '{"model":"m","max_completion_tokens":9}';
+    expect(limited(newer, 'max_tokens')).to.equal('{"model":"m","max_tokens":9}');
     expect(limited(newer, 'max_completion_tokens')).to.equal(newer);
     expect(limited('{"max_tokens":9,"model":"m"}', 'max_completion_tokens')).to.equal(
-      '{"max_completion_tokens":9,"model":"m"}',
+      '{"model":"m","max_completion_tokens":9}',
     );
     expect(limited('{"max_tokens":null,"model":"m","max_completion_tokens":9}', 'max_tokens')).to.equal(
-      '{"max_tokens":9,"model":"m","max_completion_tokens":null}',
+      '{"max_tokens":9,"model":"m"}',
     );
     const both = '{"max_tokens":9,"model":"m","max_completion_tokens":4}';
     expect(limited(both, 'max_tokens')).to.equal(both);

@@ -1,27 +1,29 @@
-import type { Dispatcher } from 'undici';
-import { connectionFailure, lateFailure } from '../connection-failure.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { pipeline, type Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { request } from 'undici';
+import { mapTexts } from '#kit/map-texts.ts';
+import type { GatewayConfig } from '../../configuration.ts';
+import { type Connections, noting } from '../connections.ts';
 import type { ReadCredential } from '../credential.ts';
-import type { Mask } from '../mask.ts';
-import type { ModelCall, Upstream, UpstreamAnswer } from '../upstream.ts';
-import { UpstreamFailure } from '../upstream-failure.ts';
-import { decodedBody } from './decoded-body.ts';
-import { type Exchange, exchange } from './exchange.ts';
-import { answerHeaders, errorIn, mediaTypeOf, upstreamError } from './failures.ts';
+import {
+  connectionFailure,
+  type FailureFacts,
+  lateFailure,
+  type Progress,
+  UpstreamFailure,
+} from '../failure.ts';
+import { type Mask, withoutSecrets } from '../mask.ts';
+import { type ModelCall, type Upstream, type UpstreamAnswer, WholeBody } from '../upstream.ts';
+import { isObject, type Usage, usageOf } from '../usage.ts';
+import { BrokenStream, ChunkReader, drain } from './chunks.ts';
+import { answerHeaders, errorIn, errorInStream, upstreamError } from './failures.ts';
 import { type LimitMember, rewriteRequest } from './request.ts';
-import { streamAnswer } from './stream-answer.ts';
-import { wholeAnswer } from './whole-answer.ts';
-
-export interface Timeouts {
-  readonly first_token_ms: number;
-  readonly idle_ms: number;
-  readonly total_ms: number;
-}
 
 export interface OpenAiUpstreamParts {
   readonly name: string;
   readonly base_url: string;
-  /** Makes and keeps connections. */
-  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
+  readonly dispatcher: Connections;
   /** The model's name there. */
   readonly model: string;
   /** Whether streams are asked for their usage. */
@@ -29,132 +31,313 @@ export interface OpenAiUpstreamParts {
   /** Which member it reads as the limit of an answer; null: what is usual where it is. */
   readonly limitMember: LimitMember | null;
   readonly credential: ReadCredential;
-  readonly timeouts: Timeouts;
+  readonly timeouts: Pick<GatewayConfig['timeouts'], 'first_token_ms' | 'idle_ms'>;
   readonly userAgent: string;
 }
 
-const largestError = 64 * 1024;
+/** In bytes, all three. */
+const maxError = 64 * 1024;
+const maxWhole = 256 * 1024 * 1024;
+/** Of comments before the first event. */
+const maxEarly = 64 * 1024;
+
+const decoders = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+};
 
 /** OpenAI's newer models refuse the older member, which is the only one that many others know. */
 function limitMemberAt(hostname: string): LimitMember {
   return /(^|\.)openai\.(azure\.)?com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
 }
 
-/** What OpenAI's newer models say wherever they are: the caller asks again, and from then on it is told as they want it. */
-function refusesOlderLimit(status: number, text: Buffer): boolean {
+/** What OpenAI's newer models answer wherever they are: the caller asks again, and from then on the newer member is sent. */
+function refusesOlderLimit(status: number, text: string): boolean {
   return status === 400 && text.includes('max_tokens') && text.includes('max_completion_tokens');
 }
 
-/** An upstream that speaks OpenAI's interface: bytes go through but for the model's name and the usage of streams. */
-export function createOpenAiUpstream(parts: OpenAiUpstreamParts): Upstream {
-  const { name, dispatcher, timeouts } = parts;
-  const { origin, pathname } = new URL(parts.base_url);
-  const basePath = pathname.replace(/\/+$/, '');
-  let limitMember = parts.limitMember ?? limitMemberAt(new URL(origin).hostname);
+/** The head of an answer and its body, decoded. */
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Media type, masked. */
+  readonly type: string;
+  readonly body: Readable;
+  readonly mask: Mask;
+  readonly signal: AbortSignal;
+}
 
-  async function send(call: ModelCall): Promise<UpstreamAnswer> {
-    const { text, mask } = parts.credential();
-    const askUsage = call.stream && parts.streamUsage && !call.includeUsage;
-    const outputLimit = call.outputLimit == null ? null : { member: limitMember, tokens: call.outputLimit };
-    const body = rewriteRequest(call.bytes, {
-      model: parts.model,
-      members: call.members,
-      askUsage,
-      outputLimit,
+/** An upstream with OpenAI's interface: requests and answers go through but for the model's name and the usage of streams. */
+export class OpenAiUpstream implements Upstream {
+  readonly name: string;
+  readonly #parts: OpenAiUpstreamParts;
+  readonly #baseUrl: string;
+  #limitMember: LimitMember;
+
+  constructor(parts: OpenAiUpstreamParts) {
+    this.name = parts.name;
+    this.#parts = parts;
+    this.#baseUrl = parts.base_url.replace(/\/+$/, '');
+    this.#limitMember = parts.limitMember ?? limitMemberAt(new URL(parts.base_url).hostname);
+  }
+
+  async send(call: ModelCall): Promise<UpstreamAnswer> {
+    const { first_token_ms } = this.#parts.timeouts;
+    if (!call.stream) return await this.#whole(await this.#ask(call, call.signal));
+    const first = new AbortController();
+    const timer = setTimeout(
+      () => first.abort(lateFailure(this.name, 'first', first_token_ms)),
+      first_token_ms,
+    );
+    try {
+      return await this.#stream(
+        await this.#ask(call, AbortSignal.any([call.signal, first.signal])),
+        !call.includeUsage,
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Resolves with an answer of status 2xx. @throws UpstreamFailure, the signal's reason */
+  async #ask(call: ModelCall, signal: AbortSignal): Promise<Answer> {
+    const { dispatcher, timeouts } = this.#parts;
+    const { text, mask } = this.#parts.credential();
+    const progress: { stage: Progress } = { stage: 'unsent' };
+    const asked = request(`${this.#baseUrl}/${call.endpoint}`, {
+      method: 'POST',
+      dispatcher: noting(dispatcher, progress, timeouts.idle_ms),
+      headers: this.#headers(call, text),
+      body: this.#body(call),
+      signal,
     });
-    const headers: Record<string, string> = {
-      'content-type': 'application/json',
-      accept: call.stream ? 'text/event-stream' : 'application/json',
-      // What is encoded could neither be searched for the credential nor read for its usage.
-      'accept-encoding': 'identity',
-      'user-agent': parts.userAgent,
-    };
-    if (call.via !== undefined) headers.via = call.via;
-    if (text !== null) headers.authorization = `Bearer ${text}`;
-    const started = performance.now();
-    const firstMs = call.stream ? timeouts.first_token_ms : timeouts.total_ms;
-    const late = (limit: 'head' | 'idle', ms: number) =>
-      lateFailure(name, limit === 'head' && call.stream ? 'first' : limit, ms);
-    const found = await exchange(dispatcher, {
-      origin,
-      path: `${basePath}/${call.endpoint}`,
+    const {
+      statusCode: status,
       headers,
       body,
-      signal: call.signal,
-      headMs: firstMs,
-      idleMs: timeouts.idle_ms,
-      late,
-      broke: (error, sent) => connectionFailure(name, error, sent ? 'sent' : 'unsent'),
+    } = await asked.catch((error) => {
+      throw this.#explained(error, signal, progress.stage);
     });
-    const left = Math.max(1, firstMs - (performance.now() - started));
-    return await answerOf(call, found, mask, { ms: left, limit: firstMs });
+    // Who iterates over the body sees its errors.
+    body.on('error', () => {});
+    const answer = { status, headers, type: mediaTypeOf(headers, mask), mask, signal };
+    return await this.#accepted(call, { ...answer, body: this.#decoded(body, headers['content-encoding']) });
   }
 
-  async function answerOf(
-    call: ModelCall,
-    found: Exchange,
-    mask: Mask,
-    first: { readonly ms: number; readonly limit: number },
-  ): Promise<UpstreamAnswer> {
-    const { status, headers } = found;
-    const body = decodedBody(found.body, headers['content-encoding']);
-    if (body === null) {
-      void found.body.return();
-      throw unreadable(`answered in an encoding that was not asked for and is not known here`);
+  #headers(call: ModelCall, credential: string | null): Record<string, string> {
+    return {
+      'content-type': 'application/json',
+      accept: call.stream ? 'text/event-stream' : 'application/json',
+      // An encoded answer could neither be searched for the credential nor read for its usage.
+      'accept-encoding': 'identity',
+      'user-agent': this.#parts.userAgent,
+      ...(call.via !== undefined && { via: call.via }),
+      ...(credential !== null && { authorization: `Bearer ${credential}` }),
+    };
+  }
+
+  #body({ bytes, stream, includeUsage, outputLimit = null }: ModelCall): Buffer {
+    const { model, streamUsage } = this.#parts;
+    return rewriteRequest(bytes, {
+      model,
+      askUsage: stream && streamUsage && !includeUsage,
+      outputLimit: outputLimit === null ? null : { member: this.#limitMember, tokens: outputLimit },
+    });
+  }
+
+  /** Some upstreams encode answers though `identity` was asked for. */
+  #decoded(body: Readable, encoding: unknown): Readable {
+    const name = String(encoding ?? 'identity')
+      .trim()
+      .toLowerCase();
+    if (name === 'identity' || name === '') return body;
+    if (!Object.hasOwn(decoders, name)) {
+      body.destroy();
+      throw this.#invalid('answered in an encoding that was not asked for and is not known here');
     }
-    const given = { name, status, headers: answerHeaders(headers, mask), body, mask };
-    const type = mediaTypeOf(headers, mask);
-    const isStream = type === 'text/event-stream';
+    const decoder = decoders[name as keyof typeof decoders]();
+    // Failures of either side come out of the decoder, where they are read.
+    pipeline(body, decoder, () => {});
+    return decoder;
+  }
+
+  async #accepted(call: ModelCall, answer: Answer): Promise<Answer> {
+    const { status, headers, type, mask } = answer;
     if (status < 200 || status >= 300) {
-      const text = await beginning(body, mask);
-      if (parts.limitMember === null && refusesOlderLimit(status, text))
-        limitMember = 'max_completion_tokens';
-      throw upstreamError(name, status, headers, text, mask);
+      const text = await beginning(answer);
+      if (this.#parts.limitMember === null && refusesOlderLimit(status, text))
+        this.#limitMember = 'max_completion_tokens';
+      throw upstreamError(this.name, status, headers, text, mask);
     }
-    if (call.stream && !isStream) {
-      const text = await beginning(body, mask);
-      const told = type === 'application/json' ? `: ${errorIn(name, status, text, mask).message}` : '';
-      throw unreadable(
-        `answered ${type || 'without a content type'} where an event stream was asked for${told}`,
-      );
-    }
-    if (call.stream) {
-      return await streamAnswer({ ...given, hideUsage: !call.includeUsage, first, signal: call.signal });
-    }
-    return await wholeAnswer({ ...given, type, signal: call.signal });
+    if (!call.stream || type === 'text/event-stream') return answer;
+    const text = await beginning(answer);
+    const reported = type === 'application/json' ? `: ${errorIn(this.name, status, text, mask).message}` : '';
+    const what = type || 'without a content type';
+    throw this.#invalid(`answered ${what} where an event stream was asked for${reported}`);
   }
 
-  /** Of an error's body, which may break off. */
-  async function beginning(body: AsyncIterator<Buffer>, mask: Mask): Promise<Buffer> {
+  async #whole({ status, headers, type, body, mask, signal }: Answer): Promise<UpstreamAnswer> {
     const pieces: Buffer[] = [];
     let size = 0;
     try {
-      while (size < largestError) {
-        const { done, value } = await body.next();
-        if (done === true) break;
-        pieces.push(value);
-        size += value.length;
+      for await (const piece of body) {
+        size += piece.length;
+        if (size > maxWhole) throw this.#invalid(`answered more than ${maxWhole} bytes`);
+        pieces.push(piece);
       }
-    } catch {
-      // The status says enough.
+    } catch (error) {
+      throw this.#explained(error, signal, 'begun');
     }
-    void body.return?.();
-    return mask.hideIn(Buffer.concat(pieces)).subarray(0, largestError);
+    const text = mask.hide(Buffer.concat(pieces).toString());
+    const value = parsed(text);
+    if (!isObject(value)) {
+      const what = size === 0 ? 'nothing' : type === '' ? 'no content type' : type;
+      throw this.#invalid(`answered 200 with ${what} that is not a JSON object`);
+    }
+    // Some upstreams report errors with status 200.
+    const bytes = Buffer.from(value.error == null ? text : JSON.stringify(mapTexts(value, hiding(mask))));
+    return {
+      status,
+      headers: {
+        ...answerHeaders(headers, mask),
+        'content-type': 'application/json',
+        'content-length': String(bytes.length),
+      },
+      body: new WholeBody(bytes),
+      usage: Promise.resolve(usageOf(value.usage)),
+    };
   }
 
-  function unreadable(what: string): UpstreamFailure {
-    return new UpstreamFailure({
-      status: 502,
-      remedy: 'next',
-      charged: true,
-      error: {
-        message: `upstream ${name} ${what}`,
-        type: 'server_error',
-        param: null,
-        code: 'upstream_answer_invalid',
-      },
+  /** Resolves with the first event, so that until then another upstream can be asked. */
+  async #stream(
+    { status, headers, body, mask, signal }: Answer,
+    hideUsage: boolean,
+  ): Promise<UpstreamAnswer> {
+    const reader = new ChunkReader({ hideUsage, mask });
+    const usage = Promise.withResolvers<Usage | null>();
+    const pieces = body.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
+
+    /** Whole events; null at the end. */
+    async function read(): Promise<string | null> {
+      for (;;) {
+        const { done, value } = await pieces.next();
+        const events = done === true ? reader.end() : reader.push(value);
+        if (events !== '') return events;
+        if (done === true) return null;
+      }
+    }
+
+    /** With the comments before it: they are no token, and another upstream may yet have to be asked. */
+    async function readFirst(): Promise<string | null> {
+      let early = '';
+      for (;;) {
+        const next = await read();
+        if (next === null) return null;
+        early += next;
+        if (reader.begun) return early;
+        if (early.length > maxEarly)
+          throw new BrokenStream(`it has more than ${maxEarly} bytes before its first event`);
+      }
+    }
+
+    const end = () => {
+      usage.resolve(reader.usage);
+      if (reader.done) void pieces.return?.().then(() => drain(body));
+      else body.destroy();
+    };
+    const explained = (error: unknown, given: boolean) =>
+      error instanceof BrokenStream ? this.#broken(error, given) : this.#explained(error, signal, 'begun');
+
+    async function* events(first: string | null): AsyncGenerator<Uint8Array> {
+      try {
+        for (let next = first; next !== null; next = reader.isOver ? null : await read())
+          yield Buffer.from(next);
+        if (reader.failure !== null) throw new BrokenStream('it reports an error');
+      } catch (error) {
+        throw explained(error, true);
+      } finally {
+        end();
+      }
+    }
+
+    try {
+      const first = await readFirst();
+      // Nobody has seen it yet, so that another attempt can help.
+      if (reader.failure !== null) throw errorInStream(this.name, reader.failure, mask);
+      return {
+        status,
+        headers: answerHeaders(headers, mask),
+        body: events(first),
+        usage: usage.promise,
+        usageIsPartial: () => reader.usageIsPartial,
+        contentBytes: () => reader.contentBytes(),
+      };
+    } catch (error) {
+      end();
+      throw explained(error, false);
+    }
+  }
+
+  #explained(error: unknown, signal: AbortSignal, progress: Progress): unknown {
+    if (signal.aborted) return signal.reason;
+    return connectionFailure(this.name, error, progress, this.#parts.timeouts.idle_ms);
+  }
+
+  #broken(error: BrokenStream, given: boolean): UpstreamFailure {
+    return this.#failure(`sent a broken stream: ${error.message}`, {
+      code: 'upstream_stream_broken',
+      remedy: given ? 'none' : 'retry',
     });
   }
 
-  return { name, send };
+  #invalid(what: string): UpstreamFailure {
+    return this.#failure(what, { code: 'upstream_answer_invalid', remedy: 'next' });
+  }
+
+  #failure(what: string, { code, remedy }: Required<Pick<FailureFacts, 'remedy'>> & { code: string }) {
+    return new UpstreamFailure({
+      status: 502,
+      remedy,
+      charged: true,
+      error: { message: `upstream ${this.name} ${what}`, type: 'server_error', param: null, code },
+    });
+  }
+}
+
+/** Of an error's body, which may break off. */
+async function beginning({ body, mask }: Answer): Promise<string> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const piece of body) {
+      pieces.push(piece);
+      size += piece.length;
+      if (size >= maxError) break;
+    }
+  } catch {
+    // The status is enough.
+  }
+  body.destroy();
+  return mask.hide(Buffer.concat(pieces).toString()).slice(0, maxError);
+}
+
+/** The media type alone, masked and then in lower case, in which no credential would be found. */
+function mediaTypeOf(headers: IncomingHttpHeaders, mask: Mask): string {
+  return withoutSecrets(headers['content-type'] ?? '', mask)
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase();
+}
+
+const hiding = (mask: Mask) => (text: string) => withoutSecrets(text, mask);
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
