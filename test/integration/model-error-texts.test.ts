@@ -105,13 +105,20 @@ describe('What an upstream says of an error', () => {
         `bad ${'bad '.repeat(10)}${secret}\n\n`,
       ];
       for (const event of wrong) {
-        answers(200, 'text/event-stream', begun + event);
-        const answer = await gateway.ask('/v1/chat/completions', {
-          body: { ...hello, model: 'small', stream: true },
+        const { promise: seen, resolve: see } = Promise.withResolvers<void>();
+        openai.next(async (_request, response) => {
+          response.writeHead(200, { 'content-type': 'text/event-stream' }).write(begun);
+          await seen;
+          response.end(event);
         });
+        const body = { ...hello, model: 'small', stream: true };
+        const answer = await gateway.ask('/v1/chat/completions', { body });
         let text = '';
         try {
-          for await (const piece of answer.body!) text += Buffer.from(piece).toString();
+          for await (const piece of answer.body!) {
+            text += Buffer.from(piece).toString();
+            see();
+          }
         } catch {
           // A stream that breaks never ends well.
         }

@@ -1,5 +1,6 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Usage } from '../providers/usage.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import { transaction } from '#kit/storage/database.ts';
+import { noUsage, type Usage } from '../providers/usage.ts';
 import type { Account } from './account.ts';
 import { type CallState, callStates } from './ledger-tables.ts';
 import type { Money } from './money.ts';
@@ -28,11 +29,10 @@ export interface EndedCall {
   readonly firstTokenMs: number | null;
 }
 
-export const oldestOpen = 'oldest_open';
 /** Accounts of runs come and go. */
-const mostAccounts = 10_000;
+const maxAccounts = 10_000;
 
-/** The statements that write calls that ended. Names are kept once, and calls have their numbers. */
+/** The statements that write calls. Names are kept once, and calls have their numbers. */
 export class CallRows {
   readonly #db: DatabaseSync;
   readonly #statements: Statements;
@@ -44,31 +44,72 @@ export class CallRows {
     this.#statements = prepare(db);
   }
 
-  /** In one commit; all of it or nothing. @param oldest no call before it is open */
-  commit(ended: readonly EndedCall[], oldest: number): void {
-    const { begin, commit, rollback } = this.#statements;
-    begin.run();
+  open(call: OpenCall): void {
+    this.#written(() => this.#put(openRow(call)));
+  }
+
+  /** Sets `reserved` of a call under way. */
+  raise({ id, reserved }: OpenCall): void {
+    this.#statements.raise.run(reserved, id);
+  }
+
+  /** In one commit; all of it or nothing. */
+  end(ended: readonly EndedCall[]): void {
+    this.#written(() => {
+      for (const call of ended) this.#put(call);
+      this.#total(ended);
+    });
+  }
+
+  /** Writes nothing that matters. @throws what SQLite says of a ledger that cannot be written */
+  probe(): void {
+    this.#statements.mark.run('probed', 0);
+  }
+
+  /** Calls under way, of this process or of one before it. */
+  underWay(): OpenCall[] {
+    return (this.#statements.underWay.all() as unknown as OpenRow[]).map(
+      ({ call, key, run, model, upstream, input, output, cost }) => ({
+        id: call,
+        account: { key, run, models: null, budget: null },
+        model,
+        upstream,
+        inputTokens: input,
+        outputTokens: output,
+        reserved: cost,
+      }),
+    );
+  }
+
+  /** The highest id that is taken; 0 where there is none. */
+  last(): number {
+    const { last } = this.#statements.last.get() as { last: number | null };
+    return last ?? 0;
+  }
+
+  has(id: number): boolean {
+    return this.#statements.has.get(id) !== undefined;
+  }
+
+  /** Forgets some calls before this one; what they came to stays. */
+  forget(before: number): void {
+    this.#statements.forget.run(before);
+  }
+
+  #written(write: () => void): void {
     try {
-      for (const call of ended) this.#end(call);
-      this.#total(ended, oldest);
-      commit.run();
+      transaction(this.#db, write);
     } catch (error) {
       // Numbers of names that were not written must not be used.
       this.#names.clear();
       this.#accounts.clear();
-      // A full disk ends a transaction by itself.
-      if (this.#db.isTransaction) rollback.run();
       throw error;
     }
   }
 
-  /** Writes nothing that says anything. @throws what SQLite says of a ledger that cannot be written */
-  probe(oldest: number): void {
-    this.#statements.mark.run(oldestOpen, oldest);
-  }
-
-  #end({ open, upstream, state, usage, estimated, cost, sentBytes, ms, firstTokenMs }: EndedCall): void {
-    this.#statements.end.run(
+  #put(call: Omit<EndedCall, 'state'> & { readonly state: CallState }): void {
+    const { open, upstream, state, usage, estimated, cost, sentBytes, ms, firstTokenMs } = call;
+    this.#statements.put.run(
       open.id,
       this.#account(open.account),
       this.#name(open.model),
@@ -87,7 +128,7 @@ export class CallRows {
   }
 
   /** One row for all of a day that are alike, instead of one for each. */
-  #total(ended: readonly EndedCall[], oldest: number): void {
+  #total(ended: readonly EndedCall[]): void {
     const sums = new Map<string, { readonly of: EndedCall; readonly values: number[] }>();
     for (const call of ended) {
       // None but the last can hold a line break.
@@ -110,7 +151,6 @@ export class CallRows {
         ...values,
       );
     }
-    this.#statements.mark.run(oldestOpen, oldest);
   }
 
   #account({ key, run }: Account): number {
@@ -118,7 +158,7 @@ export class CallRows {
     if (known !== undefined) return known;
     this.#statements.addAccount.run(key, run);
     const { account } = this.#statements.findAccount.get(key) as { account: number };
-    if (this.#accounts.size >= mostAccounts) this.#accounts.clear();
+    if (this.#accounts.size >= maxAccounts) this.#accounts.clear();
     this.#accounts.set(key, account);
     return account;
   }
@@ -131,6 +171,38 @@ export class CallRows {
     this.#names.set(name, id);
     return id;
   }
+}
+
+/** A call under way counts as it would if this process were killed: all that was set aside. */
+function openRow(open: OpenCall): Omit<EndedCall, 'state'> & { readonly state: 'open' } {
+  return { ...unsettled(open, ''), state: 'open' };
+}
+
+/** The end of a call of which nobody can say any more what it used. */
+export function unsettled(open: OpenCall, day: string): EndedCall {
+  return {
+    open,
+    day,
+    upstream: open.upstream,
+    state: 'unsettled',
+    usage: { ...noUsage, input: open.inputTokens, output: open.outputTokens },
+    estimated: true,
+    cost: open.reserved,
+    sentBytes: 0,
+    ms: 0,
+    firstTokenMs: null,
+  };
+}
+
+interface OpenRow {
+  readonly call: number;
+  readonly key: string;
+  readonly run: string | null;
+  readonly model: string;
+  readonly upstream: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cost: number;
 }
 
 /** In the order of the columns of `totals`. */
@@ -149,21 +221,7 @@ function countedIn({ state, usage, estimated, cost }: EndedCall): readonly numbe
   ];
 }
 
-type Statements = Readonly<
-  Record<
-    | 'begin'
-    | 'commit'
-    | 'rollback'
-    | 'end'
-    | 'total'
-    | 'mark'
-    | 'addAccount'
-    | 'findAccount'
-    | 'addName'
-    | 'findName',
-    StatementSync
-  >
->;
+type Statements = ReturnType<typeof prepare>;
 
 const counted = [
   'calls',
@@ -178,13 +236,21 @@ const counted = [
   'cost',
 ];
 
-function prepare(db: DatabaseSync): Statements {
+/** So many calls are forgotten at once. */
+const forgotten = 5_000;
+
+function prepare(db: DatabaseSync) {
   return {
-    begin: db.prepare('BEGIN IMMEDIATE'),
-    commit: db.prepare('COMMIT'),
-    rollback: db.prepare('ROLLBACK'),
-    // Earlier versions wrote a call here when it began.
-    end: db.prepare('INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    put: db.prepare('INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    raise: db.prepare('UPDATE calls SET cost = ? WHERE call = ?'),
+    has: db.prepare('SELECT 1 FROM calls WHERE call = ?'),
+    last: db.prepare('SELECT max(call) AS last FROM calls'),
+    underWay:
+      db.prepare(`SELECT call, key, run, models.name AS model, upstreams.name AS upstream, input, output, cost
+      FROM calls JOIN accounts USING (account) JOIN names AS models ON models.id = model
+      JOIN names AS upstreams ON upstreams.id = upstream WHERE state = 0`),
+    forget: db.prepare(`DELETE FROM calls WHERE call IN
+      (SELECT call FROM calls WHERE call < ? AND state <> 0 LIMIT ${forgotten})`),
     total: db.prepare(`INSERT INTO totals VALUES (?, ?, ?, ?, ${counted.map(() => '?').join(', ')})
       ON CONFLICT DO UPDATE SET ${counted.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`),
     mark: db.prepare('INSERT OR REPLACE INTO marks VALUES (?, ?)'),

@@ -1,10 +1,9 @@
-import type { DatabaseSync } from 'node:sqlite';
-import { Failed } from '#kit/errors.ts';
+import type { DatabaseKind } from '#kit/storage/database.ts';
 
 /**
  * `calls.call` begins with the millisecond when the call began (see call-id.ts), so that the table is in the order of time.
  * `totals` has what the calls that ended came to, written in the same
- * commit; it stays when old calls go. `oldest_open`: no call before it is open.
+ * commit; it stays when old calls go.
  */
 const tables = `
   CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
@@ -55,26 +54,18 @@ const tables = `
   CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
-/** From here on calls under way are in files of their own (see open-calls-log.ts) and come into `calls` when they end. */
+/** Calls under way were in files of their own (see earlier-open-calls.ts). */
 const callsUnderWayElsewhere = '/* no table changes */';
 
-/** Each entry brings the ledger from the version before it to its own; entries are only ever added. */
-const versions: readonly string[] = [tables, callsUnderWayElsewhere];
+/** Calls under way are in `calls` again, where they are found without looking at all. */
+const callsUnderWay = 'CREATE INDEX IF NOT EXISTS calls_under_way ON calls (call) WHERE state = 0';
 
-/** @throws Failed (`ledger_newer`) */
-export function migrate(db: DatabaseSync): void {
-  const { user_version: present } = db.prepare('PRAGMA user_version').get() as { user_version: number };
-  if (present > versions.length) {
-    throw new Failed(
-      'ledger_newer',
-      `the ledger is of version ${present}: this Core knows versions up to ${versions.length}`,
-      { hint: 'Start the newer Core that wrote it, or choose another folder with --home DIR.' },
-    );
-  }
-  for (let version = present; version < versions.length; version++) {
-    db.exec(`BEGIN IMMEDIATE; ${versions[version]!}; PRAGMA user_version = ${version + 1}; COMMIT`);
-  }
-}
+export const ledgerKind: DatabaseKind = {
+  code: 'ledger',
+  name: 'the ledger',
+  whenDamaged: 'Move it away to begin a new ledger; what was used so far is then not counted.',
+  migrations: [tables, callsUnderWayElsewhere, callsUnderWay],
+};
 
 /** Values of `calls.state`. */
 export const callStates = { open: 0, done: 1, aborted: 2, failed: 3, unsettled: 4 } as const;

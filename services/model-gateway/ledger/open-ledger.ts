@@ -1,21 +1,18 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { openDatabase } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
-import { Background } from './background.ts';
 import { Balances } from './balances.ts';
-import { CallIds } from './call-id.ts';
-import { CallRows, type EndedCall } from './call-rows.ts';
-import { GroupCommit } from './group-commit.ts';
+import { CallIds, dayOf, timeOfCall } from './call-id.ts';
+import { CallRows, type EndedCall, unsettled } from './call-rows.ts';
+import { CallWriter } from './call-writer.ts';
+import { findOpenCalls } from './earlier-open-calls.ts';
 import type { Ledger } from './ledger.ts';
-import { migrate } from './ledger-tables.ts';
-import { LogSync, syncLog } from './log-sync.ts';
+import { ledgerKind } from './ledger-tables.ts';
 import { moneyOf, type PriceList } from './money.ts';
-import { findOpenCalls, OpenCallsLog } from './open-calls-log.ts';
-import { closeOpenCalls, lastCall } from './recovery.ts';
 import { RunKeys } from './run-keys.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
-import { cannotOpen } from './storage-error.ts';
 
 export interface LedgerOptions {
   readonly prices: PriceList;
@@ -23,9 +20,6 @@ export interface LedgerOptions {
   readonly dayBudget: number | null;
   readonly now?: () => number;
 }
-
-/** So long, in milliseconds, the event loop waits for a ledger that another process has locked, before it does so beside it. */
-const lockedMs = 10;
 
 export function ledgerFolder(state: string): string {
   return join(state, 'model-gateway');
@@ -42,76 +36,57 @@ export function openLedger(state: string, { prices, dayBudget, now = Date.now }:
   const path = join(folder, 'ledger.sqlite');
   let db: DatabaseSync | null = null;
   try {
-    db = openDatabase(path);
-    const opened = db;
-    const rows = new CallRows(db);
-    const left = findOpenCalls(folder);
-    const cutOff = closeOpenCalls(db, rows, left.calls, now());
-    removeParts(left.paths, path);
-    const open = new Set<number>();
-    const ids = new CallIds(lastCall(db), now);
-    const oldest = () => open.values().next().value ?? ids.last + 1;
-    const openCalls = new OpenCallsLog(folder, left.next);
-    const commits = new GroupCommit(rows, openCalls, oldest);
+    const opened = openDatabase(path, ledgerKind, 'normal');
+    db = opened;
+    const rows = new CallRows(opened);
+    const cutOff = closeOpenCalls(opened, rows, folder, now());
+    // Who waits for a lock of another process does so beside the event loop.
+    opened.exec('PRAGMA busy_timeout = 0');
+    const calls = new CallWriter(rows);
     const waiting = (isOf: (call: EndedCall) => boolean) =>
-      commits.ended.filter(isOf).reduce((sum, { cost }) => sum + cost, 0);
+      calls.unwritten.filter(isOf).reduce((sum, { cost }) => sum + cost, 0);
     const balances = new Balances({
       dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
       usedOn: (day) => usedOn(opened, day) + waiting((call) => call.day === day),
       now,
     });
-    db.exec(`PRAGMA busy_timeout = ${lockedMs}`);
+    const waitingOf = (run: string) => waiting(({ open }) => open.account.run === run);
     return new SqliteLedger({
-      keys: new RunKeys({
-        db,
-        balances,
-        now,
-        waitingOf: (run) => waiting(({ open }) => open.account.run === run),
-      }),
+      db: opened,
+      path,
+      rows,
+      calls,
+      keys: new RunKeys({ db: opened, balances, now, waitingOf }),
       balances,
       prices,
-      ids,
-      open,
-      commits,
-      openCalls,
-      background: new Background(path),
-      log: new LogSync(path),
+      ids: new CallIds(rows.last(), now),
       cutOff,
       now,
-      close() {
-        opened.close();
-        hold.release();
-      },
+      release: () => hold.release(),
     });
   } catch (error) {
     db?.close();
     hold.release();
-    throw cannotOpen(error, path);
+    throw error;
   }
-}
-
-/** Only when what was in them is on the disk elsewhere. */
-function removeParts(parts: readonly string[], path: string): void {
-  if (parts.length === 0) return;
-  syncLog(path);
-  for (const part of parts) rmSync(part, { force: true });
 }
 
 /**
- * A commit survives the end of the process, however it ends; a power cut may cost those of the last second. Nobody waits for
- * the disk: the log is brought there, and into the ledger, beside the event loop.
+ * After an end that was not orderly: calls under way count at what was reserved for them, because nobody can say any more what
+ * they used. Returns how many there were.
+ * @param now ids may be ahead of it, where a clock was
  */
-function openDatabase(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 5_000 });
-  try {
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
-    migrate(db);
-    db.exec('PRAGMA wal_autocheckpoint = 0');
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
+function closeOpenCalls(db: DatabaseSync, rows: CallRows, folder: string, now: number): number {
+  const earlier = findOpenCalls(folder);
+  const open = [...rows.underWay(), ...earlier.calls.filter(({ id }) => !rows.has(id))];
+  if (open.length > 0)
+    rows.end(open.map((call) => unsettled(call, dayOf(Math.min(timeOfCall(call.id), now)))));
+  if (earlier.paths.length > 0) {
+    // What is in the files goes only when it is on the disk elsewhere.
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    for (const path of earlier.paths) rmSync(path, { force: true });
   }
+  return open.length;
 }
 
 function usedOn(db: DatabaseSync, day: string): number {

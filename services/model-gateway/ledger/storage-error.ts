@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
+import { CoreError, messageOf, Unavailable } from '#kit/errors.ts';
+import { sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
+import { isDiskFull } from '#kit/storage/storage-error.ts';
 
 /**
- * What cannot be recorded is not spent: whoever asks is told to come again.
+ * What cannot be recorded is not spent: the caller may try again.
  * @param what cannot be done, where it is no call
  */
 export function notRecorded(
@@ -28,32 +29,13 @@ function reasonOf(error: unknown): { readonly why: string; readonly hint: string
       hint: 'End what has ledger.sqlite of the state folder open; the gateway goes on by itself.',
     };
   }
-  const isFull = sqliteCode(error) === sqliteCodes.full || codeOf(error) === 'ENOSPC';
+  const isFull = isDiskFull(error);
   return {
     why: isFull ? 'its disk is full' : messageOf(error),
     hint: isFull
       ? 'Make room on the disk of the state folder; the gateway goes on by itself.'
       : 'See that the state folder can be written; the gateway goes on by itself.',
   };
-}
-
-/** While it is opened. */
-export function cannotOpen(error: unknown, path: string): unknown {
-  if (isSqliteDamage(error)) {
-    return new Failed('ledger_damaged', `${path} is damaged: ${messageOf(error)}`, {
-      cause: error,
-      facts: { path },
-      hint: 'Move it away to begin a new ledger; what was used so far is then not counted.',
-    });
-  }
-  if (sqliteCode(error) === sqliteCodes.full) {
-    return new Unavailable('disk_full', `the disk of ${path} is full: ${messageOf(error)}`, {
-      cause: error,
-      retryAfter: 30,
-      hint: 'Make room, then start again.',
-    });
-  }
-  return error;
 }
 
 /** So long, in milliseconds, a ledger that another process has locked is no trouble yet. */
