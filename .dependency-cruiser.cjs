@@ -1,3 +1,5 @@
+/** The ports that change something. */
+const writers = '^services/agentd/(ports/(forge-writer|vcs)|actions/executor)\\.ts$';
 /** What core-agentd reaches outside of itself with: one folder for each port. */
 const adapters = '^services/agentd/(forges|vcs|sandboxes|models|context)/';
 
@@ -17,8 +19,19 @@ module.exports = {
       name: 'planning-cannot-write',
       comment: 'Planning is read-only by construction: it never sees a writer.',
       severity: 'error',
-      from: { path: '^services/agentd/planning/', pathNot: '\\.test\\.ts$' },
-      to: { path: `^services/agentd/(execution|cli|http)/|${adapters}` },
+      from: { path: '^services/agentd/(planning|planners)/', pathNot: '\\.test\\.ts$' },
+      to: { path: `^services/agentd/(execution|cli|http)/|${writers}|${adapters}` },
+    },
+    {
+      name: 'actions-are-given-their-writers',
+      comment: 'Planning uses the kinds of action too, so they know what writes by its type alone.',
+      severity: 'error',
+      from: { path: '^services/agentd/actions/', pathNot: '\\.test\\.ts$' },
+      to: {
+        path: '^services/agentd/',
+        pathNot: '^services/agentd/(actions/|action\\.ts$|policy\\.ts$|validation/live-lines\\.ts$)',
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'adapters-stay-outside',

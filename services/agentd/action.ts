@@ -8,9 +8,9 @@ import {
   gates,
   risks,
 } from '#kit/contracts/vocabulary.ts';
-import { nullable, oneOf, optional, Sha256 } from '#kit/decode.ts';
+import { nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
 
-/** What a proposed action is: the vocabulary that planning, approval and execution share. */
+/** The words that planning, approval and execution share; what belongs to one kind of action is in `actions/`. */
 
 export { Approval, actionKinds, actionStates, approvals, gates, risks };
 
@@ -19,13 +19,6 @@ export type ActionKind = t.TypeOf<typeof ActionKind>;
 
 export const Gate = oneOf(gates);
 export type Gate = t.TypeOf<typeof Gate>;
-
-/** build: local and harmless. publish: seen by others. */
-export function gateOf(kind: ActionKind): Gate {
-  return kind === 'push_branch' || kind === 'open_pull_request' || kind === 'comment_issue'
-    ? 'publish'
-    : 'build';
-}
 
 export const Risk = oneOf(risks);
 export type Risk = t.TypeOf<typeof Risk>;
@@ -93,61 +86,6 @@ export interface SandboxTerms {
 export const Author = t.strict({ name: t.string, email: t.string });
 export type Author = t.TypeOf<typeof Author>;
 
-/** Members that older versions of Core did not seal are optional: such a plan can be read and undone, and never runs. */
-export const CreateBranchParams = t.strict({
-  branch: t.string,
-  base_branch: t.string,
-  base_commit: t.string,
-  author: optional(Author),
-});
-export const ApplyPatchParams = t.strict({
-  patch: Sha256,
-  tree: t.string,
-  files: t.array(FileChange),
-  author: optional(Author),
-});
-export const RunValidationParams = t.strict({
-  tree: t.string,
-  sandbox: t.string,
-  plan: ValidationPlan,
-  /** Folders outside the system that the commands see read-only and find programs in, in the order of their PATH. */
-  tool_paths: optional(t.array(t.string)),
-  /** Variables that preparing with network sees in addition, by name: the sha256 of each value, which may be a secret. */
-  prepare_environment: optional(t.record(t.string, Sha256)),
-});
-export const CommitParams = t.strict({
-  tree: t.string,
-  /** Template; see `slots`. */
-  message: t.string,
-  author: Author,
-  /** The ref that appears in the person's checkout, for example `refs/heads/core/1-…`. */
-  deliver_ref: t.string,
-});
-export const PushBranchParams = t.strict({
-  branch: t.string,
-  push_url: t.string,
-  /** Continuous-integration workflow files that the push would start. */
-  workflows: t.array(t.string),
-});
-export const OpenPullRequestParams = t.strict({
-  title: t.string,
-  body: t.string,
-  head: t.string,
-  base: t.string,
-});
-export const CommentIssueParams = t.strict({ number: t.number, body: t.string });
-
-/** Slots of a template: `{{name}}`, filled at execution; each has one meaning and one form. */
-export const slots = {
-  run_id: 'identifier of the run',
-  approved_by: 'who approved the actions, by action',
-  validation: 'result of the validation',
-  audit_head: 'head of the run record when the text was written',
-  pull_request: 'address of the pull request',
-  changed_since: 'files of the patch that changed on the base branch since',
-} as const;
-export type Slot = keyof typeof slots;
-
 /** Where the run works; part of every digest. */
 export const Target = t.strict({
   forge: t.string,
@@ -199,7 +137,8 @@ export const ActionHistory = t.strict({
 });
 export type ActionHistory = t.TypeOf<typeof ActionHistory>;
 
-const common = t.strict({
+/** What every action says, whatever its kind; `params` come on top. */
+export const ActionFacts = t.strict({
   run_id: t.string,
   action_id: t.string,
   /** Position in the execution path, from 1. */
@@ -223,23 +162,7 @@ const common = t.strict({
   /** sha256 over what is approved; see `actionDigest`. */
   digest: Sha256,
 });
-
-function definition<K extends ActionKind, P extends t.Mixed>(kind: K, params: P) {
-  return t.intersection([common, t.strict({ kind: t.literal(kind), params })]);
-}
-
-export const ActionDefinition = t.union([
-  definition('create_branch', CreateBranchParams),
-  definition('apply_patch', ApplyPatchParams),
-  definition('run_validation', RunValidationParams),
-  definition('commit', CommitParams),
-  definition('push_branch', PushBranchParams),
-  definition('open_pull_request', OpenPullRequestParams),
-  definition('comment_issue', CommentIssueParams),
-]);
-export type ActionDefinition = t.TypeOf<typeof ActionDefinition>;
-export type ActionOf<K extends ActionKind> = Extract<ActionDefinition, { kind: K }>;
-export type ParamsOf<K extends ActionKind> = ActionOf<K>['params'];
+export type ActionFacts = t.TypeOf<typeof ActionFacts>;
 
 export const ActionOutcome = t.strict({
   /** Stable code when it did not succeed. */
@@ -249,3 +172,44 @@ export const ActionOutcome = t.strict({
   facts: t.UnknownRecord,
 });
 export type ActionOutcome = t.TypeOf<typeof ActionOutcome>;
+
+/** Written before the effect. `rendered` holds the bytes with filled slots, as they will be sent. */
+export const ActionIntent = t.strict({
+  action_id: t.string,
+  attempt: t.number,
+  /** Time used inside the effect, so that doing it again makes the same commit. */
+  effect_at: Timestamp,
+  /** The forge's clock, for effects on a forge. */
+  forge_time: nullable(Timestamp),
+  /** Who acts on the forge; left out where nobody does. */
+  account: optional(t.strict({ login: t.string, id: t.string })),
+  operation_before: nullable(t.string),
+  rendered: t.UnknownRecord,
+});
+export type ActionIntent = t.TypeOf<typeof ActionIntent>;
+
+/** Where the clone of a run stands, in the ids of the tool that works on it. */
+export const VcsFacts = t.strict({
+  kind: oneOf(['jj', 'git']),
+  version: t.string,
+  operation_id: t.string,
+  change_id: nullable(t.string),
+  commit: nullable(t.string),
+  tree: nullable(t.string),
+});
+export type VcsFacts = t.TypeOf<typeof VcsFacts>;
+
+/** One proposed action as it stands: the sealed definition and what happened to it. */
+export interface StateOf<Definition> {
+  readonly definition: Definition;
+  readonly approval: ApprovalState;
+  /** The decision in force; null while none was made. Expiry is judged when it is used. */
+  readonly decision: Approval | null;
+  readonly state: ActionStateName;
+  readonly outcome: ActionOutcome | null;
+  /** The last intent; with no result after it the outcome is unknown. */
+  readonly intent: ActionIntent | null;
+  readonly vcs: VcsFacts | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}

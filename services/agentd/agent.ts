@@ -2,6 +2,7 @@ import type { Backlog } from '#kit/contracts/health.ts';
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
 import type { RunTrigger } from '#kit/contracts/run-trigger.ts';
+import type { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import type { ApprovalState, Gate } from './action.ts';
 import type { ChangeQuery } from './planning/changed-issues.ts';
 import type { IssuePage, IssueQuery } from './planning/list-issues.ts';
@@ -95,7 +96,7 @@ export interface PlanRequest {
   /** Name or dashboard key; default `Depute`. */
   readonly role?: string;
   readonly forge?: string;
-  readonly planner?: 'patch' | 'model';
+  readonly planner?: (typeof plannerKinds)[number];
   readonly dry_run?: boolean;
   /** Leaves runs of the issue that still wait for a decision as they are. */
   readonly keep?: boolean;

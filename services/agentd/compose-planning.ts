@@ -2,22 +2,23 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
+import { decode } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import { openMirror } from './git/mirror.ts';
 import { gatewayModel } from './models/gateway-model.ts';
+import { createModelPlanner } from './planners/model/model-planner.ts';
+import { createPatchPlanner } from './planners/patch/patch-planner.ts';
 import { chatModelFor } from './planning/chat-model.ts';
 import type { Context } from './planning/context.ts';
-import type { Forge } from './planning/forge.ts';
-import { createModelPlanner } from './planning/model-planner/model-planner.ts';
-import { createPatchPlanner } from './planning/patch-planner/patch-planner.ts';
 import { PlanIssue, type PlanningPorts } from './planning/plan-issue.ts';
 import type { Planner, Role } from './planning/planner.ts';
-import type { Policy } from './planning/policy.ts';
-import { type AgentsConfig, noModelConfigured, roleNamed } from './planning/roles.ts';
+import { type AgentsConfig, noModelConfigured, PlannerKind, roleNamed } from './planning/roles.ts';
 import { createScratchCopy } from './planning/scratch/git-scratch-copy.ts';
+import type { Policy } from './policy.ts';
+import type { Forge } from './ports/forge.ts';
 import type { RunStore } from './runs/run-store.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { planValidation } from './validation/detect.ts';
@@ -27,7 +28,7 @@ export interface PlanningParts {
   readonly folders: Folders;
   /** null where none is configured. */
   readonly context: Context | null;
-  readonly tellEarlier: PlanningPorts['tellEarlier'];
+  readonly deliverEarlier: PlanningPorts['deliverEarlier'];
   readonly store: RunStore;
   readonly policy: Policy;
   readonly secrets: SecretFinder;
@@ -43,8 +44,12 @@ export interface PlanningParts {
 export function composePlanning(parts: PlanningParts): PlanIssue {
   const { folders, store, policy, agents, validationConfig, openValidation } = parts;
 
-  function plannerNamed(name: string, role: Role, runId: string): Planner {
-    if (name === 'patch') return createPatchPlanner();
+  const planners: Readonly<Record<PlannerKind, (role: Role, runId: string) => Planner>> = {
+    patch: createPatchPlanner,
+    model: modelPlanner,
+  };
+
+  function modelPlanner(role: Role, runId: string): Planner {
     const { bounds } = agents.planner;
     const known = chatModelFor(readKnownModels(folders), role.tier);
     if (known === null) throw noModelConfigured();
@@ -69,13 +74,13 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     store,
     policy,
     context: parts.context,
-    tellEarlier: parts.tellEarlier,
+    deliverEarlier: parts.deliverEarlier,
     forge: parts.forgeNamed,
     mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
     scratch: (mirror, run, base_commit) =>
       createScratchCopy({ gitDir: mirror.dir, base_commit, folder: scratchFolder(run.run_id) }),
     discardScratch: (runId) => rm(scratchFolder(runId), { recursive: true, force: true }),
-    planner: plannerNamed,
+    planner: (name, role, runId) => planners[decode(PlannerKind, name, 'planner')](role, runId),
     role: (name) => roleNamed(agents, name),
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
     sandbox: parts.sandboxTerms,

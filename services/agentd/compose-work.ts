@@ -1,42 +1,39 @@
 import { readKnownModels } from '#kit/config/known-models.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
+import { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken } from '#kit/tokens.ts';
-import { type ActionOf, actionKinds, type SandboxTerms } from './action.ts';
+import { actionKinds, type SandboxTerms } from './action.ts';
+import type { ApprovedValidation } from './actions/executor.ts';
+import { planOutdated } from './actions/kind.ts';
+import { type Executors, executorsFor } from './actions/registry.ts';
 import { httpContext } from './context/http-context.ts';
 import type { Work } from './core-agent.ts';
-import { actionOfKind, type Executors } from './execution/action-executor.ts';
-import { planOutdated } from './execution/approved-plan.ts';
+import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
 import { ExecuteApproved } from './execution/execute-approved.ts';
-import { applyPatch } from './execution/kinds/apply-patch.ts';
-import { commentIssue } from './execution/kinds/comment-issue.ts';
-import { commit } from './execution/kinds/commit.ts';
-import { createBranch } from './execution/kinds/create-branch.ts';
-import { openPullRequest } from './execution/kinds/open-pull-request.ts';
-import { pushBranch } from './execution/kinds/push-branch.ts';
-import { runValidation } from './execution/kinds/run-validation.ts';
 import { type BaseSeen, lookAtBase } from './execution/moved-base.ts';
-import { RunWorkspace } from './execution/run-workspace.ts';
-import { requireSameForge } from './execution/safeguards.ts';
+import { RunClone } from './execution/run-clone.ts';
+import { requireSameForge, safeguardsFor } from './execution/safeguards.ts';
 import { UndoRun } from './execution/undo-run.ts';
-import type { Vcs } from './execution/vcs.ts';
 import { forgeFor } from './forges/find-forge.ts';
 import { checkNumber } from './forges/names.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
-import { tellEarlier } from './outbox/live-delivery.ts';
+import { deliverEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
 import { chatModelFor } from './planning/chat-model.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
-import { type AgentsConfig, plannerFor, planningRole } from './planning/roles.ts';
+import { type AgentsConfig, type PlannerKind, plannerFor, planningRole } from './planning/roles.ts';
+import type { Vcs } from './ports/vcs.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { KeyedRuns } from './runs/keyed-runs.ts';
-import type { Run } from './runs/run.ts';
+import { maskedEvents } from './runs/masked-event.ts';
+import { actionOfKind, type Run } from './runs/run.ts';
 import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
@@ -95,12 +92,12 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     return validation;
   }
 
-  async function openApproved({ params, run_id, target }: ActionOf<'run_validation'>): Promise<Validation> {
-    const { sandbox: kind, tool_paths, prepare_environment, plan } = params;
+  async function openApproved(approved: ApprovedValidation): Promise<Validation> {
+    const { run_id, target, sandbox: kind, tool_paths, prepare_environment, plan } = approved;
     if (tool_paths === undefined || prepare_environment === undefined) throw planOutdated(run_id);
     requirePrepareNetwork(plan, validationConfig, target);
-    const approved = { kind, tool_paths, prepare_environment };
-    const opened = await approvedSandbox(approved, plan.prepare_network, sandboxConfig);
+    const terms = { kind, tool_paths, prepare_environment };
+    const opened = await approvedSandbox(terms, plan.prepare_network, sandboxConfig);
     return createValidation({ stateDir: folders.state, ...opened, exportTree, secrets });
   }
 
@@ -118,28 +115,32 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     const { target } = run.plan!;
     const forge = forgeNamed(target.forge);
     requireSameForge(forge, target);
-    const validationFor = once(openApproved);
-    // Trying the sandbox takes a while, and nothing before the validation needs the result: a failure is told there.
-    const awaited = awaitedValidation(run);
-    if (awaited !== undefined) validationFor(awaited).catch(() => undefined);
-    const mirror = await openMirror({ stateDir: folders.state, ...target });
-    const workspace = new RunWorkspace({
+    const validation = once(openApproved);
+    // Trying the sandbox takes a while, and nothing before the validation needs it: its failure is reported there.
+    const action = actionOfKind(run, 'run_validation');
+    if (action !== undefined && action.state !== 'succeeded') {
+      validation({ ...action.definition, ...action.definition.params }).catch(() => undefined);
+    }
+    const clone = new RunClone({
       vcs: () => vcsFor(run),
       store,
       run,
-      mirror,
+      mirror: await openMirror({ stateDir: folders.state, ...target }),
       state_dir: folders.state,
       credential: () => forge.gitCredential(),
     });
-    return {
-      create_branch: createBranch(workspace),
-      apply_patch: applyPatch(workspace),
-      run_validation: runValidation(workspace, validationFor, store),
-      commit: commit(workspace),
-      push_branch: pushBranch(workspace, forge, policy, store),
-      open_pull_request: openPullRequest(workspace, forge, forge, policy, store),
-      comment_issue: commentIssue(forge, forge),
-    };
+    return executorsFor({
+      forge,
+      writer: forge,
+      clone,
+      checkout: { check: checkCheckout, deliver, withdraw, whyInUse },
+      safeguards: safeguardsFor(forge, policy, store),
+      record: {
+        putArtifact: (content) => store.putArtifact(run.run_id, content),
+        addMasked: async (found) => void (await store.append(run.run_id, (now) => maskedEvents(now, found))),
+      },
+      validation,
+    });
   }
 
   async function baseOf(run: Run, signal: AbortSignal): Promise<BaseSeen> {
@@ -168,7 +169,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
           folders,
           store,
           context,
-          tellEarlier: async (signal) => (delivery === null ? null : tellEarlier(delivery, signal)),
+          deliverEarlier: async (signal) => (delivery === null ? null : deliverEarlier(delivery, signal)),
           policy,
           secrets,
           agents,
@@ -189,7 +190,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     forge: forgeNamed,
     forgeFor: (request, signal) => forgeFor(forges, request, signal),
     approvalDays: () => policy.approval.expires_after_days,
-    tools: async () => (await import('./planning/model-planner/tools.ts')).tools,
+    tools: async () => (await import('./planners/model/tools.ts')).tools,
     async runRequest(request, signal) {
       checkNumber(request.number);
       const role = planningRole(agents, request.role ?? 'Depute');
@@ -229,10 +230,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
           works: terms !== null,
           reason: reason || null,
         })),
-        planners: [
-          { name: 'patch', works: true, reason: null },
-          { name: 'model', ...modelPlanner(agents, folders) },
-        ],
+        planners: plannerKinds.map((name) => ({ name, ...plannerWorks(name, agents, folders) })),
         roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({
           name,
           key,
@@ -251,11 +249,6 @@ function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
   return approvedVcs(kind);
 }
 
-function awaitedValidation(run: Run): ActionOf<'run_validation'> | undefined {
-  const action = actionOfKind(run, 'run_validation');
-  return action?.state === 'succeeded' ? undefined : action?.definition;
-}
-
 /** An execution asks for its one validation several times. */
 function once<A, T>(open: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
   let opened: Promise<T> | undefined;
@@ -269,9 +262,13 @@ function hasModel(folders: Folders): boolean {
   return chatModelFor(readKnownModels(folders), null) !== null;
 }
 
-function modelPlanner(agents: AgentsConfig, folders: Folders): { works: boolean; reason: string | null } {
+function plannerWorks(
+  kind: PlannerKind,
+  agents: AgentsConfig,
+  folders: Folders,
+): { works: boolean; reason: string | null } {
   try {
-    plannerFor(agents, () => hasModel(folders), 'model');
+    plannerFor(agents, () => hasModel(folders), kind);
     return { works: true, reason: null };
   } catch (error) {
     return { works: false, reason: messageOf(error) };

@@ -17,17 +17,16 @@ import { cancelRun } from './execution/cancel-run.ts';
 import type { ExecuteApproved } from './execution/execute-approved.ts';
 import type { BaseSeen } from './execution/moved-base.ts';
 import type { UndoRun } from './execution/undo-run.ts';
-import { tellBriefly, toldAsItHappens } from './outbox/live-delivery.ts';
+import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { RunDelivery } from './outbox/run-delivery.ts';
 import type { ChangeQuery } from './planning/changed-issues.ts';
-import type { Forge } from './planning/forge.ts';
 import type { IssueQuery } from './planning/list-issues.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
+import type { Forge } from './ports/forge.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import type { KeyedRuns } from './runs/keyed-runs.ts';
-import { issueLease } from './runs/lease-name.ts';
-import { patientLease } from './runs/patient-lease.ts';
+import { issueLease, patientLease } from './runs/leases.ts';
 import type { Run } from './runs/run.ts';
 import { canBePlanned, willPublish } from './runs/run-status.ts';
 import type { RunQuery } from './runs/run-store.ts';
@@ -88,8 +87,9 @@ export class CoreAgent implements Agent {
   async plan(runId: string, watch: Watch): Promise<Run> {
     const { planning, delivery } = await this.#work();
     const planIssue = await planning();
-    const run = await toldAsItHappens(delivery, runId, watch, () => planIssue.plan(runId, watch));
-    if (delivery !== null) for (const id of run.plan?.supersedes ?? []) await tellBriefly(delivery, id);
+    const run = await withLiveDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
+    if (delivery !== null)
+      for (const id of run.plan?.supersedes ?? []) await deliverWithTimeout(delivery, id);
     return run;
   }
 
@@ -158,10 +158,10 @@ export class CoreAgent implements Agent {
     const days = approvalDays();
     if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
     // The plan is told before anything of it is approved, if the context service was away when it was made.
-    const untold = delivery === null ? null : await tellBriefly(delivery, request.run_id);
+    const untold = delivery === null ? null : await deliverWithTimeout(delivery, request.run_id);
     const run = await this.#decided(request, days);
     await this.#store.writeViews(request.run_id);
-    if (delivery !== null && untold === null) await tellBriefly(delivery, request.run_id);
+    if (delivery !== null && untold === null) await deliverWithTimeout(delivery, request.run_id);
     return run;
   }
 
@@ -186,7 +186,7 @@ export class CoreAgent implements Agent {
     checkScope(request.by, 'execute');
     const { executeApproved, delivery } = await this.#work();
     const repo_dir = request.repo_dir === null ? null : resolve(request.repo_dir);
-    return toldAsItHappens(delivery, request.run_id, watch, () =>
+    return withLiveDelivery(delivery, request.run_id, watch, () =>
       executeApproved.execute({ ...request, repo_dir, kind: 'execute' }, watch),
     );
   }
@@ -195,7 +195,7 @@ export class CoreAgent implements Agent {
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     const run = await this.#store.read(request.run_id);
     const { planning, executeApproved, undoRun, delivery } = await this.#work();
-    const told = (work: () => Promise<Run>) => toldAsItHappens(delivery, run.run_id, watch, work);
+    const told = (work: () => Promise<Run>) => withLiveDelivery(delivery, run.run_id, watch, work);
     if (run.undo !== null && run.status !== 'undone') {
       checkScope(request.by, 'execute');
       return told(() => undoRun.undo(request, watch));
@@ -236,7 +236,7 @@ export class CoreAgent implements Agent {
   async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
     const { undoRun, delivery } = await this.#work();
-    return toldAsItHappens(delivery, request.run_id, watch, () => undoRun.undo(request, watch));
+    return withLiveDelivery(delivery, request.run_id, watch, () => undoRun.undo(request, watch));
   }
 
   async cancel(request: {
@@ -247,7 +247,7 @@ export class CoreAgent implements Agent {
     checkScope(request.by, 'plan');
     const run = await cancelRun(this.#store, request);
     const { delivery } = await this.#work();
-    if (delivery !== null) await tellBriefly(delivery, run.run_id);
+    if (delivery !== null) await deliverWithTimeout(delivery, run.run_id);
     return run;
   }
 

@@ -69,7 +69,7 @@ export function openServices({
     },
     async approvalDays() {
       const { readConcern } = await import('#kit/config/concern.ts');
-      const { Policy } = await import('./planning/policy.ts');
+      const { Policy } = await import('./policy.ts');
       return readConcern(Policy, 'policy', folders).approval.expires_after_days;
     },
     async forges() {

@@ -1,8 +1,8 @@
 import { readConcern } from '#kit/config/concern.ts';
 import type { Folders } from '#kit/folders.ts';
 import { checkForgesConfig, ForgesConfig } from './forges/registry.ts';
-import { Policy } from './planning/policy.ts';
 import { AgentsConfig, checkAgentsConfig } from './planning/roles.ts';
+import { Policy } from './policy.ts';
 import { ValidationConfig } from './validation/configuration.ts';
 
 /** What planning and execution are configured by. @throws InvalidInput (`config_invalid`, `forges_invalid`) */

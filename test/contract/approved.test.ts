@@ -1,24 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { expect } from 'chai';
-import type * as t from 'io-ts';
 import { Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
-import {
-  ActionDefinition,
-  type ActionKind,
-  ApplyPatchParams,
-  actionKinds,
-  CommentIssueParams,
-  CommitParams,
-  CreateBranchParams,
-  OpenPullRequestParams,
-  PushBranchParams,
-  RunValidationParams,
-} from '../../services/agentd/action.ts';
+import { type ActionKind, actionKinds } from '../../services/agentd/action.ts';
+import { actionDigest } from '../../services/agentd/actions/digest.ts';
+import { ActionDefinition, actions } from '../../services/agentd/actions/registry.ts';
 import { ForgesConfig } from '../../services/agentd/forges/registry.ts';
-import { actionDigest } from '../../services/agentd/planning/digest.ts';
-import { Policy } from '../../services/agentd/planning/policy.ts';
+import { Policy } from '../../services/agentd/policy.ts';
 import { ValidationConfig } from '../../services/agentd/validation/configuration.ts';
 import { attacks } from '../fixtures/approved/attacks.ts';
 import { memberPaths } from '../fixtures/approved/member-paths.ts';
@@ -34,15 +23,6 @@ import {
 } from '../fixtures/approved/reaching.ts';
 import { sampleAction } from './run-store.sample.ts';
 
-const params: Readonly<Record<ActionKind, t.Mixed>> = {
-  create_branch: CreateBranchParams,
-  apply_patch: ApplyPatchParams,
-  run_validation: RunValidationParams,
-  commit: CommitParams,
-  push_branch: PushBranchParams,
-  open_pull_request: OpenPullRequestParams,
-  comment_issue: CommentIssueParams,
-};
 const configuration = { policy: Policy, validation: ValidationConfig, forges: ForgesConfig, core: Settings };
 
 /** Members that the table does not name, and names in it that no codec has. */
@@ -60,7 +40,7 @@ const none = { unnamed: [], unknown: [] };
 describe('The table of what reaches an effect', () => {
   for (const kind of actionKinds) {
     it(`names every member of the params of ${kind}`, () => {
-      expect(mismatches(memberPaths(params[kind]), paramsRules[kind])).to.deep.equal(none);
+      expect(mismatches(memberPaths(actions[kind].params), paramsRules[kind])).to.deep.equal(none);
     });
   }
 

@@ -7,7 +7,7 @@ import { GitHubForge } from '../../services/agentd/forges/github/github-forge.ts
 import { ForgeFolder } from '../../services/agentd/forges/local/forge-folder.ts';
 import { LocalForge } from '../../services/agentd/forges/local/local-forge.ts';
 import { LocalForgeAdmin } from '../../services/agentd/forges/local/local-forge-admin.ts';
-import type { RepositoryRef } from '../../services/agentd/planning/forge.ts';
+import type { RepositoryRef } from '../../services/agentd/ports/forge.ts';
 import { addBranch, deleteBranch, gitIn, makeBareRepository } from '../fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
 import type { ServedCheck, ServedRepository } from '../fixtures/forges/forge-state.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
-import { isBy } from '../../services/agentd/planning/authorship.ts';
+import { isBy } from '../../services/agentd/actions/account.ts';
 import { gitIn } from '../fixtures/forges/bare-repository.ts';
 import { until } from '../fixtures/until.ts';
 import type { ForgeBench } from './forge.benches.ts';

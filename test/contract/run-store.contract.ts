@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
-import { executorLease } from '../../services/agentd/runs/lease-name.ts';
+import { executorLease } from '../../services/agentd/runs/leases.ts';
 import type { RunQuery, RunStore } from '../../services/agentd/runs/run-store.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
 

@@ -1,7 +1,7 @@
 import { sha256 } from '#kit/digest.ts';
-import type { ActionDefinition, ActionKind } from '../../services/agentd/action.ts';
-import { gateOf } from '../../services/agentd/action.ts';
-import { actionDigest } from '../../services/agentd/planning/digest.ts';
+import type { ActionKind } from '../../services/agentd/action.ts';
+import { actionDigest } from '../../services/agentd/actions/digest.ts';
+import { type ActionDefinition, actions } from '../../services/agentd/actions/registry.ts';
 import type { DataOf, NewEvent, PlanFacts, RunRequest } from '../../services/agentd/runs/event.ts';
 
 /** Events of a run as the service writes them, small. */
@@ -82,7 +82,7 @@ export function sampleAction(runId: string, ordinal: number, kind: ActionKind): 
     ordinal,
     kind,
     params,
-    gate: gateOf(kind),
+    gate: actions[kind].gate,
     title: `Do ${kind}`,
     rationale: 'Because',
     risk: ordinal === 3 ? 'medium' : 'low',

@@ -20,7 +20,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { executorLease } from '../../services/agentd/runs/lease-name.ts';
+import { executorLease } from '../../services/agentd/runs/leases.ts';
 import { until } from '../fixtures/until.ts';
 import { failure, runStoreContract } from './run-store.contract.ts';
 import { executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';

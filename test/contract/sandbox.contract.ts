@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
-import type { Sandbox, SandboxResult, SandboxRun } from '../../services/agentd/execution/sandbox.ts';
+import type { Sandbox, SandboxResult, SandboxRun } from '../../services/agentd/ports/sandbox.ts';
 
 const limits = { seconds: 100, memory_mib: 512, processes: 64, disk_mib: 256, output_bytes: 64 * 1024 };
 

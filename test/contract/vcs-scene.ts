@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { treeOf } from '#kit/git/tree.ts';
-import type { BuildStep, Publication, Vcs, Workspace } from '../../services/agentd/execution/vcs.ts';
 import { openMirror } from '../../services/agentd/git/mirror.ts';
+import type { BuildStep, Publication, Vcs, Workspace } from '../../services/agentd/ports/vcs.ts';
 import { gitVcs } from '../../services/agentd/vcs/git/git-vcs.ts';
 import { jjVcs } from '../../services/agentd/vcs/jj/jj-vcs.ts';
 import {

@@ -10,7 +10,7 @@ import type { Problem } from '#kit/contracts/problem.ts';
 import { Unavailable } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { changedIssues } from '../../services/agentd/planning/changed-issues.ts';
-import type { Forge } from '../../services/agentd/planning/forge.ts';
+import type { Forge } from '../../services/agentd/ports/forge.ts';
 import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { ChangeQuery } from '../../services/bridge/daemon.ts';
 import { giteaBench, githubBench, type RemoteBench } from '../contract/forge.benches.ts';
@@ -278,7 +278,7 @@ for (const [kind, open] of [
       await deliver(issue(1));
       for (let count = 0; count < 23; count++) issue(100, { title: `Imported ${count}` });
       issue(200, { title: 'Later' });
-      daemon.limits = { first: 5, most: 40 };
+      daemon.limits = { first: 5, max: 40 };
       expect(await counts()).to.include({ new: 24 });
       expect(await counts()).to.include({ asked: 0 });
     });
@@ -287,7 +287,7 @@ for (const [kind, open] of [
       await deliver(issue(1));
       for (let count = 0; count < 21; count++) issue(100, { title: `Imported ${count}` });
       issue(200, { title: 'Later' });
-      daemon.limits = { first: 5, most: 20 };
+      daemon.limits = { first: 5, max: 20 };
       const before = await sinceNow();
       const { status, body } = await bridge.post('/v1/sync/forge-to-agent', { owner: 'demo', repo: 'hello' });
       expect([status, (body as Problem).code]).to.deep.equal([422, 'too_many_changes']);

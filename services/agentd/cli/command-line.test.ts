@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { sampleRun } from '../../../test/fixtures/runs/sample-run.ts';
 import { openServices } from '../main.ts';
 import { createRunStore } from '../runs/file-run-store.ts';
-import { executorLease } from '../runs/lease-name.ts';
+import { executorLease } from '../runs/leases.ts';
 import { runCommandLine } from './command-line.ts';
 
 describe('the command line', () => {

@@ -1,6 +1,6 @@
 import { Command, type Option } from 'commander';
 import type { SettingFlags } from '#kit/config/settings.ts';
-import { gates, runStatuses } from '#kit/contracts/vocabulary.ts';
+import { gates, plannerKinds, runStatuses } from '#kit/contracts/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { CommandContext } from './command-context.ts';
 import type { DecideOptions } from './commands/decide.ts';
@@ -118,7 +118,7 @@ function addPlanning(program: Command, run: RunCommand): void {
     .requiredOption('--number <n>', 'number of the issue', issueNumber)
     .option('--role <role>', 'who plans, see config/agents.json (default: Depute)', notEmpty('--role'))
     .option('--forge <name>', 'forge, where several know the repository', notEmpty('--forge'))
-    .option('--planner <name>', 'patch or model', oneOfWords('--planner', ['patch', 'model']))
+    .option('--planner <name>', plannerKinds.join(' or '), oneOfWords('--planner', [...plannerKinds]))
     .option('--dry-run', 'propose a rehearsal: every check runs, no effect happens')
     .option('--keep', 'leave runs of the issue that still wait for a decision as they are')
     .option('--anyway', 'plan an issue that is closed or fixed too')

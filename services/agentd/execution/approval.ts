@@ -1,9 +1,10 @@
 import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
-import type { ActionDefinition, ApprovalState } from '../action.ts';
+import type { ApprovalState } from '../action.ts';
+import { planOutdated } from '../actions/kind.ts';
+import type { ActionDefinition } from '../actions/registry.ts';
 import type { DecisionRequest } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
-import { requireCompletePlan, requireNotSuperseded } from './approved-plan.ts';
 
 /** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
 export function nowFor(run: Run): string {
@@ -52,6 +53,24 @@ export function decideActions(run: Run, request: DecisionRequest, expiresAfterDa
       },
     };
   });
+}
+
+/** Nothing of a plan without these is approved or executed: what it would do is not all in what people see. */
+export function requireCompletePlan({ run_id, plan }: Run): void {
+  if (plan !== null && plan.target.forge_url === undefined) throw planOutdated(run_id);
+}
+
+/** @throws Conflict (`run_superseded`) naming the newer run */
+export function requireNotSuperseded({ run_id, superseded_by }: Run): void {
+  if (superseded_by === null) return;
+  throw new Conflict(
+    'run_superseded',
+    `run ${run_id} was superseded: ${superseded_by} is a newer plan of the same issue`,
+    {
+      facts: { superseded_by },
+      hint: `Look at the newer one: ./core show ${superseded_by}. --keep of plan-issue leaves waiting runs as they are.`,
+    },
+  );
 }
 
 export function findAction(run: Run, actionId: string): ActionState {

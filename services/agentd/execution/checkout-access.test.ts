@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { requireWritable } from './checkout-access.ts';
+import { requireWritable } from './delivery.ts';
 
 describe('Whether a branch can be delivered to a checkout', () => {
   function repository(): string {

@@ -1,13 +1,14 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, CoreError, Failed, NotFound, Refused } from '#kit/errors.ts';
+import { Conflict, CoreError, Failed, messageOf, NotFound, Refused } from '#kit/errors.ts';
+import { foreignOwner } from '#kit/foreign-owner.ts';
 import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '#kit/git/git.ts';
 import { personalEnvironment } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import type { UndoResult } from '../actions/executor.ts';
 import { remoteUrls, sameRemote } from '../git/remote-address.ts';
-import { requireWritable } from './checkout-access.ts';
 
 /**
  * The person's own checkout. Its configuration is theirs, or hostile: nothing in it may start a program, so nothing here
@@ -81,18 +82,13 @@ export async function deliver(
 /** Some versions of git crash when they check a small fetch that is kept as a pack. */
 const fetchSettings = ['-c', 'fetch.fsckObjects=false', '-c', 'fetch.unpackLimit=100'];
 
-export interface Withdrawal {
-  readonly state: 'undone' | 'kept' | 'failed';
-  readonly message: string;
-}
-
 /** Deletes the delivered ref, if it is still at `commit` and not checked out. @throws what `checkCheckout` throws */
 export async function withdraw(
   repoDir: string,
   pushUrl: string,
   ref: string,
   commit: string,
-): Promise<Withdrawal> {
+): Promise<UndoResult> {
   const gitDir = await checkedGitDir(repoDir, pushUrl);
   const present = await refCommit(gitDir, ref);
   if (present === null) return { state: 'undone', message: `${ref} is gone from ${repoDir} already` };
@@ -210,4 +206,41 @@ async function checkedOutAt(gitDir: string, ref: string): Promise<string | null>
     if (line === `branch ${ref}`) return folder;
   }
   return null;
+}
+
+/** What a delivery writes to, below the git folder that all work trees of a repository share. */
+const written = ['', 'objects', 'refs', 'refs/heads'];
+
+/**
+ * This process can add a branch to the repository.
+ * @param gitDir of one of its work trees
+ * @throws Refused (`checkout_not_writable`) naming whose it is
+ */
+export function requireWritable(gitDir: string, repoDir: string, tryAccess = accessSync): void {
+  const shared = sharedGitDir(gitDir);
+  for (const path of written.map((name) => join(shared, name))) {
+    if (!existsSync(path)) continue;
+    try {
+      tryAccess(path, constants.W_OK | constants.X_OK);
+    } catch (cause) {
+      const { uid: owner } = statSync(path);
+      const own = process.getuid?.() ?? owner;
+      const what = `no branch can be delivered to ${repoDir}, for ${path} is not writable: ${messageOf(cause)}`;
+      throw new Refused(
+        'checkout_not_writable',
+        [what, foreignOwner(path)].filter((part) => part !== null).join('; '),
+        {
+          cause,
+          facts: { path, owner, user: own },
+          hint: `Execute as the owner of the checkout (in containers CORE_UID and CORE_GID of .env), or give it to user ${own}.`,
+        },
+      );
+    }
+  }
+}
+
+/** That of a linked work tree lies in the one of its repository, and names it. */
+function sharedGitDir(gitDir: string): string {
+  const pointer = join(gitDir, 'commondir');
+  return existsSync(pointer) ? resolve(gitDir, readFileSync(pointer, 'utf8').trim()) : gitDir;
 }

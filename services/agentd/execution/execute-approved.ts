@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
+import { repoDirRequired } from '../actions/commit.ts';
+import type { Executors } from '../actions/registry.ts';
 import type { Person, Watch } from '../agent.ts';
 import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { branchLease, executorLease } from '../runs/lease-name.ts';
+import { branchLease, executorLease } from '../runs/leases.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { Executors } from './action-executor.ts';
-import { findAction } from './approval.ts';
-import { requireCompletePlan, requireNotSuperseded } from './approved-plan.ts';
+import { findAction, requireCompletePlan, requireNotSuperseded } from './approval.ts';
 import { checkCheckout } from './delivery.ts';
-import { repoDirRequired } from './kinds/commit.ts';
 import type { BaseSeen } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
 

@@ -1,14 +1,14 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
-import type { ActionDefinition } from '../action.ts';
+import type { ActionFacts } from '../action.ts';
+import type { Effect } from '../actions/executor.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { Effect } from './action-executor.ts';
 
 export type ProblemOutcome = DataOf<'action_refused'>['outcome'];
 
-/** What an execution runs under. */
+/** What one execution is about. */
 export interface ExecutionScope {
   readonly run_id: string;
   readonly execution_id: string;
@@ -16,7 +16,7 @@ export interface ExecutionScope {
   readonly dry_run: boolean;
 }
 
-/** What one execution writes into the log of its run: the outcomes of actions. Each method returns what is told to people. */
+/** What one execution writes into the log of its run: the outcomes of actions. Each method returns what people are shown. */
 export class ExecutionLog {
   readonly #store: RunStore;
   readonly #scope: ExecutionScope;
@@ -49,7 +49,7 @@ export class ExecutionLog {
     });
   }
 
-  async rehearsal({ action_id }: ActionDefinition) {
+  async dryRun({ action_id }: ActionFacts) {
     const outcome = { code: undefined, message: 'every check passed; nothing was done', facts: {} };
     await this.#result({
       action_id,
@@ -80,7 +80,7 @@ export class ExecutionLog {
     return this.#result({ action_id, state, rehearsal: false, reconciled, outcome, vcs: null });
   }
 
-  async refusal({ action_id }: ActionDefinition, state: 'refused' | 'blocked', outcome: ProblemOutcome) {
+  async refusal({ action_id }: ActionFacts, state: 'refused' | 'blocked', outcome: ProblemOutcome) {
     await this.append(() => [{ type: 'action_refused', data: { action_id, state, outcome } }]);
     return { state, message: outcome.message };
   }

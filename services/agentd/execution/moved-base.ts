@@ -2,8 +2,7 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { remoteBranch } from '../git/remote.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
-import type { Run } from '../runs/run.ts';
-import { actionOfKind } from './action-executor.ts';
+import { actionOfKind, type Run } from '../runs/run.ts';
 
 export type BaseSeen = DataOf<'base_seen'>;
 

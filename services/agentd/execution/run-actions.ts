@@ -2,35 +2,32 @@ import { setTimeout } from 'node:timers/promises';
 import { movedText } from '#kit/contracts/moved-base.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
-import type { ActionDefinition, ActionKind, ActionOf } from '../action.ts';
+import type { ActionIntent } from '../action.ts';
+import { actionDigest } from '../actions/digest.ts';
+import type { ActionExecutor, Effect, Step } from '../actions/executor.ts';
+import { type ActionDefinition, contradiction, type Executors } from '../actions/registry.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
-import { actionDigest } from '../planning/digest.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import { willPublish } from '../runs/run-status.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
-import {
-  type ActionExecutor,
-  type Effect,
-  type Executors,
-  executorFor,
-  type Intent,
-  type Step,
-} from './action-executor.ts';
 import { approvalProblem, findAction, nowFor } from './approval.ts';
-import { contradiction } from './approved-plan.ts';
 import { ExecutionLog, type ExecutionScope, type ProblemOutcome } from './execution-log.ts';
 import { type BaseSeen, baseEvents } from './moved-base.ts';
 
-/** One execution: gives each selected action its turn. The caller holds the run's lease. */
+type Executor = ActionExecutor<ActionDefinition>;
+type Attempt = { readonly state: ProgressUpdate['state']; readonly message: string };
+
+/** One execution of the selected actions, one after the other. The caller holds the run's lease. */
 export class Execution {
   readonly #log: ExecutionLog;
   readonly #executors: Executors;
   readonly #lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>;
   readonly #options: ExecutionScope;
   readonly #watch: Watch;
-  readonly #rehearsed = new Set<string>();
-  /** Done a second time; no action is, twice. */
+  /** Whose checks passed in a dry run. */
+  readonly #dryRun = new Set<string>();
+  /** Repeated once already; no action is repeated twice. */
   readonly #repeated = new Set<string>();
   /** Cancel aborts what can stop cleanly; a started effect on a forge finishes. */
   readonly #cancel = new AbortController();
@@ -49,14 +46,14 @@ export class Execution {
     this.#watch = watch;
   }
 
-  /** Ends early when the run is cancelled or its person stops it; what was selected and had no turn stays as it was. */
+  /** Ends early when the run is cancelled or its person stops it; selected actions that did not start stay as they were. */
   async runAll(selected: readonly string[]): Promise<void> {
     const polling = setInterval(() => void this.#lookForCancel(), 250);
     const abort = () => this.#cancel.abort();
     this.#watch.signal.addEventListener('abort', abort, { once: true });
     if (this.#watch.signal.aborted) abort();
     try {
-      await this.#getReady(selected);
+      await this.#prepare(selected);
       const run = await this.#log.read();
       let looked = false;
       for (const id of selected) {
@@ -64,42 +61,42 @@ export class Execution {
         if (this.#cancel.signal.aborted) return;
         if (!looked && findAction(run, id).definition.gate === 'publish') {
           looked = true;
-          await this.#tellOfBase();
+          await this.#checkBase();
         }
-        await this.#turn(id);
+        await this.#run(id);
       }
-      if (!looked) await this.#tellOfBase();
+      if (!looked) await this.#checkBase();
     } finally {
       clearInterval(polling);
       this.#watch.signal.removeEventListener('abort', abort);
-      await Promise.all(Object.values(this.#executors).map((executor) => executor.letGo?.()));
+      await Promise.all(Object.values(this.#executors).map((executor) => executor.dispose?.()));
     }
   }
 
-  /** What will have its turn, as far as can be told now. */
-  async #getReady(selected: readonly string[]): Promise<void> {
+  /** Only what is expected to run: approved, and not done yet. */
+  async #prepare(selected: readonly string[]): Promise<void> {
     const run = await this.#log.read();
     for (const id of selected) {
       const state = findAction(run, id);
       const step = this.#step(run, state);
       const over = state.state === 'succeeded' || state.state === 'undone';
-      if (over || step.rehearsal || approvalProblem(state, nowFor(run)) !== null) continue;
-      executorFor(this.#executors, state.definition).getReady?.(step);
+      if (over || step.dry_run || approvalProblem(state, nowFor(run)) !== null) continue;
+      this.#executors[state.definition.kind].prepare?.(step);
     }
   }
 
-  /** Before anything is published: whether the base moved in the same files. What it says stops nothing. */
-  async #tellOfBase(): Promise<void> {
+  /** Before anything is published: whether the base moved in the same files. A warning, never a refusal. */
+  async #checkBase(): Promise<void> {
     const run = await this.#log.read();
     if (!willPublish(run)) return;
-    const tell = (message: string) => this.#watch.progress({ step: 'base', state: 'info', message });
+    const report = (message: string) => this.#watch.progress({ step: 'base', state: 'info', message });
     try {
       const seen = await this.#lookAtBase(run, this.#cancel.signal);
       const now = await this.#log.append((before) => baseEvents(before, seen));
-      if (now.base_moved !== null) tell(movedText(now.base_moved));
+      if (now.base_moved !== null) report(movedText(now.base_moved));
     } catch (error) {
       if (!(error instanceof CoreError) || error.code === 'execution_superseded') throw error;
-      tell(`whether ${run.plan!.target.base_branch} has moved is not known: ${error.message}`);
+      report(`whether ${run.plan!.target.base_branch} has moved is not known: ${error.message}`);
     }
   }
 
@@ -108,20 +105,20 @@ export class Execution {
     if (run.cancelling) this.#cancel.abort();
   }
 
-  async #turn(actionId: string): Promise<void> {
+  async #run(actionId: string): Promise<void> {
     const run = await this.#log.read();
     const state = findAction(run, actionId);
     const { definition } = state;
     if (state.state === 'succeeded' || state.state === 'undone') return;
     const clock = performance.now();
-    this.#tell(definition, 'started', definition.title);
+    this.#report(definition, 'started', definition.title);
     const outcome = await this.#attempt(run, state);
-    this.#tell(definition, outcome.state, outcome.message, performance.now() - clock);
+    this.#report(definition, outcome.state, outcome.message, performance.now() - clock);
   }
 
-  async #attempt(run: Run, state: ActionState): Promise<{ state: ProgressUpdate['state']; message: string }> {
+  async #attempt(run: Run, state: ActionState): Promise<Attempt> {
     const action = state.definition;
-    const executor = executorFor(this.#executors, action);
+    const executor = this.#executors[action.kind];
     if (state.intent !== null && (state.state === 'running' || state.state === 'unknown')) {
       const later = await this.#askedToWait(executor, action, state.outcome?.facts.resume_at);
       return later ?? this.#settle(executor, state.intent, action.action_id);
@@ -134,9 +131,9 @@ export class Execution {
     } catch (error) {
       return this.#notStarted(action, error);
     }
-    if (step.rehearsal) {
-      this.#rehearsed.add(action.action_id);
-      return this.#log.rehearsal(action);
+    if (step.dry_run) {
+      this.#dryRun.add(action.action_id);
+      return this.#log.dryRun(action);
     }
     return this.#start(executor, step);
   }
@@ -153,7 +150,7 @@ export class Execution {
       const message = `the action's digest is ${digest.slice(0, 12)}, sealed was ${String(sealed).slice(0, 12)}; run 'verify'`;
       return { state: 'refused', outcome: { code: 'digest_mismatch', message, facts: {} } };
     }
-    const contradicted = contradiction(run, definition);
+    const contradicted = contradiction(definition, { ...run.plan!, number: run.request.number });
     if (contradicted !== null) {
       const message = `the definition contradicts itself: ${contradicted}; plan the issue again`;
       return { state: 'refused', outcome: { code: 'definition_inconsistent', message, facts: {} } };
@@ -168,7 +165,7 @@ export class Execution {
     }
     for (const id of definition.depends_on) {
       const needed = findAction(run, id);
-      if (needed.state === 'succeeded' || this.#rehearsed.has(id)) continue;
+      if (needed.state === 'succeeded' || this.#dryRun.has(id)) continue;
       const { ordinal, kind } = needed.definition;
       const why =
         needed.approval === 'approved' ? stateWords[needed.state] : `approval is ${needed.approval}`;
@@ -178,11 +175,8 @@ export class Execution {
     return null;
   }
 
-  async #start(
-    executor: ActionExecutor,
-    step: Step,
-  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
-    let rendered: Awaited<ReturnType<ActionExecutor['render']>>;
+  async #start(executor: Executor, step: Step<ActionDefinition>): Promise<Attempt> {
+    let rendered: Awaited<ReturnType<Executor['render']>>;
     try {
       rendered = await executor.render(step);
     } catch (error) {
@@ -206,10 +200,10 @@ export class Execution {
   /** Approval and expiry are read again under the append lock, in the same breath as the intent is written. */
   async #intend(
     actionId: string,
-    make: (run: Run) => Intent,
-  ): Promise<{ refused: null; intent: Intent } | { refused: string; intent: null }> {
+    make: (run: Run) => ActionIntent,
+  ): Promise<{ refused: null; intent: ActionIntent } | { refused: string; intent: null }> {
     let refused: string | null = null;
-    let intent: Intent | null = null;
+    let intent: ActionIntent | null = null;
     await this.#log.append((run) => {
       const problem = approvalProblem(findAction(run, actionId), nowFor(run));
       if (problem !== null || run.cancelling) {
@@ -226,10 +220,7 @@ export class Execution {
     return intent === null ? { refused: refused ?? 'refused', intent: null } : { refused: null, intent };
   }
 
-  async #perform(
-    executor: ActionExecutor,
-    intent: Intent,
-  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+  async #perform(executor: Executor, intent: ActionIntent): Promise<Attempt> {
     const run = await this.#log.read();
     const state = findAction(run, intent.action_id);
     const { definition } = state;
@@ -260,30 +251,26 @@ export class Execution {
    * @returns null once the time has come
    */
   async #askedToWait(
-    executor: ActionExecutor,
+    executor: Executor,
     action: ActionDefinition,
     resumeAt: unknown,
   ): Promise<{ state: 'unknown'; message: string } | null> {
     const wait = typeof resumeAt === 'string' ? Date.parse(resumeAt) - Date.now() : 0;
     if (!(wait > 0)) return null;
     const message = `asked to wait; nothing is sent before ${resumeAt}, resume then`;
-    if (wait > (executor.patience_ms ?? 0)) return { state: 'unknown', message };
-    this.#tell(action, 'output', `asked to wait; going on in ${Math.ceil(wait / 1000)} s`);
+    if (wait > (executor.max_wait_ms ?? 0)) return { state: 'unknown', message };
+    this.#report(action, 'output', `asked to wait; going on in ${Math.ceil(wait / 1000)} s`);
     const { signal } = this.#cancel;
     await setTimeout(wait, undefined, { signal }).catch(() => {});
     return signal.aborted ? { state: 'unknown', message } : null;
   }
 
   /** Finds out what became of an intent without a result, and goes on from there. */
-  async #settle(
-    executor: ActionExecutor,
-    intent: Intent,
-    actionId: string,
-  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+  async #settle(executor: Executor, intent: ActionIntent, actionId: string): Promise<Attempt> {
     const run = await this.#log.read();
     const state = findAction(run, actionId);
     const step = this.#step(run, state);
-    let found: Awaited<ReturnType<ActionExecutor['reconcile']>>;
+    let found: Awaited<ReturnType<Executor['reconcile']>>;
     try {
       found = await executor.reconcile(step, intent);
     } catch (error) {
@@ -322,11 +309,7 @@ export class Execution {
   }
 
   /** The same bytes once more, after the same safeguards. */
-  async #again(
-    executor: ActionExecutor,
-    step: Step,
-    intent: Intent,
-  ): Promise<{ state: ProgressUpdate['state']; message: string }> {
+  async #again(executor: Executor, step: Step<ActionDefinition>, intent: ActionIntent): Promise<Attempt> {
     this.#repeated.add(intent.action_id);
     try {
       await executor.check(step);
@@ -339,15 +322,15 @@ export class Execution {
     return { state: 'refused', message: next.refused };
   }
 
-  #step(run: Run, state: ActionState): Step {
+  #step(run: Run, state: ActionState): Step<ActionDefinition> {
     return {
       run,
-      action: state.definition as ActionOf<ActionKind>,
+      action: state.definition,
       state,
       repo_dir: this.#options.repo_dir,
-      rehearsal: this.#options.dry_run || state.definition.dry_run,
+      dry_run: this.#options.dry_run || state.definition.dry_run,
       signal: this.#cancel.signal,
-      progress: (message) => this.#tell(state.definition, 'output', message),
+      progress: (message) => this.#report(state.definition, 'output', message),
     };
   }
 
@@ -358,7 +341,12 @@ export class Execution {
     return this.#log.refusal(action, 'refused', failure(error));
   }
 
-  #tell(action: ActionDefinition, state: ProgressUpdate['state'], message: string, duration?: number): void {
+  #report(
+    action: ActionDefinition,
+    state: ProgressUpdate['state'],
+    message: string,
+    duration?: number,
+  ): void {
     const update = { step: action.kind, state, message, action_id: action.action_id };
     this.#watch.progress(duration === undefined ? update : { ...update, duration_ms: duration });
   }

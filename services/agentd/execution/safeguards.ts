@@ -1,21 +1,34 @@
 import { minimatch } from 'minimatch';
-import { Refused } from '#kit/errors.ts';
+import { ValidationReport } from '#kit/contracts/stored-texts.ts';
+import { decodeJson } from '#kit/decode.ts';
+import { NotFound, Refused } from '#kit/errors.ts';
 import type { Target } from '../action.ts';
+import { requireApprovedAccount } from '../actions/account.ts';
+import { outcomeFact, type RunSoFar, type Safeguards } from '../actions/executor.ts';
 import { branchNameProblem } from '../git/tree.ts';
-import type { Forge, Repository } from '../planning/forge.ts';
-import type { Policy } from '../planning/policy.ts';
-import { requireApprovedAccount } from './same-account.ts';
+import type { Policy } from '../policy.ts';
+import type { Forge, Repository } from '../ports/forge.ts';
+import type { RunStore } from '../runs/run-store.ts';
+
+/** What every publishing action asks before it acts. */
+export function safeguardsFor(forge: Forge, policy: Policy, store: Pick<RunStore, 'artifact'>): Safeguards {
+  return {
+    requireUnprotected: (target, branch) => requireUnprotected(forge, policy, target, branch),
+    requireApprovedPlace: async (target) => void (await requireApprovedPlace(forge, target)),
+    requireValidation: (run, tree) => requireValidation(store, run, tree),
+  };
+}
 
 /**
  * No push to a protected branch: by the forge, by configuration, and the default branch always.
  * @throws Refused (`branch_protected`, `branch_name_invalid`, `repository_moved`, `repository_archived`)
  */
-export async function requireUnprotected(
+async function requireUnprotected(
   forge: Forge,
   policy: Policy,
   target: Target,
   branch: string,
-): Promise<Repository> {
+): Promise<void> {
   const problem = await branchNameProblem(branch);
   if (problem !== null) throw new Refused('branch_name_invalid', `branch '${branch}' ${problem}`);
   const repository = await requireApprovedPlace(forge, target);
@@ -39,14 +52,13 @@ export async function requireUnprotected(
   const protection = await forge.protection(target, branch);
   if (protection.protected)
     throw new Refused('branch_protected', `'${branch}' is protected on ${forge.name}: ${protection.reason}`);
-  return repository;
 }
 
 /**
  * The forge still means the repository that was approved, and sees us as the account that was.
  * @throws Refused (`repository_moved`), Conflict (`account_changed`)
  */
-export async function requireApprovedPlace(forge: Forge, target: Target): Promise<Repository> {
+async function requireApprovedPlace(forge: Forge, target: Target): Promise<Repository> {
   await requireApprovedAccount(forge, target);
   const repository = await forge.repository(target);
   if (repository.push_url === target.push_url) return repository;
@@ -71,4 +83,66 @@ export function requireSameForge(forge: Pick<Forge, 'name' | 'url'>, { forge_url
 /** Forges on case-insensitive disks take `Main` for `main`. */
 function sameBranch(left: string, right: string): boolean {
   return left.toLowerCase() === right.toLowerCase();
+}
+
+/**
+ * The safeguard before anything is published: the validation's artifacts exist, it passed, and it is about exactly this tree.
+ * @throws Refused (`validation_missing`, `validation_failed`, `validation_of_other_tree`)
+ */
+async function requireValidation(
+  store: Pick<RunStore, 'artifact'>,
+  run: RunSoFar,
+  tree: string,
+): Promise<void> {
+  const digest = outcomeFact(run, 'run_validation', 'report');
+  if (typeof digest !== 'string') {
+    throw new Refused(
+      'validation_missing',
+      `run ${run.run_id} has no validation that passed; nothing is published without one`,
+    );
+  }
+  const report = await readReport(store, run.run_id, digest);
+  for (const step of report.steps) await readLog(store, run.run_id, step.log);
+  if (!report.passed)
+    throw new Refused(
+      'validation_failed',
+      `the validation of run ${run.run_id} failed; nothing is published`,
+    );
+  if (report.tree !== tree) {
+    throw new Refused(
+      'validation_of_other_tree',
+      `the validation was of tree ${report.tree}; what would be published is ${tree}`,
+    );
+  }
+}
+
+async function readReport(
+  store: Pick<RunStore, 'artifact'>,
+  runId: string,
+  digest: string,
+): Promise<ValidationReport> {
+  return decodeJson(
+    ValidationReport,
+    Buffer.from(await readLog(store, runId, digest)).toString(),
+    `validation report ${digest}`,
+  );
+}
+
+async function readLog(
+  store: Pick<RunStore, 'artifact'>,
+  runId: string,
+  digest: string,
+): Promise<Uint8Array> {
+  try {
+    return await store.artifact(runId, digest);
+  } catch (error) {
+    if (!(error instanceof NotFound)) throw error;
+    throw new Refused(
+      'validation_missing',
+      `validation artifact ${digest} of run ${runId} is gone; nothing is published without it`,
+      {
+        cause: error,
+      },
+    );
+  }
 }

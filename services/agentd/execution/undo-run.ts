@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, messageOf } from '#kit/errors.ts';
-import type { ActionKind, ActionOf } from '../action.ts';
+import type { Step, UndoResult } from '../actions/executor.ts';
+import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person, UndoStep, Watch } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { executorLease } from '../runs/lease-name.ts';
+import { executorLease } from '../runs/leases.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import { type Executors, executorFor, type Step, type UndoResult } from './action-executor.ts';
 import { findAction } from './approval.ts';
 
 /** Walks the log backwards: what was published last is taken back first. Can be called again after a crash. */
@@ -27,7 +27,7 @@ export class UndoRun {
     const executors = await this.#executors(run);
     const steps: UndoStep[] = [];
     for (const state of effects(run)) {
-      const { effect, message } = await executorFor(executors, state.definition).previewUndo(
+      const { effect, message } = await executors[state.definition.kind].previewUndo(
         stepOf(run, state, idle),
       );
       steps.push({ action_id: state.definition.action_id, kind: state.definition.kind, effect, message });
@@ -100,7 +100,7 @@ export class UndoRun {
 
   async #try(executors: Executors, run: Run, state: ActionState, watch: Watch): Promise<UndoResult> {
     try {
-      return await executorFor(executors, state.definition).undo(stepOf(run, state, watch));
+      return await executors[state.definition.kind].undo(stepOf(run, state, watch));
     } catch (error) {
       return { state: 'failed', message: messageOf(error) };
     }
@@ -116,13 +116,13 @@ function effects(run: Run): ActionState[] {
     .toReversed();
 }
 
-function stepOf(run: Run, state: ActionState, watch: Watch): Step {
+function stepOf(run: Run, state: ActionState, watch: Watch): Step<ActionDefinition> {
   return {
     run,
-    action: state.definition as ActionOf<ActionKind>,
+    action: state.definition,
     state,
     repo_dir: run.execution?.repo_dir ?? null,
-    rehearsal: false,
+    dry_run: false,
     signal: watch.signal,
     progress: (message) =>
       watch.progress({

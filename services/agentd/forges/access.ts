@@ -1,4 +1,4 @@
-import type { Access } from '../planning/forge.ts';
+import type { Access } from '../ports/forge.ts';
 
 export const mayPublish: Access = { push: true, pull_request: true, reason: '' };
 

@@ -1,4 +1,4 @@
-import type { CheckState } from '../planning/forge.ts';
+import type { CheckState } from '../ports/forge.ts';
 
 /** One thing that ran on a commit, in the words that all forges share. */
 export interface Check {

@@ -1,5 +1,5 @@
-import type { ForgeWriter } from '../execution/forge-writer.ts';
-import type { Forge } from '../planning/forge.ts';
+import type { Forge } from '../ports/forge.ts';
+import type { ForgeWriter } from '../ports/forge-writer.ts';
 
 /** What an adapter is: the composition root hands it out as the narrower port. */
 export interface ConfiguredForge extends Forge, ForgeWriter {

@@ -1,5 +1,5 @@
 import { Conflict, Interrupted, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
-import type { RepositoryRef } from '../planning/forge.ts';
+import type { RepositoryRef } from '../ports/forge.ts';
 import type { ConfiguredForge } from './configured-forge.ts';
 import { checkRepositoryRef, nameOf } from './names.ts';
 import type { Forges } from './registry.ts';

@@ -1,4 +1,4 @@
-import type { Issue, IssueFilter } from '../planning/forge.ts';
+import type { Issue, IssueFilter } from '../ports/forge.ts';
 
 /** What a forge is asked for, so that it sends less; a comma would make two labels of one. */
 export function labelQuery({ label }: IssueFilter): { readonly labels?: string } {

@@ -1,5 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
-import type { RepositoryRef } from '../planning/forge.ts';
+import type { RepositoryRef } from '../ports/forge.ts';
 
 const largestNumber = 2 ** 31 - 1;
 

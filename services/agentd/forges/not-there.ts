@@ -1,5 +1,5 @@
 import { NotFound, Refused } from '#kit/errors.ts';
-import type { RepositoryRef } from '../planning/forge.ts';
+import type { RepositoryRef } from '../ports/forge.ts';
 import { nameOf } from './names.ts';
 
 /** What every forge says in the same words. */

@@ -1,5 +1,5 @@
 import { Refused } from '#kit/errors.ts';
-import type { Account } from '../planning/forge.ts';
+import type { Account } from '../ports/forge.ts';
 import type { RemoteForgeOptions } from './configured-forge.ts';
 import type { TokenFile } from './token-file.ts';
 

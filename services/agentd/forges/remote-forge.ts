@@ -16,7 +16,7 @@ import type {
   PullRequestOutcome,
   Repository,
   RepositoryRef,
-} from '../planning/forge.ts';
+} from '../ports/forge.ts';
 import { archived, withoutToken } from './access.ts';
 import { shortenedBody, wholeBody } from './bodies.ts';
 import { type Check, checksTogether } from './checks.ts';

@@ -1,4 +1,4 @@
-import type { Author, RepositoryRef } from '../planning/forge.ts';
+import type { Author, RepositoryRef } from '../ports/forge.ts';
 
 const keptFor_ms = 60_000;
 

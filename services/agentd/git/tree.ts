@@ -2,9 +2,16 @@ import { git } from '#kit/git/git.ts';
 import { readObject } from '#kit/git/objects.ts';
 import { linkMode, readTree, splitAtNul, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
 import type { FileChange } from '../action.ts';
-import type { TreeReader } from '../planning/scratch-copy.ts';
 
-/** Reads one commit or tree. The list is read once. */
+/** A tree to read, at one commit. Paths are repository paths: `/` between parts, no leading slash. */
+export interface TreeReader {
+  /** Regular files, sorted; links and submodules are left out. */
+  list(): Promise<string[]>;
+  /** null where there is no such regular file. */
+  read(path: string): Promise<Uint8Array | null>;
+}
+
+/** The list is read once. */
 export function treeReader(gitDir: string, treeish: string): TreeReader {
   let entries: Promise<Map<string, TreeEntry>> | undefined;
   function regularFiles(): Promise<Map<string, TreeEntry>> {

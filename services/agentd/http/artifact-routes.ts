@@ -1,7 +1,7 @@
 import { NotFound, Unauthorized } from '#kit/errors.ts';
 import { type Route, route } from '#kit/http/route.ts';
 import type { Agent } from '../agent.ts';
-import { artifactReferences } from '../runs/artifact-references.ts';
+import { artifactReferences } from '../runs/artifacts.ts';
 
 /** The content behind the digests of a run: issue as read, explanation, patch, validation report and logs. */
 export function artifactRoutes(agent: Agent): Route[] {

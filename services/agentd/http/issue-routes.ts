@@ -5,8 +5,8 @@ import type { ParameterDescription, Route, RouteRequest } from '#kit/http/route.
 import { route } from '#kit/http/route.ts';
 import type { Agent } from '../agent.ts';
 import type { ChangeQuery } from '../planning/changed-issues.ts';
-import type { RepositoryRef } from '../planning/forge.ts';
 import type { IssueQuery } from '../planning/list-issues.ts';
+import type { RepositoryRef } from '../ports/forge.ts';
 import { invalidParameter, parseInteger } from './list-query.ts';
 
 const parameters: Readonly<Record<string, ParameterDescription>> = {

@@ -12,7 +12,7 @@ const earlierMs = 5_000;
  * Does `work` on a run and tells core-context of it meanwhile and at the end. What cannot be told waits; it never delays the work,
  * and it changes nothing about how the work ends.
  */
-export async function toldAsItHappens<T>(
+export async function withLiveDelivery<T>(
   delivery: RunDelivery | null,
   runId: string,
   watch: Watch,
@@ -26,7 +26,7 @@ export async function toldAsItHappens<T>(
   } finally {
     over.abort();
     await telling;
-    const problem = await tellBriefly(delivery, runId);
+    const problem = await deliverWithTimeout(delivery, runId);
     if (problem !== null) {
       const message = `context: ${problem}; run ${runId} is told later, with the next command or by sync`;
       watch.progress({ step: 'context', state: 'info', message });
@@ -35,7 +35,7 @@ export async function toldAsItHappens<T>(
 }
 
 /** Tells what is new of one run, within a short time. @returns why it waits; null when nothing does */
-export async function tellBriefly(delivery: RunDelivery, runId: string): Promise<string | null> {
+export async function deliverWithTimeout(delivery: RunDelivery, runId: string): Promise<string | null> {
   try {
     await delivery.deliver(runId, AbortSignal.timeout(lastMs));
     return null;
@@ -47,7 +47,7 @@ export async function tellBriefly(delivery: RunDelivery, runId: string): Promise
 }
 
 /** Tells what waits of all runs, within a short time. @returns why some of it waits still; null when none does */
-export async function tellEarlier(delivery: RunDelivery, signal: AbortSignal): Promise<string | null> {
+export async function deliverEarlier(delivery: RunDelivery, signal: AbortSignal): Promise<string | null> {
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(earlierMs)]);
     const { waiting, reason } = await delivery.deliverPending(within);

@@ -1,10 +1,10 @@
 import type { PlanRecord } from '#kit/contracts/context/execution.ts';
-import { contextRepository } from '../planning/context-ids.ts';
+import { contextRepository } from '../planning/context.ts';
 import type { RunEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import { wireLine, wireText } from './wire-text.ts';
 
-const mostFiles = 2_000;
+const maxFiles = 2_000;
 
 /** The run as it was planned; null while there is nothing to tell: its issue was never read, or planning goes on. */
 export function planRecord(run: Run, events: readonly RunEvent[], issueBody: string): PlanRecord | null {
@@ -40,7 +40,7 @@ export function planRecord(run: Run, events: readonly RunEvent[], issueBody: str
         : { provider: wireLine(usage.provider), model: wireLine(usage.model), tier: wireLine(usage.tier) },
     recovery_branch: plan?.target.branch ?? null,
     base_commit: run.source?.base_commit ?? null,
-    files: changedFiles(run.actions).slice(0, mostFiles),
+    files: changedFiles(run.actions).slice(0, maxFiles),
     artifacts: plan?.patch == null ? [] : [{ sha256: plan.patch, title: `patch of ${run.run_id}` }],
     actions: run.actions.map(({ definition }) => {
       const { action_id, ordinal, kind, gate, title, risk, risk_score, dry_run, digest } = definition;

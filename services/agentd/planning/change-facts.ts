@@ -1,7 +1,9 @@
+import { Minimatch } from 'minimatch';
 import { parseJson } from '#kit/decode.ts';
 import type { FileChange, Influence, ValidationPlan } from '../action.ts';
-import type { ChangeFacts } from './risk.ts';
-import type { TreeReader } from './scratch-copy.ts';
+import type { ChangeFacts } from '../actions/kind.ts';
+import type { TreeReader } from '../git/tree.ts';
+import type { Policy } from '../policy.ts';
 
 /** What the change touches beyond its lines: the validation's own configuration, install scripts, outsiders' words. */
 export async function changeFacts(
@@ -11,12 +13,11 @@ export async function changeFacts(
   validation: ValidationPlan | null,
   influences: readonly Influence[],
   rejectedBefore: number,
-): Promise<ChangeFacts> {
-  const touched = files.flatMap(({ path, old_path }) => (old_path === null ? [path] : [path, old_path]));
+): Promise<Omit<ChangeFacts, 'sensitive' | 'critical'>> {
   const decides = new Set(validation === null ? [] : decidingFiles(validation));
   const validation_files: string[] = [];
   const install_scripts: string[] = [];
-  for (const path of new Set(touched)) {
+  for (const path of new Set(touchedPaths(files))) {
     if (path.split('/').at(-1) === 'package.json') {
       const before = scriptsOf(await base.read(path));
       const now = scriptsOf(await after.read(path));
@@ -33,6 +34,23 @@ export async function changeFacts(
     install_scripts,
     rejected_before: rejectedBefore,
   };
+}
+
+/** Paths of the change that the policy calls sensitive or critical, in any case. */
+export function guardedPaths(
+  files: readonly FileChange[],
+  { risk }: Policy,
+): Pick<ChangeFacts, 'sensitive' | 'critical'> {
+  const touched = touchedPaths(files);
+  const matching = (globs: readonly string[]) => {
+    const patterns = globs.map((glob) => new Minimatch(glob, { dot: true, nocase: true }));
+    return touched.filter((path) => patterns.some((pattern) => pattern.match(path)));
+  };
+  return { sensitive: matching(risk.sensitive_paths), critical: matching(risk.critical_paths) };
+}
+
+function touchedPaths(files: readonly FileChange[]): string[] {
+  return files.flatMap(({ path, old_path }) => (old_path === null ? [path] : [path, old_path]));
 }
 
 /** Memories by their number alone: their names tell nobody anything, and they are listed among the influences. */

@@ -1,8 +1,8 @@
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Refused } from '#kit/errors.ts';
+import type { ChangedIssue, Forge, RepositoryRef } from '../ports/forge.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { ChangedIssue, Forge, RepositoryRef } from './forge.ts';
 import { isUnchanged } from './unchanged.ts';
 
 export interface ChangeQuery extends RepositoryRef {
@@ -17,7 +17,7 @@ interface Ports {
 }
 
 /** So many are listed at once, and so many at most where more than that changed within one second. */
-const usualLimits = { first: 500, most: 16_000 };
+const usualLimits = { first: 500, max: 16_000 };
 
 /**
  * What changed on a forge since a time, for whoever missed being told of it.
@@ -49,12 +49,12 @@ async function page(
   signal: AbortSignal,
 ) {
   const { forge, ref, since, forge_time } = asked;
-  for (let limit = limits.first; ; limit = Math.min(2 * limit, limits.most)) {
+  for (let limit = limits.first; ; limit = Math.min(2 * limit, limits.max)) {
     const found = await forge.changedIssues(ref, { since, limit }, signal);
     if (found.length < limit) return { found, until: notAhead(forge_time), more: false };
     const until = notAhead(found.at(-1)!.updated_at);
     if (secondOf(until) > secondOf(since)) return { found, until, more: true };
-    if (limit >= limits.most) throw tooMany(asked, limit);
+    if (limit >= limits.max) throw tooMany(asked, limit);
   }
 }
 

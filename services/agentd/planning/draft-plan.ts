@@ -1,22 +1,24 @@
 import { Refused } from '#kit/errors.ts';
 import { copyTree } from '#kit/git/objects.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import type { ActionDefinition, Influence, SandboxTerms, Target, ValidationPlan } from '../action.ts';
+import type { Influence, SandboxTerms, Target, ValidationPlan } from '../action.ts';
+import type { CommonPlan } from '../actions/kind.ts';
+import type { ActionDefinition } from '../actions/registry.ts';
+import { changeForAnotherRole } from '../actions/texts.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
+import type { Policy } from '../policy.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { type KnownHistory, noHistory } from './action-history.ts';
 import { branchName } from './branch-name.ts';
-import { changeFacts } from './change-facts.ts';
+import { changeFacts, guardedPaths } from './change-facts.ts';
 import type { Proposal, Role } from './planner.ts';
-import type { Policy } from './policy.ts';
-import { type Common, proposeChange, proposeComment } from './propose-actions.ts';
+import { proposeActions } from './propose-actions.ts';
 import type { Sources } from './read-sources.ts';
 import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
 import { requireCleanActions, requireNoSecrets } from './secrets.ts';
-import { changeForAnotherRole } from './texts.ts';
 
 export interface DraftPorts {
   readonly store: RunStore;
@@ -67,7 +69,7 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
 async function draftOf(ports: DraftPorts, proposed: Proposed, proposal: Proposal): Promise<Draft> {
   const { policy, secrets } = ports;
   const { run, role, sources } = proposed;
-  const common: Common = {
+  const common: CommonPlan = {
     run_id: run.run_id,
     number: run.request.number,
     target: targetOf(run, sources),
@@ -93,7 +95,7 @@ async function draftOf(ports: DraftPorts, proposed: Proposed, proposal: Proposal
 async function draftChange(
   { store, policy, secrets, vcs }: DraftPorts,
   proposed: Proposed,
-  common: Common,
+  common: CommonPlan,
   title: string,
   explanation: string,
 ): Promise<Draft> {
@@ -122,17 +124,15 @@ async function draftChange(
   const digest = await store.putArtifact(run.run_id, patch);
   const before = treeReader(mirror.dir, base_commit);
   const after = treeReader(mirror.dir, tree);
-  const change = await changeFacts(
-    files,
-    before,
-    after,
-    validation,
-    proposed.influences,
-    proposed.rejected_before,
-  );
+  const { influences, rejected_before } = proposed;
+  const change = {
+    ...(await changeFacts(files, before, after, validation, influences, rejected_before)),
+    ...guardedPaths(files, policy),
+  };
   const history = await proposed.history(files.map(({ path }) => path));
-  const actions = proposeChange({
+  const actions = proposeActions({
     ...common,
+    proposes: 'change',
     history: history.byKind,
     target,
     title,
@@ -147,8 +147,13 @@ async function draftChange(
   return { actions, target, title, explanation, patch: digest, notices, checks };
 }
 
-function commentOnly(common: Common, title: string, body: string, notices: readonly string[] = []): Draft {
-  const actions = proposeComment({ ...common, body });
+function commentOnly(
+  common: CommonPlan,
+  title: string,
+  body: string,
+  notices: readonly string[] = [],
+): Draft {
+  const actions = proposeActions({ ...common, proposes: 'comment', body });
   return { actions, target: common.target, title, explanation: body, patch: null, notices, checks: [] };
 }
 

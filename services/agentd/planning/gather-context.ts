@@ -4,8 +4,7 @@ import type { Watch } from '../agent.ts';
 import { treeReader } from '../git/tree.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { Context } from './context.ts';
-import { contextRepository, entityId } from './context-ids.ts';
+import { type Context, contextRepository, entityId } from './context.ts';
 import { isTrustedAssociation } from './influences.ts';
 import type { ContextPassage, JudgedPassage } from './planner.ts';
 import type { Sources } from './read-sources.ts';
@@ -23,18 +22,18 @@ export interface GatheringPorts {
   /** null where none is configured. */
   readonly context: Context | null;
   /** Tells the context service what it does not know yet of earlier runs. @returns why some of it waits; null when none does */
-  readonly tellEarlier: (signal: AbortSignal) => Promise<string | null>;
+  readonly deliverEarlier: (signal: AbortSignal) => Promise<string | null>;
 }
 
-const longestQuery = 4_000;
+const maxQueryLength = 4_000;
 const codeKinds = ['file', 'symbol', 'section', 'document', 'procedure'] as const;
 const historyKinds = ['run', 'issue'] as const;
-const mostOf = { code: 8, history: 3, memories: 3 };
+const maxOf = { code: 8, history: 3, memories: 3 };
 const layers = ['semantic', 'episodic', 'procedural'] as const;
 
 /** What is known for this issue, this repository and this role. Without the service planning goes on and says so. */
 export async function gatherContext(
-  { context, store, tellEarlier }: GatheringPorts,
+  { context, store, deliverEarlier }: GatheringPorts,
   tally: MaskTally,
   run: Run,
   sources: Sources,
@@ -46,7 +45,7 @@ export async function gatherContext(
   if (stale?.gone === true)
     return { passages: [], notices: [`context: ${stale.why}; planned without it`], answered: false };
 
-  const untold = await tellEarlier(watch.signal);
+  const untold = await deliverEarlier(watch.signal);
   const { found, problems } = await askAll(context, run, repository, sources, watch.signal);
   const issue = entityId.issue(repository, run.request.number);
   const fitting = found
@@ -102,18 +101,18 @@ async function askAll(
 ): Promise<{ readonly found: ContextPassage[]; readonly problems: string[] }> {
   // Marks of secrets would be looked for as words.
   const words = `${issue.title}\n${issue.body}`.replaceAll(/\[redacted \w+\]/g, ' ');
-  const query = (words.trim() || issue.title).slice(0, longestQuery).toWellFormed();
+  const query = (words.trim() || issue.title).slice(0, maxQueryLength).toWellFormed();
   const { number, role } = run.request;
   const about = [entityId.issue(repository, number), entityId.repository(repository), entityId.agent(role)];
   const search = (kinds: Parameters<Context['search']>[0]['kinds'], limit: number) =>
     context.search({ query, repository, kinds, limit }, signal);
   const asked = await Promise.allSettled([
-    search(codeKinds, mostOf.code),
-    search(historyKinds, mostOf.history),
-    ...layers.map((layer) => context.lookup({ query, layer, about, limit: mostOf.memories }, signal)),
+    search(codeKinds, maxOf.code),
+    search(historyKinds, maxOf.history),
+    ...layers.map((layer) => context.lookup({ query, layer, about, limit: maxOf.memories }, signal)),
     // What people told it need not name an entity. What happened in other repositories stays there.
     ...(['semantic', 'procedural'] as const).map((layer) =>
-      context.lookup({ query, layer, about: [], limit: mostOf.memories }, signal),
+      context.lookup({ query, layer, about: [], limit: maxOf.memories }, signal),
     ),
   ]);
   signal.throwIfAborted();

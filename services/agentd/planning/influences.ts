@@ -1,5 +1,5 @@
 import type { Influence } from '../action.ts';
-import type { Author, Comment, Issue, RepositoryRef } from './forge.ts';
+import type { Author, Comment, Issue, RepositoryRef } from '../ports/forge.ts';
 import { commentPlace, type IssueText } from './issue-text.ts';
 
 /** Only people who may write to the repository anyway are trusted; a contributor once had a change merged, no more. */

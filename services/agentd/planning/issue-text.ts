@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { nullable, optional } from '#kit/decode.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
-import type { Comment, Issue } from './forge.ts';
+import type { Comment, Issue } from '../ports/forge.ts';
 
 const Person = t.strict({
   login: t.string,

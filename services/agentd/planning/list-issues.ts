@@ -1,6 +1,6 @@
+import type { Forge, Issue, IssueFilter } from '../ports/forge.ts';
 import type { RunStatus } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { Forge, Issue, IssueFilter } from './forge.ts';
 import { isUnchanged } from './unchanged.ts';
 
 export interface IssueQuery {

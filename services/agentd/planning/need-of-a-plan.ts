@@ -1,11 +1,11 @@
 import { NotFound, Refused } from '#kit/errors.ts';
+import { isBy } from '../actions/account.ts';
+import { openedPullRequest } from '../actions/open-pull-request.ts';
 import type { Watch } from '../agent.ts';
+import type { Forge, PullRequest } from '../ports/forge.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import { openedPullRequest } from '../sync/pull-request-events.ts';
-import { isBy } from './authorship.ts';
 import { runsOfIssue } from './earlier-runs.ts';
-import type { Forge, PullRequest } from './forge.ts';
 import type { Sources } from './read-sources.ts';
 
 /** A pull request that an earlier run of the issue opened. */

@@ -5,27 +5,30 @@ import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/
 import type { Influence, SandboxTerms, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
-import { treeReader } from '../git/tree.ts';
+import { type TreeReader, treeReader } from '../git/tree.ts';
+import type { Repository } from '../ports/forge.ts';
 import type { ContextUse, NewEvent } from '../runs/event.ts';
-import { executorLease, issueLease } from '../runs/lease-name.ts';
+import { executorLease, issueLease, patientLease } from '../runs/leases.ts';
 import { maskedEvents } from '../runs/masked-event.ts';
-import { patientLease } from '../runs/patient-lease.ts';
 import type { Run } from '../runs/run.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { actionHistory, noHistory } from './action-history.ts';
-import { contextRepository } from './context-ids.ts';
+import { contextRepository } from './context.ts';
 import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
-import { earlierRejections } from './earlier-rejections.ts';
-import { type EarlierRuns, lookAtEarlier, requireNotCancelled, supersedeEarlier } from './earlier-runs.ts';
-import type { Repository } from './forge.ts';
+import {
+  type EarlierRuns,
+  earlierRejections,
+  lookAtEarlier,
+  requireNotCancelled,
+  supersedeEarlier,
+} from './earlier-runs.ts';
 import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
 import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
-import { rightsNotices } from './may-publish.ts';
 import { requireNeedOfPlan } from './need-of-a-plan.ts';
 import type { Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
+import { rightsNotices } from './propose-actions.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
 import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
-import type { TreeReader } from './scratch-copy.ts';
 import { storedConversation } from './stored-conversation.ts';
 
 /** What planning is made of. None of it can write to a repository or a forge. */

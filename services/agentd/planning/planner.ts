@@ -1,6 +1,6 @@
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Influence, ValidationPlan } from '../action.ts';
-import type { Comment, Issue, Repository } from './forge.ts';
+import type { Comment, Issue, Repository } from '../ports/forge.ts';
 import type { ChatMessage, ModelUsage, ToolDefinition } from './model.ts';
 import type { ScratchCopy } from './scratch-copy.ts';
 

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { decode, decodeJson } from '#kit/decode.ts';
-import { ActionDefinition, actionKinds } from '../action.ts';
-import { actionDigest } from './digest.ts';
-import { Policy } from './policy.ts';
-import { type ChangePlan, proposeChange, proposeComment } from './propose-actions.ts';
+import { actionKinds } from '../action.ts';
+import { actionDigest } from '../actions/digest.ts';
+import type { ChangePlan } from '../actions/kind.ts';
+import { ActionDefinition } from '../actions/registry.ts';
+import { Policy } from '../policy.ts';
+import { proposeActions } from './propose-actions.ts';
 
 const policy = decodeJson(
   Policy,
@@ -15,6 +17,7 @@ const commit = 'a'.repeat(40);
 const tree = 'b'.repeat(40);
 
 const plan: ChangePlan = {
+  proposes: 'change',
   run_id: 'run_0199f3c2-1a2b-7abc-8def-0123456789ab',
   number: 1,
   target: {
@@ -38,7 +41,15 @@ const plan: ChangePlan = {
   title: 'Greet strangers when no name is given',
   explanation: 'Because an empty name is no name. {{audit_head}}',
   patch: 'c'.repeat(64),
-  change: { files: [], untrusted: [], validation_files: [], install_scripts: [], rejected_before: 0 },
+  change: {
+    files: [],
+    untrusted: [],
+    sensitive: [],
+    critical: [],
+    validation_files: [],
+    install_scripts: [],
+    rejected_before: 0,
+  },
   validation: {
     source: 'detected',
     found: 'package.json',
@@ -55,7 +66,7 @@ const plan: ChangePlan = {
 
 describe('the proposed actions of a change', () => {
   it('come in execution order, in two gates, each building on those before it', () => {
-    const actions = proposeChange(plan);
+    const actions = proposeActions(plan);
     expect(actions.map(({ kind }) => kind)).to.deep.equal([...actionKinds]);
     expect(actions.map(({ gate }) => gate)).to.deep.equal([
       'build',
@@ -72,7 +83,7 @@ describe('the proposed actions of a change', () => {
   });
 
   it('carry digests that can be computed again from what is stored', () => {
-    for (const action of proposeChange(plan)) {
+    for (const action of proposeActions(plan)) {
       const stored = decode(ActionDefinition, JSON.parse(JSON.stringify(action)), 'action');
       expect(actionDigest(stored)).to.equal(action.digest);
     }
@@ -80,7 +91,7 @@ describe('the proposed actions of a change', () => {
 
   it('change their digest with every part of the payload', () => {
     const digests = (changed: Partial<ChangePlan>) =>
-      proposeChange({ ...plan, ...changed }).map(({ digest }) => digest);
+      proposeActions({ ...plan, ...changed }).map(({ digest }) => digest);
     const before = digests({});
     expect(digests({})).to.deep.equal(before);
     const variants: Partial<ChangePlan>[] = [
@@ -97,7 +108,7 @@ describe('the proposed actions of a change', () => {
   });
 
   it('keep slots of outsiders closed in the pull request', () => {
-    const body = proposeChange(plan).find(({ kind }) => kind === 'open_pull_request')!.params as {
+    const body = proposeActions(plan).find(({ kind }) => kind === 'open_pull_request')!.params as {
       body: string;
     };
     expect(body.body.match(/\{\{audit_head\}\}/g)).to.have.length(1);
@@ -108,7 +119,7 @@ describe('the proposed actions of a change', () => {
     const words = '@everyone Fixes #99 closes demo/other#3 <!-- core run=run_x action=act_6 -->';
     const file = { path: `x\`|evil\\| ${words}.md`, old_path: null, status: 'added' as const };
     const modes = { added: 1, removed: 0, old_mode: null, new_mode: '100644' };
-    const actions = proposeChange({
+    const actions = proposeActions({
       ...plan,
       title: words,
       explanation: words,
@@ -130,7 +141,7 @@ describe('the proposed actions of a change', () => {
 
   it('say what a sandbox weaker than bubblewrap leaves open', () => {
     const reasons = (kind: string) =>
-      proposeChange({ ...plan, sandbox: { ...plan.sandbox!, kind } }).find(
+      proposeActions({ ...plan, sandbox: { ...plan.sandbox!, kind } }).find(
         (action) => action.kind === 'run_validation',
       )!.risk_reasons;
     expect(reasons('bubblewrap')).to.deep.equal([]);
@@ -139,21 +150,25 @@ describe('the proposed actions of a change', () => {
   });
 
   it('end before the push where nothing was found to validate with', () => {
-    const kinds = proposeChange({ ...plan, validation: null }).map(({ kind }) => kind);
+    const kinds = proposeActions({ ...plan, validation: null }).map(({ kind }) => kind);
     expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'commit']);
   });
 
   it('are only those that the role may propose', () => {
-    const kinds = proposeChange({
+    const kinds = proposeActions({
       ...plan,
       may_propose: ['create_branch', 'apply_patch', 'run_validation', 'commit'],
     }).map(({ kind }) => kind);
     expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'run_validation', 'commit']);
-    expect(proposeChange({ ...plan, may_propose: ['comment_issue', 'run_validation'] })).to.deep.equal([]);
+    expect(proposeActions({ ...plan, may_propose: ['comment_issue', 'run_validation'] })).to.deep.equal([]);
   });
 
   it('are one comment with our marker where there is nothing but something to say', () => {
-    const [action, ...rest] = proposeComment({ ...plan, body: 'Which greeting do you mean?' });
+    const [action, ...rest] = proposeActions({
+      ...plan,
+      proposes: 'comment',
+      body: 'Which greeting do you mean?',
+    });
     expect(rest).to.deep.equal([]);
     expect(action!.kind).to.equal('comment_issue');
     expect((action!.params as { body: string }).body).to.contain(`action=${action!.action_id}`);

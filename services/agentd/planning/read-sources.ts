@@ -5,10 +5,10 @@ import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Target } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
+import type { Forge, Issue, Repository } from '../ports/forge.ts';
 import { maskedEvents } from '../runs/masked-event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { Forge, Issue, Repository } from './forge.ts';
 import { type IssueText, maskedIssue, StoredIssue } from './issue-text.ts';
 
 /** What planning starts from: the issue as it was read, its secrets masked, and the repository at one commit. */

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { decodeJson } from '#kit/decode.ts';
 import type { FileChange } from '../action.ts';
-import { Policy } from './policy.ts';
-import { assessPatch, type ChangeFacts } from './risk.ts';
+import { assessPatch } from '../actions/apply-patch.ts';
+import type { ChangeFacts } from '../actions/kind.ts';
+import { Policy } from '../policy.ts';
+import { guardedPaths } from './change-facts.ts';
 
 const policy = decodeJson(
   Policy,
@@ -16,7 +18,8 @@ function file(path: string, added = 1, removed = 0): FileChange {
 }
 
 function change(files: FileChange[], more: Partial<ChangeFacts> = {}): ChangeFacts {
-  return { files, untrusted: [], validation_files: [], install_scripts: [], rejected_before: 0, ...more };
+  const facts = { untrusted: [], validation_files: [], install_scripts: [], rejected_before: 0 };
+  return { files, ...guardedPaths(files, policy), ...facts, ...more };
 }
 
 describe('the risk of a patch', () => {

@@ -1,4 +1,5 @@
 import * as t from 'io-ts';
+import { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, oneOf } from '#kit/decode.ts';
 import { InvalidInput, Refused } from '#kit/errors.ts';
 import { ActionKind } from '../action.ts';
@@ -35,8 +36,8 @@ export const PlannerBounds = t.strict({
 });
 export type PlannerBounds = t.TypeOf<typeof PlannerBounds>;
 
-export const PlannerName = oneOf(['patch', 'model']);
-export type PlannerName = t.TypeOf<typeof PlannerName>;
+export const PlannerKind = oneOf(plannerKinds);
+export type PlannerKind = t.TypeOf<typeof PlannerKind>;
 
 export const AgentsConfig = t.strict({
   /** Who plans; `--role` takes a name or a key. */
@@ -57,7 +58,7 @@ export const AgentsConfig = t.strict({
   ),
   planner: t.strict({
     /** auto: model where one is configured, else patch. */
-    default: oneOf(['auto', 'patch', 'model']),
+    default: oneOf(['auto', ...plannerKinds]),
     /** Gone: `./core model add` configures models. */
     endpoint: NoEndpoint,
     /** What ends a planning that does not end by itself. */
@@ -117,12 +118,19 @@ export function planningRole(config: AgentsConfig, nameOrKey: string): Role {
  * @param hasModel whether the gateway has a model for planning
  * @throws Refused (`model_not_configured`)
  */
-export function plannerFor(config: AgentsConfig, hasModel: () => boolean, asked?: PlannerName): PlannerName {
+export function plannerFor(config: AgentsConfig, hasModel: () => boolean, asked?: PlannerKind): PlannerKind {
   const { default: preset } = config.planner;
   const name = asked ?? (preset === 'auto' ? (hasModel() ? 'model' : 'patch') : preset);
-  if (name === 'model' && !hasModel()) throw noModelConfigured();
+  const problem = missing[name](hasModel);
+  if (problem !== null) throw problem;
   return name;
 }
+
+/** Why a planner cannot work here; null where it can. */
+const missing: Readonly<Record<PlannerKind, (hasModel: () => boolean) => Refused | null>> = {
+  patch: () => null,
+  model: (hasModel) => (hasModel() ? null : noModelConfigured()),
+};
 
 export function noModelConfigured(): Refused {
   return new Refused(

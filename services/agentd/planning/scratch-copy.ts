@@ -1,10 +1,4 @@
-/** A tree to read, at one commit. Paths are repository paths: `/` between parts, no leading slash. */
-export interface TreeReader {
-  /** Regular files, sorted; links and submodules are left out. */
-  list(): Promise<string[]>;
-  /** null where there is no such regular file. */
-  read(path: string): Promise<Uint8Array | null>;
-}
+import type { TreeReader } from '../git/tree.ts';
 
 export interface SearchHit {
   readonly path: string;

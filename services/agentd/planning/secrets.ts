@@ -3,7 +3,7 @@ import { Refused } from '#kit/errors.ts';
 import { readObjects } from '#kit/git/objects.ts';
 import { differenceBetween, submoduleMode } from '#kit/git/tree.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import type { ActionDefinition } from '../action.ts';
+import type { ActionDefinition } from '../actions/registry.ts';
 
 /**
  * No change that brings a secret becomes an action, and its bytes stay in the scratch copy. Looks at the files that the change

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { NotFound } from '#kit/errors.ts';
 import { MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { Author, Comment, Issue } from '../ports/forge.ts';
 import type { Run } from '../runs/run.ts';
-import type { Author, Comment, Issue } from './forge.ts';
 import { maskedIssue } from './issue-text.ts';
 import { isUnchanged } from './unchanged.ts';
 

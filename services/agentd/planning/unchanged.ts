@@ -1,7 +1,7 @@
 import { decodeJson } from '#kit/decode.ts';
 import { NotFound } from '#kit/errors.ts';
+import type { Comment, Forge, Issue, RepositoryRef } from '../ports/forge.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { Comment, Forge, Issue, RepositoryRef } from './forge.ts';
 import { StoredIssue } from './issue-text.ts';
 
 interface Ports {

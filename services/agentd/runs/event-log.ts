@@ -57,8 +57,9 @@ export class EventLog {
     return this.#size;
   }
 
-  /** Of the event at `seq`, which is not behind the last. */
+  /** Of the event at `seq`, which is not behind the last. `refresh` compared that of the last with the file. */
   hashOf(seq: number): string {
+    if (seq === this.#run?.head.seq) return this.#run.head.hash;
     return seq === 0 ? beforeFirst.hash : this.#hashBefore(this.#starts[seq] ?? this.#size);
   }
 

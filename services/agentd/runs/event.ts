@@ -2,7 +2,16 @@ import * as t from 'io-ts';
 import { RunTrigger } from '#kit/contracts/run-trigger.ts';
 import { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
-import { ActionDefinition, ActionOutcome, Approval, Influence, Target, ValidationPlan } from '../action.ts';
+import {
+  ActionIntent,
+  ActionOutcome,
+  Approval,
+  Influence,
+  Target,
+  ValidationPlan,
+  VcsFacts,
+} from '../action.ts';
+import { ActionDefinition } from '../actions/registry.ts';
 
 /**
  * Everything that can happen to a run, one discriminated union. `events.jsonl` holds these lines and is the only
@@ -99,16 +108,6 @@ export const MaskedSecret = t.strict({
   place: t.string,
 });
 
-export const VcsFacts = t.strict({
-  kind: oneOf(['jj', 'git']),
-  version: t.string,
-  operation_id: t.string,
-  change_id: nullable(t.string),
-  commit: nullable(t.string),
-  tree: nullable(t.string),
-});
-export type VcsFacts = t.TypeOf<typeof VcsFacts>;
-
 const ChainPlace = t.strict({ seq: t.number, hash: Sha256 });
 
 const eventData = {
@@ -152,19 +151,8 @@ const eventData = {
     state: oneOf(['refused', 'blocked']),
     outcome: ActionOutcome,
   }),
-  /** Durable before the effect. `rendered` holds the bytes with filled slots, as they will be sent. */
-  action_intent: t.strict({
-    action_id: t.string,
-    attempt: t.number,
-    /** Time used inside the effect, so that doing it again makes the same commit. */
-    effect_at: Timestamp,
-    /** The forge's clock, for effects on a forge. */
-    forge_time: nullable(Timestamp),
-    /** Who acts on the forge; left out where nobody does. */
-    account: optional(t.strict({ login: t.string, id: t.string })),
-    operation_before: nullable(t.string),
-    rendered: t.UnknownRecord,
-  }),
+  /** Durable before the effect. */
+  action_intent: ActionIntent,
   action_result: t.strict({
     action_id: t.string,
     state: oneOf(['succeeded', 'failed', 'unknown']),

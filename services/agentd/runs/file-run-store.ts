@@ -10,12 +10,10 @@ import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '.
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import type { EventLog } from './event-log.ts';
 import type { Heads } from './heads.ts';
-import { runsWithHead } from './heads-folder.ts';
 import { type ReadRow, refreshFolder } from './index-refresh.ts';
-import { executorLease } from './lease-name.ts';
+import { executorLease } from './leases.ts';
 import type { Run } from './run.ts';
-import { logName } from './run-folder.ts';
-import { checkRunId, isRunId, runIdPrefix } from './run-id.ts';
+import { checkRunId, isRunId, logName, runIdPrefix, runsWithHead } from './run-folder.ts';
 import { RunIndex } from './run-index.ts';
 import { listRuns, logSize } from './run-list.ts';
 import { asSeen, isActive } from './run-status.ts';
@@ -58,7 +56,7 @@ export function createRunStore(options: RunStoreOptions): FileRunStore {
 
 /** How long a page of the list is shown again while the index has not changed: a process can die unseen. */
 const pageLifeMs = 1000;
-const mostPages = 100;
+const maxPages = 100;
 
 /**
  * Listing is what people wait for, so the modules that decode and write events are loaded when they are needed first.
@@ -165,7 +163,7 @@ class FolderRunStore implements FileRunStore {
         },
         query,
       );
-      if (this.#pages.size >= mostPages) this.#pages.clear();
+      if (this.#pages.size >= maxPages) this.#pages.clear();
       this.#pages.set(key, { version: index.version(), at: Date.now(), page });
       return page;
     });
@@ -440,7 +438,7 @@ async function loadWriting(stateDir: string, runsDir: string, secrets: RunStoreO
   const [{ Heads }, openRuns, artifacts, finder] = await Promise.all([
     import('./heads.ts'),
     import('./open-runs.ts'),
-    import('./artifact-folder.ts'),
+    import('./artifacts.ts'),
     secrets?.(),
   ]);
   const masked = <T>(value: T): T =>

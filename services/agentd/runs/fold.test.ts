@@ -15,9 +15,8 @@ import type { NewEvent, RunEvent } from './event.ts';
 import { beforeFirst } from './event-line.ts';
 import { writeLines } from './event-log.ts';
 import { fold, foldMore } from './fold.ts';
-import { type Run, runStatuses } from './run.ts';
+import { type Run, runStatuses, summaryOf } from './run.ts';
 import { asSeen } from './run-status.ts';
-import { summaryOf } from './run-summary.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';
 const plan = planned(runId);

@@ -14,8 +14,8 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, integerBetween, Sha256 } from '#kit/decode.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, codeOf, InvalidInput, messageOf } from '#kit/errors.ts';
+import { headsName } from '#kit/folders.ts';
 import { beforeFirst } from './event-line.ts';
-import { headsName } from './heads-folder.ts';
 import type { Run } from './run.ts';
 import { logName } from './run-folder.ts';
 
@@ -83,8 +83,7 @@ export class Heads {
 
   /** The event is durable in the log, and whoever asked for it is about to be told. */
   acknowledge(runId: string, { seq, hash, type }: HeadMark, pruned = false): void {
-    this.create(runId);
-    const fd = openSync(this.#path(runId), 'r+');
+    const fd = this.#opened(runId);
     try {
       // The write is the last that can fail: an append that failed must not be in the head.
       if (fstatSync(fd).size !== recordBytes) ftruncateSync(fd, recordBytes);
@@ -95,6 +94,16 @@ export class Heads {
     crashPoint('head_written');
     this.#unsynced.add(runId);
     this.#timer ??= setTimeout(() => this.syncAll(), syncWithin).unref();
+  }
+
+  #opened(runId: string): number {
+    try {
+      return openSync(this.#path(runId), 'r+');
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    }
+    this.create(runId);
+    return openSync(this.#path(runId), 'r+');
   }
 
   /** Whether the log goes on behind what was acknowledged. False where heads are not kept of this run. */

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { isRunId } from './run-id.ts';
+import { isRunId } from './run-folder.ts';
 import type { IndexRow, Problem, RunIndex } from './run-index.ts';
 
 /** What a run folder holds now: a row for the index, or why there is none. Null when the folder is gone. */

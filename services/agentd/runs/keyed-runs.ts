@@ -6,7 +6,7 @@ import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Refused } from '#kit/errors.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
-import { patientLease } from './patient-lease.ts';
+import { patientLease } from './leases.ts';
 import type { Run } from './run.ts';
 import type { RunPage, RunStore } from './run-store.ts';
 

@@ -4,14 +4,13 @@ import { codeOf, messageOf, NotFound } from '#kit/errors.ts';
 import { EventLog } from './event-log.ts';
 import { type HeadRecord, type Heads, recordCut, requireWhole } from './heads.ts';
 import type { ReadRow } from './index-refresh.ts';
-import type { Run } from './run.ts';
+import { type Run, summaryOf } from './run.ts';
 import { logName } from './run-folder.ts';
 import type { IndexRow } from './run-index.ts';
 import { logStamp } from './run-list.ts';
-import { summaryOf } from './run-summary.ts';
 import { readTombstone, type Tombstone, wasPruned } from './tombstone.ts';
 
-const mostOpen = 64;
+const maxOpen = 64;
 
 /** The event logs that were used last, open and folded. */
 export class OpenRuns {
@@ -82,7 +81,7 @@ export class OpenRuns {
 
   #closeOldest(): void {
     for (const runId of this.#logs.keys()) {
-      if (this.#logs.size <= mostOpen) return;
+      if (this.#logs.size <= maxOpen) return;
       this.forget(runId);
     }
   }

@@ -25,7 +25,7 @@ import {
 import type { PruneRequest } from '../agent.ts';
 import type { NewEvent } from './event.ts';
 import { createRunStore, type FileRunStore } from './file-run-store.ts';
-import { executorLease } from './lease-name.ts';
+import { executorLease } from './leases.ts';
 import type { Run } from './run.ts';
 
 const day = 86_400_000;

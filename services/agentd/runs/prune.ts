@@ -8,10 +8,9 @@ import { messageOf } from '#kit/errors.ts';
 import type { PruneRequest, PruneResult } from '../agent.ts';
 import type { Heads } from './heads.ts';
 import { type ReadRow, unfinished } from './index-refresh.ts';
-import { executorLease } from './lease-name.ts';
+import { executorLease } from './leases.ts';
 import type { Run } from './run.ts';
-import { logName, tombstoneName } from './run-folder.ts';
-import { isRunId } from './run-id.ts';
+import { isRunId, logName, tombstoneName } from './run-folder.ts';
 import type { RunIndex } from './run-index.ts';
 import type { Tombstone } from './tombstone.ts';
 

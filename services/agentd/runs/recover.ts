@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { Conflict, messageOf } from '#kit/errors.ts';
 import type { RecoveryRequest } from '../agent.ts';
-import { putArtifact } from './artifact-folder.ts';
+import { putArtifact } from './artifacts.ts';
 import type { NewEvent, RunEvent } from './event.ts';
 import { beforeFirst, type Head, readLine } from './event-line.ts';
 import type { HeadMark, Heads } from './heads.ts';

@@ -1,23 +1,20 @@
-import { runStatuses } from '#kit/contracts/vocabulary.ts';
-import type { ActionDefinition, ActionOutcome, ActionStateName, Approval, ApprovalState } from '../action.ts';
-import type { DataOf, IssueFacts, PlanFacts, RunRequest, Usage, VcsFacts } from './event.ts';
+import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
+import type { ActionKind, StateOf } from '../action.ts';
+import type { ActionDefinition, ActionOf } from '../actions/registry.ts';
+import type { DataOf, IssueFacts, PlanFacts, RunRequest, Usage } from './event.ts';
 
 export { runStatuses };
 export type RunStatus = (typeof runStatuses)[number];
 
-/** One proposed action as it stands: the sealed definition and what happened to it. */
-export interface ActionState {
-  readonly definition: ActionDefinition;
-  readonly approval: ApprovalState;
-  /** The decision in force; null while none was made. Expiry is judged when it is used. */
-  readonly decision: Approval | null;
-  readonly state: ActionStateName;
-  readonly outcome: ActionOutcome | null;
-  /** The last intent; with no result after it the outcome is unknown. */
-  readonly intent: DataOf<'action_intent'> | null;
-  readonly vcs: VcsFacts | null;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
+/** One proposed action as it stands. */
+export type ActionState = StateOf<ActionDefinition>;
+
+/** The first action of a kind. */
+export function actionOfKind<K extends ActionKind>(
+  run: Pick<Run, 'actions'>,
+  kind: K,
+): StateOf<ActionOf<K>> | undefined {
+  return run.actions.find(({ definition }) => definition.kind === kind) as StateOf<ActionOf<K>> | undefined;
 }
 
 /** A run folded from its events. Immutable; a newer fold is a new object. */
@@ -88,4 +85,25 @@ export interface RunSummary {
   /** Actions that wait for a decision. */
   readonly waiting: number;
   readonly actions: number;
+}
+
+export function summaryOf(run: Run): RunSummary {
+  const { forge, owner, repo, number, role } = run.request;
+  const levels = run.actions.map(({ definition }) => risks.indexOf(definition.risk));
+  const closed = ['cancelled', 'undone', 'superseded', 'planning'].includes(run.status);
+  return {
+    run_id: run.run_id,
+    status: run.status,
+    forge,
+    owner,
+    repo,
+    number,
+    title: run.issue?.title ?? null,
+    role,
+    created_at: run.created_at,
+    updated_at: run.updated_at,
+    highest_risk: levels.length === 0 ? null : risks[Math.max(...levels)]!,
+    waiting: closed ? 0 : run.actions.filter(({ approval }) => approval === 'required').length,
+    actions: run.actions.length,
+  };
 }

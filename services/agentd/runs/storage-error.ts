@@ -67,12 +67,12 @@ export function storageError(error: unknown, stateDir: string): unknown {
 }
 
 /** SQLite needs this much for its shared memory before it can even read, and calls the lack of it an I/O error. */
-const leastRoom = 64 * 1024;
+const minRoom = 64 * 1024;
 
 function isFull(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize < leastRoom;
+    return bavail * bsize < minRoom;
   } catch {
     return false;
   }

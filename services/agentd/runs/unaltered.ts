@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
-import { digestOfArtifact } from './artifact-folder.ts';
-import { artifactReferences, isConversation } from './artifact-references.ts';
+import { artifactReferences, digestOfArtifact, isConversation } from './artifacts.ts';
 import type { RunEvent } from './event.ts';
 import { alteredViews } from './verify-files.ts';
 import { writeViews } from './views.ts';

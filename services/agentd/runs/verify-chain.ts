@@ -1,6 +1,5 @@
 import { messageOf } from '#kit/errors.ts';
-import type { RunEvent } from './event.ts';
-import { eventTypes } from './event.ts';
+import { eventTypes, type RunEvent } from './event.ts';
 import { beforeFirst, decodeEvent, type Head, hashOf, parseLine, type RawEvent } from './event-line.ts';
 import { logName } from './run-folder.ts';
 

@@ -1,5 +1,5 @@
 import type { Approval } from '../action.ts';
-import { actionDigest } from '../planning/digest.ts';
+import { actionDigest } from '../actions/digest.ts';
 import type { DataOf, PlanFacts, RunEvent } from './event.ts';
 import { logName } from './run-folder.ts';
 import type { FoundProblem } from './verify-chain.ts';

@@ -25,7 +25,7 @@ import {
   sampleRequest,
   turn,
 } from '../../../test/contract/run-store.sample.ts';
-import { putArtifact } from './artifact-folder.ts';
+import { putArtifact } from './artifacts.ts';
 import type { NewEvent } from './event.ts';
 import { beforeFirst } from './event-line.ts';
 import { writeLines } from './event-log.ts';

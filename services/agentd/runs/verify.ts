@@ -1,12 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
+import { headsName } from '#kit/folders.ts';
 import type { Verification } from '../agent.ts';
-import { readArtifact } from './artifact-folder.ts';
-import { artifactReferences } from './artifact-references.ts';
+import { artifactReferences, readArtifact } from './artifacts.ts';
 import type { RunEvent } from './event.ts';
 import type { Heads } from './heads.ts';
-import { headsName } from './heads-folder.ts';
 import { notFound, withoutLog } from './open-runs.ts';
 import { readRecord } from './recover.ts';
 import { artifactsName, logName, requireLogFile } from './run-folder.ts';

@@ -3,13 +3,11 @@ import { dirname, join } from 'node:path';
 import { replaceFile, syncFolder } from '#kit/durable-file.ts';
 import { codeOf } from '#kit/errors.ts';
 import { risks } from '../action.ts';
-import { readArtifact } from './artifact-folder.ts';
+import { readArtifact } from './artifacts.ts';
 import type { RunEvent } from './event.ts';
 import { fold } from './fold.ts';
 import { recoveryManifest } from './recovery-manifest.ts';
-import type { ActionState, Run } from './run.ts';
-import { summaryOf } from './run-summary.ts';
-import { summaryText } from './summary-text.ts';
+import { type ActionState, type Run, summaryOf } from './run.ts';
 import { traceOf } from './trace.ts';
 
 /** JSON views; each says with `as_of_seq` up to which event it is folded. */
@@ -181,4 +179,51 @@ function fileNameOf(name: string): string {
 function removeOthers(folder: string, wanted: (name: string) => boolean): void {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) if (!wanted(name)) rmSync(join(folder, name), { recursive: true });
+}
+
+/** `summary.md`: the run on one page. */
+export function summaryText(run: Run): string {
+  const { owner, repo, number, role } = run.request;
+  const { pull_request, commit, branch } = recoveryManifest(run);
+  const facts: [string, string | null][] = [
+    ['Status', run.status.replaceAll('_', ' ')],
+    ['Role', role],
+    ['Base', run.source === null ? null : `${run.source.base_branch} at ${run.source.base_commit}`],
+    ['Branch', branch],
+    ['Commit', commit],
+    [
+      'Pull request',
+      pull_request === null ? null : `#${pull_request.number} ${pull_request.url ?? ''}`.trim(),
+    ],
+    ['Failure', run.failure === null ? null : `${run.failure.message} (${run.failure.code})`],
+  ];
+  const lines = [
+    `# ${owner}/${repo}#${number} ${inline(run.issue?.title ?? '')}`.trimEnd(),
+    '',
+    ...facts.filter(([, value]) => value !== null).map(([name, value]) => `- ${name}: ${inline(value!)}`),
+    '',
+  ];
+  if (run.actions.length > 0) {
+    lines.push('| # | Action | Risk | Approval | State | Outcome |', '|---|---|---|---|---|---|');
+    for (const { definition, approval, decision, state, outcome } of run.actions) {
+      const by = decision === null ? approval : `${approval} by ${decision.approver}`;
+      const cells = [
+        `${definition.ordinal}`,
+        `${definition.kind}: ${definition.title}`,
+        `${definition.risk} ${definition.risk_score}`,
+        by,
+        state,
+        outcome?.message ?? '',
+      ];
+      lines.push(`| ${cells.map(inline).join(' | ')} |`);
+    }
+    lines.push('');
+  }
+  lines.push(`${run.run_id}, as of event ${run.head.seq} (${run.head.hash}), ${run.updated_at}.`, '');
+  return lines.join('\n');
+}
+
+/** Text from outside stays on its line and in its cell. */
+function inline(text: string): string {
+  return text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;');
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Refused } from '#kit/errors.ts';
-import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
+import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { shellArguments } from './command-line.ts';
 import { type Mount, makeMountPoints } from './mount-points.ts';
 import { namespaceOf, resultOf } from './namespace.ts';

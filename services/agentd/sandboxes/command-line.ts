@@ -1,4 +1,4 @@
-import type { SandboxRun } from '../execution/sandbox.ts';
+import type { SandboxRun } from '../ports/sandbox.ts';
 
 /** Threads count as processes for the kernel; the processes themselves are counted by looking. */
 export const threadsPerProcess = 16;

@@ -1,7 +1,7 @@
 import { lstat, mkdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, InvalidInput, Refused } from '#kit/errors.ts';
-import type { SandboxRun } from '../execution/sandbox.ts';
+import type { SandboxRun } from '../ports/sandbox.ts';
 
 export interface Mount {
   /** Real path on the host. */

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readlinkSync, statfsSync } from 'node:fs';
 import { codeOf, Failed } from '#kit/errors.ts';
-import type { SandboxResult } from '../execution/sandbox.ts';
+import type { SandboxResult } from '../ports/sandbox.ts';
 import { isAlive, processAt, processesIn, proportionalBytes } from './processes.ts';
 import type { Inside, Supervised } from './supervise.ts';
 

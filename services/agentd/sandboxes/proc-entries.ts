@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { scratchFolders as scratchNames } from '../validation/scratch-folders.ts';
+import { scratchFolders as scratchNames } from '../ports/sandbox.ts';
 import type { Mount } from './mount-points.ts';
 import { procHidden, procReadOnly } from './system-view.ts';
 

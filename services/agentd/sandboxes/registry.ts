@@ -2,7 +2,7 @@ import { sha256 } from '#kit/digest.ts';
 import { environment } from '#kit/environment.ts';
 import { Refused } from '#kit/errors.ts';
 import type { SandboxTerms } from '../action.ts';
-import { type Sandbox, sandboxKinds } from '../execution/sandbox.ts';
+import { type Sandbox, sandboxKinds } from '../ports/sandbox.ts';
 import { createBubblewrap, type SandboxOptions } from './bubblewrap.ts';
 import { approvedToolPaths, toolPaths } from './tool-paths.ts';
 import { createUnsandboxed } from './unsandboxed.ts';

@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ControlGroup, controlGroups } from '#kit/control-groups.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
-import type { SandboxResult, SandboxRun } from '../execution/sandbox.ts';
+import type { SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { BoundedOutput } from './bounded-output.ts';
 import { threadsPerProcess } from './command-line.ts';
 import { openPipe, withoutInherited } from './descriptors.ts';

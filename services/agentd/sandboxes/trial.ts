@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '#kit/errors.ts';
-import type { Sandbox } from '../execution/sandbox.ts';
+import type { Sandbox } from '../ports/sandbox.ts';
 
 /**
  * Tries a sandbox for real: a command that succeeds only when it can write the workspace, cannot write the system, sees no other

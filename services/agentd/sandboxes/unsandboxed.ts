@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
+import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import type { SandboxOptions } from './bubblewrap.ts';
 import { shellArguments } from './command-line.ts';
 import { withoutInherited } from './descriptors.ts';

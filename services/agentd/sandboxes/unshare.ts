@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Refused } from '#kit/errors.ts';
-import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
+import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import type { SandboxOptions } from './bubblewrap.ts';
 import { shellArguments } from './command-line.ts';
 import { type Mount, makeMountPoints } from './mount-points.ts';

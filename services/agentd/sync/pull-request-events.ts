@@ -1,13 +1,6 @@
-import type { PullRequestOutcome } from '../planning/forge.ts';
+import type { PullRequestOutcome } from '../ports/forge.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
-
-/** Number of the pull request that a run opened and did not take back; null where there is none. */
-export function openedPullRequest(run: Run): number | null {
-  const opened = run.actions.find(({ definition }) => definition.kind === 'open_pull_request');
-  const number = opened?.outcome?.facts.number;
-  return opened?.state === 'succeeded' && typeof number === 'number' ? number : null;
-}
 
 /** The event for what the forge says; none where that is known. */
 export function seenEvents(run: Run, found: PullRequestOutcome): NewEvent[] {

@@ -1,11 +1,12 @@
 import { codeOf, messageOf, NotFound } from '#kit/errors.ts';
+import { openedPullRequest } from '../actions/open-pull-request.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport, SyncRequest, Watch } from '../agent.ts';
 import type { RunDelivery } from '../outbox/run-delivery.ts';
-import type { Forge } from '../planning/forge.ts';
+import type { Forge } from '../ports/forge.ts';
 import type { FileRunStore } from '../runs/file-run-store.ts';
 import type { Run, RunStatus } from '../runs/run.ts';
 import type { RunPage } from '../runs/run-store.ts';
-import { openedPullRequest, seenEvents } from './pull-request-events.ts';
+import { seenEvents } from './pull-request-events.ts';
 
 export interface SyncPorts {
   readonly store: FileRunStore;

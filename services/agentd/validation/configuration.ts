@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import type { ValidationPlan } from '../action.ts';
-import { sandboxKinds } from '../execution/sandbox.ts';
+import { sandboxKinds } from '../ports/sandbox.ts';
 
 const Path = stringThat(
   'Path',

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { decode } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { ValidationPlan } from '../action.ts';
-import type { TreeReader } from '../planning/scratch-copy.ts';
+import type { TreeReader } from '../git/tree.ts';
 import { ValidationConfig } from './configuration.ts';
 import { planValidation } from './detect.ts';
 

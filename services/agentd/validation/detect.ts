@@ -1,7 +1,7 @@
 import { decode, parseJson } from '#kit/decode.ts';
 import { Refused } from '#kit/errors.ts';
 import type { ValidationCommand, ValidationPlan } from '../action.ts';
-import type { TreeReader } from '../planning/scratch-copy.ts';
+import type { TreeReader } from '../git/tree.ts';
 import { planFromSettings, RepositoryFile, type ValidationConfig } from './configuration.ts';
 import { detectJavaScript } from './detect-javascript.ts';
 import { detectCargo, detectGo, detectMakefile, detectMaven, detectPytest } from './detect-others.ts';

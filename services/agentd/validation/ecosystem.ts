@@ -1,5 +1,5 @@
 import type { ValidationCommand } from '../action.ts';
-import type { TreeReader } from '../planning/scratch-copy.ts';
+import type { TreeReader } from '../git/tree.ts';
 
 /** What one kind of project at the root of a repository needs. */
 export interface Ecosystem {

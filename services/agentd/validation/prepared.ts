@@ -4,12 +4,10 @@ import { digestOf, sha256 } from '#kit/digest.ts';
 import { codeOf, Failed } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { SandboxTerms, ValidationPlan } from '../action.ts';
-import type { Sandbox, SandboxRun } from '../execution/sandbox.ts';
-import type { TreeReader } from '../planning/scratch-copy.ts';
-import { removeTree } from './remove-tree.ts';
-import { scratchFolders } from './scratch-folders.ts';
+import type { TreeReader } from '../git/tree.ts';
+import { type Sandbox, type SandboxRun, scratchFolders } from '../ports/sandbox.ts';
 import { passed, runSteps, type StepWatch, type ValidationStep } from './steps.ts';
-import { makeWorkFolder } from './work-folder.ts';
+import { makeWorkFolder, removeTree } from './work-folder.ts';
 
 export interface Preparation {
   /** What no other repository has, for example its mirror. */

@@ -2,7 +2,7 @@ import { Interrupted } from '#kit/errors.ts';
 import { MaskStream } from '#kit/redaction/mask-stream.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { ValidationCommand, ValidationPlan } from '../action.ts';
-import type { Sandbox, SandboxResult, SandboxRun } from '../execution/sandbox.ts';
+import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 
 export interface ValidationStep {
   readonly phase: 'prepare' | 'run';

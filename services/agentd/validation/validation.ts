@@ -2,14 +2,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { SandboxTerms, ValidationPlan } from '../action.ts';
-import type { Sandbox } from '../execution/sandbox.ts';
-import { treeReader } from '../git/tree.ts';
-import type { TreeReader } from '../planning/scratch-copy.ts';
+import { type TreeReader, treeReader } from '../git/tree.ts';
+import type { Sandbox } from '../ports/sandbox.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
-import { sweep } from './remove-tree.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
-import { type ExportTree, TreeCopy, type TreeSource } from './tree-copy.ts';
-import { sweepWorkFolders } from './work-folder.ts';
+import { type ExportTree, sweep, sweepWorkFolders, TreeCopy, type TreeSource } from './work-folder.ts';
 
 export type { ValidationStep } from './steps.ts';
 

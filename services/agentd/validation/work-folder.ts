@@ -1,9 +1,10 @@
+import { execFile } from 'node:child_process';
 import { lstat, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { LeaseHolder } from '#kit/contracts/lease-holder.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import { isRunning, thisProcess } from '#kit/storage/process-identity.ts';
-import { removeTree } from './remove-tree.ts';
 
 const ownerFile = 'owner.json';
 const day = 24 * 60 * 60 * 1000;
@@ -38,4 +39,76 @@ async function ownerRuns(folder: string): Promise<boolean | null> {
 async function isOld(path: string): Promise<boolean> {
   const facts = await lstat(path).catch(() => null);
   return facts !== null && facts.mtimeMs < Date.now() - day;
+}
+
+const run = promisify(execFile);
+
+/**
+ * Removes a folder that untrusted commands wrote: with read-only folders and paths longer than the system takes, which rm(1)
+ * walks step by step. It follows no links. What cannot be removed stays for the next sweep.
+ */
+export async function removeTree(path: string): Promise<void> {
+  const removed = await run('rm', ['-rf', '--', path]).then(
+    () => true,
+    () => false,
+  );
+  if (removed) return;
+  await run('chmod', ['-R', 'u+rwX', '--', path]).catch(() => {});
+  await run('rm', ['-rf', '--', path]).catch(() => {});
+}
+
+/** Removes entries of a folder that nobody has touched for a while. */
+export async function sweep(
+  folder: string,
+  olderThanMs: number,
+  matching: (name: string) => boolean,
+): Promise<void> {
+  const before = Date.now() - olderThanMs;
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (!matching(name)) continue;
+    const path = join(folder, name);
+    const facts = await lstat(path).catch(() => null);
+    if (facts && facts.mtimeMs < before) await removeTree(path);
+  }
+}
+
+export interface TreeSource {
+  readonly mirror_dir: string;
+  readonly tree: string;
+}
+
+/** Writes the files of a tree into a folder that does not exist yet, without anything of git's. */
+export type ExportTree = (gitDir: string, treeOrCommit: string, into: string) => Promise<void>;
+
+/** The files of a tree for commands to work on, in a work folder of this process. Begins to write them when it is made. */
+export class TreeCopy {
+  readonly source: TreeSource;
+  readonly #folder: Promise<string>;
+  readonly #written: Promise<void>;
+  #removed: Promise<void> | null = null;
+
+  constructor(source: TreeSource, parent: string, prefix: string, exportTree: ExportTree) {
+    this.source = source;
+    this.#folder = makeWorkFolder(parent, prefix);
+    this.#written = this.#folder.then((folder) =>
+      exportTree(source.mirror_dir, source.tree, join(folder, 'workspace')),
+    );
+    // Told to whoever asks for the files.
+    this.#written.catch(() => undefined);
+  }
+
+  /** The folder of the files, once all of them are there. */
+  async workspace(): Promise<string> {
+    await this.#written;
+    return join(await this.#folder, 'workspace');
+  }
+
+  /** Removes it, however far it has come. */
+  remove(): Promise<void> {
+    this.#removed ??= this.#written
+      .catch(() => undefined)
+      .then(() => this.#folder)
+      .then(removeTree, () => undefined);
+    return this.#removed;
+  }
 }

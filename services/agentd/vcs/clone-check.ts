@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
-import type { Workspace } from '../execution/vcs.ts';
+import type { Workspace } from '../ports/vcs.ts';
 import { attributesText, type CloneKind, configText, gitDirOf } from './clone-folder.ts';
 
 /**

@@ -11,7 +11,7 @@ import {
 import { dirname, join } from 'node:path';
 import { codeOf } from '#kit/errors.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
-import type { Workspace } from '../execution/vcs.ts';
+import type { Workspace } from '../ports/vcs.ts';
 
 /** `bare` has git's objects and refs alone; `files` is for a work tree beside them. */
 export type CloneKind = 'bare' | 'files';

@@ -1,6 +1,6 @@
 import { Conflict, Failed } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
-import type { BuildStep, VcsState } from '../execution/vcs.ts';
+import type { BuildStep, VcsState } from '../ports/vcs.ts';
 
 /** One branch of a clone, as git sees it. */
 export interface BranchState {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '#kit/errors.ts';
 import { type ChildWatch, killGroup } from '#kit/git/git.ts';
-import type { Workspace } from '../execution/vcs.ts';
+import type { Workspace } from '../ports/vcs.ts';
 
 /**
  * What a killed process leaves behind of a clone: programs that still run, locks, and work half done. All of it is kept

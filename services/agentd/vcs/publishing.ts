@@ -1,7 +1,7 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
-import type { Publication, PublishOutcome, Workspace } from '../execution/vcs.ts';
 import { pushBranch, remoteBranch } from '../git/remote.ts';
+import type { Publication, PublishOutcome, Workspace } from '../ports/vcs.ts';
 import { isAsConfigured, requireAsConfigured } from './clone-check.ts';
 import { gitDirOf } from './clone-folder.ts';
 import { requireBranch } from './clone-state.ts';

@@ -1,6 +1,6 @@
 import { Failed, Refused } from '#kit/errors.ts';
-import type { Vcs } from '../execution/vcs.ts';
 import { detectSpecials, isSpecial } from '../git/specials.ts';
+import type { Vcs } from '../ports/vcs.ts';
 import { gitVcs } from './git/git-vcs.ts';
 import { jjVersion } from './jj/jj.ts';
 import { jjVcs } from './jj/jj-vcs.ts';

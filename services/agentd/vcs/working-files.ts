@@ -2,8 +2,8 @@ import { lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { git } from '#kit/git/git.ts';
 import { differenceBetween, readTree, submoduleMode } from '#kit/git/tree.ts';
-import type { Workspace } from '../execution/vcs.ts';
 import { checkNames, placeOf, writeEntries } from '../git/export-tree.ts';
+import type { Workspace } from '../ports/vcs.ts';
 import { watchChildren } from './leftovers.ts';
 
 /**

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, oneOf, optional } from '../decode.ts';
 import { RunTrigger } from './run-trigger.ts';
+import { plannerKinds } from './vocabulary.ts';
 
 /** Body of `POST /v1/runs`. */
 export const PlanBody = t.strict({
@@ -11,7 +12,7 @@ export const PlanBody = t.strict({
   role: optional(NonEmptyString),
   /** Name of a forge in `config/forges.json`. */
   forge: optional(NonEmptyString),
-  planner: optional(oneOf(['patch', 'model'])),
+  planner: optional(oneOf(plannerKinds)),
   /** The run's actions are rehearsals. */
   dry_run: optional(t.boolean),
   /** Runs of the issue that still wait for a decision stay as they are. */

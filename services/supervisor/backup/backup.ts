@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Refused } from '#kit/errors.ts';
-import type { Folders } from '#kit/folders.ts';
+import { type Folders, headsName } from '#kit/folders.ts';
 import { openBackupTarget } from './backup-target.ts';
 import { type Cut, type CutOptions, takeCut } from './cut.ts';
 import { diskError } from './disk-error.ts';
@@ -23,7 +23,6 @@ import {
 import type { Progress } from './progress.ts';
 import { type RunCounts, runEntries } from './run-entries.ts';
 import type { SqliteStore } from './sqlite-store.ts';
-import { headsName } from './state-folder.ts';
 import { type TarEntry, tarOf } from './tar-stream.ts';
 
 export interface BackupOptions extends CutOptions {

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Folders } from '#kit/folders.ts';
+import { type Folders, headsName } from '#kit/folders.ts';
 import { whileNoRunChanges } from './append-lock.ts';
 import { type CapturedTree, capture, emptyTree, namesIn, reading } from './captured-tree.ts';
 import { SqliteStore } from './sqlite-store.ts';
-import { disposable, headsName, isPassing, mirrors } from './state-folder.ts';
+import { disposable, isPassing, mirrors } from './state-folder.ts';
 
 /** The installation at one moment. */
 export interface Cut {

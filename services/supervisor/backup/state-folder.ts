@@ -12,9 +12,6 @@ export const mirrors: LeftOutFolder = {
   why: 'fetched again from the forges (--with-mirrors takes them along, for base commits that a forge has lost)',
 };
 
-/** The newest acknowledged event of each run, by its id. */
-export const headsName = 'heads';
-
 /** Made again by those who use them. */
 export const disposable: readonly LeftOutFolder[] = [
   { path: 'clones', why: 'built again from the record of each run' },

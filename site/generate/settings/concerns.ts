@@ -1,7 +1,7 @@
 import type * as t from 'io-ts';
 import { ForgesConfig } from '../../../services/agentd/forges/registry.ts';
-import { Policy } from '../../../services/agentd/planning/policy.ts';
 import { AgentsConfig } from '../../../services/agentd/planning/roles.ts';
+import { Policy } from '../../../services/agentd/policy.ts';
 import { ValidationConfig } from '../../../services/agentd/validation/configuration.ts';
 import { BridgeConfig } from '../../../services/bridge/configuration.ts';
 import { SchedulesConfig } from '../../../services/bridge/schedules/configuration.ts';
@@ -48,7 +48,7 @@ export const concerns: readonly Concern[] = [
   {
     name: 'policy',
     codec: Policy,
-    file: 'agentd/planning/policy.ts',
+    file: 'agentd/policy.ts',
     constant: 'Policy',
     about: 'What people decided once for all runs. See [risk](../concepts.md#action).',
   },

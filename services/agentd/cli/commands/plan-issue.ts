@@ -1,3 +1,4 @@
+import type { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { runView as runJson } from '../../http/run-view.ts';
 import { type CommandContext, watched } from '../command-context.ts';
@@ -11,7 +12,7 @@ export interface PlanIssueOptions {
   readonly number: number;
   readonly role?: string;
   readonly forge?: string;
-  readonly planner?: 'patch' | 'model';
+  readonly planner?: (typeof plannerKinds)[number];
   readonly dryRun?: boolean;
   readonly keep?: boolean;
   readonly anyway?: boolean;

@@ -4,7 +4,7 @@ import type { Run } from '../../runs/run.ts';
 import { type Cell, table } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 
-const mostLines = 5;
+const maxLines = 5;
 
 /** Which context the plan was made with, and what each piece was found by. */
 export function contextLines(run: Run, terminal: Terminal, verbose: boolean): string[] {
@@ -12,7 +12,7 @@ export function contextLines(run: Run, terminal: Terminal, verbose: boolean): st
   const used = all.filter(({ source }, index) => all.findIndex((one) => one.source === source) === index);
   if (used.length === 0) return [];
   const { paint, symbols } = terminal;
-  const shown = verbose ? used : used.slice(0, mostLines);
+  const shown = verbose ? used : used.slice(0, maxLines);
   const rows = shown.map((use): Cell[] => [
     { text: use.layer === 'graph' ? 'graph' : `${use.layer} memory`, paint: paint.dim },
     { text: visibleLine(nameOf(use)) },

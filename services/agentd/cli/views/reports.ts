@@ -122,7 +122,7 @@ export function settingsView(rows: readonly SettingRow[], terminal: Terminal): s
   const { paint, symbols } = terminal;
   const cells = rows.map((row): Cell[] => [
     { text: visibleLine(row.key) },
-    { text: cut(valueText(row.value), mostColumns, symbols.ellipsis) },
+    { text: cut(valueText(row.value), maxColumns, symbols.ellipsis) },
     {
       text: visibleLine(`${row.source}  ${row.where}`),
       paint: row.source === 'default' ? paint.dim : paint.cyan,
@@ -133,7 +133,7 @@ export function settingsView(rows: readonly SettingRow[], terminal: Terminal): s
 }
 
 /** A list of roles is long; --json shows it whole. */
-const mostColumns = 60;
+const maxColumns = 60;
 
 function valueText(value: unknown): string {
   return visibleLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'not set'));

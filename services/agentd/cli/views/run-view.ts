@@ -1,6 +1,7 @@
 import { age, duration } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { movedText } from '#kit/contracts/moved-base.ts';
+import { actionType } from '../../actions/registry.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { willPublish } from '../../runs/run-status.ts';
 import type { FailedStep } from '../failed-validation.ts';
@@ -129,22 +130,10 @@ export function resultLines(run: Run, terminal: Terminal): string[] {
   const rows: [string, string][] = [];
   for (const { definition, state, outcome } of run.actions) {
     if (state !== 'succeeded' || outcome === null) continue;
-    const { facts } = outcome;
-    if (definition.kind === 'commit') {
-      rows.push(['commit', `${fact(facts, 'commit').slice(0, 12)} on ${definition.target.branch ?? ''}`]);
-      const delivered = fact(facts, 'delivered_ref');
-      const checkout = fact(facts, 'repo_dir');
-      if (delivered !== '' && checkout !== '')
-        rows.push(['checkout', `${checkout} has ${delivered.replace('refs/heads/', '')}`]);
+    for (const [label, text] of actionType(definition.kind).results(definition, outcome.facts)) {
+      const seen = definition.kind === 'open_pull_request' ? pullRequestState(run) : '';
+      rows.push([label, [text, seen].filter(Boolean).join('  ')]);
     }
-    if (definition.kind === 'push_branch') rows.push(['remote', definition.params.push_url]);
-    if (definition.kind === 'open_pull_request')
-      rows.push([
-        'pull request',
-        [`#${fact(facts, 'number')}`, fact(facts, 'url'), pullRequestState(run)].filter(Boolean).join('  '),
-      ]);
-    if (definition.kind === 'comment_issue' && fact(facts, 'url') !== '')
-      rows.push(['comment', fact(facts, 'url')]);
   }
   const expiry = firstExpiry(run, terminal.now());
   if (expiry !== null) rows.push(['approvals', `expire ${expiry}`]);
@@ -170,11 +159,6 @@ function pullRequestState({ pull_request }: Run): string {
   const { state, checks, failed_checks } = pull_request;
   const failed = failed_checks.length === 0 ? '' : ` (${failed_checks.join(', ')})`;
   return `${state}${checks === 'none' ? '' : `, checks ${checks}${failed}`}`;
-}
-
-export function fact(facts: Readonly<Record<string, unknown>>, name: string): string {
-  const value = facts[name];
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
 function approvalPaint({ approval }: ActionState, paint: Paint): (text: string) => string {

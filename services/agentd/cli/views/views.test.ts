@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
+import { conditionsText } from '../../actions/run-validation.ts';
 import { rejectionInfluences } from '../../planning/influences.ts';
 import { createTerminal, type Terminal } from '../terminal.ts';
-import { validationText } from './action-text.ts';
 import { actionDetail, actionDetails, actionsView } from './actions-view.ts';
 import { diffView, paintPatch } from './diff-view.ts';
 import { planView } from './plan-view.ts';
@@ -197,7 +197,7 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     if (definition.kind !== 'run_validation') throw new Error(definition.kind);
     const prepare = [{ name: 'install', run: 'npm ci' }];
     const plan = { ...definition.params.plan, prepare, prepare_network: true };
-    expect(validationText(plan, 'bubblewrap')).to.equal(
+    expect(conditionsText(plan, 'bubblewrap')).to.equal(
       'bubblewrap, no network, 10 min; prepared with network',
     );
   });

@@ -1,5 +1,5 @@
 import { NotFound, Unauthorized } from '#kit/errors.ts';
-import type { Author, RepositoryRef } from '../../planning/forge.ts';
+import type { Author, RepositoryRef } from '../../ports/forge.ts';
 import { mayWrite, notKnown, outsider, type Standing, Standings } from '../standings.ts';
 import type { GiteaClient } from './gitea-client.ts';
 import type { GiteaUser } from './gitea-replies.ts';

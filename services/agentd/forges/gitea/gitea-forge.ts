@@ -11,7 +11,7 @@ import type {
   PullRequest,
   Repository,
   RepositoryRef,
-} from '../../planning/forge.ts';
+} from '../../ports/forge.ts';
 import { accessUnknown, accountMayNot, mayPublish } from '../access.ts';
 import { type Check, stateOfStatus } from '../checks.ts';
 import type { Call, ForgeFacts, RemoteForgeOptions } from '../configured-forge.ts';

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, optional, Timestamp } from '#kit/decode.ts';
-import type { Author, Comment, Issue, PullRequest } from '../../planning/forge.ts';
+import type { Author, Comment, Issue, PullRequest } from '../../ports/forge.ts';
 import { shortenedBody } from '../bodies.ts';
 import { pageUrl } from '../clone-url.ts';
 

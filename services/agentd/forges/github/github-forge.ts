@@ -11,7 +11,7 @@ import type {
   PullRequest,
   Repository,
   RepositoryRef,
-} from '../../planning/forge.ts';
+} from '../../ports/forge.ts';
 import { accessUnknown, accountMayNot, mayNotPush, mayPublish } from '../access.ts';
 import type { Check } from '../checks.ts';
 import type { Call, ForgeFacts } from '../configured-forge.ts';

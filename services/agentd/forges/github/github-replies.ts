@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, optional, Timestamp } from '#kit/decode.ts';
-import type { Association, Author, Comment, Issue, PullRequest } from '../../planning/forge.ts';
+import type { Association, Author, Comment, Issue, PullRequest } from '../../ports/forge.ts';
 import { shortenedBody } from '../bodies.ts';
 import { type Check, stateOfStatus } from '../checks.ts';
 import { pageUrl } from '../clone-url.ts';

@@ -5,7 +5,7 @@ import type * as t from 'io-ts';
 import { decodeJson } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { CoreError, codeOf, Failed, messageOf, TooLarge, Unavailable } from '#kit/errors.ts';
-import type { RepositoryRef } from '../../planning/forge.ts';
+import type { RepositoryRef } from '../../ports/forge.ts';
 import { checkRepositoryRef, nameOf } from '../names.ts';
 import { noRepository } from '../not-there.ts';
 import { RepositoryRecord } from './records.ts';

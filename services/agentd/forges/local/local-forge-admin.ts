@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { decode, oneOf } from '#kit/decode.ts';
 import { syncFolder } from '#kit/durable-file.ts';
 import { Conflict, codeOf, InvalidInput } from '#kit/errors.ts';
-import type { Author, Comment, Issue, PullRequest, RepositoryRef } from '../../planning/forge.ts';
+import type { Author, Comment, Issue, PullRequest, RepositoryRef } from '../../ports/forge.ts';
 import { checkNumber, nameOf } from '../names.ts';
 import { noIssue, noPullRequest } from '../not-there.ts';
 import {

@@ -19,7 +19,7 @@ import type {
   PullRequestOutcome,
   Repository,
   RepositoryRef,
-} from '../../planning/forge.ts';
+} from '../../ports/forge.ts';
 import { archived, mayNotPush, mayPublish } from '../access.ts';
 import { wholeBody } from '../bodies.ts';
 import type { ConfiguredForge, ForgeFacts, ForgeFolders } from '../configured-forge.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Comment, Issue, IssueFilter, PullRequest } from '../../planning/forge.ts';
+import type { Comment, Issue, IssueFilter, PullRequest } from '../../ports/forge.ts';
 import { shortenedBody } from '../bodies.ts';
 import { hasLabel } from '../labels.ts';
 import { branchCommit, rememberedHead } from './bare-repository.ts';

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, Timestamp } from '#kit/decode.ts';
-import type { Association } from '../../planning/forge.ts';
+import type { Association } from '../../ports/forge.ts';
 
 /** The files of the local forge. People may read them, and edit what they like: each is decoded when it is read. */
 

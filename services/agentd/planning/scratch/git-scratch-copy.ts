@@ -5,12 +5,11 @@ import { git, gitText } from '#kit/git/git.ts';
 import { readObject } from '#kit/git/objects.ts';
 import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
 import { applyPatchToTree } from '../../git/patch.ts';
+import { pathProblem } from '../../git/paths.ts';
 import { patchBetween } from '../../git/tree.ts';
 import type { ScratchCopy, ScratchEdit, SearchHit } from '../scratch-copy.ts';
-import { parentProblem, writeProblem } from './edit-paths.ts';
-import { hitsIn } from './search-lines.ts';
 
-export const largestFile = 16 * 1024 * 1024;
+export const maxFileBytes = 16 * 1024 * 1024;
 
 export interface ScratchCopyOptions {
   /** Bare repository that holds the base commit; it is read and never written. */
@@ -71,10 +70,10 @@ class IndexedScratchCopy implements GitScratchCopy {
     const entry = this.#entries.get(path);
     if (entry === undefined || !isRegular(entry)) return null;
     const size = Number(await gitText(['cat-file', '-s', entry.id], { gitDir: this.gitDir }));
-    if (size > largestFile) {
+    if (size > maxFileBytes) {
       throw new TooLarge(
         'file_too_large',
-        `'${path}' has ${size} bytes; planning reads up to ${largestFile}`,
+        `'${path}' has ${size} bytes; planning reads up to ${maxFileBytes}`,
       );
     }
     return readObject(this.gitDir, entry.id);
@@ -125,10 +124,10 @@ class IndexedScratchCopy implements GitScratchCopy {
   }
 
   async #put(file: { path: string; mode: string }, content: Uint8Array): Promise<void> {
-    if (content.length > largestFile) {
+    if (content.length > maxFileBytes) {
       throw new TooLarge(
         'file_too_large',
-        `'${file.path}' would have ${content.length} bytes; planning writes up to ${largestFile}`,
+        `'${file.path}' would have ${content.length} bytes; planning writes up to ${maxFileBytes}`,
       );
     }
     const id = await gitText(['hash-object', '-w', '--stdin'], { gitDir: this.gitDir, input: content });
@@ -208,4 +207,71 @@ function inWordsOfThePort(error: unknown): never {
   const code = codesOfThePort[error.code];
   if (code === undefined) throw error;
   throw new InvalidInput(code, error.message, { cause: error, facts: error.facts });
+}
+
+const maxLineLength = 400;
+
+/** Lines that hold the text, at most `limit`; a long line is cut around its first occurrence. */
+export function hitsIn(path: string, content: Uint8Array, text: string, limit: number): SearchHit[] {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  const hits: SearchHit[] = [];
+  let line = 1;
+  let lineStart = 0;
+  for (let at = bytes.indexOf(text); at >= 0 && hits.length < limit; ) {
+    for (
+      let next = bytes.indexOf(10, lineStart);
+      next >= 0 && next < at;
+      next = bytes.indexOf(10, lineStart)
+    ) {
+      line += 1;
+      lineStart = next + 1;
+    }
+    const lineEnd = bytes.indexOf(10, at);
+    const end = lineEnd < 0 ? bytes.length : lineEnd;
+    hits.push({ path, line, text: excerpt(bytes.subarray(lineStart, end), at - lineStart) });
+    at = bytes.indexOf(text, end);
+  }
+  return hits;
+}
+
+function excerpt(line: Buffer, at: number): string {
+  if (line.length <= maxLineLength) return line.toString('utf8').replace(/\r$/, '');
+  const start = Math.max(0, at - 100);
+  const end = Math.min(line.length, start + maxLineLength);
+  return `${start > 0 ? '…' : ''}${line.toString('utf8', start, end)}${end < line.length ? '…' : ''}`;
+}
+
+const maxPathBytes = 1024;
+
+/** Why a tool must not write to a path, whatever the tree holds; null when it may. */
+export function writeProblem(path: string): string | null {
+  if (Buffer.byteLength(path) > maxPathBytes) return `is longer than ${maxPathBytes} bytes`;
+  if (!path.isWellFormed()) return 'is not valid Unicode';
+  return pathProblem(path);
+}
+
+/**
+ * Why a path cannot be written in a tree with these entries, or null: something above it is no folder, or, on a file system that
+ * knows no case, it would meet another entry.
+ */
+export function parentProblem(path: string, entries: ReadonlyMap<string, { mode: string }>): string | null {
+  const folded = fold(path);
+  const above = new Set(path.split('/').map((_, index, parts) => fold(parts.slice(0, index).join('/'))));
+  for (const [other, { mode }] of entries) {
+    if (other === path) continue;
+    const foldedOther = fold(other);
+    if (above.has(foldedOther)) return `lies below '${other}', which is ${whatIs(mode)} and no folder`;
+    if (foldedOther === folded) return `differs from '${other}' in nothing but case`;
+    if (foldedOther.startsWith(`${folded}/`)) return `is a folder, it holds '${other}'`;
+  }
+  return null;
+}
+
+function fold(path: string): string {
+  return path.normalize('NFC').toLowerCase();
+}
+
+function whatIs(mode: string): string {
+  if (mode === '120000') return 'a symbolic link';
+  return mode === '160000' ? 'a submodule' : 'a file';
 }

@@ -4,15 +4,8 @@ import { Failed } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
 import { copyTree } from '#kit/git/objects.ts';
 import { treeOf } from '#kit/git/tree.ts';
-import type {
-  BuildStep,
-  Publication,
-  PublishOutcome,
-  Vcs,
-  VcsState,
-  Workspace,
-} from '../../execution/vcs.ts';
 import { pushBranch, remoteBranch } from '../../git/remote.ts';
+import type { BuildStep, Publication, PublishOutcome, Vcs, VcsState, Workspace } from '../../ports/vcs.ts';
 import { discardUnlessAsConfigured, requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {

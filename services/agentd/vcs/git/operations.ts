@@ -4,8 +4,8 @@ import * as t from 'io-ts';
 import { decodeJson, ObjectId } from '#kit/decode.ts';
 import { Conflict, Failed } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
-import type { Workspace } from '../../execution/vcs.ts';
 import { refObject } from '../../git/refs.ts';
+import type { Workspace } from '../../ports/vcs.ts';
 import { gitDirOf } from '../clone-folder.ts';
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Conflict, Failed } from '#kit/errors.ts';
 import { treeOf } from '#kit/git/tree.ts';
 import type { Author } from '../../action.ts';
-import type { Workspace } from '../../execution/vcs.ts';
+import type { Workspace } from '../../ports/vcs.ts';
 import { gitDirOf } from '../clone-folder.ts';
 import { watchChildren } from '../leftovers.ts';
 import { type JjOptions, type JjResult, jj, jjFailure } from './jj.ts';

@@ -1,8 +1,8 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import { git, gitEnvironment } from '#kit/git/git.ts';
-import type { Publication, PublishOutcome, Workspace } from '../../execution/vcs.ts';
 import { pushRefusal, remoteBranch } from '../../git/remote.ts';
 import { clearStaleLock } from '../../git/stale-lock.ts';
+import type { Publication, PublishOutcome, Workspace } from '../../ports/vcs.ts';
 import { requireAsConfigured } from '../clone-check.ts';
 import { gitDirOf } from '../clone-folder.ts';
 import { changing } from '../leftovers.ts';

@@ -4,14 +4,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { Failed } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
 import { copyTree, hasObject } from '#kit/git/objects.ts';
-import type {
-  BuildStep,
-  Publication,
-  PublishOutcome,
-  Vcs,
-  VcsState,
-  Workspace,
-} from '../../execution/vcs.ts';
+import type { BuildStep, Publication, PublishOutcome, Vcs, VcsState, Workspace } from '../../ports/vcs.ts';
 import { discardUnlessAsConfigured } from '../clone-check.ts';
 import { gitDirOf, makeClone } from '../clone-folder.ts';
 import {

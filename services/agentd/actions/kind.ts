@@ -1,0 +1,150 @@
+import type * as t from 'io-ts';
+import { Refused } from '#kit/errors.ts';
+import type {
+  ActionFacts,
+  ActionHistory,
+  ActionIntent,
+  ActionKind,
+  Author,
+  FileChange,
+  Gate,
+  Influence,
+  SandboxTerms,
+  Target,
+  ValidationPlan,
+} from '../action.ts';
+import type { Policy } from '../policy.ts';
+import type { BuildStep } from '../ports/vcs.ts';
+import type { ActionExecutor, ExecutionPorts } from './executor.ts';
+import type { RiskAssessment } from './risk.ts';
+
+/** A sealed action of one kind, as it is approved and executed. */
+export type Definition<K extends ActionKind, Params> = ActionFacts & {
+  readonly kind: K;
+  readonly params: Params;
+};
+
+/** Everything that Core knows of one kind of action. */
+export interface ActionType<K extends ActionKind, Params> {
+  readonly kind: K;
+  /** build: local and harmless. publish: visible to others. */
+  readonly gate: Gate;
+  readonly params: t.Type<Params, unknown>;
+  /** Artifacts that an action of this kind uses, by name. */
+  readonly artifacts: readonly string[];
+  /** Pure: the same plan gives the same bytes. null where the plan holds nothing for this kind. */
+  propose(plan: Plan): ProposedAction<Params> | null;
+  /** What the definition says twice; the two values must be equal, so that an executor may read either. */
+  duplicates(action: Definition<K, Params>, plan: SealedPlan): readonly Duplicate[];
+  /** For lists: the thing itself, and what to know about it. Not sanitised. */
+  describe(params: Params, minus: string): { readonly main: string; readonly note: string };
+  /** For people, what a succeeded action left behind, with a label each. Not sanitised. */
+  results(action: Definition<K, Params>, facts: Facts): readonly (readonly [label: string, text: string])[];
+  /** The step in our own clone; null for kinds that build nothing there. */
+  readonly buildStep: ((action: Definition<K, Params>, intent: ActionIntent) => BuildStep) | null;
+  executor(ports: ExecutionPorts): ActionExecutor<Definition<K, Params>>;
+}
+
+export type Facts = Readonly<Record<string, unknown>>;
+
+export type Duplicate = readonly [name: string, value: unknown, other: string, expected: unknown];
+
+/** What a definition is compared with, beside itself. */
+export interface SealedPlan {
+  /** sha256 of the plan's patch. */
+  readonly patch: string | null;
+  /** Of the issue. */
+  readonly number: number;
+}
+
+export interface ProposedAction<Params> {
+  readonly title: string;
+  readonly rationale: string;
+  readonly params: Params | ((known: KnownActions) => Params);
+  /** Kinds that must have succeeded before. Without the first this action makes no sense; the others may be missing. */
+  readonly needs: readonly ActionKind[];
+  readonly risk: RiskAssessment;
+  readonly artifacts?: Readonly<Record<string, string>>;
+}
+
+export interface KnownActions {
+  readonly action_id: string;
+  /** Those proposed before this one. */
+  readonly earlier: readonly { readonly ordinal: number; readonly kind: string; readonly title: string }[];
+}
+
+/** What every planned action shares. */
+export interface CommonPlan {
+  readonly run_id: string;
+  /** Of the issue. */
+  readonly number: number;
+  readonly target: Target;
+  readonly influences: readonly Influence[];
+  readonly dry_run: boolean;
+  readonly policy: Policy;
+  /** Kinds that the role may propose. */
+  readonly may_propose: readonly string[];
+  /** How similar actions went before, by kind. */
+  readonly history: ReadonlyMap<string, ActionHistory>;
+}
+
+/** A change of the repository. */
+export interface ChangePlan extends CommonPlan {
+  readonly proposes: 'change';
+  readonly title: string;
+  readonly explanation: string;
+  /** sha256 of the patch artifact. */
+  readonly patch: string;
+  readonly change: ChangeFacts;
+  /** null where nothing was found to validate with, or nothing to validate in. */
+  readonly validation: ValidationPlan | null;
+  readonly sandbox: SandboxTerms | null;
+  /** Workflow files that a push of this tree starts. */
+  readonly workflows: readonly string[];
+}
+
+/** A plan that only says something. */
+export interface CommentPlan extends CommonPlan {
+  readonly proposes: 'comment';
+  readonly body: string;
+}
+
+export type Plan = ChangePlan | CommentPlan;
+
+/** What a change touches beyond its lines. */
+export interface ChangeFacts {
+  readonly files: readonly FileChange[];
+  /** Texts of outsiders that led to it. */
+  readonly untrusted: readonly string[];
+  /** Paths that match `sensitive_paths` and `critical_paths` of the policy. */
+  readonly sensitive: readonly string[];
+  readonly critical: readonly string[];
+  /** Files of the change that decide what the validation does, for example a Makefile. */
+  readonly validation_files: readonly string[];
+  /** Files whose install scripts the change touches. */
+  readonly install_scripts: readonly string[];
+  /** How many earlier proposals for the issue were rejected. */
+  readonly rejected_before: number;
+}
+
+/** A fact as text; empty where there is none. */
+export function factText(facts: Facts, name: string): string {
+  const value = facts[name];
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+/** @throws Refused (`plan_outdated`) where an older version of Core sealed none */
+export function authorOf({
+  run_id,
+  params,
+}: ActionFacts & { readonly params: { author?: Author | undefined } }): Author {
+  if (params.author !== undefined) return params.author;
+  throw planOutdated(run_id);
+}
+
+export function planOutdated(runId: string): Refused {
+  return new Refused(
+    'plan_outdated',
+    `run ${runId} was planned by an older version of Core, whose plans do not say where the forge is, which VCS builds the commit and what the sandbox sees; plan the issue again`,
+  );
+}

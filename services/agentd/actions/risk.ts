@@ -1,0 +1,57 @@
+import type { ActionHistory, Risk } from '../action.ts';
+import type { Policy } from '../policy.ts';
+
+export interface RiskAssessment {
+  readonly risk: Risk;
+  /** 0 to 100. */
+  readonly score: number;
+  readonly reasons: readonly string[];
+}
+
+/** A base score and what speaks against this action, each with its points. */
+export function assess(
+  base: number,
+  extras: readonly (readonly [points: number, reason: string])[],
+  { risk: { levels } }: Policy,
+): RiskAssessment {
+  const score = extras.reduce((sum, [points]) => sum + points, base);
+  return riskOf(
+    score,
+    extras.map(([, reason]) => reason),
+    levels,
+  );
+}
+
+/** Below one half the score of similar actions adds points, the more the lower it is. A good history takes none away. */
+export function withHistory(
+  assessed: RiskAssessment,
+  history: ActionHistory | null,
+  { risk: table }: Policy,
+): RiskAssessment {
+  if (history === null || history.score >= 0.5) return assessed;
+  const points = Math.round(table.outcome_history * (1 - 2 * history.score));
+  if (points === 0) return assessed;
+  return riskOf(
+    assessed.score + points,
+    [...assessed.reasons, `like actions went badly: ${countsText(history)}`],
+    table.levels,
+  );
+}
+
+/** For example `2 merged, 1 rejected`. */
+export function countsText({ counts }: ActionHistory): string {
+  const known = Object.entries(counts).filter(([, count]) => count > 0);
+  return known.map(([outcome, count]) => `${count} ${outcome}`).join(', ');
+}
+
+export function riskOf(
+  points: number,
+  reasons: readonly string[],
+  levels: Policy['risk']['levels'],
+): RiskAssessment {
+  const score = Math.min(100, points);
+  for (const risk of ['critical', 'high', 'medium'] as const) {
+    if (score >= levels[risk]) return { risk, score, reasons };
+  }
+  return { risk: 'low', score, reasons };
+}

@@ -1,0 +1,208 @@
+import * as t from 'io-ts';
+import { limit } from '#kit/cli/moments.ts';
+import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts';
+import { optional, Sha256 } from '#kit/decode.ts';
+import { ValidationPlan } from '../action.ts';
+import { LiveLines } from '../validation/live-lines.ts';
+import type { ValidationReport } from '../validation/validation.ts';
+import type { TreeCopy } from '../validation/work-folder.ts';
+import type { ActionExecutor, Effect, ExecutionPorts, RunRecord, Step } from './executor.ts';
+import type { ActionType, Definition } from './kind.ts';
+import { assess } from './risk.ts';
+
+export const RunValidationParams = t.strict({
+  tree: t.string,
+  sandbox: t.string,
+  plan: ValidationPlan,
+  /** Folders outside the system that the commands see read-only and find programs in, in the order of their PATH. */
+  tool_paths: optional(t.array(t.string)),
+  /** Variables that preparing with network sees in addition, by name: the sha256 of each value, which may be a secret. */
+  prepare_environment: optional(t.record(t.string, Sha256)),
+});
+type Params = t.TypeOf<typeof RunValidationParams>;
+type RunValidation = Definition<'run_validation', Params>;
+
+/** What a sandbox weaker than bubblewrap does not hold, for whoever decides about the validation. */
+const openIn: Readonly<Record<string, string>> = {
+  'unshare (weak)': 'no system call filter: keyrings, bpf, io_uring and sockets to the host stay open',
+  none: 'no sandbox: the commands see your files and the network as you do',
+};
+
+/** Runs the approved commands on the approved tree, in the sandbox, and keeps report and logs as artifacts. */
+export const runValidation: ActionType<'run_validation', Params> = {
+  kind: 'run_validation',
+  gate: 'build',
+  params: RunValidationParams,
+  artifacts: [],
+
+  propose(plan) {
+    if (plan.proposes !== 'change' || plan.validation === null || plan.sandbox === null) return null;
+    const { validation, sandbox, policy } = plan;
+    const extras: [number, string][] = [];
+    if (validation.prepare.length > 0 && validation.prepare_network) {
+      extras.push([policy.risk.prepare_network, 'preparing uses the network']);
+    }
+    const open = openIn[sandbox.kind];
+    if (open !== undefined) extras.push([0, open]);
+    return {
+      title: commandsText(validation),
+      rationale: `Found in ${validation.found}.`,
+      params: {
+        tree: plan.target.tree!,
+        sandbox: sandbox.kind,
+        plan: validation,
+        tool_paths: [...sandbox.tool_paths],
+        prepare_environment: validation.prepare_network ? { ...sandbox.prepare_environment } : {},
+      },
+      needs: ['apply_patch'],
+      risk: assess(policy.risk.base.run_validation, extras, policy),
+    };
+  },
+
+  duplicates: ({ params, target }) => [['tree', params.tree, 'target.tree', target.tree]],
+
+  describe: ({ plan, sandbox }) => ({
+    main: commandsText(plan),
+    note: `(${conditionsText(plan, sandbox)})`,
+  }),
+  results: () => [],
+
+  buildStep: null,
+  executor,
+};
+
+function executor({ clone, record, validation }: ExecutionPorts): ActionExecutor<RunValidation> {
+  const none = Promise.resolve(undefined);
+  let prepared: Promise<TreeCopy | undefined> = none;
+  let removed: Promise<void> | undefined;
+
+  function opened({ run_id, target, params }: RunValidation) {
+    return validation({ run_id, target, ...params });
+  }
+
+  async function copyTree(action: RunValidation): Promise<TreeCopy> {
+    await clone.ensureTree();
+    return (await opened(action)).copy({ mirror_dir: clone.mirrorDir, tree: action.params.tree });
+  }
+
+  async function runIn(copy: TreeCopy | undefined, step: Step<RunValidation>): Promise<ValidationReport> {
+    const { params, target } = step.action;
+    const runner = await opened(step.action);
+    const output = new LiveLines(step.progress);
+    try {
+      return await runner.run({
+        mirror_dir: clone.mirrorDir,
+        base_commit: target.base_commit,
+        tree: params.tree,
+        plan: params.plan,
+        signal: step.signal,
+        onStep(text) {
+          output.flush();
+          step.progress(text);
+        },
+        onOutput: (text) => output.add(text),
+        ...(copy === undefined ? {} : { copy }),
+      });
+    } finally {
+      output.flush();
+    }
+  }
+
+  return {
+    prepare({ action }) {
+      prepared = copyTree(action).catch(() => undefined);
+    },
+    async dispose() {
+      await Promise.all([removed, prepared.then((copy) => copy?.remove())]);
+    },
+    async check(step) {
+      await clone.ensureTree();
+      await opened(step.action);
+    },
+    render: async () => ({ bytes: {}, forge_time: null, operation_before: null }),
+    async perform(step) {
+      const copy = await prepared;
+      prepared = none;
+      let report: ValidationReport;
+      try {
+        report = await runIn(copy, step);
+      } finally {
+        // Not awaited: the actions that follow need not wait for it.
+        removed = copy?.remove();
+      }
+      const stored = await storeReport(record, report);
+      await record.addMasked(report.masked);
+      return effectOf(report, stored);
+    },
+    reconcile: async () => ({ kind: 'again' }),
+    previewUndo: async () => ({ effect: 'nothing', message: 'ran in a copy that is gone' }),
+    undo: async () => ({ state: 'undone', message: 'ran in a copy that is gone' }),
+  };
+}
+
+function commandsText({ commands }: ValidationPlan): string {
+  return commands.map(({ run }) => run).join(' && ');
+}
+
+/** For example `bubblewrap, no network, 10 min; prepared with network`. */
+export function conditionsText(plan: ValidationPlan, sandbox: string): string {
+  const where = sandbox === 'none' ? 'NO SANDBOX' : `${sandbox}, no network`;
+  const network = plan.prepare_network ? 'with network' : 'without network';
+  const prepared = plan.prepare.length > 0 ? `; prepared ${network}` : '';
+  return `${where}, ${limit(plan.limits.seconds)}${prepared}`;
+}
+
+interface StoredDigests {
+  readonly report: string;
+  readonly logs: Readonly<Record<string, string>>;
+}
+
+async function storeReport(record: RunRecord, report: ValidationReport): Promise<StoredDigests> {
+  const logs: Record<string, string> = {};
+  for (const step of report.steps) logs[`${step.phase}-${step.name}`] = await record.putArtifact(step.log);
+  const steps = report.steps.map(({ log: _, ...facts }) => ({
+    ...facts,
+    log: logs[`${facts.phase}-${facts.name}`]!,
+  }));
+  const stored = StoredReport.encode({ ...report, steps });
+  return { report: await record.putArtifact(`${JSON.stringify(stored, null, 2)}\n`), logs };
+}
+
+function effectOf(report: ValidationReport, { report: digest, logs }: StoredDigests): Effect {
+  const facts = { passed: report.passed, report: digest, logs, tree: report.tree, sandbox: report.sandbox };
+  const seconds = (report.duration_ms / 1000).toFixed(1);
+  const where = report.sandbox === 'none' ? 'without a sandbox' : `in ${report.sandbox}`;
+  if (report.passed) {
+    const names = report.steps.filter(({ phase }) => phase === 'run').map(({ run }) => run);
+    return {
+      succeeded: true,
+      message: `${names.join(' && ')} passed in ${seconds} s (${where})`,
+      facts,
+      vcs: null,
+    };
+  }
+  const failed = report.steps.find(({ exit_code, ended_by }) => exit_code !== 0 || ended_by !== 'exit');
+  const how = failed === undefined ? 'nothing ran' : `${failed.run} ${howItEnded(failed)}`;
+  return {
+    succeeded: false,
+    code: 'validation_failed',
+    message: `${how} after ${seconds} s (${where})`,
+    facts,
+    vcs: null,
+  };
+}
+
+function howItEnded({ ended_by, exit_code }: { ended_by: string; exit_code: number | null }): string {
+  switch (ended_by) {
+    case 'timeout':
+      return 'ran out of time';
+    case 'memory':
+      return 'ran out of memory';
+    case 'signal':
+      return 'was ended by a signal';
+    case 'cancelled':
+      return 'was cancelled';
+    default:
+      return `ended with exit status ${exit_code}`;
+  }
+}

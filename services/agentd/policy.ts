@@ -1,0 +1,53 @@
+import * as t from 'io-ts';
+import { integerBetween, NonEmptyString } from '#kit/decode.ts';
+import { type ActionKind, Author, actionKinds } from './action.ts';
+
+const Score = integerBetween(0, 100);
+
+/** config/policy.json: what people decided once for all runs. */
+export const Policy = t.strict({
+  approval: t.strict({
+    /** How long an approval is good. */
+    expires_after_days: integerBetween(1, 365),
+  }),
+  /** Who commits. The people who approved are named in the pull request. */
+  commit_author: Author,
+  /** Globs; the forge's own protection and the default branch come on top. */
+  protected_branches: t.array(NonEmptyString),
+  /** A larger change is not proposed. */
+  limits: t.strict({ files: integerBetween(1, 100_000), patch_bytes: integerBetween(1, 100 * 1024 * 1024) }),
+  /** Whether validations may run with `unshare (weak)`, which leaves the kernel's own interfaces open. */
+  allow_weak_sandbox: t.boolean,
+  /** Fingerprints of detected secrets that a person found harmless, for example `sha256:0123456789abcdef`. */
+  released_secrets: t.array(NonEmptyString),
+  /** Points that add up to a risk score of 0 to 100. */
+  risk: t.strict({
+    /** Of each kind of action. */
+    base: t.strict(
+      Object.fromEntries(actionKinds.map((kind) => [kind, Score])) as Record<ActionKind, typeof Score>,
+    ),
+    /** Lowest score of each level. */
+    levels: t.strict({ medium: Score, high: Score, critical: Score }),
+    /** For each file of the patch. */
+    per_file: Score,
+    /** So many changed lines are one point. */
+    lines_per_point: integerBetween(1, 100_000),
+    /** The most that size adds. */
+    size_at_most: Score,
+    /** Where text of outsiders led to it. */
+    untrusted_influence: Score,
+    /** Where preparing the validation uses the network. */
+    prepare_network: Score,
+    /** Where the push starts workflows. */
+    starts_workflows: Score,
+    /** Where an earlier proposal for the issue was rejected. */
+    rejected_before: Score,
+    /** At most; for actions of which fewer than half went well before. */
+    outcome_history: Score,
+    /** Globs; a change there is at least `high`. */
+    sensitive_paths: t.array(NonEmptyString),
+    /** Globs; a change there is at least `critical`. */
+    critical_paths: t.array(NonEmptyString),
+  }),
+});
+export type Policy = t.TypeOf<typeof Policy>;

@@ -1,0 +1,57 @@
+export interface SandboxLimits {
+  readonly seconds: number;
+  readonly memory_mib: number;
+  readonly processes: number;
+  /** In the workspace; no single file may be larger either. */
+  readonly disk_mib: number;
+  /** Output past this many bytes is dropped, and the result says so. */
+  readonly output_bytes: number;
+}
+
+/** What all output passes before it is kept, told or cut to its limit. */
+export interface OutputFilter {
+  push(chunk: Uint8Array): Uint8Array;
+  /** What it held back. */
+  end(): Uint8Array;
+}
+
+export interface SandboxRun {
+  /** Host folder that becomes the writable working folder `/workspace`. */
+  readonly workspace: string;
+  /** Host folders seen read-only below the workspace, for example prepared dependencies at `node_modules`. */
+  readonly mounts: readonly { readonly source: string; readonly target: string }[];
+  /** A line for `sh -c`. */
+  readonly command: string;
+  readonly network: boolean;
+  readonly limits: SandboxLimits;
+  readonly signal?: AbortSignal;
+  readonly filter?: OutputFilter;
+  /** Called with output as it comes, standard output and standard error in one stream. */
+  readonly onOutput?: (chunk: Uint8Array) => void;
+}
+
+export interface SandboxResult {
+  /** null when it was ended by a signal. */
+  readonly exit_code: number | null;
+  readonly ended_by: 'exit' | 'signal' | 'timeout' | 'memory' | 'cancelled';
+  readonly output: Uint8Array;
+  readonly truncated: boolean;
+  readonly duration_ms: number;
+}
+
+/** Sandboxes by name. The weak one hides files and network, and leaves the kernel's own interfaces open. */
+export const sandboxKinds = ['bubblewrap', 'unshare (weak)', 'none'] as const;
+
+/** Runs a command that nobody trusts: no network unless asked, read-only system, no view of state, home or tokens. */
+export interface Sandbox {
+  readonly kind: (typeof sandboxKinds)[number];
+  /** Whether it works here, tried for real; `reason` names what is missing and how to get it. */
+  check(): Promise<{ readonly works: boolean; readonly reason: string }>;
+  run(run: SandboxRun): Promise<SandboxResult>;
+}
+
+/**
+ * Folders that tools of the JavaScript world write below `node_modules`, though it is read-only in a run. Preparing makes them;
+ * a sandbox shows memory in their place.
+ */
+export const scratchFolders: readonly string[] = ['.cache', '.vite', '.vite-temp'];
