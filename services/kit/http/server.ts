@@ -6,7 +6,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { Registry } from 'prom-client';
 import type { Health } from '../contracts/health.ts';
-import { codeOf, NotFound, Unavailable } from '../errors.ts';
+import { CoreError, codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
 import { levelOfNews, patienceAtEnd } from '../supervisor-channel.ts';
@@ -105,7 +105,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const { id, route } = ctx.state;
     route?.onError?.(error);
     const reply = errorReply(ctx, error);
-    if (reply.status === 500) logger.error('request failed', { request_id: id, error });
+    // Known errors of a route with replies of its own may repeat what was asked, which no log holds.
+    const isOwn = route?.errorReply !== undefined && error instanceof CoreError;
+    if (reply.status === 500 && !isOwn) logger.error('request failed', { request_id: id, error });
     if (ctx.headerSent) {
       ctx.res.destroy();
       return;
