@@ -41,6 +41,13 @@ module.exports = {
       to: { path: adapters },
     },
     {
+      name: 'record-imports-nothing-above',
+      comment: 'The record knows nothing of the domains that keep something in it.',
+      severity: 'error',
+      from: { path: '^services/context/record/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^services/context/(?!record/)' },
+    },
+    {
       name: 'fp-ts-stays-in-the-decoder',
       severity: 'error',
       from: { path: '^(services|test)/', pathNot: '^services/kit/decode\\.ts$' },

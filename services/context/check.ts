@@ -1,7 +1,7 @@
 import type { CheckReply } from '#kit/contracts/context/status.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Graph } from './graph/open-graph.ts';
-import { Readers } from './record/readers.ts';
+import { Readers } from './store/access.ts';
 
 /**
  * Reads the whole record, and compares it with its projection or mirror. In a thread of its own, so that nobody waits for it.

@@ -23,11 +23,10 @@ import { memoryRoutes } from './http/memory-routes.ts';
 import { RefreshDesk } from './http/refresh-desk.ts';
 import { Ingestion } from './ingest/ingestion.ts';
 import { Memory } from './memory/memory.ts';
-import { openRecord } from './record/open-record.ts';
-import type { Readers } from './record/readers.ts';
 import { recordFolder } from './record/record-path.ts';
 import { noteDamage } from './record/recovery.ts';
-import { Writer } from './record/writer.ts';
+import { type Readers, Writer } from './store/access.ts';
+import { openRecord } from './store/open-store.ts';
 import type { Embedder } from './vectors/embedder.ts';
 
 export interface ContextParts {

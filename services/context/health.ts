@@ -7,7 +7,7 @@ import type { ContextConfig } from './configuration.ts';
 import type { Graph } from './graph/open-graph.ts';
 import type { RefreshDesk } from './http/refresh-desk.ts';
 import type { OpenRecord } from './record/open-record.ts';
-import type { Readers } from './record/readers.ts';
+import type { Readers } from './store/access.ts';
 import type { Embedder } from './vectors/embedder.ts';
 
 interface HealthParts {

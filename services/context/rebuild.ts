@@ -2,10 +2,9 @@ import type { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Graph } from './graph/open-graph.ts';
 import { gitDirOf } from './ingest/repository/git-repository.ts';
-import type { Readers } from './record/readers.ts';
-import type { Rebuilt } from './record/rebuild-text.ts';
-import type { Writer } from './record/writer.ts';
 import { learnHistory } from './search/history/learn-history.ts';
+import type { Rebuilt } from './search/rebuild-texts.ts';
+import type { Readers, Writer } from './store/access.ts';
 
 interface RebuildParts {
   readonly writer: Writer;

@@ -10,9 +10,8 @@ import { Redactor } from '#kit/redaction.ts';
 import { createToken, openTokens } from '#kit/tokens.ts';
 import { memoryRoutes } from '../../services/context/http/memory-routes.ts';
 import { Memory } from '../../services/context/memory/memory.ts';
-import { openRecord } from '../../services/context/record/open-record.ts';
-import { Readers } from '../../services/context/record/readers.ts';
-import { Writer } from '../../services/context/record/writer.ts';
+import { Readers, Writer } from '../../services/context/store/access.ts';
+import { openRecord } from '../../services/context/store/open-store.ts';
 import { loopbackBinding } from '../fixtures/http/loopback-binding.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 

@@ -3,10 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
-import { Readers } from '../../services/context/record/readers.ts';
-import { migrate } from '../../services/context/record/schema.ts';
-import { Writer } from '../../services/context/record/writer.ts';
 import { indexText } from '../../services/context/search/index-text.ts';
+import { Readers, Writer } from '../../services/context/store/access.ts';
+import { migrate } from '../../services/context/store/schema.ts';
 import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
 
 const files = 5_000;

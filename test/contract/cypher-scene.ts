@@ -4,8 +4,8 @@ import { onServer } from '../../services/context/graph/on-server.ts';
 import { type Graph, openGraph } from '../../services/context/graph/open-graph.ts';
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
-import { Readers } from '../../services/context/record/readers.ts';
-import { migrate } from '../../services/context/record/schema.ts';
+import { Readers } from '../../services/context/store/access.ts';
+import { migrate } from '../../services/context/store/schema.ts';
 import type { Neo4jServer } from '../fixtures/containers/neo4j.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 

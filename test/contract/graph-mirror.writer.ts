@@ -3,10 +3,10 @@
  * on its channel once it follows.
  */
 import { dirname, join } from 'node:path';
-import { Neo4jConnection } from '../../services/context/adapters/neo4j/connection.ts';
-import { Neo4jMirror } from '../../services/context/adapters/neo4j/neo4j-mirror.ts';
 import { MirrorLoop } from '../../services/context/graph/mirror-loop.ts';
-import { Readers } from '../../services/context/record/readers.ts';
+import { Neo4jConnection } from '../../services/context/graph/neo4j/connection.ts';
+import { Neo4jMirror } from '../../services/context/graph/neo4j/neo4j-mirror.ts';
+import { Readers } from '../../services/context/store/access.ts';
 import { silent } from './cypher-scene.ts';
 
 const account = JSON.parse(process.argv[3]!);

@@ -15,7 +15,7 @@ const coveredElsewhere = [
   ...['context.plan_told', 'context.told'],
   // test/integration/context-ingest-crash.test.ts
   ...['ingest_between_batches', 'ingest_between_links', 'ingest_between_closings', 'ingest_before_finish'],
-  // services/context/record/open-record.test.ts
+  // services/context/store/open-record.test.ts
   ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
   // test/integration/model-ledger-crash.test.ts
   'ledger.reserved',

@@ -4,9 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import type { FailedRepository, RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import { Ingestion } from '../../services/context/ingest/ingestion.ts';
 import { openForWriting } from '../../services/context/record/connection.ts';
-import { Readers } from '../../services/context/record/readers.ts';
-import { migrate } from '../../services/context/record/schema.ts';
-import { Writer } from '../../services/context/record/writer.ts';
+import { Readers, Writer } from '../../services/context/store/access.ts';
+import { migrate } from '../../services/context/store/schema.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
 export interface IngestPlace {

@@ -1,9 +1,9 @@
 import { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { decode } from '#kit/decode.ts';
 import { Memory } from '../../services/context/memory/memory.ts';
-import { type OpenRecord, openRecord } from '../../services/context/record/open-record.ts';
-import { Readers } from '../../services/context/record/readers.ts';
-import { Writer } from '../../services/context/record/writer.ts';
+import type { OpenRecord } from '../../services/context/record/open-record.ts';
+import { Readers, Writer } from '../../services/context/store/access.ts';
+import { openRecord } from '../../services/context/store/open-store.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
 /** A memory on a record of its own, as the service has it. */

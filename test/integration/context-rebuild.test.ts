@@ -5,9 +5,8 @@ import { expect } from 'chai';
 import { Ingestion } from '../../services/context/ingest/ingestion.ts';
 import { rebuildAll } from '../../services/context/rebuild.ts';
 import { openForWriting } from '../../services/context/record/connection.ts';
-import { Readers } from '../../services/context/record/readers.ts';
-import { migrate } from '../../services/context/record/schema.ts';
-import { Writer } from '../../services/context/record/writer.ts';
+import { Readers, Writer } from '../../services/context/store/access.ts';
+import { migrate } from '../../services/context/store/schema.ts';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 

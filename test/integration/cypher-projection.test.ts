@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { GrafeoEngine } from '../../services/context/adapters/grafeo/grafeo-engine.ts';
-import { GrafeoProjection } from '../../services/context/adapters/grafeo/grafeo-projection.ts';
-import { IdleLoading } from '../../services/context/adapters/grafeo/idle-loading.ts';
+import { GrafeoEngine } from '../../services/context/graph/grafeo/grafeo-engine.ts';
+import { GrafeoProjection } from '../../services/context/graph/grafeo/grafeo-projection.ts';
+import { IdleLoading } from '../../services/context/graph/grafeo/idle-loading.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';
 import { at, makeScene, openSceneGraph, type Scene, silent } from '../contract/cypher-scene.ts';
 import { until } from '../fixtures/until.ts';

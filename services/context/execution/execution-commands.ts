@@ -19,7 +19,7 @@ export interface Recorded {
   readonly plan: PlanRecord | null;
 }
 
-/** See record/write-commands.ts. */
+/** See store/commands.ts. */
 export const executionCommands = { recordPlan, recordOutcome, noteRunMemories } as const;
 
 function recordPlan(record: GraphRecord, plan: PlanRecord): Recorded {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { scorePaths } from './score-paths.ts';
 
-/** See record/read-queries.ts. */
+/** See store/queries.ts. */
 export const executionQueries = { scorePaths, runMemories } as const;
 
 /** Keys of the memories that were made of a run, forgotten ones too. */

@@ -10,9 +10,8 @@ import {
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { Memory } from '../memory/memory.ts';
 import { nodeId } from '../record/node-id.ts';
-import { openRecord } from '../record/open-record.ts';
-import { Readers } from '../record/readers.ts';
-import { Writer } from '../record/writer.ts';
+import { Readers, Writer } from '../store/access.ts';
+import { openRecord } from '../store/open-store.ts';
 import { Execution } from './execution.ts';
 
 describe('the execution graph', () => {

@@ -7,9 +7,9 @@ import type {
 } from '#kit/contracts/context/execution.ts';
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { CoreError } from '#kit/errors.ts';
-import type { Readers } from '../record/readers.ts';
-import type { Writer } from '../record/writer.ts';
-import type { Recorded } from './execution-commands.ts';
+import type { RecordReader, RecordWriter } from '../record/calls.ts';
+import type { executionCommands, Recorded } from './execution-commands.ts';
+import type { executionQueries } from './execution-queries.ts';
 import { memoriesOf } from './run-memories.ts';
 import { toldOutcome, toldPlan } from './told-run.ts';
 
@@ -18,24 +18,22 @@ export interface RunMemory {
   record(request: RecordRequest): Promise<unknown>;
 }
 
+export interface ExecutionParts {
+  readonly writer: RecordWriter<typeof executionCommands>;
+  readonly readers: RecordReader<typeof executionQueries>;
+  readonly memory: RunMemory;
+}
+
 /**
  * The execution graph: what core-agentd planned, what became of it, and how well like actions went. The run's own log is the
  * authority; everything here can be told again, in any order, and changes nothing when it is not news.
  */
 export class Execution {
-  readonly #writer: Writer;
-  readonly #readers: Readers;
+  readonly #writer: ExecutionParts['writer'];
+  readonly #readers: ExecutionParts['readers'];
   readonly #memory: RunMemory;
 
-  constructor({
-    writer,
-    readers,
-    memory,
-  }: {
-    readonly writer: Writer;
-    readonly readers: Readers;
-    readonly memory: RunMemory;
-  }) {
+  constructor({ writer, readers, memory }: ExecutionParts) {
     this.#writer = writer;
     this.#readers = readers;
     this.#memory = memory;

@@ -6,9 +6,8 @@ import type { InvalidInput } from '#kit/errors.ts';
 import { at, rejected, sampleOutcome, samplePlan } from '../../../test/fixtures/context/sample-execution.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { Memory } from '../memory/memory.ts';
-import { openRecord } from '../record/open-record.ts';
-import { Readers } from '../record/readers.ts';
-import { Writer } from '../record/writer.ts';
+import { Readers, Writer } from '../store/access.ts';
+import { openRecord } from '../store/open-store.ts';
 import { Execution } from './execution.ts';
 
 describe('what is told of a run', () => {

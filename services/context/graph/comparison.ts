@@ -1,5 +1,6 @@
-import type { Readers } from '../record/readers.ts';
+import type { RecordReader } from '../record/calls.ts';
 import type { Digest, GraphDigests } from './digest.ts';
+import type { graphQueries } from './graph-queries.ts';
 
 export interface Difference {
   /** A label or a relationship type. */
@@ -25,7 +26,10 @@ interface Compared {
 const mostRounds = 5;
 
 /** While others write, the two are looked at again: what differs for a moment is no difference. */
-export async function compared(readers: Pick<Readers, 'ask'>, projection: Compared): Promise<Comparison> {
+export async function compared(
+  readers: RecordReader<typeof graphQueries>,
+  projection: Compared,
+): Promise<Comparison> {
   for (let round = 1; ; round++) {
     await projection.refresh();
     const before = await readers.ask('graphDigests', {});

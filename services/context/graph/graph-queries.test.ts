@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { GraphRecord } from '../record/graph-record.ts';
-import { migrate } from '../record/schema.ts';
+import { migrate } from '../store/schema.ts';
 import type { Changes, Position } from './changes.ts';
 import { graphQueries } from './graph-queries.ts';
 

@@ -28,7 +28,7 @@ function statement(db: DatabaseSync, sql: string): StatementSync {
   return found;
 }
 
-/** See record/read-queries.ts. */
+/** See store/queries.ts. */
 export const graphQueries = { graphChanges, graphChangesText, graphLag, graphDigests } as const;
 
 interface ChangesInput {

@@ -1,9 +1,10 @@
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Readers } from '../record/readers.ts';
+import type { RecordReader } from '../record/calls.ts';
 import type { Changes, Position } from './changes.ts';
 import type { EngineHealth } from './cypher-engine.ts';
 import { type GraphMirror, TooMuchAtOnce } from './graph-mirror.ts';
+import type { graphQueries } from './graph-queries.ts';
 
 const largestBatch = 2_000;
 const lookMs = 500;
@@ -17,7 +18,7 @@ const longestBackoffMs = 30_000;
  */
 export class MirrorLoop {
   readonly #mirror: GraphMirror;
-  readonly #readers: Pick<Readers, 'ask'>;
+  readonly #readers: RecordReader<typeof graphQueries>;
   readonly #logger: Logger;
   #position: Position | null = null;
   #batch = largestBatch;
@@ -31,7 +32,7 @@ export class MirrorLoop {
 
   constructor(options: {
     readonly mirror: GraphMirror;
-    readonly readers: Pick<Readers, 'ask'>;
+    readonly readers: RecordReader<typeof graphQueries>;
     readonly logger: Logger;
   }) {
     this.#mirror = options.mirror;

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { Refused } from '#kit/errors.ts';
-import { Neo4jConnection } from '../adapters/neo4j/connection.ts';
-import { Neo4jEngine } from '../adapters/neo4j/neo4j-engine.ts';
-import { connectionError } from '../adapters/neo4j/neo4j-error.ts';
-import { Neo4jMirror } from '../adapters/neo4j/neo4j-mirror.ts';
 import type { ContextConfig } from '../configuration.ts';
 import type { CypherEngine } from './cypher-engine.ts';
 import { MirrorLoop } from './mirror-loop.ts';
+import { Neo4jConnection } from './neo4j/connection.ts';
+import { Neo4jEngine } from './neo4j/neo4j-engine.ts';
+import { connectionError } from './neo4j/neo4j-error.ts';
+import { Neo4jMirror } from './neo4j/neo4j-mirror.ts';
 import type { GraphOptions, Opened } from './open-graph.ts';
 
 /** The graph on the configured Neo4j. @throws Refused (`neo4j_password_missing`) */

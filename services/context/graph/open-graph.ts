@@ -8,17 +8,18 @@ import type { CypherReply, CypherRequest } from '#kit/contracts/context/cypher.t
 import { defaultCypherLimit } from '#kit/contracts/context/cypher.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import { GrafeoEngine } from '../adapters/grafeo/grafeo-engine.ts';
-import { GrafeoProjection } from '../adapters/grafeo/grafeo-projection.ts';
-import { IdleLoading } from '../adapters/grafeo/idle-loading.ts';
 import type { ContextConfig } from '../configuration.ts';
-import type { Readers } from '../record/readers.ts';
+import type { RecordReader } from '../record/calls.ts';
 import { type Comparison, compared } from './comparison.ts';
 import type { CypherEngine, EngineHealth } from './cypher-engine.ts';
 import type { GraphDigests } from './digest.ts';
+import { GrafeoEngine } from './grafeo/grafeo-engine.ts';
+import { GrafeoProjection } from './grafeo/grafeo-projection.ts';
+import { IdleLoading } from './grafeo/idle-loading.ts';
+import type { graphQueries } from './graph-queries.ts';
 
 export interface GraphOptions {
-  readonly readers: Pick<Readers, 'ask'>;
+  readonly readers: RecordReader<typeof graphQueries>;
   readonly config: Pick<ContextConfig, 'cypher' | 'neo4j'>;
   /** What the file that `neo4j.password_file` names holds; null when there is none, or nothing in it. */
   readonly password: string | null;

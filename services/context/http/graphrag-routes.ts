@@ -1,9 +1,10 @@
 import { SearchReply, SearchRequest } from '#kit/contracts/context/search.ts';
 import { defaultLimit } from '#kit/contracts/context/vocabulary.ts';
 import { type Route, routeWithBody } from '#kit/http/route.ts';
-import type { Readers } from '../record/readers.ts';
+import type { RecordReader } from '../record/calls.ts';
+import type { searchQueries } from '../search/search-queries.ts';
 
-export function graphragRoutes(readers: Readers): Route[] {
+export function graphragRoutes(readers: RecordReader<typeof searchQueries>): Route[] {
   return [
     routeWithBody(
       {

@@ -4,8 +4,8 @@ import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { type ContextConfig, readContextConfig } from '../configuration.ts';
-import { Readers } from '../record/readers.ts';
 import { recordPath } from '../record/record-path.ts';
+import { Readers } from '../store/access.ts';
 
 export function readConfiguration({ home, host, port }: ServeOptions): ContextConfig {
   const folders = resolveFolders({ home }, environment);

@@ -1,15 +1,15 @@
 import { Worker } from 'node:worker_threads';
 import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import { CoreError, Failed, Interrupted } from '#kit/errors.ts';
+import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import { copyOf, errorFrom } from '../record/error-copy.ts';
-import type { Readers } from '../record/readers.ts';
-import type { Writer } from '../record/writer.ts';
 import type { IngestTarget, Progress } from './ingest-repository.ts';
+import type { IngestCommands, IngestQueries } from './record-access.ts';
 import type { AccessAnswer, ThreadMessage } from './thread-messages.ts';
 
 export interface Record {
-  readonly writer: Pick<Writer, 'run'>;
-  readonly readers: Pick<Readers, 'ask'>;
+  readonly writer: RecordWriter<IngestCommands>;
+  readonly readers: RecordReader<IngestQueries>;
 }
 
 export interface IngestOptions {

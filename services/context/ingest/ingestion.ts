@@ -8,15 +8,15 @@ import type {
 import { matches } from '#kit/decode.ts';
 import { CoreError, codeOf, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
 import type { ContextConfig } from '../configuration.ts';
-import type { Readers } from '../record/readers.ts';
-import type { Writer } from '../record/writer.ts';
+import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import { ingestInThread } from './ingest-in-thread.ts';
 import type { Progress } from './ingest-repository.ts';
+import type { IngestCommands, IngestQueries } from './record-access.ts';
 import { commitOf, gitDirOf, nameByOrigin } from './repository/git-repository.ts';
 
 export interface IngestionParts {
-  readonly writer: Pick<Writer, 'run'>;
-  readonly readers: Pick<Readers, 'ask'>;
+  readonly writer: RecordWriter<IngestCommands>;
+  readonly readers: RecordReader<IngestQueries>;
   readonly config: Pick<ContextConfig, 'repositories' | 'ingestion'>;
   /** Where repositories are configured, for what is said about it. */
   readonly configFile: string;

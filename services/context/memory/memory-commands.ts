@@ -4,7 +4,7 @@ import { rebuildMemoryIndex } from './rebuild-index.ts';
 import { recordMemory } from './record-memory.ts';
 import { recordMemoryOutcome } from './record-outcome.ts';
 
-/** See record/write-commands.ts. */
+/** See store/commands.ts. */
 export const memoryCommands = {
   recordMemory,
   recordMemoryOutcome,

@@ -31,5 +31,5 @@ function hasUnwiped(db: DatabaseSync, _: null): boolean {
   return db.prepare('SELECT 1 FROM forgotten_memories WHERE wiped = 0 LIMIT 1').get() !== undefined;
 }
 
-/** See record/read-queries.ts. */
+/** See store/queries.ts. */
 export const memoryQueries = { lookUpMemories, readMemory, memoryOrder, memoryLines, hasUnwiped } as const;

@@ -12,18 +12,19 @@ import type {
 } from '#kit/contracts/context/memory.ts';
 import { defaultLimit, memoryLayers } from '#kit/contracts/context/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
-import type { Readers } from '../record/readers.ts';
-import type { Writer } from '../record/writer.ts';
+import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { Embedder } from '../vectors/embedder.ts';
 import { masked } from './mask-secrets.ts';
+import type { memoryCommands } from './memory-commands.ts';
+import type { memoryQueries } from './memory-queries.ts';
 import { prepareRecording, storedName, utc } from './prepare-recording.ts';
 import { wipeLog } from './wipe-log.ts';
 
 const linesAtOnce = 500;
 
 export interface MemoryOptions {
-  readonly writer: Writer;
-  readonly readers: Readers;
+  readonly writer: RecordWriter<typeof memoryCommands>;
+  readonly readers: RecordReader<typeof memoryQueries>;
   /** Of the SQLite file. */
   readonly path: string;
   /** Removes what was forgotten from copies of the record too; rejects where that cannot be done now. */
@@ -37,8 +38,8 @@ export interface MemoryOptions {
  * an ingestion. Methods take decoded requests (kit/contracts/context/memory.ts), and every write is durable when it resolves.
  */
 export class Memory {
-  readonly #writer: Writer;
-  readonly #readers: Readers;
+  readonly #writer: MemoryOptions['writer'];
+  readonly #readers: MemoryOptions['readers'];
   readonly #path: string;
   readonly #forgetElsewhere: () => Promise<void>;
   readonly #embedder: MemoryOptions['embedder'];

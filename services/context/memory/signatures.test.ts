@@ -5,8 +5,8 @@ import type { RecordReply, RecordRequest } from '#kit/contracts/context/memory.t
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { openForWriting } from '../record/connection.ts';
 import { GroupCommit } from '../record/group-commit.ts';
-import { migrate } from '../record/schema.ts';
-import { writeCommands } from '../record/write-commands.ts';
+import { writeCommands } from '../store/commands.ts';
+import { migrate } from '../store/schema.ts';
 import { prepareRecording } from './prepare-recording.ts';
 
 const content = 'The release waits for the second reviewer, who is on leave until the end of the week.';

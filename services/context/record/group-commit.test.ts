@@ -3,10 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { NotFound } from '#kit/errors.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import type { Commands } from './calls.ts';
 import { openForWriting } from './connection.ts';
 import type { GraphRecord } from './graph-record.ts';
-import { type Commands, GroupCommit } from './group-commit.ts';
-import { migrate } from './schema.ts';
+import { GroupCommit } from './group-commit.ts';
+import { migrate } from './migrate.ts';
+import { recordTables } from './tables.ts';
 import type { AnswerMessage } from './thread.ts';
 
 const node = (id: string) => ({
@@ -42,7 +44,7 @@ describe('A group of commands', () => {
   beforeEach(() => {
     path = join(temporaryFolder(), 'record.sqlite');
     db = openForWriting(path);
-    migrate(db);
+    migrate(db, [recordTables]);
     group = new GroupCommit(db, commands, Number.POSITIVE_INFINITY);
   });
   afterEach(() => db.close());

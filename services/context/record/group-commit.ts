@@ -1,11 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Commands } from './calls.ts';
 import { type Durability, setDurability } from './connection.ts';
 import { copyOf } from './error-copy.ts';
 import { GraphRecord } from './graph-record.ts';
 import { storageError } from './storage-error.ts';
 import type { AnswerMessage, CallMessage } from './thread.ts';
-
-export type Commands = Readonly<Record<string, (record: GraphRecord, input: never) => unknown>>;
 
 const longestMs = 25;
 

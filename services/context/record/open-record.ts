@@ -4,9 +4,10 @@ import { Failed, messageOf } from '#kit/errors.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
 import { openForWriting } from './connection.ts';
+import type { RecordContents } from './contents.ts';
+import { migrate } from './migrate.ts';
 import { recordFolder, recordPath } from './record-path.ts';
 import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';
-import { migrate } from './schema.ts';
 import { storageError } from './storage-error.ts';
 
 /** The record of one installation, held by this process, checked and up to date. */
@@ -26,7 +27,11 @@ export interface OpenRecord {
  * orderly its pages are checked first. A damaged record is set aside and made again from the rows that can be read.
  * @throws Conflict (`record_held`), Unavailable (`disk_full`), Failed (`record_newer`)
  */
-export function openRecord(state: string, log: (message: string) => void = () => {}): OpenRecord {
+export function openRecord(
+  state: string,
+  contents: RecordContents,
+  log: (message: string) => void = () => {},
+): OpenRecord {
   const folder = recordFolder(state);
   const hold = holdFolder(folder, { code: 'record_held', name: 'the context record' });
   try {
@@ -37,8 +42,8 @@ export function openRecord(state: string, log: (message: string) => void = () =>
       log(`the context record is damaged (${damage}): making it again from what can be read`);
       setAside(folder, damage);
     }
-    const recovered = finishRecovery(folder);
-    bringUpToDate(path);
+    const recovered = finishRecovery(folder, contents);
+    bringUpToDate(path, contents);
     return { path, recovery: readRecovery(folder), recoveredNow: recovered, close: () => hold.release() };
   } catch (error) {
     hold.abandon();
@@ -84,10 +89,10 @@ function damageFoundBy(path: string, check: (db: DatabaseSync) => readonly strin
   }
 }
 
-function bringUpToDate(path: string): void {
+function bringUpToDate(path: string, { versions }: RecordContents): void {
   const db = openForWriting(path);
   try {
-    migrate(db);
+    migrate(db, versions);
   } catch (error) {
     if (isSqliteDamage(error))
       throw new Failed('record_damaged', `${path} is damaged: ${messageOf(error)}`, { cause: error });

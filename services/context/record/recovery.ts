@@ -5,6 +5,7 @@ import * as t from 'io-ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, nullable } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
+import type { RecordContents } from './contents.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -41,13 +42,13 @@ export function setAside(folder: string, reason: string): void {
 }
 
 /** Goes on where it stopped, after a crash too. @returns whether there was something to do */
-export function finishRecovery(folder: string): boolean {
+export function finishRecovery(folder: string, contents: RecordContents): boolean {
   const damage = readDamage(folder);
   if (damage === null || damage.set_aside === null) return false;
   const aside = join(folder, damage.set_aside);
   const record = join(folder, 'record.sqlite');
   const done = existsSync(aside) && existsSync(record);
-  const tables = done ? [] : remake(folder, record, aside);
+  const tables = done ? [] : remake(folder, record, aside, contents);
   crashPoint('record_remade');
   const { at, reason } = damage;
   const recovery: Recovery = { at, reason, set_aside: aside, tables };
@@ -64,9 +65,9 @@ export function readRecovery(folder: string): Recovery | null {
 }
 
 /** Much to load, and hardly ever needed. */
-function remake(folder: string, record: string, aside: string) {
+function remake(folder: string, record: string, aside: string, contents: RecordContents) {
   const { remakeRecord } = require('./remake-record.ts') as typeof import('./remake-record.ts');
-  return remakeRecord(folder, record, aside);
+  return remakeRecord(folder, record, aside, contents);
 }
 
 function writeDamage(folder: string, damage: Damage): void {

@@ -2,19 +2,22 @@ import { constants, copyFileSync, existsSync, renameSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { syncFolder } from '#kit/durable-file.ts';
-import { rebuildMemoryIndex } from '../memory/rebuild-index.ts';
 import { openForWriting } from './connection.ts';
+import type { RecordContents } from './contents.ts';
 import { GraphRecord } from './graph-record.ts';
-import { rebuildTexts } from './rebuild-text.ts';
-import { remakeGraph } from './remake-graph.ts';
+import { migrate } from './migrate.ts';
 import { type SalvagedTable, salvage } from './salvage.ts';
-import { migrate } from './schema.ts';
 
 /** Main file last: while it lies in its place, nothing was taken from it. */
 const suffixes = ['-wal', '-shm', ''] as const;
 
 /** Moves a damaged record aside and makes one in its place from what can be read of it. @returns what came over */
-export function remakeRecord(folder: string, record: string, aside: string): SalvagedTable[] {
+export function remakeRecord(
+  folder: string,
+  record: string,
+  aside: string,
+  contents: RecordContents,
+): SalvagedTable[] {
   for (const suffix of suffixes) {
     if (existsSync(`${record}${suffix}`)) renameSync(`${record}${suffix}`, `${aside}${suffix}`);
   }
@@ -29,7 +32,7 @@ export function remakeRecord(folder: string, record: string, aside: string): Sal
       if (existsSync(`${aside}${suffix}`))
         copyFileSync(`${aside}${suffix}`, `${copy}${suffix}`, constants.COPYFILE_FICLONE);
     }
-    const tables = fill(fresh, copy);
+    const tables = fill(fresh, copy, contents);
     crashPoint('record_salvaged');
     renameSync(fresh, record);
     syncFolder(folder);
@@ -39,18 +42,15 @@ export function remakeRecord(folder: string, record: string, aside: string): Sal
   }
 }
 
-function fill(fresh: string, copy: string): SalvagedTable[] {
+function fill(fresh: string, copy: string, { versions, restoreSteps }: RecordContents): SalvagedTable[] {
+  const steps = restoreSteps();
   const db = openForWriting(fresh);
   try {
-    migrate(db);
-    const tables = salvage(copy, db);
+    migrate(db, versions);
+    const tables = salvage(copy, db, steps);
     const record = new GraphRecord(db);
     db.exec('BEGIN');
-    remakeGraph(record);
-    // Its index keeps no text; without this note the next refresh reads it again.
-    db.exec('DELETE FROM learned_histories');
-    rebuildMemoryIndex(record, null);
-    rebuildTexts(record, { after: 0, milliseconds: Number.POSITIVE_INFINITY });
+    steps.rebuild(record);
     db.exec('COMMIT');
     return tables;
   } finally {

@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { RestoreSteps } from './contents.ts';
 import { donateFirstPages } from './donated-pages.ts';
-import { keepMemories } from './remake-graph.ts';
 
 /** What came over of one table. */
 export interface SalvagedTable {
@@ -24,14 +24,18 @@ const mostProbes = 50_000;
  * they are made again from the rows.
  * @param damaged path of the file; read, and changed only where its first page is gone
  */
-export function salvage(damaged: string, target: DatabaseSync): SalvagedTable[] {
+export function salvage(
+  damaged: string,
+  target: DatabaseSync,
+  { keepRows }: Pick<RestoreSteps, 'keepRows'>,
+): SalvagedTable[] {
   const source = openDamaged(damaged, target);
   if (source === null) return [];
   try {
     target.exec('PRAGMA foreign_keys = OFF');
     target.exec('BEGIN');
     const tables = ordinaryTables(target).map((name) => salvageTable(source, name, target));
-    keepMemories(target);
+    keepRows(target);
     removeOrphans(target);
     target.exec('COMMIT');
     return tables;

@@ -1,4 +1,5 @@
 import { learnChanges } from './history/history-commands.ts';
+import { rebuildTexts } from './rebuild-texts.ts';
 
-/** See record/write-commands.ts. */
-export const searchCommands = { learnChanges } as const;
+/** See store/commands.ts. */
+export const searchCommands = { learnChanges, rebuildTexts } as const;

@@ -3,7 +3,7 @@ import type { SearchRequest, SearchResult } from '#kit/contracts/context/search.
 import { learnedCommit } from './history/history-queries.ts';
 import { search } from './search.ts';
 
-/** See record/read-queries.ts. */
+/** See store/queries.ts. */
 export const searchQueries = {
   search: (db: DatabaseSync, request: SearchRequest): SearchResult[] => search(db, request),
   learnedCommit,

@@ -5,7 +5,7 @@ import { SearchRequest, SearchResult } from '#kit/contracts/context/search.ts';
 import { decode } from '#kit/decode.ts';
 import { GraphRecord, type NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
-import { migrate } from '../record/schema.ts';
+import { migrate } from '../store/schema.ts';
 import { learnChanges } from './history/history-commands.ts';
 import { indexText } from './index-text.ts';
 import { search } from './search.ts';

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, Refused } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Readers } from '../record/readers.ts';
-import type { Writer } from '../record/writer.ts';
+import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { EmbeddingsClient } from './embeddings-client.ts';
 import { bytesOf } from './vector-bytes.ts';
-import type { TextWithoutVector } from './vector-queries.ts';
+import type { vectorCommands } from './vector-commands.ts';
+import type { TextWithoutVector, vectorQueries } from './vector-queries.ts';
 
 export interface EmbedderOptions {
-  readonly readers: Pick<Readers, 'ask'>;
-  readonly writer: Pick<Writer, 'run'>;
+  readonly readers: RecordReader<typeof vectorQueries>;
+  readonly writer: RecordWriter<typeof vectorCommands>;
   readonly client: EmbeddingsClient;
   readonly logger: Pick<Logger, 'warn' | 'info'>;
   readonly firstWaitMs?: number;

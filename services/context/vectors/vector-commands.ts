@@ -17,5 +17,5 @@ export function storeVectors(record: GraphRecord, { model, vectors }: NewVectors
   );
 }
 
-/** See record/write-commands.ts. */
+/** See store/commands.ts. */
 export const vectorCommands = { storeVectors } as const;

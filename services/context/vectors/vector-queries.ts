@@ -26,5 +26,5 @@ export function memoriesWithoutVector(
   }));
 }
 
-/** See record/read-queries.ts. */
+/** See store/queries.ts. */
 export const vectorQueries = { memoriesWithoutVector } as const;

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { Ingestion } from '../../../services/context/ingest/ingestion.ts';
 import { openForReading, openForWriting } from '../../../services/context/record/connection.ts';
-import { Readers } from '../../../services/context/record/readers.ts';
-import { migrate } from '../../../services/context/record/schema.ts';
-import { Writer } from '../../../services/context/record/writer.ts';
+import { Readers, Writer } from '../../../services/context/store/access.ts';
+import { migrate } from '../../../services/context/store/schema.ts';
 import { PlainIndex } from './plain-index.ts';
 import type { Question } from './questions.ts';
 

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LookupReply, LookupResult } from '#kit/contracts/context/memory.ts';
 import { withFallingScores } from '../../search/falling-scores.ts';
-import { type QueryVector, vectorScores } from '../../vectors/vector-scores.ts';
 import { aboutOf, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.ts';
 import { isTurn } from '../remembered.ts';
 import { conditionOf, type Filters } from './filters.ts';
@@ -12,6 +11,7 @@ import { tellingWords, wordsOf } from './query-words.ts';
 import { sessionScores } from './session-scores.ts';
 import { Stems } from './stems.ts';
 import { collectionOf, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
+import { type QueryVector, vectorScores } from './vector-scores.ts';
 
 export interface LookupInput extends Filters {
   readonly query: string;

@@ -1,0 +1,72 @@
+import { type InvalidInput, type Refused, Unavailable } from '#kit/errors.ts';
+import { tooLargeReply } from '../refusals.ts';
+import { offsetOfName } from '../text/limited.ts';
+import { invalidAt, type Place, placeOf, refusedAt } from '../text/place.ts';
+import { isWord, tokensOf } from '../text/tokens.ts';
+import type { CallFailure } from './messages.ts';
+
+/** What Grafeo says of a query as an error of ours. Its places count the line of `EXPLAIN` that stands before the query. */
+export function grafeoError({ kind, message, status }: CallFailure, query: string): Error {
+  if (kind === 'refusal') return refusedAt('cypher_read_only', null, message);
+  if (kind === 'too_large') return tooLargeReply(message);
+  if (kind === 'other' || status === null)
+    return new Unavailable('cypher_unavailable', `the embedded engine failed: ${message}`, { retryAfter: 1 });
+  const said = spoken(message);
+  const place = placeIn(message, said, query);
+  if (status === '25G03') return refusedAt('cypher_read_only', place, said);
+  if (/index <= MAX_CAPACITY/.test(message))
+    return refusedAt(
+      'cypher_not_supported',
+      place,
+      'the embedded engine cannot join so many rows in one MATCH; split it with WITH',
+    );
+  if (status === '42000' || needsMore(said, query))
+    return refusedAt('cypher_not_supported', place, `the embedded engine cannot do this: ${said}`);
+  return invalidAt(place, said);
+}
+
+/** Functions of Cypher that Grafeo lacks: the query is not wrong. */
+const lacking = [
+  'isempty',
+  'isnan',
+  'char_length',
+  'normalize',
+  'valuetype',
+  'tostringornull',
+  'tointegerornull',
+];
+
+function needsMore(said: string, query: string): boolean {
+  const unknown = /Unknown function '([^']+)'/.exec(said)?.[1];
+  if (unknown !== undefined) return lacking.includes(unknown.toLowerCase());
+  // `WITH a AS b WHERE a.x`: Cypher still sees `a` there.
+  const tokens = tokensOf(query);
+  const name = /Undefined variable '([^']+)'/.exec(said)?.[1];
+  const first = tokens.findIndex(({ text }) => text === name);
+  const after = tokens.findIndex((token, index) => index > first && isWord(token, 'WITH'));
+  return (
+    name !== undefined &&
+    first !== -1 &&
+    after !== -1 &&
+    tokens.slice(after).some((token) => isWord(token, 'WHERE'))
+  );
+}
+
+function spoken(message: string): string {
+  return message
+    .split('\n')[0]!
+    .replace(/^(Query|Database|Transaction) error: /, '')
+    .replace(/^GRAFEO-\w+: /, '')
+    .replace(/^(syntax|semantic|execution) error: /, '')
+    .replace('[Cypher] ', '');
+}
+
+function placeIn(message: string, said: string, query: string): Place | null {
+  const [, line, column] = /--> query:(\d+):(\d+)/.exec(message) ?? [];
+  if (line !== undefined && Number(line) > 1) return { line: Number(line) - 1, column: Number(column) };
+  const name = /'([^']+)'|\$(\w+)/.exec(said);
+  const offset = name === null ? null : offsetOfName(tokensOf(query), name[1] ?? name[2]!);
+  return offset === null ? null : placeOf(query, offset);
+}
+
+export type QueryError = InvalidInput | Refused | Unavailable;

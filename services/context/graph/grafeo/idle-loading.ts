@@ -1,0 +1,68 @@
+import type { RecordReader } from '../../record/calls.ts';
+import type { graphQueries } from '../graph-queries.ts';
+import type { GrafeoProjection } from './grafeo-projection.ts';
+
+/** Fewer changes the next query reads itself, in less time than a person notices. */
+const worthwhile = 1_000;
+const lookMs = 1_000;
+/** When somebody always writes, the projection follows as often as this. */
+const longestMs = 30_000;
+
+/**
+ * Loads the projection when much has changed and nobody writes any more, so that the next query does not have to, and tries again
+ * what failed.
+ */
+export class IdleLoading {
+  readonly #readers: RecordReader<typeof graphQueries>;
+  readonly #projection: GrafeoProjection;
+  #timer: NodeJS.Timeout | null = null;
+  #before = 0;
+  #behindSince: number | null = null;
+  #closed = false;
+
+  constructor(options: {
+    readonly readers: RecordReader<typeof graphQueries>;
+    readonly projection: GrafeoProjection;
+  }) {
+    this.#readers = options.readers;
+    this.#projection = options.projection;
+  }
+
+  start(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.#look().finally(() => this.start()), lookMs);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    const { position, loading, trouble } = this.#projection;
+    if (loading !== null) return;
+    try {
+      const { changes } = await this.#readers.ask('graphLag', { after: position });
+      const isIdle = changes === this.#before;
+      this.#before = changes;
+      if (changes < worthwhile && (trouble === null || trouble.waits)) this.#behindSince = null;
+      else if (this.#isTime(isIdle) && trouble?.waits !== true) await this.#load();
+    } catch {
+      // Whoever asks a query is told; the next look comes anyway.
+    }
+  }
+
+  #isTime(isIdle: boolean): boolean {
+    const now = performance.now();
+    this.#behindSince ??= now;
+    return isIdle || now - this.#behindSince > longestMs;
+  }
+
+  async #load(): Promise<void> {
+    const wasAsleep = this.#projection.process === null;
+    await this.#projection.current();
+    this.#behindSince = null;
+    if (wasAsleep) await this.#projection.rest();
+  }
+}

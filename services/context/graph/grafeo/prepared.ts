@@ -1,0 +1,43 @@
+import { withLimit } from '../text/limited.ts';
+import { closingOf, isClauseWord, isSign, isWord, type Token, tokensOf } from '../text/tokens.ts';
+import { itemsAfter } from './aggregates.ts';
+
+/**
+ * The text that Grafeo runs in place of the caller's: with a limit, and with a `sum` that is 0 where it has nothing to add (Grafeo
+ * gives null). Columns keep their names.
+ */
+export function prepared(query: string, rows: number): string {
+  const summed = withColumns(query, tokensOf(query));
+  return withLimit(summed, tokensOf(summed), rows);
+}
+
+function withColumns(query: string, tokens: readonly Token[]): string {
+  const inserts: (readonly [offset: number, text: string])[] = [];
+  for (const [index, token] of tokens.entries()) {
+    const isSum = isWord(token, 'SUM') && isSign(tokens[index + 1], '(') && !isSign(tokens[index - 1], '.');
+    const close = closingOf(tokens, index + 1);
+    if (!isSum || close === tokens.length) continue;
+    inserts.push([token.offset, 'coalesce('], [tokens[close]!.end, ', 0)']);
+  }
+  for (let index = 0; index < tokens.length; index++) {
+    if (!isClauseWord(tokens, index, 'RETURN')) continue;
+    for (const [start, end] of itemsAfter(tokens, index)) {
+      const item = tokens.slice(start, end);
+      if (item.some((part) => isWord(part, 'AS')) || !isExpression(item)) continue;
+      const written = query.slice(item[0]!.offset, item.at(-1)!.end);
+      inserts.push([item.at(-1)!.end, ` AS \`${written.replaceAll('`', '``')}\``]);
+    }
+  }
+  let text = query;
+  const byPlace = inserts
+    .map((insert, nth) => ({ insert, nth }))
+    .sort((a, b) => b.insert[0] - a.insert[0] || b.nth - a.nth);
+  for (const { insert } of byPlace) text = text.slice(0, insert[0]) + insert[1] + text.slice(insert[0]);
+  return text;
+}
+
+/** More than a name or a property, whose columns Grafeo names as they are written. */
+function isExpression(item: readonly Token[]): boolean {
+  const isProperty = item.length === 3 && isSign(item[1], '.');
+  return item.length > 1 && !isProperty && !isSign(item[0], '*');
+}

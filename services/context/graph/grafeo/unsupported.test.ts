@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import { tokensOf } from '../text/tokens.ts';
+import { planProblem } from './plan-gate.ts';
+import { prepared } from './prepared.ts';
+import { refuseUnsupported } from './unsupported.ts';
+
+const params = { one: 1, numeral: '1', minus: -1, text: 'a' };
+
+describe('what the embedded engine cannot do rightly', () => {
+  for (const [query, words] of [
+    ['MATCH (n:A|B) RETURN n', 'a label expression'],
+    ['MATCH (n:A&B) RETURN n', 'a label expression'],
+    ['MATCH (n:!A) RETURN n', 'a label expression'],
+    ['MATCH (n) WHERE (n:A|B) RETURN n', 'a label expression'],
+    ['MATCH (n) RETURN COLLECT { MATCH (n)-->(m) RETURN m.id } AS x', 'COLLECT { … }'],
+    ['MATCH (n) WHERE EXISTS { MATCH (n)-->(m) RETURN m } RETURN n', 'RETURN inside EXISTS'],
+    ['MATCH (a)<-->(b) RETURN a', '<-->'],
+    ['MATCH p = (a) RETURN p', 'a named path of one node'],
+    ['MATCH (n) RETURN n LIMIT 1 + 1', 'a computed LIMIT'],
+    ['MATCH (n) RETURN n SKIP toInteger(1)', 'a computed SKIP'],
+    ['RETURN randomUUID() AS x', 'randomUUID()'],
+    ['MATCH (n) RETURN id(n) AS x', 'id()'],
+    ["RETURN datetime('2026-01-01') AS x", 'temporal values'],
+    ["RETURN duration.between('a', 'b') AS x", 'temporal values'],
+    ['RETURN [1, 2, 3][0..-1] AS x', 'a negative bound'],
+    ['RETURN [1, 2, 3][-2..] AS x', 'a negative bound'],
+    ['RETURN [1, 2, 3][..$minus] AS x', 'a negative bound'],
+    ['MATCH (n:A) RETURN n, count(*) AS c', 'beside an aggregate'],
+    ['MATCH (n)-[r]->() RETURN r, count(*) AS c', 'beside an aggregate'],
+    ['MATCH (n:A) RETURN collect(n) AS c', 'RETURN collect(n)'],
+    ['MATCH (n:A) RETURN {c: count(*)} AS c', 'an aggregate inside a map'],
+    ['MATCH (n:A) RETURN [x IN collect(n.id) | x] AS c', 'an aggregate inside a map'],
+    ["RETURN '1' = 1 AS x", 'comparing text with a number'],
+    ['MATCH (n) WHERE n.number = $numeral RETURN n', 'comparing text with a number'],
+    ["MATCH (n {number: '1'}) RETURN n", 'comparing text with a number'],
+    ["MATCH (n) WHERE n.number IN ['1', '2'] RETURN n", 'comparing text with a number'],
+    ['MATCH (n) WHERE n.id = 1 RETURN n', 'comparing text with a number'],
+    ['RETURN [1, null] = [1, null] AS x', 'comparing lists with null'],
+    ['RETURN [1] + 2 AS x', 'adding a single value to a list'],
+    ["WITH '1' AS a, 1 AS b RETURN a = b AS x", 'not known to be of one kind'],
+    ["WITH '10' AS a, 9 AS b RETURN a < b AS x", 'not known to be of one kind'],
+    ["WITH ['1'] AS l RETURN 1 IN l AS x", 'not known to be of one kind'],
+    ["UNWIND ['1'] AS a UNWIND [1] AS b WITH a, b WHERE a = b RETURN a", 'not known to be of one kind'],
+    ['MATCH (a), (b) WHERE a.foo = b.bar RETURN a', 'not known to be of one kind'],
+    ['WITH [1] AS l RETURN l+2 AS x', 'adding a single value to a list'],
+    ["RETURN 1 + '1' AS x", 'adding text'],
+    ['MATCH (n) RETURN n.path + n.start_line AS x', 'adding text'],
+    ['WITH -1 AS i RETURN [1,2,3][0..i] AS x', 'a computed bound'],
+    ['WITH 1.0 AS f RETURN toString(f) AS x', 'toString() of what may be a float'],
+    ['UNWIND 5 AS a RETURN a', 'UNWIND of something that is no list'],
+    ["RETURN toInteger('1.9') AS x", 'toInteger() of text'],
+    ['RETURN round(-2.5) AS x', 'floor(x + 0.5)'],
+    ['RETURN range(1, 3, 0) AS x', 'a step that may be 0'],
+    ["RETURN 'a' IN 'abc' AS x", 'no list'],
+    ['RETURN any(y IN [null] WHERE y > 1) AS x', 'holds null'],
+    ['WITH [null] AS l RETURN any(y IN l WHERE y > 1) AS x', 'holds null'],
+    ['RETURN [1,2] < [1,3] AS x', 'ordering lists'],
+    ['MATCH (a)-->+(b) RETURN a', 'a quantified path'],
+    ['MATCH (n:A WHERE n.x > 1) RETURN n', 'WHERE inside a pattern'],
+  ] as const) {
+    it(`is named: ${query}`, () => {
+      expect(() => check(query))
+        .to.throw(words)
+        .with.property('code', 'cypher_not_supported');
+    });
+  }
+
+  for (const query of [
+    'MATCH (a)-[:A|B]->(b) RETURN a',
+    'MATCH (n) WHERE n:A OR n:B RETURN n',
+    'MATCH (n {id: $text})-[r:X {kind: "x"}]->() RETURN r',
+    "MATCH (n {title: '404'}) RETURN n",
+    "MATCH (n) WHERE n.id IN ['1', '2'] AND n.number IN [1, 2] AND n.number = $one RETURN n",
+    'MATCH (n) WITH n, count(*) AS c RETURN n, c',
+    'MATCH (n) WITH collect(n) AS ns RETURN ns[0] AS x, size(ns) + 1 AS s',
+    'MATCH (n) RETURN n.kind AS kind, count(*) AS c, collect(n.id) AS ids LIMIT $one',
+    'MATCH p = (a)-[*1..3]->(b) RETURN p, [x IN nodes(p) WHERE x.id <> "a" | x.id] AS ids',
+    'MATCH (n) WHERE any(x IN [1] WHERE x > 0) RETURN {a: (1 + 2)} AS m',
+    'RETURN [1, 2, 3][0..2] AS x, [1] + [2] AS y, 3 - 1 AS z',
+    'MATCH (n) CALL { WITH n MATCH (n)-->(m) RETURN count(m) AS d } RETURN n.id AS i, d',
+    'MATCH (n)<-[r]-(m) WITH n, count(*) AS c WHERE c > 1 AND n.start_line < n.end_line RETURN n.id AS i, c + 1 AS d',
+    'MATCH (a)-->(b) WHERE a <> b AND a.foo = b.foo AND a.valid_from <= b.valid_to RETURN a.id AS i',
+    'MATCH (n) WITH collect(n.id) AS ids MATCH (m) WHERE m.id IN ids AND m.pinned = true RETURN m.path',
+    "MATCH (n) RETURN n.path + ':' + toString(n.start_line) AS place, range(1, 9, 2) AS r",
+    "MATCH p = (a)-[*1..3]->(b) WHERE all(x IN nodes(p) WHERE x.kind = 'file') AND length(p) > 1 RETURN length(p) AS l",
+    'WITH [1, 2] AS l UNWIND l AS x WITH x WHERE x > 1 RETURN x + 1 AS y, toInteger(1.9) AS z',
+    'MATCH (n) WITH n.kind AS k, count(*) AS c WHERE k = "file" AND c >= $one RETURN k',
+    'RETURN size(reduce(l = [], x IN range(1, 9) | l + [x])) AS s',
+    'MATCH (n) WITH labels(n) AS ls WHERE "Task" IN ls RETURN size(ls) > 1 AS m',
+  ]) {
+    it(`is not: ${query}`, () => {
+      expect(() => check(query)).not.to.throw();
+    });
+  }
+});
+
+describe('what the embedded engine runs in place of a query', () => {
+  it('names columns as they are written', () => {
+    expect(prepared('MATCH (n) RETURN n.a, n.a+1, count(*)', 3)).to.equal(
+      'MATCH (n) RETURN n.a, n.a+1 AS `n.a+1`, count(*) AS `count(*)`\nLIMIT 3',
+    );
+  });
+
+  it('makes a sum of nothing 0', () => {
+    expect(prepared('RETURN sum(x) AS s', 3)).to.equal('RETURN coalesce(sum(x), 0) AS s\nLIMIT 3');
+  });
+});
+
+describe("the gate before the embedded engine's plans", () => {
+  it('lets reading plans through', () => {
+    const plan =
+      'Return (n)\n  Filter (n.id Eq "CreateNodeOp {")\n    Discriminant(51)\n      CallProcedure (db.labels)\n';
+    expect(planProblem(plan)).to.equal(null);
+  });
+
+  for (const plan of [
+    'Return ()\n  Create (n:X)',
+    'LoadCsv (x)',
+    'Discriminant(50)',
+    'CallProcedure (grafeo.pagerank)',
+    'Return (x)\n  Filter (ExistsSubquery(CreateNodeOp { variable: "n" }))',
+    '¿? (x)',
+  ]) {
+    it(`holds ${plan.replaceAll('\n', ' ⏎ ')}`, () => {
+      expect(planProblem(plan)).to.be.a('string');
+    });
+  }
+});
+
+function check(text: string): void {
+  refuseUnsupported({ text, tokens: tokensOf(text), params });
+}

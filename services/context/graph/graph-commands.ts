@@ -1,2 +1,0 @@
-/** See record/write-commands.ts. */
-export const graphCommands = {} as const;

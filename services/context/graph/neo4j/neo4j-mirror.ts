@@ -1,0 +1,191 @@
+import neo4j, { type ManagedTransaction, type Transaction } from 'neo4j-driver';
+import { messageOf } from '#kit/errors.ts';
+import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
+import { type Changes, labelsOf, type Position, type Properties } from '../changes.ts';
+import { DigestSums, type GraphDigests } from '../digest.ts';
+import { type GraphMirror, TooMuchAtOnce } from '../graph-mirror.ts';
+import { grouped } from '../grouped.ts';
+import { type Neo4jConnection, toNeo4j } from './connection.ts';
+import { MirrorPosition } from './mirror-position.ts';
+import { codeOfNeo4j } from './neo4j-error.ts';
+import { plain } from './plain.ts';
+
+const deletedAtOnce = 10_000;
+const tooMuch =
+  /TransactionTimedOut|Transaction\.Terminated|LockClientStopped|OutOfMemory|TransactionMemoryLimit/;
+
+/** A server that was put back to an earlier state has never seen the transaction that is asked for. */
+const notThere = /BookmarkTimeout|InvalidBookmark/;
+
+/**
+ * The record's graph on a Neo4j server, and nothing else: the position lies in a file, with the database and the transaction that it
+ * is true of, and is written after that. What comes between is applied again, which changes nothing.
+ */
+export class Neo4jMirror implements GraphMirror {
+  readonly #connection: Neo4jConnection;
+  readonly #transactionMs: number;
+  #database = '';
+
+  readonly #kept: MirrorPosition;
+
+  /** @param file of the position; disposable @param transactionMs how long one transaction may take before the server ends it */
+  constructor(connection: Neo4jConnection, file: string, transactionMs = 60_000) {
+    this.#connection = connection;
+    this.#transactionMs = transactionMs;
+    this.#kept = new MirrorPosition(file);
+  }
+
+  get lastKnown(): Position | null {
+    return this.#kept.read()?.position ?? null;
+  }
+
+  async prepare(): Promise<void> {
+    for (const label of nodeLabels) {
+      const name = `core_${label.toLowerCase()}_id`;
+      await this.#run(`CREATE CONSTRAINT ${name} IF NOT EXISTS FOR (n:${label}) REQUIRE n.id IS UNIQUE`);
+    }
+    await this.#run(
+      `CREATE FULLTEXT INDEX core_text IF NOT EXISTS FOR (n:${nodeLabels.join('|')}) ON EACH [n.title, n.path, n.id]`,
+    );
+  }
+
+  async position(): Promise<Position | null> {
+    const kept = this.#kept.read();
+    this.#database = await this.#run('CALL db.info() YIELD id').then(([row]) => String(row?.id));
+    if (kept === null || kept.database !== this.#database) return null;
+    try {
+      await this.#run('RETURN 1 AS seen', kept.bookmarks);
+      return kept.position;
+    } catch (error) {
+      if (notThere.test(codeOfNeo4j(error))) return null;
+      throw error;
+    }
+  }
+
+  async apply({ deletions, nodes, edges, position }: Changes): Promise<void> {
+    const session = this.#connection.session({ defaultAccessMode: neo4j.session.WRITE });
+    try {
+      const transaction = await session.beginTransaction({ timeout: this.#transactionMs });
+      await applyDeletions(transaction, deletions);
+      await applyNodes(transaction, nodes);
+      await applyEdges(transaction, edges);
+      await transaction.commit();
+    } catch (error) {
+      throw asTooMuch(error);
+    } finally {
+      await session.close();
+    }
+    this.#keep(position, session.lastBookmarks());
+  }
+
+  /** What is written is never behind what is kept, and may be ahead: a disk without room for this holds up nothing. */
+  #keep(position: Position, bookmarks: readonly string[]): void {
+    try {
+      this.#kept.write({ position, database: this.#database, bookmarks });
+    } catch {}
+  }
+
+  async clear(): Promise<void> {
+    this.#kept.remove();
+    for (const label of nodeLabels) {
+      let most = deletedAtOnce;
+      for (;;) {
+        const gone = await this.#deleteSome(label, most);
+        if (gone === null) most = Math.ceil(most / 4);
+        else if (gone < most) break;
+      }
+    }
+  }
+
+  /** How many; null where that was too much at once. */
+  async #deleteSome(label: string, most: number): Promise<number | null> {
+    const query = `MATCH (n:${label}) WITH n LIMIT ${most} DETACH DELETE n RETURN count(*) AS gone`;
+    try {
+      const [row] = await this.#run(query);
+      return Number(row?.gone ?? 0);
+    } catch (error) {
+      if (most > 1 && tooMuch.test(codeOfNeo4j(error))) return null;
+      throw error;
+    }
+  }
+
+  async digests(): Promise<GraphDigests> {
+    const nodes = new DigestSums();
+    for (const label of nodeLabels)
+      await this.#each(`MATCH (n:${label}) RETURN properties(n) AS p`, ({ p }) =>
+        nodes.addNode(label, p as Properties),
+      );
+    const edges = new DigestSums();
+    for (const type of edgeTypes)
+      await this.#each(
+        `MATCH (a)-[e:${type}]->(b) RETURN a.id AS f, b.id AS t, properties(e) AS p`,
+        ({ f, t, p }) => edges.addEdge(type, String(f), String(t), p as Properties),
+      );
+    return { nodes: nodes.result(), edges: edges.result() };
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async #run(query: string, bookmarks: readonly string[] = []): Promise<Record<string, unknown>[]> {
+    const session = this.#connection.session({ bookmarks: [...bookmarks] });
+    try {
+      const { records } = await session.run(query, {}, { timeout: this.#transactionMs });
+      return records.map((record) => plain(record.toObject()) as Record<string, unknown>);
+    } finally {
+      await session.close();
+    }
+  }
+
+  async #each(query: string, visit: (row: Record<string, unknown>) => void): Promise<void> {
+    const session = this.#connection.session({ defaultAccessMode: neo4j.session.READ });
+    try {
+      for await (const record of session.run(query))
+        visit(plain(record.toObject()) as Record<string, unknown>);
+    } finally {
+      await session.close();
+    }
+  }
+}
+
+function asTooMuch(error: unknown): unknown {
+  if (!tooMuch.test(codeOfNeo4j(error))) return error;
+  return new TooMuchAtOnce(messageOf(error), { cause: error });
+}
+
+type Runner = Pick<Transaction | ManagedTransaction, 'run'>;
+
+async function applyDeletions(transaction: Runner, deletions: Changes['deletions']): Promise<void> {
+  const edges = deletions.filter((deletion) => deletion.subject === 'edge');
+  for (const group of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
+    const { from_label, to_label, type } = group[0]!;
+    const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
+    const query = `UNWIND $rows AS r
+      MATCH (:${from_label} {id: r.from})-[e:${type}${key}]->(:${to_label} {id: r.to}) DELETE e`;
+    await transaction.run(query, { rows: group });
+  }
+  const ids = deletions.flatMap((deletion) => (deletion.subject === 'node' ? [deletion.id] : []));
+  if (ids.length === 0) return;
+  for (const label of nodeLabels)
+    await transaction.run(`UNWIND $ids AS id MATCH (n:${label} {id: id}) DETACH DELETE n`, { ids });
+}
+
+async function applyNodes(transaction: Runner, nodes: Changes['nodes']): Promise<void> {
+  for (const group of grouped(nodes, ({ label }) => label)) {
+    const [key, ...others] = labelsOf[group[0]!.label];
+    const labels = others.length === 0 ? '' : `, n:${others.join(':')}`;
+    const rows = toNeo4j(group.map(({ properties }) => properties));
+    await transaction.run(`UNWIND $rows AS r MERGE (n:${key} {id: r.id}) SET n = r${labels}`, { rows });
+  }
+}
+
+async function applyEdges(transaction: Runner, edges: Changes['edges']): Promise<void> {
+  for (const group of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
+    const { from_label, to_label, type } = group[0]!;
+    const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
+    const query = `UNWIND $rows AS r MATCH (a:${from_label} {id: r.from}) MATCH (b:${to_label} {id: r.to})
+      MERGE (a)-[e:${type}${key}]->(b) SET e = r.properties`;
+    await transaction.run(query, { rows: toNeo4j(group) });
+  }
+}

@@ -1,0 +1,60 @@
+import type { Commands, Inputs, Outputs, RecordWriter } from './calls.ts';
+import type { Durability } from './connection.ts';
+import { Thread } from './thread.ts';
+
+/** Tells when nobody waits for an answer. */
+export interface Idle {
+  idle(longest: number): Promise<void>;
+}
+
+/** Milliseconds for which a write that can wait lets searches go first; more would stop an ingestion that many search through. */
+const longestWait = 40;
+
+/**
+ * The record's only writer, in a thread of its own. Calls that wait together are committed together; a call that fails takes
+ * nothing of the others back. A promise that resolves is a commit of the asked durability. Writes of durability `normal`, which
+ * nobody waits for, are done in their order while `readers` are idle, or not much later.
+ */
+export class SingleWriter<C extends Commands> implements RecordWriter<C> {
+  readonly #thread: Thread;
+  readonly #readers: Idle | undefined;
+  #turn: Promise<void> = Promise.resolve();
+
+  /**
+   * The thread starts with the first write, or when all around has started.
+   * @param script a module that calls `performCommands`
+   * @param path of the SQLite file, which exists and is migrated
+   */
+  constructor(script: URL, path: string, readers?: Idle) {
+    this.#readers = readers;
+    this.#thread = new Thread(script, { path }, 'when asked');
+  }
+
+  run<Name extends keyof C>(
+    command: Name,
+    input: Inputs<C>[Name],
+    durability: Durability = 'full',
+  ): Promise<Outputs<C>[Name]> {
+    const request = { input, durability };
+    const perform = () => this.#thread.call<Outputs<C>[Name]>(String(command), request);
+    const readers = this.#readers;
+    if (durability === 'full' || readers === undefined) return perform();
+    this.#turn = this.#turn.then(() => readers.idle(longestWait));
+    return this.#turn.then(perform);
+  }
+
+  /** Resolves with the reason when nothing can be written any more. */
+  get ended(): Promise<Error> {
+    return this.#thread.ended;
+  }
+
+  get damaged(): Promise<Error> {
+    return this.#thread.damaged;
+  }
+
+  async close(): Promise<void> {
+    await this.#turn;
+    if (this.#thread.started) await this.#thread.call('close', null);
+    await this.#thread.close();
+  }
+}

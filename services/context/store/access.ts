@@ -1,0 +1,21 @@
+import { ReaderPool } from '../record/reader-pool.ts';
+import { type Idle, SingleWriter } from '../record/single-writer.ts';
+import type { WriteCommands } from './commands.ts';
+import type { ReadQueries } from './queries.ts';
+
+const readerThread = new URL('./reader-thread.ts', import.meta.url);
+const writerThread = new URL('./writer-thread.ts', import.meta.url);
+
+/** Readers of everything that the domains keep in the record. @param path of its SQLite file */
+export class Readers extends ReaderPool<ReadQueries> {
+  constructor(path: string, count?: number) {
+    super(readerThread, path, { urgent: ['search', 'lookUpMemories'], ...(count && { count }) });
+  }
+}
+
+/** The writer of everything that the domains keep in the record. @param path of its SQLite file */
+export class Writer extends SingleWriter<WriteCommands> {
+  constructor(path: string, readers?: Idle) {
+    super(writerThread, path, readers);
+  }
+}

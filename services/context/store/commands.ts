@@ -1,0 +1,16 @@
+import { executionCommands } from '../execution/execution-commands.ts';
+import { ingestCommands } from '../ingest/ingest-commands.ts';
+import { memoryCommands } from '../memory/memory-commands.ts';
+import { searchCommands } from '../search/search-commands.ts';
+import { vectorCommands } from '../vectors/vector-commands.ts';
+
+/** Everything that the writer of the record can be asked; each domain brings its own. */
+export const writeCommands = {
+  ...ingestCommands,
+  ...searchCommands,
+  ...memoryCommands,
+  ...executionCommands,
+  ...vectorCommands,
+} as const;
+
+export type WriteCommands = typeof writeCommands;

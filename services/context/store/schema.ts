@@ -1,0 +1,49 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { executionTables } from '../execution/execution-tables.ts';
+import { ingestTables } from '../ingest/ingest-tables.ts';
+import { memoryTables, signatureTables } from '../memory/memory-tables.ts';
+import { migrate as migrateTo } from '../record/migrate.ts';
+import { identityTable, recordTables } from '../record/tables.ts';
+import { searchTables } from '../search/search-tables.ts';
+import { vectorTables } from '../vectors/vector-tables.ts';
+
+/**
+ * What costs every write and serves hardly any question is not indexed: places of nodes that lie in no repository, sightings without a
+ * key, and when memories were recorded, by which an export sorts them itself.
+ */
+const leanerIndexes = `
+  DROP INDEX nodes_place;
+  CREATE INDEX nodes_place ON nodes (repository, path) WHERE repository IS NOT NULL;
+
+  DROP INDEX memories_recorded;
+
+  CREATE TABLE sightings (
+    sighting INTEGER PRIMARY KEY,
+    memory INTEGER NOT NULL REFERENCES memories (memory) ON DELETE CASCADE,
+    source TEXT,
+    key TEXT,
+    digest TEXT NOT NULL,
+    seen_at TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    exact INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO sightings SELECT sighting, memory, source, key, digest, seen_at, first, exact FROM memory_sightings;
+  DROP TABLE memory_sightings;
+  ALTER TABLE sightings RENAME TO memory_sightings;
+  CREATE UNIQUE INDEX memory_sightings_key ON memory_sightings (key) WHERE key IS NOT NULL;
+  CREATE INDEX memory_sightings_memory ON memory_sightings (memory);
+  CREATE INDEX memory_sightings_source ON memory_sightings (source) WHERE source IS NOT NULL;
+`;
+
+/** Each entry brings the record from the version before it to its own; entries are only ever added. */
+export const versions: readonly string[] = [
+  [recordTables, searchTables, ingestTables, memoryTables, executionTables, identityTable].join('\n'),
+  vectorTables,
+  signatureTables,
+  leanerIndexes,
+];
+
+/** @param wanted the version to stop at; less than all of them only to have an old record */
+export function migrate(db: DatabaseSync, wanted = versions.length): void {
+  migrateTo(db, versions.slice(0, wanted));
+}
