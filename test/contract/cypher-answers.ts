@@ -179,4 +179,11 @@ export const rightOrRefused: readonly (readonly [query: string, value: unknown])
   ['RETURN round(-2.5) AS x', -2],
   ['RETURN any(y IN [null] WHERE y > 1) AS x', null],
   ['RETURN [1,2] < [1,3] AS x', true],
+  ["RETURN CASE 1 WHEN '1' THEN 'y' ELSE 'n' END AS x", 'n'],
+  ["WITH '1' AS a RETURN CASE WHEN true THEN a ELSE 2 END = 1 AS x", false],
+  ["WITH {id: 1} AS m RETURN m.id = '1' AS x", false],
+  ["RETURN {a: 1} = {a: '1'} AS x", false],
+  ['WITH [[1]] AS l RETURN l[0] + 2 AS x', [1, 2]],
+  ['WITH [1, null] AS l RETURN any(y IN [z IN l WHERE z IS NOT NULL] WHERE y > 0) AS x', true],
+  ['MATCH (n:Task) WITH n.id AS i RETURN i = 1 AS x', false],
 ];

@@ -5,9 +5,11 @@ import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../cy
 import type { graphQueries } from '../graph-queries.ts';
 import { checkCall, stillLoading, tooBusy, tooMuchMemory, tooSlow, waitedTooLong } from '../refusals.ts';
 import { Slots } from '../slots.ts';
+import { refuseWrites } from '../text/read-only.ts';
 import { EngineEnded, EngineFailure, type EngineProcess } from './engine-process.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
 import type { Calls } from './messages.ts';
+import { refuseUnsupported } from './subset.ts';
 
 const watchMs = 20;
 const mostWaiting = 64;
@@ -63,8 +65,7 @@ export class GrafeoEngine implements CypherEngine {
   async query({ query, params, limit, caller, signal }: CypherCall): Promise<CypherReply> {
     const began = performance.now();
     checkCall(query, params);
-    const { refuseQuery } = await import('./refuse-query.ts');
-    refuseQuery(query, params);
+    refuseUnsupported({ text: query, tokens: refuseWrites(query), params });
     signal?.throwIfAborted();
     const answer = this.#answered({ query, params, rows: limit }, caller).catch((error) =>
       explained(error, query),

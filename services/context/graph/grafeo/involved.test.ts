@@ -4,7 +4,7 @@ import { processorTime } from '../../../../test/fixtures/processor-time.ts';
 import { refuseWrites } from '../text/read-only.ts';
 import { mostSteps, stepsOf } from '../text/steps.ts';
 import { tokensOf } from '../text/tokens.ts';
-import { refuseUnsupported } from './unsupported.ts';
+import { refuseUnsupported } from './subset.ts';
 
 const longest = 20_000;
 const pieces = `( ) [ ] { } a a. = < + - , | : .. ' " \` /* $a 1 1. + _ é ;`

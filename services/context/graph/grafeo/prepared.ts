@@ -1,6 +1,6 @@
 import { withLimit } from '../text/limited.ts';
 import { closingOf, isClauseWord, isSign, isWord, type Token, tokensOf } from '../text/tokens.ts';
-import { itemsAfter } from './aggregates.ts';
+import { itemsAfter } from './expressions.ts';
 
 /**
  * The text that Grafeo runs in place of the caller's: with a limit, and with a `sum` that is 0 where it has nothing to add (Grafeo
