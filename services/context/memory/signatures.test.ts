@@ -59,7 +59,9 @@ describe('Signatures of memories', () => {
       name: 'recordMemory',
       input: { input: prepareRecording({ layer: 'semantic', content, ...request }), durability: 'full' },
     });
-    const answers = group.commitSome([call(1, {}), call(2, broken), call(3, { content: near })]);
+    const calls = [call(1, {}), call(2, broken), call(3, { content: near })];
+    const answers = group.commitSome(calls);
+    answers.push(...group.commitSome(calls.slice(answers.length)));
     expect(answers[1]).to.have.nested.property('error');
     const [first, , third] = answers as { value: RecordReply }[];
     expect(first!.value.created).to.equal(true);

@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
+import { storageError } from '#kit/storage/storage-error.ts';
 import type { Queries } from './calls.ts';
 import { openForReading } from './connection.ts';
 import { copyOf } from './error-copy.ts';
-import { storageError } from './storage-error.ts';
+import { recordThing } from './record-path.ts';
 import type { AnswerMessage, CallMessage } from './thread.ts';
 
 /** What a thread of `ReaderPool` does. The record is opened by the first question: the thread starts while it is still made ready. */
@@ -12,9 +13,7 @@ export function answerQueries(queries: Queries): void {
   const port = parentPort!;
   let opened: ReturnType<typeof open> | null = null;
 
-  port.on('message', (calls: readonly CallMessage[]) => {
-    for (const { id, name, input } of calls) port.postMessage([answer(id, name, input)]);
-  });
+  port.on('message', ({ id, name, input }: CallMessage) => port.postMessage([answer(id, name, input)]));
 
   function answer(id: number, name: string, input: unknown): AnswerMessage {
     try {
@@ -27,7 +26,7 @@ export function answerQueries(queries: Queries): void {
       return { id, value };
     } catch (thrown) {
       leave();
-      return { id, error: copyOf(storageError(thrown)) };
+      return { id, error: copyOf(storageError(thrown, path, recordThing)) };
     }
   }
 

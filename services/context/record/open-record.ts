@@ -1,14 +1,14 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
+import { migrate } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
+import { storageError } from '#kit/storage/storage-error.ts';
 import { openForWriting } from './connection.ts';
 import type { RecordContents } from './contents.ts';
-import { migrate } from './migrate.ts';
-import { recordFolder, recordPath } from './record-path.ts';
+import { recordFolder, recordPath, recordThing } from './record-path.ts';
 import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';
-import { storageError } from './storage-error.ts';
 
 /** The record of one installation, held by this process, checked and up to date. */
 export interface OpenRecord {
@@ -33,13 +33,13 @@ export function openRecord(
   log: (message: string) => void = () => {},
 ): OpenRecord {
   const folder = recordFolder(state);
-  const hold = holdFolder(folder, { code: 'record_held', name: 'the context record' });
+  const hold = holdFolder(folder, { code: 'record_held', name: recordThing.name });
   try {
     const path = recordPath(state);
     requireFile(path);
     const damage = notedDamage(folder) ?? (hold.endedWell ? headDamage(path) : pageDamage(path));
     if (damage !== null) {
-      log(`the context record is damaged (${damage}): making it again from what can be read`);
+      log(`the context record is damaged (${damage}): rebuilding it from what can be read`);
       setAside(folder, damage);
     }
     const recovered = finishRecovery(folder, contents);
@@ -47,7 +47,7 @@ export function openRecord(
     return { path, recovery: readRecovery(folder), recoveredNow: recovered, close: () => hold.release() };
   } catch (error) {
     hold.abandon();
-    throw storageError(error);
+    throw storageError(error, recordPath(state), recordThing);
   }
 }
 
@@ -92,11 +92,7 @@ function damageFoundBy(path: string, check: (db: DatabaseSync) => readonly strin
 function bringUpToDate(path: string, { versions }: RecordContents): void {
   const db = openForWriting(path);
   try {
-    migrate(db, versions);
-  } catch (error) {
-    if (isSqliteDamage(error))
-      throw new Failed('record_damaged', `${path} is damaged: ${messageOf(error)}`, { cause: error });
-    throw error;
+    migrate(db, { ...recordThing, migrations: versions });
   } finally {
     db.close();
   }

@@ -2,10 +2,11 @@ import { constants, copyFileSync, existsSync, renameSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { syncFolder } from '#kit/durable-file.ts';
+import { migrate } from '#kit/storage/database.ts';
 import { openForWriting } from './connection.ts';
 import type { RecordContents } from './contents.ts';
 import { GraphRecord } from './graph-record.ts';
-import { migrate } from './migrate.ts';
+import { recordThing } from './record-path.ts';
 import { type SalvagedTable, salvage } from './salvage.ts';
 
 /** Main file last: while it lies in its place, nothing was taken from it. */
@@ -46,7 +47,7 @@ function fill(fresh: string, copy: string, { versions, restoreSteps }: RecordCon
   const steps = restoreSteps();
   const db = openForWriting(fresh);
   try {
-    migrate(db, versions);
+    migrate(db, { ...recordThing, migrations: versions });
     const tables = salvage(copy, db, steps);
     const record = new GraphRecord(db);
     db.exec('BEGIN');

@@ -1,6 +1,6 @@
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { RestoreSteps } from './contents.ts';
-import { donateFirstPages } from './donated-pages.ts';
 
 /** What came over of one table. */
 export interface SalvagedTable {
@@ -17,7 +17,7 @@ interface Source {
 }
 
 /** Attempts to read a part, per table; each damaged page costs a few dozen. */
-const mostProbes = 50_000;
+const maxProbes = 50_000;
 
 /**
  * Copies every row that can still be read from a damaged record into a new one, whose tables exist. Text indexes are not copied:
@@ -46,9 +46,35 @@ export function salvage(
 }
 
 function openDamaged(path: string, target: DatabaseSync): DatabaseSync | null {
-  const plain = tryOpen(path);
-  if (plain !== null) return plain;
-  return donateFirstPages(path, target) ? tryOpen(path) : null;
+  return tryOpen(path) ?? (replaceFirstPage(path, target) ? tryOpen(path) : null);
+}
+
+const pageBytes = 4_096;
+/** Offset of the size in pages; with 0 SQLite goes by the size of the file (sqlite.org/fileformat2.html). */
+const sizeOffset = 28;
+
+/**
+ * Without its first page a database names no table. Records of one version lay their tables out alike: that of an empty one leads to
+ * the same. SQLite has no `.recover` that Node could call.
+ */
+function replaceFirstPage(path: string, empty: DatabaseSync): boolean {
+  empty.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const first = Buffer.alloc(pageBytes);
+  if (readFirst(empty.location()!, first) < pageBytes || readFirst(path, Buffer.alloc(1)) === 0) return false;
+  first.writeUInt32BE(0, sizeOffset);
+  const file = openSync(path, 'r+');
+  writeSync(file, first, 0, pageBytes, 0);
+  closeSync(file);
+  return true;
+}
+
+function readFirst(path: string, into: Buffer): number {
+  const file = openSync(path, 'r');
+  try {
+    return readSync(file, into, 0, into.length, 0);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function tryOpen(path: string): DatabaseSync | null {
@@ -99,7 +125,7 @@ function byRowid({ db, name, columns }: Source, copy: Copy): { rows: number; who
   const ranges: [bigint, bigint][] = [[smallest(db, name), largest(db, name)]];
   let rows = 0;
   let whole = true;
-  for (let probes = 0; ranges.length > 0 && probes < mostProbes; probes++) {
+  for (let probes = 0; ranges.length > 0 && probes < maxProbes; probes++) {
     const [low, high] = ranges.pop()!;
     const copied = copyAll(read, [low, high], copy);
     rows += copied.rows;

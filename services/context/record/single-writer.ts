@@ -4,11 +4,11 @@ import { Thread } from './thread.ts';
 
 /** Tells when nobody waits for an answer. */
 export interface Idle {
-  idle(longest: number): Promise<void>;
+  idle(maxMs: number): Promise<void>;
 }
 
 /** Milliseconds for which a write that can wait lets searches go first; more would stop an ingestion that many search through. */
-const longestWait = 40;
+const maxDelayMs = 40;
 
 /**
  * The record's only writer, in a thread of its own. Calls that wait together are committed together; a call that fails takes
@@ -18,10 +18,10 @@ const longestWait = 40;
 export class SingleWriter<C extends Commands> implements RecordWriter<C> {
   readonly #thread: Thread;
   readonly #readers: Idle | undefined;
-  #turn: Promise<void> = Promise.resolve();
+  #deferred: Promise<void> = Promise.resolve();
 
   /**
-   * The thread starts with the first write, or when all around has started.
+   * The thread starts with the first write, or after `lateStartMs`.
    * @param script a module that calls `performCommands`
    * @param path of the SQLite file, which exists and is migrated
    */
@@ -39,8 +39,8 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
     const perform = () => this.#thread.call<Outputs<C>[Name]>(String(command), request);
     const readers = this.#readers;
     if (durability === 'full' || readers === undefined) return perform();
-    this.#turn = this.#turn.then(() => readers.idle(longestWait));
-    return this.#turn.then(perform);
+    this.#deferred = this.#deferred.then(() => readers.idle(maxDelayMs));
+    return this.#deferred.then(perform);
   }
 
   /** Resolves with the reason when nothing can be written any more. */
@@ -53,7 +53,7 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
   }
 
   async close(): Promise<void> {
-    await this.#turn;
+    await this.#deferred;
     if (this.#thread.started) await this.#thread.call('close', null);
     await this.#thread.close();
   }

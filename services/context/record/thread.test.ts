@@ -14,7 +14,7 @@ const script = `
   import { parentPort, workerData } from 'node:worker_threads';
   import { copyOf } from ${JSON.stringify(errorCopy)};
   import { Refused } from ${JSON.stringify(errors)};
-  parentPort.on('message', (calls) => calls.forEach(answer));
+  parentPort.on('message', answer);
   function answer({ id, name, input }) {
     if (name === 'die') throw new Error('out of luck');
     if (name === 'never') return;

@@ -15,11 +15,9 @@ export type AnswerMessage =
 /** What lives long here is in SQLite; a heap that may grow does so before it is cleaned. */
 const resourceLimits = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 512 };
 
-/** Milliseconds after which the services that start together have all started: what nobody asked for yet costs them nothing then. */
-export const othersStartedMs = 10_000;
+/** Milliseconds after a start; what nobody has asked for by then no longer slows down services that start together. */
+export const lateStartMs = 10_000;
 
-/** So many calls are not kept until others come: the thread begins with them. */
-const mostTogether = 8;
 const start = new URL('./thread-start.js', import.meta.url);
 
 interface Waiting {
@@ -37,32 +35,27 @@ export class Thread {
   readonly #late: NodeJS.Timeout | undefined;
   #worker: Worker | null = null;
   readonly #waiting = new Map<number, Waiting>();
-  #outbox: CallMessage[] = [];
   #next = 1;
   #ended: Error | null = null;
-  #tellEnd: (error: Error) => void = () => {};
   /** Resolves with the reason when the thread can answer nothing any more. */
   readonly ended: Promise<Error>;
-  #tellDamage: (error: Error) => void = () => {};
+  readonly #resolveEnded: (error: Error) => void;
   /** Resolves with the first answer that says that the record is damaged. */
   readonly damaged: Promise<Error>;
+  readonly #resolveDamaged: (error: Error) => void;
 
   /**
-   * @param script a module that answers lists of CallMessage with lists of AnswerMessage, of any length
+   * @param script a module that answers each CallMessage, in lists of AnswerMessage of any length
    * @param data what it finds as `workerData`
-   * @param begin with `when asked` it starts with the first call, or when all around has started
+   * @param begin with `when asked` it starts with the first call, or after `lateStartMs`
    */
   constructor(script: URL, data: object, begin: 'now' | 'when asked' = 'now') {
     this.#script = script;
     this.#data = data;
-    this.ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
-    });
-    this.damaged = new Promise((resolve) => {
-      this.#tellDamage = resolve;
-    });
+    ({ promise: this.ended, resolve: this.#resolveEnded } = Promise.withResolvers<Error>());
+    ({ promise: this.damaged, resolve: this.#resolveDamaged } = Promise.withResolvers<Error>());
     if (begin === 'now') this.#start();
-    else this.#late = setTimeout(() => this.#start(), othersStartedMs).unref();
+    else this.#late = setTimeout(() => this.#start(), lateStartMs).unref();
   }
 
   /** Whether it has begun. */
@@ -77,31 +70,12 @@ export class Thread {
     this.#start().ref();
     return new Promise<Output>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      if (this.#outbox.length === 0) setImmediate(() => this.#send());
-      this.#outbox.push({ id, name, input });
-      if (this.#outbox.length === mostTogether) this.#send();
+      try {
+        this.#start().postMessage({ id, name, input } satisfies CallMessage);
+      } catch (error) {
+        this.#settle({ id, error: copyOf(error) });
+      }
     });
-  }
-
-  /** What was asked while the loop went round once goes in few messages, each of which costs as much as one call. */
-  #send(): void {
-    const calls = this.#outbox;
-    if (calls.length === 0) return;
-    this.#outbox = [];
-    try {
-      this.#start().postMessage(calls);
-    } catch {
-      for (const call of calls) this.#sendAlone(call);
-    }
-  }
-
-  /** So that what cannot be sent fails its own call. */
-  #sendAlone(call: CallMessage): void {
-    try {
-      this.#start().postMessage([call]);
-    } catch (error) {
-      this.#settle({ id: call.id, error: copyOf(error) });
-    }
   }
 
   /** How many calls have no answer yet. */
@@ -138,13 +112,13 @@ export class Thread {
   }
 
   #refuse(waiting: Waiting | undefined, error: Error): void {
-    if (codeOf(error) === 'record_damaged') this.#tellDamage(error);
+    if (codeOf(error) === 'record_damaged') this.#resolveDamaged(error);
     waiting?.reject(error);
   }
 
   #end(error: Error): void {
     this.#ended ??= error;
-    this.#tellEnd(this.#ended);
+    this.#resolveEnded(this.#ended);
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }

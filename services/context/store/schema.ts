@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { migrate as migrateTo } from '#kit/storage/database.ts';
 import { executionTables } from '../execution/execution-tables.ts';
 import { ingestTables } from '../ingest/ingest-tables.ts';
 import { memoryTables, signatureTables } from '../memory/memory-tables.ts';
-import { migrate as migrateTo } from '../record/migrate.ts';
+import { recordThing } from '../record/record-path.ts';
 import { identityTable, recordTables } from '../record/tables.ts';
 import { searchTables } from '../search/search-tables.ts';
 import { vectorTables } from '../vectors/vector-tables.ts';
@@ -45,5 +46,5 @@ export const versions: readonly string[] = [
 
 /** @param wanted the version to stop at; less than all of them only to have an old record */
 export function migrate(db: DatabaseSync, wanted = versions.length): void {
-  migrateTo(db, versions.slice(0, wanted));
+  migrateTo(db, { ...recordThing, migrations: versions }, wanted);
 }
