@@ -20,7 +20,7 @@ import { cypherRoutes } from './http/cypher-routes.ts';
 import { nameByForge } from './http/forge-names.ts';
 import { graphragRoutes } from './http/graphrag-routes.ts';
 import { memoryRoutes } from './http/memory-routes.ts';
-import { RefreshDesk } from './http/refresh-desk.ts';
+import { RefreshJobs } from './http/refresh-jobs.ts';
 import { Ingestion } from './ingest/ingestion.ts';
 import { Memory } from './memory/memory.ts';
 import { recordFolder } from './record/record-path.ts';
@@ -89,7 +89,7 @@ export async function composeContext({
   const { reach } = graph;
   const neo4j = reach === null ? null : new Probe(() => reach(), { timeoutMs });
 
-  const desk = new RefreshDesk({
+  const jobs = new RefreshJobs({
     ingestion,
     async rebuild(progress, signal) {
       const { rebuildAll } = await import('./rebuild.ts');
@@ -110,7 +110,7 @@ export async function composeContext({
   return {
     routes: [
       ...adminRoutes({
-        desk,
+        jobs,
         ingestion,
         async check() {
           const { checkAll } = await import('./check.ts');
@@ -124,7 +124,7 @@ export async function composeContext({
       ...cypherRoutes(graph, config.cypher.rows),
       ...executionRoutes(execution),
     ],
-    health: () => checkHealth({ version, folders, config, readers, desk, record, graph, neo4j, embedder }),
+    health: () => checkHealth({ version, folders, config, readers, jobs, record, graph, neo4j, embedder }),
     begin() {
       embedder?.begin();
       void memory.finishForgetting().catch((error) => {
@@ -133,12 +133,12 @@ export async function composeContext({
       if (record.recoveredNow)
         void graph.rebuild().catch((error) => logger.warn('the graph is not made again', { error }));
       if (!record.recoveredNow && Object.keys(config.repositories).length === 0) return;
-      desk.refresh({ full: record.recoveredNow }, 'core-context').catch(() => {});
+      jobs.refresh({ full: record.recoveredNow }, 'core-context').catch(() => {});
     },
     broken: Promise.race([damaged, writer.ended, readers.ended]),
     async close() {
       closing = true;
-      await desk.close();
+      await jobs.close();
       await embedder?.close();
       await graph.close();
       await readers.close();

@@ -5,7 +5,7 @@ import type { Folders } from '#kit/folders.ts';
 import type { Probe } from '#kit/health/probe.ts';
 import type { ContextConfig } from './configuration.ts';
 import type { Graph } from './graph/open-graph.ts';
-import type { RefreshDesk } from './http/refresh-desk.ts';
+import type { RefreshJobs } from './http/refresh-jobs.ts';
 import type { OpenRecord } from './record/open-record.ts';
 import type { Readers } from './store/access.ts';
 import type { Embedder } from './vectors/embedder.ts';
@@ -15,7 +15,7 @@ interface HealthParts {
   readonly folders: Pick<Folders, 'state'>;
   readonly config: Pick<ContextConfig, 'repositories'>;
   readonly readers: Readers;
-  readonly desk: RefreshDesk;
+  readonly jobs: RefreshJobs;
   readonly record: Pick<OpenRecord, 'recovery'>;
   readonly graph: Pick<Graph, 'engine' | 'health'>;
   /** Whether the server answers; null where none is configured. */
@@ -89,9 +89,9 @@ function embeddingsCheck({ model, url, state }: NonNullable<HealthParts['embedde
   };
 }
 
-function repositoriesCheck({ desk, config }: HealthParts): HealthCheck {
-  const [now] = desk.running();
-  const failed = [...desk.outcomes().values()].flatMap((one) =>
+function repositoriesCheck({ jobs, config }: HealthParts): HealthCheck {
+  const [now] = jobs.running();
+  const failed = [...jobs.outcomes().values()].flatMap((one) =>
     'error' in one ? [`${one.repository}: ${one.error.detail}`] : [],
   );
   if (failed.length > 0) return { status: 'degraded', detail: failed.join('; ') };

@@ -1,7 +1,6 @@
-import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
+import type { CaseOutcome, OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { areasOf } from './areas.ts';
-import { endedActions, wentWell } from './case-outcome.ts';
 import { forgottenIn, noteForgotten, withoutWords } from './forgotten-words.ts';
 import { putRunGraph } from './run-graph.ts';
 
@@ -114,4 +113,45 @@ function putCases(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord)
     const well = wentWell(how) ? 1 : 0;
     insert.run(plan.run_id, action_id, plan.repository, plan.role, kind, areas, how, well, at, reason);
   }
+}
+
+/** How one action of a run ended. */
+interface EndedAction {
+  readonly action_id: string;
+  readonly kind: string;
+  readonly outcome: CaseOutcome;
+  readonly at: string;
+  readonly reason: string | null;
+}
+
+/** What the pull request's end says something about: what made the change and showed it. */
+const judgedByPullRequest: readonly string[] = ['apply_patch', 'commit', 'push_branch', 'open_pull_request'];
+
+/** The actions whose end is known. Rehearsals, and what waits or was only blocked by others, teach nothing. */
+function endedActions(plan: PlanRecord, outcome: OutcomeRecord): EndedAction[] {
+  return plan.actions.flatMap(({ action_id, kind, dry_run }): EndedAction[] => {
+    const action = outcome.actions.find((candidate) => candidate.action_id === action_id);
+    if (action === undefined || dry_run) return [];
+    const { approval, state, reason, message } = action;
+    const at = action.finished_at ?? action.decided_at ?? outcome.at;
+    const ended = (how: CaseOutcome, why: string | null): EndedAction[] => [
+      { action_id, kind, outcome: how, at, reason: why },
+    ];
+    if (state === 'undone') return ended('undone', message);
+    if (state === 'failed') return ended('failed', message);
+    if (state === 'succeeded') {
+      const pull = judgedByPullRequest.includes(kind) ? outcome.pull_request : null;
+      if (pull === null || pull.state === 'open') return ended('succeeded', null);
+      return [{ action_id, kind, outcome: pull.state, at: pull.at, reason: pullReason(pull) }];
+    }
+    return approval === 'rejected' ? ended('rejected', reason) : [];
+  });
+}
+
+function wentWell(outcome: CaseOutcome): boolean {
+  return outcome === 'succeeded' || outcome === 'merged';
+}
+
+function pullReason({ number, checks }: NonNullable<OutcomeRecord['pull_request']>): string {
+  return `pull request #${number}${checks === 'none' ? '' : `, checks ${checks}`}`;
 }

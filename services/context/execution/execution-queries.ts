@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { scorePaths } from './score-paths.ts';
+import type { ActionScore, CaseOutcome, ScoreRequest } from '#kit/contracts/context/execution.ts';
+import { areaOverlap, areasOf } from './areas.ts';
 
 /** See store/queries.ts. */
 export const executionQueries = { scorePaths, runMemories } as const;
@@ -8,4 +9,90 @@ export const executionQueries = { scorePaths, runMemories } as const;
 function runMemories(db: DatabaseSync, runId: string): string[] {
   const rows = db.prepare('SELECT key FROM run_memories WHERE run_id = ?').all(runId);
   return rows.map(({ key }) => String(key));
+}
+
+/**
+ * How well actions like these went. The score is the mean of a Beta distribution: `(priorCases · expected + Σ weight · went well)
+ * / (priorCases + Σ weight)`, so that one case moves it a little and ten cases move it far. `expected` is fixed: a prior that is
+ * learnt from the same decisions would count each of them twice.
+ */
+const priorCases = 3;
+const expected = 2 / 3;
+
+/** How much a case of another repository, role or place counts beside one of the same. */
+const weights = { otherRepository: 0.25, otherRole: 0.75, otherArea: 0.5 };
+
+/** How many of the newest of the kind are looked at, in this repository and in others. */
+const newest = { here: 300, elsewhere: 100 };
+const shownCases = 5;
+
+interface CaseRow {
+  readonly run_id: string;
+  readonly action_id: string;
+  readonly repository: string;
+  readonly role: string;
+  readonly areas: string;
+  readonly outcome: CaseOutcome;
+  readonly went_well: number;
+  readonly at: string;
+  readonly reason: string | null;
+}
+
+function scorePaths(db: DatabaseSync, { repository, role, actions }: ScoreRequest): ActionScore[] {
+  const columns = 'run_id, action_id, repository, role, areas, outcome, went_well, at, reason';
+  const here = db.prepare(
+    `SELECT ${columns} FROM action_cases WHERE kind = ? AND repository = ? ORDER BY at DESC LIMIT ?`,
+  );
+  const elsewhere = db.prepare(
+    `SELECT ${columns} FROM action_cases INDEXED BY action_cases_anywhere
+     WHERE kind = ? AND repository <> ? ORDER BY at DESC LIMIT ?`,
+  );
+  return actions.map(({ kind, files }) => {
+    const rows = [
+      ...here.all(kind, repository, newest.here),
+      ...elsewhere.all(kind, repository, newest.elsewhere),
+    ] as unknown as CaseRow[];
+    const areas = areasOf(files);
+    const weighted = rows.map((row) => ({ row, weight: weightOf(row, { repository, role, areas }) }));
+    const total = weighted.reduce((sum, { weight }) => sum + weight, 0);
+    const well = weighted.reduce((sum, { row, weight }) => sum + weight * row.went_well, 0);
+    return {
+      kind,
+      score: rounded((priorCases * expected + well) / (priorCases + total)),
+      expected: rounded(expected),
+      counts: countsOf(rows),
+      cases: weighted
+        .toSorted((a, b) => b.weight - a.weight || (a.row.at < b.row.at ? 1 : -1))
+        .slice(0, shownCases)
+        .map(({ row: { run_id, action_id, repository, outcome, at, reason } }) => ({
+          run_id,
+          action_id,
+          repository,
+          outcome,
+          at,
+          reason,
+        }))
+        .toSorted((a, b) => (a.at < b.at ? 1 : -1)),
+    };
+  });
+}
+
+function weightOf(
+  row: CaseRow,
+  like: { readonly repository: string; readonly role: string; readonly areas: readonly string[] },
+): number {
+  const repository = row.repository === like.repository ? 1 : weights.otherRepository;
+  const role = row.role === like.role ? 1 : weights.otherRole;
+  const overlap = areaOverlap(JSON.parse(row.areas) as string[], like.areas);
+  return repository * role * (weights.otherArea + (1 - weights.otherArea) * overlap);
+}
+
+function countsOf(rows: readonly CaseRow[]): ActionScore['counts'] {
+  const counts = { succeeded: 0, merged: 0, rejected: 0, failed: 0, undone: 0, closed: 0 };
+  for (const { outcome } of rows) counts[outcome]++;
+  return counts;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1000) / 1000;
 }

@@ -6,12 +6,12 @@ import type {
   ScoreRequest,
 } from '#kit/contracts/context/execution.ts';
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
-import { CoreError } from '#kit/errors.ts';
+import { CoreError, type FieldError, InvalidInput } from '#kit/errors.ts';
+import { Redactor } from '#kit/redaction.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { executionCommands, Recorded } from './execution-commands.ts';
 import type { executionQueries } from './execution-queries.ts';
 import { memoriesOf } from './run-memories.ts';
-import { toldOutcome, toldPlan } from './told-run.ts';
 
 /** The part of the memory that runs are told to. */
 export interface RunMemory {
@@ -41,13 +41,13 @@ export class Execution {
 
   /** @throws InvalidInput for two actions with one id or one place */
   async recordPlan(given: PlanRecord): Promise<RecordedReply> {
-    const plan = toldPlan(given);
+    const plan = checkedPlan(given);
     return replyOf(plan.run_id, await this.#writer.run('recordPlan', plan));
   }
 
   /** Its memories are kept once the plan is known, because they are about nodes that the plan made. @throws InvalidInput for an action told twice */
   async recordOutcome(given: OutcomeRecord): Promise<RecordedReply> {
-    const outcome = toldOutcome(given);
+    const outcome = checkedOutcome(given);
     const recorded = await this.#writer.run('recordOutcome', outcome);
     const problems = recorded.plan === null ? [] : await this.#remember(recorded.plan, outcome);
     return { ...replyOf(outcome.run_id, recorded), problems };
@@ -83,4 +83,55 @@ export class Execution {
 
 function replyOf(run_id: string, { recorded, plan }: Recorded): RecordedReply {
   return { run_id, recorded, plan_known: plan !== null, problems: [] };
+}
+
+const redactor = new Redactor();
+
+/**
+ * A plan as it is kept: secrets are masked.
+ * @throws InvalidInput with a pointer to each action whose id or place another one has
+ */
+function checkedPlan(plan: PlanRecord): PlanRecord {
+  refuse('the plan', [
+    ...repeated(plan.actions, 'action_id', ({ action_id }) => action_id),
+    ...repeated(plan.actions, 'ordinal', ({ ordinal }) => ordinal),
+  ]);
+  return redactor.redactDeep(plan);
+}
+
+/**
+ * An outcome as it is kept: secrets are masked.
+ * @throws InvalidInput with a pointer to each action that is told twice
+ */
+function checkedOutcome(outcome: OutcomeRecord): OutcomeRecord {
+  refuse(
+    'the outcome',
+    repeated(outcome.actions, 'action_id', ({ action_id }) => action_id),
+  );
+  return redactor.redactDeep(outcome);
+}
+
+function repeated<A>(
+  actions: readonly A[],
+  member: string,
+  of: (action: A) => string | number,
+): FieldError[] {
+  const first = new Map<string | number, number>();
+  return actions.flatMap((action, index): FieldError[] => {
+    const value = of(action);
+    const before = first.get(value);
+    if (before === undefined) {
+      first.set(value, index);
+      return [];
+    }
+    const detail = `is ${JSON.stringify(value)}, as in /actions/${before}: must be one action's alone`;
+    return [{ pointer: `/actions/${index}/${member}`, detail }];
+  });
+}
+
+function refuse(what: string, errors: readonly FieldError[]): void {
+  const [first] = errors;
+  if (first === undefined) return;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  throw new InvalidInput('invalid_input', `${what}: ${first.pointer} ${first.detail}${more}`, { errors });
 }

@@ -1,5 +1,6 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { lastChange, type NodeLabel } from '../record/graph-record.ts';
+import { prepared } from '../record/prepared.ts';
 import type { Changes, Position } from './changes.ts';
 import { DigestSums, type GraphDigests } from './digest.ts';
 import {
@@ -16,17 +17,6 @@ const nodeColumns =
 const edgeColumns = `e.changed, f.id AS from_id, f.label AS from_label, t.id AS to_id, t.label AS to_label, e.type, e.kind,
   e.weight, e.ordinal, e.valid_from, e.valid_to`;
 const edgeEnds = 'JOIN nodes f ON f.node = e.from_node JOIN nodes t ON t.node = e.to_node';
-
-const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
-
-/** Prepared once: a projection is loaded by a thousand questions, and what each of them prepared would wait for the collector. */
-function statement(db: DatabaseSync, sql: string): StatementSync {
-  const known = statements.get(db) ?? new Map<string, StatementSync>();
-  statements.set(db, known);
-  const found = known.get(sql) ?? db.prepare(sql);
-  known.set(sql, found);
-  return found;
-}
 
 /** See store/queries.ts. */
 export const graphQueries = { graphChanges, graphChangesText, graphLag, graphDigests } as const;
@@ -54,14 +44,14 @@ function graphChanges(db: DatabaseSync, { after, most }: ChangesInput): ChangesO
   const start = positionOf(db);
   const restart = after !== null && !isOf(db, after);
   const from = after === null || restart ? start : after;
-  const deletions = statement(
+  const deletions = prepared(
     db,
     'SELECT changed, subject, key FROM deletions WHERE changed > ? ORDER BY changed LIMIT ?',
   ).all(from.deletions, most) as unknown as DeletionRow[];
   const nodes = deletions.length === most ? [] : nodesAfter(db, from.nodes, most);
   const edgesMay = deletions.length < most && nodes.length < most;
   const edges = edgesMay ? edgesAfter(db, from.edges, most) : [];
-  const label = statement(db, 'SELECT label FROM nodes WHERE id = ?');
+  const label = prepared(db, 'SELECT label FROM nodes WHERE id = ?');
   const labelOf = (id: string) => (label.get(id) as { label: NodeLabel } | undefined)?.label ?? null;
   const position: Position = {
     record: from.record,
@@ -100,7 +90,7 @@ function graphChangesText(db: DatabaseSync, input: ChangesInput): ChangesText {
 /** How many changes a projection has not seen. */
 function graphLag(db: DatabaseSync, { after }: { readonly after: Position | null }): { changes: number } {
   const from = after === null || !isOf(db, after) ? positionOf(db) : after;
-  const row = statement(
+  const row = prepared(
     db,
     `SELECT (SELECT count(*) FROM nodes WHERE changed > ?) + (SELECT count(*) FROM edges WHERE changed > ?) +
               (SELECT count(*) FROM deletions WHERE changed > ?) AS changes`,
@@ -111,12 +101,12 @@ function graphLag(db: DatabaseSync, { after }: { readonly after: Position | null
 /** What every projection of this record has to come to. */
 function graphDigests(db: DatabaseSync, _input: Readonly<Record<string, never>>): GraphDigests {
   const nodes = new DigestSums();
-  for (const row of statement(db, `SELECT ${nodeColumns} FROM nodes`).iterate()) {
+  for (const row of prepared(db, `SELECT ${nodeColumns} FROM nodes`).iterate()) {
     const { label, properties } = projectedNode(row as unknown as NodeRow);
     nodes.addNode(label, properties);
   }
   const edges = new DigestSums();
-  for (const row of statement(db, `SELECT ${edgeColumns} FROM edges e ${edgeEnds}`).iterate()) {
+  for (const row of prepared(db, `SELECT ${edgeColumns} FROM edges e ${edgeEnds}`).iterate()) {
     const { type, from, to, properties } = projectedEdge(row as unknown as EdgeRow);
     edges.addEdge(type, from, to, properties);
   }
@@ -124,21 +114,21 @@ function graphDigests(db: DatabaseSync, _input: Readonly<Record<string, never>>)
 }
 
 function nodesAfter(db: DatabaseSync, after: number, most: number): NodeRow[] {
-  return statement(db, `SELECT ${nodeColumns} FROM nodes WHERE changed > ? ORDER BY changed LIMIT ?`).all(
+  return prepared(db, `SELECT ${nodeColumns} FROM nodes WHERE changed > ? ORDER BY changed LIMIT ?`).all(
     after,
     most,
   ) as unknown as NodeRow[];
 }
 
 function edgesAfter(db: DatabaseSync, after: number, most: number): EdgeRow[] {
-  return statement(
+  return prepared(
     db,
     `SELECT ${edgeColumns} FROM edges e ${edgeEnds} WHERE e.changed > ? ORDER BY e.changed LIMIT ?`,
   ).all(after, most) as unknown as EdgeRow[];
 }
 
 function positionOf(db: DatabaseSync): Position {
-  const { id } = statement(db, 'SELECT id FROM record_identity').get() as { id: string };
+  const { id } = prepared(db, 'SELECT id FROM record_identity').get() as { id: string };
   return { record: id, nodes: 0, edges: 0, deletions: 0 };
 }
 

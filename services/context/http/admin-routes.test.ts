@@ -6,7 +6,7 @@ import { type AdminParts, adminRoutes } from './admin-routes.ts';
 describe('The refresh that people ask for', () => {
   const asked: unknown[] = [];
   const parts = {
-    desk: {
+    jobs: {
       refresh: async (request: unknown) => {
         asked.push(request);
         return { id: 'refresh_1', state: 'done' };

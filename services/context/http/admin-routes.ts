@@ -4,14 +4,14 @@ import {
   type WantedRepository,
 } from '#kit/contracts/context/refresh.ts';
 import { CheckReply, RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
-import { InvalidInput } from '#kit/errors.ts';
-import { type Route, route, routeWithBody } from '#kit/http/route.ts';
+import { Forbidden, InvalidInput } from '#kit/errors.ts';
+import { type Route, type RouteRequest, route, routeWithBody } from '#kit/http/route.ts';
+import type { Scope } from '#kit/tokens.ts';
 import type { Ingestion } from '../ingest/ingestion.ts';
-import { requireScope } from './access.ts';
-import type { RefreshDesk } from './refresh-desk.ts';
+import type { RefreshJobs } from './refresh-jobs.ts';
 
 export interface AdminParts {
-  readonly desk: RefreshDesk;
+  readonly jobs: RefreshJobs;
   readonly ingestion: Ingestion;
   readonly check: () => Promise<CheckReply>;
   /** What planning calls the repository at a path; null where that cannot be told. */
@@ -20,7 +20,7 @@ export interface AdminParts {
   readonly mirrorOf: (repository: string) => string;
 }
 
-export function adminRoutes({ desk, ingestion, check, nameOf, mirrorOf }: AdminParts): Route[] {
+export function adminRoutes({ jobs, ingestion, check, nameOf, mirrorOf }: AdminParts): Route[] {
   return [
     routeWithBody(
       {
@@ -40,7 +40,7 @@ export function adminRoutes({ desk, ingestion, check, nameOf, mirrorOf }: AdminP
         if (namesPath(body, mirrorOf)) requireScope(identity, 'admin', 'reading a path of this machine');
         if (body.rebuild === true) requireScope(identity, 'admin', 'rebuilding');
         checkRebuild(body);
-        const status = await desk.refresh(await named(body, ingestion, nameOf), identity!.name);
+        const status = await jobs.refresh(await named(body, ingestion, nameOf), identity!.name);
         const location = { Location: `/v1/admin/refresh?id=${status.id}` };
         return status.state === 'running'
           ? { status: 202, headers: location, json: status }
@@ -56,7 +56,7 @@ export function adminRoutes({ desk, ingestion, check, nameOf, mirrorOf }: AdminP
         query: { id: { description: 'Which one; default the latest', schema: { type: 'string' } } },
         answers: { 200: { description: 'The refresh', content: RefreshStatus } },
       },
-      async ({ query }) => ({ json: desk.status(query.id) }),
+      async ({ query }) => ({ json: jobs.status(query.id) }),
     ),
     route(
       {
@@ -114,4 +114,16 @@ function namesPath({ repositories = [] }: RefreshRequest, mirrorOf: AdminParts['
   return repositories.some((wanted) =>
     typeof wanted === 'string' ? wanted.startsWith('/') : wanted.path !== mirrorOf(wanted.name),
   );
+}
+
+/**
+ * For what only some requests of a route may do.
+ * @param what completes "… needs"
+ * @throws Forbidden (`scope_missing`)
+ */
+function requireScope(identity: RouteRequest['identity'], scope: Scope, what: string): void {
+  if (identity?.scopes.includes(scope)) return;
+  const who =
+    identity === null ? 'nobody' : `token ${identity.name} has the scopes ${identity.scopes.join(', ')}`;
+  throw new Forbidden('scope_missing', `${who}; ${what} needs ${scope}`);
 }

@@ -13,8 +13,7 @@ import type { RecordAccess } from './record-access.ts';
 import { readBlobs } from './repository/blobs.ts';
 import { type ListedFile, type Listing, listFiles } from './repository/listing.ts';
 import { isLfsPointer, type Skipped } from './repository/skipped.ts';
-import { stepsOf } from './store-steps.ts';
-import type { StoreStep } from './stored-rows.ts';
+import { type StoreStep, stepsOf } from './stored-rows.ts';
 
 export interface IngestTarget {
   readonly repository: string;

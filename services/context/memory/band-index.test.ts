@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { BandIndex } from './band-index.ts';
+import { BandIndex } from './signatures.ts';
 
 const anyBand = fc.oneof(
   fc.nat(5),

@@ -3,7 +3,7 @@ import { type ImportReply, MemoryLine } from '#kit/contracts/context/memory.ts';
 import { decode, parseJson } from '#kit/decode.ts';
 import { CoreError, Failed, type FieldError, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { NumberedLine } from './import-memories.ts';
-import { maskedLine } from './masked-line.ts';
+import { masked, maskedName } from './mask-secrets.ts';
 import { utc } from './prepare-recording.ts';
 
 const linesAtOnce = 100;
@@ -105,4 +105,33 @@ function stoppedAt(error: unknown, done: number, all: number): unknown {
     ...(hint === undefined ? {} : { hint }),
     ...(retryAfter === undefined ? {} : { retryAfter }),
   });
+}
+
+/**
+ * A line of an import as it is kept: secrets are masked, as in what is recorded.
+ * @throws InvalidInput for a secret in what stands for something: its session, a key
+ */
+function maskedLine(line: MemoryLine): MemoryLine {
+  const names = [
+    ['/session', line.session],
+    ...line.sightings.map(({ key }, nth) => [`/sightings/${nth}/key`, key] as const),
+  ] as const;
+  for (const [pointer, name] of names) {
+    if (name !== null && masked(name).count > 0)
+      throw new InvalidInput(
+        'invalid_input',
+        `it: ${pointer} is "${masked(name).text}": must hold no secret: it stands for what it names`,
+      );
+  }
+  return {
+    ...line,
+    content: masked(line.content).text,
+    steps: line.steps.map((step) => masked(step).text),
+    kind: masked(line.kind).text,
+    source: maskedName(line.source).text,
+    subject: maskedName(line.subject).text,
+    predicate: maskedName(line.predicate).text,
+    speaker: maskedName(line.speaker).text,
+    sightings: line.sightings.map((one) => ({ ...one, source: maskedName(one.source).text })),
+  };
 }

@@ -1,8 +1,8 @@
 import { forgetMemories, markWiped } from './forget-memory.ts';
 import { importMemories, linkMemories } from './import-memories.ts';
-import { rebuildMemoryIndex } from './rebuild-index.ts';
 import { recordMemory } from './record-memory.ts';
 import { recordMemoryOutcome } from './record-outcome.ts';
+import { rebuildMemoryIndex } from './signatures.ts';
 
 /** See store/commands.ts. */
 export const memoryCommands = {

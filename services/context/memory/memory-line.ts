@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryLine } from '#kit/contracts/context/memory.ts';
+import { prepared } from '../record/prepared.ts';
 import { aboutOf, type MemoryRow } from './memory-row.ts';
-import { statement } from './statement.ts';
 
 /** A memory as an export has it. */
 export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
-  const sightings = statement(
+  const sightings = prepared(
     db,
     `SELECT source, key, digest, seen_at, first, exact FROM memory_sightings WHERE memory = ?
        ORDER BY seen_at, first DESC, coalesce(source, ''), coalesce(key, '')`,
@@ -13,7 +13,7 @@ export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
     first: number;
     exact: number;
   })[];
-  const outcomes = statement(
+  const outcomes = prepared(
     db,
     "SELECT run, worked, at FROM memory_outcomes WHERE memory = ? ORDER BY at, coalesce(run, '')",
   ).all(row.memory) as { run: string | null; worked: number; at: string }[];
@@ -63,7 +63,7 @@ export function memoryOrder(db: DatabaseSync, _: null): number[] {
 
 /** The first of them, as many as fit into one message. */
 export function memoryLines(db: DatabaseSync, memories: readonly number[]): MemoryLines {
-  const read = statement(db, 'SELECT * FROM memories WHERE memory = ?');
+  const read = prepared(db, 'SELECT * FROM memories WHERE memory = ?');
   const lines: string[] = [];
   let bytes = 0;
   for (const [at, memory] of memories.entries()) {

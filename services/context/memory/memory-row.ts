@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryLayer } from '#kit/contracts/context/vocabulary.ts';
-import { statement } from './statement.ts';
+import { prepared } from '../record/prepared.ts';
 
 /** Stands in `memories.valid_to` for no end. */
 export const noEnd = '9999-12-31T23:59:59.999Z';
@@ -37,17 +37,17 @@ export interface MemoryRow {
 }
 
 export function memoryRow(db: DatabaseSync, memory: number): MemoryRow {
-  return statement(db, 'SELECT * FROM memories WHERE memory = ?').get(memory) as unknown as MemoryRow;
+  return prepared(db, 'SELECT * FROM memories WHERE memory = ?').get(memory) as unknown as MemoryRow;
 }
 
 export function memoryById(db: DatabaseSync, id: string): MemoryRow | null {
-  const row = statement(db, 'SELECT * FROM memories WHERE id = ?').get(id);
+  const row = prepared(db, 'SELECT * FROM memories WHERE id = ?').get(id);
   return (row as unknown as MemoryRow | undefined) ?? null;
 }
 
 /** Ids of the entities that a memory is about, known here or not. */
 export function aboutOf(db: DatabaseSync, memory: number): string[] {
-  const rows = statement(db, 'SELECT entity FROM memory_about WHERE memory = ? ORDER BY entity').all(memory);
+  const rows = prepared(db, 'SELECT entity FROM memory_about WHERE memory = ? ORDER BY entity').all(memory);
   return (rows as { entity: string }[]).map(({ entity }) => entity);
 }
 

@@ -1,13 +1,15 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { constants, copyFileSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, nullable } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { migrate } from '#kit/storage/database.ts';
+import { openForWriting } from './connection.ts';
 import type { RecordContents } from './contents.ts';
-
-const require = createRequire(import.meta.url);
+import { GraphRecord } from './graph-record.ts';
+import { recordThing } from './record-path.ts';
+import { type SalvagedTable, salvage } from './salvage.ts';
 
 /** A record that was damaged, and what of it came over. */
 export const Recovery = t.strict({
@@ -48,7 +50,7 @@ export function finishRecovery(folder: string, contents: RecordContents): boolea
   const aside = join(folder, damage.set_aside);
   const record = join(folder, 'record.sqlite');
   const done = existsSync(aside) && existsSync(record);
-  const tables = done ? [] : remake(folder, record, aside, contents);
+  const tables = done ? [] : remakeRecord(folder, record, aside, contents);
   crashPoint('record_remade');
   const { at, reason } = damage;
   const recovery: Recovery = { at, reason, set_aside: aside, tables };
@@ -62,12 +64,6 @@ export function finishRecovery(folder: string, contents: RecordContents): boolea
 export function readRecovery(folder: string): Recovery | null {
   const recovery = readJson(Recovery, join(folder, 'recovery.json'));
   return recovery !== null && existsSync(recovery.set_aside) ? recovery : null;
-}
-
-/** Much to load, and hardly ever needed. */
-function remake(folder: string, record: string, aside: string, contents: RecordContents) {
-  const { remakeRecord } = require('./remake-record.ts') as typeof import('./remake-record.ts');
-  return remakeRecord(folder, record, aside, contents);
 }
 
 function writeDamage(folder: string, damage: Damage): void {
@@ -85,4 +81,59 @@ function damagePath(folder: string): string {
 function readJson<A>(codec: t.Type<A, unknown, unknown>, path: string): A | null {
   if (!existsSync(path)) return null;
   return decodeJson(codec, readFileSync(path, 'utf8'), path);
+}
+
+/** Main file last: while it lies in its place, nothing was taken from it. */
+const suffixes = ['-wal', '-shm', ''] as const;
+
+/** Moves a damaged record aside and makes one in its place from what can be read of it. @returns what came over */
+function remakeRecord(
+  folder: string,
+  record: string,
+  aside: string,
+  contents: RecordContents,
+): SalvagedTable[] {
+  for (const suffix of suffixes) {
+    if (existsSync(`${record}${suffix}`)) renameSync(`${record}${suffix}`, `${aside}${suffix}`);
+  }
+  syncFolder(folder);
+  crashPoint('record_set_aside');
+  const fresh = join(folder, 'record.sqlite.new');
+  const copy = join(folder, 'record.sqlite.copy');
+  removeDatabase(fresh);
+  removeDatabase(copy);
+  try {
+    for (const suffix of ['', '-wal']) {
+      if (existsSync(`${aside}${suffix}`))
+        copyFileSync(`${aside}${suffix}`, `${copy}${suffix}`, constants.COPYFILE_FICLONE);
+    }
+    const tables = fill(fresh, copy, contents);
+    crashPoint('record_salvaged');
+    renameSync(fresh, record);
+    syncFolder(folder);
+    return tables;
+  } finally {
+    removeDatabase(copy);
+  }
+}
+
+function fill(fresh: string, copy: string, { versions, restoreSteps }: RecordContents): SalvagedTable[] {
+  const steps = restoreSteps();
+  const db = openForWriting(fresh);
+  try {
+    migrate(db, { ...recordThing, migrations: versions });
+    const tables = salvage(copy, db, steps);
+    const record = new GraphRecord(db);
+    db.exec('BEGIN');
+    steps.rebuild(record);
+    db.exec('COMMIT');
+    return tables;
+  } finally {
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    db.close();
+  }
+}
+
+function removeDatabase(path: string): void {
+  for (const suffix of suffixes) rmSync(`${path}${suffix}`, { force: true });
 }

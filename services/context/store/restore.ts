@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { putRunGraph } from '../execution/run-graph.ts';
-import { rebuildMemoryIndex } from '../memory/rebuild-index.ts';
+import { rebuildMemoryIndex } from '../memory/signatures.ts';
 import { project } from '../memory/store-memory.ts';
 import type { RestoreSteps } from '../record/contents.ts';
 import type { GraphRecord } from '../record/graph-record.ts';

@@ -6,7 +6,7 @@ import { memoryTables, signatureTables } from '../memory/memory-tables.ts';
 import { recordThing } from '../record/record-path.ts';
 import { identityTable, recordTables } from '../record/tables.ts';
 import { searchTables } from '../search/search-tables.ts';
-import { vectorTables } from '../vectors/vector-tables.ts';
+import { vectorTables } from '../vectors/vector-queries.ts';
 
 /**
  * What costs every write and serves hardly any question is not indexed: places of nodes that lie in no repository, sightings without a

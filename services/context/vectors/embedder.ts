@@ -4,8 +4,7 @@ import type { Logger } from '#kit/log.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { EmbeddingsClient } from './embeddings-client.ts';
 import { bytesOf } from './vector-bytes.ts';
-import type { vectorCommands } from './vector-commands.ts';
-import type { TextWithoutVector, vectorQueries } from './vector-queries.ts';
+import type { TextWithoutVector, vectorCommands, vectorQueries } from './vector-queries.ts';
 
 export interface EmbedderOptions {
   readonly readers: RecordReader<typeof vectorQueries>;

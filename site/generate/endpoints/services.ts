@@ -50,7 +50,7 @@ export const services: readonly DocumentedService[] = [
     port: 8090,
     about: 'Graph, memory, search and Cypher. [Graph and memory](../context.md) says what the answers mean.',
     routes: () => [
-      ...adminRoutes({ desk: absent, ingestion: absent, check: absent, nameOf: absent, mirrorOf: absent }),
+      ...adminRoutes({ jobs: absent, ingestion: absent, check: absent, nameOf: absent, mirrorOf: absent }),
       ...graphragRoutes(absent),
       ...memoryRoutes(absent),
       ...cypherRoutes(absent, 10_000),

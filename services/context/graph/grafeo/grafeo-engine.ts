@@ -2,9 +2,9 @@ import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { Refused, type Unavailable } from '#kit/errors.ts';
 import type { RecordReader } from '../../record/calls.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../cypher-engine.ts';
+import { FairSemaphore } from '../fair-semaphore.ts';
 import type { graphQueries } from '../graph-queries.ts';
 import { checkCall, stillLoading, tooBusy, tooMuchMemory, tooSlow, waitedTooLong } from '../refusals.ts';
-import { Slots } from '../slots.ts';
 import { refuseWrites } from '../text/read-only.ts';
 import { EngineEnded, EngineFailure, type EngineProcess } from './engine-process.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
@@ -41,8 +41,8 @@ export class GrafeoEngine implements CypherEngine {
   readonly #projection: GrafeoProjection;
   readonly #readers: RecordReader<typeof graphQueries>;
   readonly #limits: CypherLimits;
-  readonly #slots = new Slots({ places: 4, each: 2, mostWaiting });
-  readonly #suspects = new Slots({ places: 1, each: 1, mostWaiting });
+  readonly #slots = new FairSemaphore({ places: 4, each: 2, mostWaiting });
+  readonly #suspects = new FairSemaphore({ places: 1, each: 1, mostWaiting });
   readonly #running = new Set<Running>();
   readonly #loadingMs: number;
   /** How many queries wait until the projection is up to date. */

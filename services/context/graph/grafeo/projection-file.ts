@@ -1,8 +1,7 @@
 import grafeo, { type GrafeoDB } from '@grafeo-db/js';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
-import { type Changes, labelsOf } from '../changes.ts';
+import { type Changes, grouped, labelsOf } from '../changes.ts';
 import { DigestSums, type GraphDigests } from '../digest.ts';
-import { grouped } from '../grouped.ts';
 
 /** Grafeo's types allow named imports, which fail when they run. */
 const { GrafeoDB: Grafeo } = grafeo;

@@ -3,9 +3,9 @@ import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { CoreError } from '#kit/errors.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../cypher-engine.ts';
 import { largestReply } from '../cypher-engine.ts';
+import { FairSemaphore } from '../fair-semaphore.ts';
 import type { MirrorLoop } from '../mirror-loop.ts';
 import { checkCall, tooLargeReply, tooSlow } from '../refusals.ts';
-import { Slots } from '../slots.ts';
 import { refusedAt } from '../text/place.ts';
 import { refuseWrites } from '../text/read-only.ts';
 import { type Neo4jConnection, toNeo4j } from './connection.ts';
@@ -29,7 +29,7 @@ export class Neo4jEngine implements CypherEngine {
   readonly #connection: Neo4jConnection;
   readonly #loop: MirrorLoop;
   readonly #limits: CypherLimits;
-  readonly #slots = new Slots({ places: 6, each: 2, mostWaiting: 64 });
+  readonly #slots = new FairSemaphore({ places: 6, each: 2, mostWaiting: 64 });
 
   constructor(options: {
     readonly connection: Neo4jConnection;

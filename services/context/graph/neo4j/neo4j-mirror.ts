@@ -1,12 +1,12 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import neo4j, { type ManagedTransaction, type Transaction } from 'neo4j-driver';
 import { messageOf } from '#kit/errors.ts';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
-import { type Changes, labelsOf, type Position, type Properties } from '../changes.ts';
+import { type Changes, grouped, labelsOf, type Position, type Properties } from '../changes.ts';
 import { DigestSums, type GraphDigests } from '../digest.ts';
 import { type GraphMirror, TooMuchAtOnce } from '../graph-mirror.ts';
-import { grouped } from '../grouped.ts';
 import { type Neo4jConnection, toNeo4j } from './connection.ts';
-import { MirrorPosition } from './mirror-position.ts';
 import { codeOfNeo4j } from './neo4j-error.ts';
 import { plain } from './plain.ts';
 
@@ -187,5 +187,43 @@ async function applyEdges(transaction: Runner, edges: Changes['edges']): Promise
     const query = `UNWIND $rows AS r MATCH (a:${from_label} {id: r.from}) MATCH (b:${to_label} {id: r.to})
       MERGE (a)-[e:${type}${key}]->(b) SET e = r.properties`;
     await transaction.run(query, { rows: toNeo4j(group) });
+  }
+}
+
+/** What a mirror had seen when it was written last. */
+interface KeptPosition {
+  readonly position: Position;
+  /** The database's own id. */
+  readonly database: string;
+  /** Of the transaction that the position is true of. */
+  readonly bookmarks: readonly string[];
+}
+
+/** One position in a file of ours: in the mirror itself it would be a node among those that callers count. */
+class MirrorPosition {
+  readonly #file: string;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** null: there is none that can be read. */
+  read(): KeptPosition | null {
+    try {
+      const kept = JSON.parse(readFileSync(this.#file, 'utf8')) as KeptPosition;
+      return typeof kept.position.record === 'string' && Array.isArray(kept.bookmarks) ? kept : null;
+    } catch {
+      return null;
+    }
+  }
+
+  write(kept: KeptPosition): void {
+    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+    writeFileSync(`${this.#file}.next`, JSON.stringify(kept), { mode: 0o600 });
+    renameSync(`${this.#file}.next`, this.#file);
+  }
+
+  remove(): void {
+    rmSync(this.#file, { force: true });
   }
 }

@@ -5,7 +5,7 @@ import { aboutOf, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.t
 import { isTurn } from '../remembered.ts';
 import { conditionOf, type Filters } from './filters.ts';
 import { type Name, namesIn } from './names.ts';
-import { type Gift, neighboursOf } from './neighbours.ts';
+import { type NeighbourBoost, neighboursOf } from './neighbours.ts';
 import { isNamed, nameOf, spread, weightOf } from './order.ts';
 import { tellingWords, wordsOf } from './query-words.ts';
 import { sessionScores } from './session-scores.ts';
@@ -26,7 +26,7 @@ interface Found {
   readonly text: number;
   readonly terms: ReadonlyMap<Term, number>;
   readonly subject: string | null;
-  readonly gifts: readonly Gift[];
+  readonly boosts: readonly NeighbourBoost[];
   readonly session: number;
   /** Likeness to the query; undefined where no vectors were compared. */
   readonly vector: number | undefined;
@@ -101,15 +101,15 @@ function expand(
   best: number,
   likeness: ReadonlyMap<number, number> | null,
 ): Found[] {
-  const { gifts, rows } = neighboursOf(db, normal, conditionOf(input));
+  const { boosts, rows } = neighboursOf(db, normal, conditionOf(input));
   const sessions = sessionScores(db, scored, best);
   const all = [...normal, ...rows.map((row) => ({ row, score: 0, terms: noTerms, subject: null }))].map(
     ({ row, score, terms, subject }): Found => {
-      const own = gifts.get(row.memory) ?? [];
+      const own = boosts.get(row.memory) ?? [];
       const session = score > 0 && isTurn(row) ? sessionShare * (sessions.get(row.session!) ?? 0) : 0;
-      const sum = own.reduce((total, gift) => total + gift.score, score + session);
+      const sum = own.reduce((total, one) => total + one.score, score + session);
       const vector = likeness === null ? undefined : (likeness.get(row.memory) ?? 0);
-      return { row, score: sum, text: score, terms, subject, gifts: own, session, vector };
+      return { row, score: sum, text: score, terms, subject, boosts: own, session, vector };
     },
   );
   // What turns gain from each other orders them; it does not lift them above memories of other layers.
@@ -183,7 +183,7 @@ function successOf({ layer, worked, failed }: MemoryRow): number | null {
 }
 
 function resultOf(db: DatabaseSync, found: Found, score: number): LookupResult {
-  const { row, terms, text, subject, gifts, session, vector } = found;
+  const { row, terms, text, subject, boosts, session, vector } = found;
   const words = [...terms].sort((a, b) => b[1] - a[1]).flatMap(([term]) => term.words);
   return {
     ...memoryFacts(row, aboutOf(db, row.memory)),
@@ -194,7 +194,7 @@ function resultOf(db: DatabaseSync, found: Found, score: number): LookupResult {
       terms: [...new Set(words)],
       text: rounded(text),
       subject,
-      neighbours: gifts.map((gift) => ({ ...gift, score: rounded(gift.score) })),
+      neighbours: boosts.map((one) => ({ ...one, score: rounded(one.score) })),
       session: rounded(session),
       vector: vector === undefined ? undefined : rounded(vector),
       success: successOf(row) === null ? null : rounded(successOf(row)!),

@@ -7,7 +7,7 @@ import type { Condition } from './filters.ts';
 const shares = { previous: 0.4, next: 0.2, previous_2: 0.15, next_2: 0.1 } as const;
 export type Relation = keyof typeof shares;
 
-export interface Gift {
+export interface NeighbourBoost {
   readonly relation: Relation;
   readonly id: string;
   readonly score: number;
@@ -15,7 +15,7 @@ export interface Gift {
 
 export interface Neighbourhood {
   /** By the memory that gets it. */
-  readonly gifts: ReadonlyMap<number, readonly Gift[]>;
+  readonly boosts: ReadonlyMap<number, readonly NeighbourBoost[]>;
   /** Those who get something and are found by it alone. */
   readonly rows: readonly MemoryRow[];
 }
@@ -30,27 +30,27 @@ export function neighboursOf(
     'SELECT memory FROM memories WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 2',
   );
   const after = db.prepare('SELECT memory FROM memories WHERE session = ? AND seq > ? ORDER BY seq LIMIT 2');
-  const gifts = new Map<number, Gift[]>();
+  const boosts = new Map<number, NeighbourBoost[]>();
   for (const { row, score } of scored) {
     if (!isTurn(row) || row.seq === null) continue;
-    const give = (to: { memory: number } | undefined, relation: Relation) => {
+    const pass = (to: { memory: number } | undefined, relation: Relation) => {
       if (to === undefined) return;
-      const gift = { relation, id: row.id, score: shares[relation] * score };
-      gifts.set(to.memory, [...(gifts.get(to.memory) ?? []), gift]);
+      const boost = { relation, id: row.id, score: shares[relation] * score };
+      boosts.set(to.memory, [...(boosts.get(to.memory) ?? []), boost]);
     };
     const [back, back2] = before.all(row.session, row.seq) as { memory: number }[];
     const [ahead, ahead2] = after.all(row.session, row.seq) as { memory: number }[];
-    give(ahead, 'previous');
-    give(ahead2, 'previous_2');
-    give(back, 'next');
-    give(back2, 'next_2');
+    pass(ahead, 'previous');
+    pass(ahead2, 'previous_2');
+    pass(back, 'next');
+    pass(back2, 'next_2');
   }
   const known = new Set(scored.map(({ row }) => row.memory));
-  const others = [...gifts.keys()].filter((memory) => !known.has(memory));
+  const others = [...boosts.keys()].filter((memory) => !known.has(memory));
   const rows = db
     .prepare(
       `SELECT m.* FROM memories m WHERE m.memory IN (SELECT value FROM json_each(?)) AND ${condition.sql}`,
     )
     .all(JSON.stringify(others), ...condition.values) as unknown as MemoryRow[];
-  return { gifts, rows };
+  return { boosts, rows };
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { prepared } from '../../record/prepared.ts';
 import { type Group, groupAt, keyOf, type PassedOn } from './groups.ts';
-import { prepared } from './statements.ts';
 import { inScope, type NodeRow, nodeColumns, parametersOf, type Scope } from './text-hits.ts';
 
 const mostSeeds = 10;

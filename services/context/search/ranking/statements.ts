@@ -1,15 +1,5 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-
-const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
-
-/** A statement of this connection, prepared once. */
-export function prepared(db: DatabaseSync, sql: string): StatementSync {
-  const own = statements.get(db) ?? new Map<string, StatementSync>();
-  statements.set(db, own);
-  const statement = own.get(sql) ?? db.prepare(sql);
-  own.set(sql, statement);
-  return statement;
-}
+import type { DatabaseSync } from 'node:sqlite';
+import { prepared } from '../../record/prepared.ts';
 
 export function rows<Row>(
   db: DatabaseSync,

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { prepared, rows } from './statements.ts';
+import { prepared } from '../../record/prepared.ts';
+import { rows } from './statements.ts';
 import type { Weights } from './weights.ts';
 
 export interface NodeRow {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Slots } from './slots.ts';
+import { FairSemaphore } from './fair-semaphore.ts';
 
 const soon = () => performance.now() + 120_000;
 
 describe('places of Cypher queries', () => {
   it('are given in turns, whoever asked for more before', async () => {
-    const slots = new Slots({ places: 1, each: 1, mostWaiting: 10 });
+    const slots = new FairSemaphore({ places: 1, each: 1, mostWaiting: 10 });
     const done: string[] = [];
     const work = (caller: string) => slots.run(caller, soon(), async () => void done.push(caller));
     const first = slots.run('a', soon(), () => sleep(20));
@@ -15,7 +15,7 @@ describe('places of Cypher queries', () => {
   });
 
   it('are not all given to one caller', async () => {
-    const slots = new Slots({ places: 4, each: 2, mostWaiting: 10 });
+    const slots = new FairSemaphore({ places: 4, each: 2, mostWaiting: 10 });
     let [now, most] = [0, 0];
     const work = () =>
       slots.run('a', soon(), async () => {
@@ -28,7 +28,7 @@ describe('places of Cypher queries', () => {
   });
 
   it('are refused with when to ask again when too many wait, and when the deadline passes', async () => {
-    const slots = new Slots({ places: 1, each: 1, mostWaiting: 2 });
+    const slots = new FairSemaphore({ places: 1, each: 1, mostWaiting: 2 });
     const running = slots.run('a', soon(), () => sleep(80));
     const late = slots.run('a', performance.now() + 20, async () => 'ran').catch((error) => error);
     const waiting = slots.run('a', soon(), async () => 'ran');
@@ -41,7 +41,7 @@ describe('places of Cypher queries', () => {
   });
 
   it('are free again after work that failed', async () => {
-    const slots = new Slots({ places: 1, each: 1, mostWaiting: 2 });
+    const slots = new FairSemaphore({ places: 1, each: 1, mostWaiting: 2 });
     const failed = await slots
       .run('a', soon(), () => Promise.reject(new Error('no')))
       .catch((e) => e.message);

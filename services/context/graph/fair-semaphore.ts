@@ -9,7 +9,7 @@ interface Waiting {
  * So many places for work at once, in which callers take turns: the next place goes to the one who holds fewest, then to the one who
  * was served least recently, so that nobody waits behind all that another one asked before.
  */
-export class Slots {
+export class FairSemaphore {
   readonly #places: number;
   readonly #each: number;
   readonly #mostWaiting: number;

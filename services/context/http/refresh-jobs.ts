@@ -27,7 +27,7 @@ const mostRunning = 20;
 const beginningMs = 1_000;
 
 /** Refreshes under way and the last ones that are over. */
-export class RefreshDesk {
+export class RefreshJobs {
   readonly #parts: RefreshParts;
   readonly #jobs = new Map<string, Job>();
   readonly #ending = new AbortController();
