@@ -26,8 +26,11 @@ export function isolatedCommand(folder: string): CommandLine | null {
   const bwrap = findProgram('bwrap');
   if (process.platform !== 'linux' || bwrap === null) return null;
   const node = realpathSync(process.execPath);
-  const program = ['package.json', 'services', 'node_modules'].map((name) => realpathSync(join(root, name)));
-  const seen = [node, ...program].flatMap((path) => ['--ro-bind', path, path]);
+  // What is a link lies in both places: Node looks for packages where the link is.
+  const program = ['package.json', 'services', 'node_modules'].map((name) => join(root, name));
+  const seen = [node, ...program].flatMap((path) => ['--ro-bind', realpathSync(path), path]);
+  const linked = program.map((path) => realpathSync(path)).filter((path) => !program.includes(path));
+  seen.push(...linked.flatMap((path) => ['--ro-bind', path, path]));
   const system = ['/usr', '/lib', '/lib64', '/bin'].flatMap((path) => ['--ro-bind-try', path, path]);
   const { file: _node, args } = plainCommand(folder);
   return {
