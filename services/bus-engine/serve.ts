@@ -10,7 +10,7 @@ import { serveService } from '#kit/http/serve-service.ts';
 import { urlOf } from '#kit/http/url-of.ts';
 import type { Logger } from '#kit/log.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
-import { levelOfNews } from '#kit/supervisor-channel.ts';
+import { startupLogLevel } from '#kit/supervisor-channel.ts';
 import { composeBus } from './compose.ts';
 import { type BusConfig, readBusConfig } from './configuration.ts';
 import { engineMetrics } from './metrics.ts';
@@ -73,7 +73,7 @@ async function listenForTriggers(
     server.listen(binding.port, host.replace(/^\[|\]$/g, ''), resolve);
   });
   const { port } = server.address() as AddressInfo;
-  logger[levelOfNews()](`http triggers answer on ${urlOf({ host, port, tls: binding.tls !== null })}`);
+  logger[startupLogLevel()](`http triggers answer on ${urlOf({ host, port, tls: binding.tls !== null })}`);
   return {
     port,
     async close() {

@@ -7,7 +7,7 @@ import { decode } from '#kit/decode.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { Refused } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
-import { followingClient } from '#kit/http/following-client.ts';
+import { reresolvingClient } from '#kit/http/reresolving-client.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import { platformFunctions } from './functions/functions.ts';
@@ -60,7 +60,7 @@ function openServices(sources: {
   readonly environment: Environment;
 }): Services & { close(): Promise<void> } {
   const follow = (url: () => string) =>
-    followingClient(() => ({ baseUrl: url(), token: serviceToken(sources.folders, 'worker') }));
+    reresolvingClient(() => ({ baseUrl: url(), token: serviceToken(sources.folders, 'worker') }));
   const agentd = follow(() => agentdUrl(sources));
   const context = follow(() => contextUrl(sources));
   const bridge = follow(() => bridgeUrl(sources));

@@ -5,7 +5,7 @@ import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
-import { wordIn } from '#kit/supervisor-channel.ts';
+import { supervisorMessageIn } from '#kit/supervisor-channel.ts';
 
 export interface ServiceDefinition {
   readonly name: string;
@@ -106,7 +106,7 @@ export class SupervisedService {
     this.#relay(child.stdout!);
     this.#relay(child.stderr!);
     child.on('message', (message) => {
-      const word = wordIn(message);
+      const word = supervisorMessageIn(message);
       if (word === null || this.#child !== child) return;
       if ('bus_connected' in word) this.#tell(word);
       this.#spoke();

@@ -6,7 +6,7 @@ import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe, type Question } from '#kit/health/probe.ts';
 import { takesToken } from '#kit/health/takes-token.ts';
-import { followingClient } from '#kit/http/following-client.ts';
+import { reresolvingClient } from '#kit/http/reresolving-client.ts';
 import { serviceToken } from '#kit/tokens.ts';
 import type { Agent } from '../agent.ts';
 
@@ -29,7 +29,7 @@ export function arrowChecks({ folders, environment, settings, agent }: ArrowPart
 } {
   const timeoutMs = settings.answers.seconds * 1000;
   const follow = (url: () => string) =>
-    followingClient(() => ({ baseUrl: url(), token: serviceToken(folders, 'agentd') }), { timeoutMs });
+    reresolvingClient(() => ({ baseUrl: url(), token: serviceToken(folders, 'agentd') }), { timeoutMs });
   const { url } = settings.context;
   const gateway = follow(() => gatewayUrl({ folders, environment }));
   const context = url === null ? null : follow(() => url);

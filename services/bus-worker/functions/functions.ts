@@ -15,7 +15,7 @@ import { PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/plan-issue
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { LookupReply } from '#kit/contracts/context/memory.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
-import type { FollowingClient } from '#kit/http/following-client.ts';
+import type { ReresolvingClient } from '#kit/http/reresolving-client.ts';
 import { Planning } from '../planning/planning.ts';
 import { health } from './health.ts';
 import { asking, type Services, workerFunction } from './worker-function.ts';
@@ -78,7 +78,7 @@ export function platformFunctions(services: Services, planning: Planning): reado
 
 /** Id, description and schemas of the platform's functions. */
 export function describedFunctions(): readonly Omit<BusFunction, 'handle'>[] {
-  const nobody: FollowingClient = {
+  const nobody: ReresolvingClient = {
     now: () => {
       throw new TypeError('a described function was called');
     },

@@ -4,14 +4,14 @@ import type { FunctionFailure } from '#kit/contracts/bus/function-failure.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, Interrupted } from '#kit/errors.ts';
 import type { CallOptions } from '#kit/http/client.ts';
-import type { FollowingClient } from '#kit/http/following-client.ts';
+import type { ReresolvingClient } from '#kit/http/reresolving-client.ts';
 import { jsonSchema } from '#kit/http/json-schema.ts';
 
 /** The services behind the functions. */
 export interface Services {
-  readonly agentd: FollowingClient;
-  readonly context: FollowingClient;
-  readonly bridge: FollowingClient;
+  readonly agentd: ReresolvingClient;
+  readonly context: ReresolvingClient;
+  readonly bridge: ReresolvingClient;
   /** Milliseconds for a service to answer a health check. */
   readonly answerMs: number;
 }

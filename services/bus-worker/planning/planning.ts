@@ -6,10 +6,10 @@ import { Accepted, RunDetail } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { CoreError, codeOf, TimedOut } from '#kit/errors.ts';
-import type { FollowingClient } from '#kit/http/following-client.ts';
+import type { ReresolvingClient } from '#kit/http/reresolving-client.ts';
 
 export interface PlanningOptions {
-  readonly agentd: Pick<FollowingClient, 'now'>;
+  readonly agentd: Pick<ReresolvingClient, 'now'>;
   /** Milliseconds that a planning may take in all. */
   readonly withinMs: number;
   /** Milliseconds for which the daemon may be away in between: it may be restarting. */

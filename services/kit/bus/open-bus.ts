@@ -7,7 +7,7 @@ import { Unavailable } from '../errors.ts';
 import { type Folders, resolveFolders } from '../folders.ts';
 import type { Logger } from '../log.ts';
 import { silentLogger } from '../silent-logger.ts';
-import { tellSupervisor } from '../supervisor-channel.ts';
+import { reportBusConnected } from '../supervisor-channel.ts';
 import { tokenAtHand } from '../tokens.ts';
 import type { Bus } from './bus.ts';
 import { connectBus } from './websocket-bus.ts';
@@ -34,7 +34,7 @@ export function openBus({
   token,
   name,
   logger,
-  watch = tellSupervisor,
+  watch = reportBusConnected,
 }: OpenBusOptions): Bus {
   const address = () => busAddress({ folders, environment });
   const { certificate_file } = address();

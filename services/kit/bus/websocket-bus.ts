@@ -2,7 +2,7 @@ import { platform, release } from 'node:os';
 import type { EngineFrame, InvokeFunction, WorkerFrame } from '../contracts/bus/frames.ts';
 import type { Logger } from '../log.ts';
 import { ownVersion } from '../own-version.ts';
-import { levelOfNews } from '../supervisor-channel.ts';
+import { startupLogLevel } from '../supervisor-channel.ts';
 import { Answers } from './answers.ts';
 import { type Bus, BusError } from './bus.ts';
 import { BusConnection } from './bus-connection.ts';
@@ -67,7 +67,7 @@ export function connectBus(options: BusOptions): Bus {
     answers.flush();
     calls.flush();
     checks = setInterval(registerMissing, timing.recheckMs);
-    logger[levelOfNews()]('connected to the bus');
+    logger[startupLogLevel()]('connected to the bus');
     watch(true);
     for (const arrived of arrivals) arrived();
   }

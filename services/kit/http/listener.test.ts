@@ -4,16 +4,16 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { listener } from './listener.ts';
 
-const patience = { headersMs: 60, requestMs: 120, keepAliveMs: 60, stalledMs: 80 };
+const limits = { headersMs: 60, requestMs: 120, keepAliveMs: 60, stalledMs: 80 };
 const binding = { host: '127.0.0.1', port: 0, tls: null } as Parameters<typeof listener>[0];
 
-describe('The patience of every HTTP server', () => {
+describe('The connection limits of every HTTP server', () => {
   let server: Server;
   let sockets: Socket[];
 
   async function serve(handle: RequestListener): Promise<void> {
     sockets = [];
-    server = listener(binding, handle, 'agentd', patience);
+    server = listener(binding, handle, 'agentd', limits);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
   }
@@ -73,7 +73,7 @@ describe('The patience of every HTTP server', () => {
   });
 
   it('cuts neither an answer that takes its time nor a stream on which little happens', async () => {
-    const pause = () => new Promise((resolve) => setTimeout(resolve, 4 * patience.stalledMs));
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 4 * limits.stalledMs));
     await serve(async (_, response) => {
       await pause();
       response.write('first ');

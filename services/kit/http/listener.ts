@@ -7,7 +7,7 @@ import type { Binding } from './access.ts';
 import { problemType } from './problem.ts';
 
 /** How long connections may take, in milliseconds. */
-export interface Patience {
+export interface ConnectionLimits {
   /** For the headers of a request, from the connection's first moment on. */
   readonly headersMs: number;
   /** For a whole request. */
@@ -18,7 +18,7 @@ export interface Patience {
   readonly stalledMs: number;
 }
 
-const usual: Patience = {
+const defaultLimits: ConnectionLimits = {
   headersMs: 25_000,
   requestMs: 60_000,
   keepAliveMs: 5_000,
@@ -26,25 +26,25 @@ const usual: Patience = {
 };
 
 /** Node looks for late requests only so often: what is late has ended by 30 s. */
-const lookMs = 5_000;
+const checkIntervalMs = 5_000;
 
 /** Node's server that waits for nobody for ever, over TLS where that is configured. */
 export function listener(
   binding: Binding,
   handle: RequestListener,
   settings: string,
-  patience: Patience = usual,
+  limits: ConnectionLimits = defaultLimits,
 ): Server {
-  const limits = {
-    headersTimeout: patience.headersMs,
-    requestTimeout: patience.requestMs,
-    keepAliveTimeout: patience.keepAliveMs,
-    connectionsCheckingInterval: Math.min(lookMs, patience.headersMs),
+  const options = {
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: Math.min(checkIntervalMs, limits.headersMs),
     maxHeaderSize: 16_384,
   };
   const server =
-    binding.tls === null ? createServer(limits, handle) : tlsServer(binding.tls, limits, handle, settings);
-  endIdle(server, patience.stalledMs);
+    binding.tls === null ? createServer(options, handle) : tlsServer(binding.tls, options, handle, settings);
+  endIdle(server, limits.stalledMs);
   server.on('clientError', (error, socket) => refuseMalformed(error, socket as Socket));
   return server;
 }

@@ -2,7 +2,7 @@ import { announceService } from '../config/running-service.ts';
 import { serviceUrl } from '../config/service-address.ts';
 import { Failed, messageOf } from '../errors.ts';
 import type { ServiceProcess } from '../service-process.ts';
-import { tellServing } from '../supervisor-channel.ts';
+import { reportServing } from '../supervisor-channel.ts';
 import type { Binding } from './access.ts';
 import { createHttpServer, type HttpServerOptions } from './server.ts';
 
@@ -68,7 +68,7 @@ export async function serveService(
     throw error;
   }
   listening?.();
-  void ready.then(tellServing);
+  void ready.then(reportServing);
   if (broken === undefined) return signalled;
 
   const end = await Promise.race([

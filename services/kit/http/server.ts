@@ -9,7 +9,7 @@ import type { Health } from '../contracts/health.ts';
 import { CoreError, codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
 import type { Redactor } from '../redaction.ts';
-import { levelOfNews, patienceAtEnd } from '../supervisor-channel.ts';
+import { shutdownGraceMs, startupLogLevel } from '../supervisor-channel.ts';
 import type { Identity, Tokens } from '../tokens.ts';
 import { type Binding, createAccess } from './access.ts';
 import { readBody } from './body.ts';
@@ -66,7 +66,7 @@ const maxStreams = 200;
 const idleMs = 20;
 
 /** Connections that are not taken yet; Node's own number resets those of a burst of a thousand. */
-const mostWaiting = 4_096;
+const maxPendingConnections = 4_096;
 
 /** A koa server with what every service of Core has: access, problems, health, metrics, its description. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -241,13 +241,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       await new Promise<void>((resolve, reject) => {
         server.once('error', (error) => reject(cannotListen(error, binding, settings)));
         const host = binding.host.replace(/^\[|\]$/g, '');
-        server.listen({ port: binding.port, host, backlog: mostWaiting }, resolve);
+        server.listen({ port: binding.port, host, backlog: maxPendingConnections }, resolve);
       });
       const { port } = server.address() as AddressInfo;
       const host =
         binding.host.includes(':') && !binding.host.startsWith('[') ? `[${binding.host}]` : binding.host;
       const url = `${binding.tls === null ? 'http' : 'https'}://${host}:${port}`;
-      logger[levelOfNews()](`${service} ${version} listens on ${url}`);
+      logger[startupLogLevel()](`${service} ${version} listens on ${url}`);
       return { url, port };
     },
     async close() {
@@ -255,7 +255,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const idle = setInterval(() => server.closeIdleConnections(), idleMs);
-      const cut = setTimeout(() => server.closeAllConnections(), patienceAtEnd());
+      const cut = setTimeout(() => server.closeAllConnections(), shutdownGraceMs());
       await closed;
       clearInterval(idle);
       clearTimeout(cut);

@@ -1,17 +1,17 @@
 import { createHttpClient, type HttpClient } from './client.ts';
 
 /** A client of a service that may come back at another address, or with another token. */
-export interface FollowingClient {
+export interface ReresolvingClient {
   /** For one request. */
   now(): HttpClient;
   close(): Promise<void>;
 }
 
 /** @param address asked before each request */
-export function followingClient(
+export function reresolvingClient(
   address: () => { readonly baseUrl: string; readonly token: string },
   options: { readonly timeoutMs?: number } = {},
-): FollowingClient {
+): ReresolvingClient {
   let current: { readonly baseUrl: string; readonly token: string; readonly client: HttpClient } | null =
     null;
   return {
