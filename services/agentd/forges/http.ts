@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BodyInit, EnvHttpProxyAgent, Headers, Response } from 'undici';
+import type { BodyInit, Headers, Response } from 'undici';
 import { environment } from '#kit/environment.ts';
 import { CoreError, Interrupted, messageOf, Refused, TimedOut, TooLarge, Unavailable } from '#kit/errors.ts';
+import { openConnections } from '#kit/http/client.ts';
 
 export interface HttpRequest {
   /** Name of the forge, for messages. */
@@ -25,13 +26,7 @@ export interface HttpReply {
 const replyLimit = 32 * 1024 * 1024;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-let dispatcher: EnvHttpProxyAgent | undefined;
-
-function proxyOrDirect({ EnvHttpProxyAgent }: typeof import('undici')): EnvHttpProxyAgent {
-  const { HTTP_PROXY = '', HTTPS_PROXY = '', NO_PROXY = '' } = environment;
-  const noProxy = `localhost,127.0.0.1,::1,${NO_PROXY}`;
-  return new EnvHttpProxyAgent({ httpProxy: HTTP_PROXY, httpsProxy: HTTPS_PROXY, noProxy });
-}
+const connections = openConnections({ proxies: environment });
 
 /**
  * One request with a time limit and a size limit. Redirects are followed for GET alone, on the same origin alone, so
@@ -92,16 +87,11 @@ export async function sendRead(
 }
 
 async function fetchOnce(request: HttpRequest, url: string, signal: AbortSignal): Promise<Response> {
-  // Loaded with the first request: who works with a local forge waits for nothing.
-  const undici = await import('undici');
-  dispatcher ??= proxyOrDirect(undici);
-  return undici.fetch(url, {
+  return connections.fetch(url, {
     method: request.method,
     headers: request.headers,
     body: request.body ?? null,
-    redirect: 'manual',
     signal,
-    dispatcher,
   });
 }
 

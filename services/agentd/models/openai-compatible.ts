@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
-import { Agent, type Dispatcher, request as send } from 'undici';
 import { decode } from '#kit/decode.ts';
 import { CoreError, codeOf, Failed, Interrupted, messageOf, Refused, Unavailable } from '#kit/errors.ts';
+import { type Connections, openConnections } from '#kit/http/client.ts';
 import type { Model, ModelEvent, ModelRequest } from '../planning/model.ts';
 import { Answer } from './answer.ts';
 import { ChatCompletion, errorWords, estimatedTokens, priced, type TokenPrice } from './chat-completion.ts';
@@ -38,24 +38,20 @@ const maxExcerpt = 500;
  */
 export function openAiCompatibleModel(options: OpenAiCompatibleOptions): Model {
   const limits = { ...defaultLimits, ...options.limits };
-  const dispatcher = new Agent({
-    connect: { timeout: limits.connect_ms },
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+  const connections = openConnections({ connectMs: limits.connect_ms, idleMs: 0 });
   const { model, tier } = options;
   const provider = new URL(options.base_url).host;
   return {
     provider,
     model,
     tier,
-    complete: (request, signal) => complete(request, signal, { ...options, limits, dispatcher }),
+    complete: (request, signal) => complete(request, signal, { ...options, limits, connections }),
   };
 }
 
 interface Wiring extends OpenAiCompatibleOptions {
   readonly limits: ModelLimits;
-  readonly dispatcher: Dispatcher;
+  readonly connections: Connections;
 }
 
 async function* complete(
@@ -96,7 +92,7 @@ async function* exchange(
     limits.first_token_ms,
     'first_token',
     call,
-    send(`${wiring.base_url.replace(/\/+$/, '')}/chat/completions`, {
+    wiring.connections.request(`${wiring.base_url.replace(/\/+$/, '')}/chat/completions`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -104,7 +100,6 @@ async function* exchange(
         ...(credential === null ? {} : { authorization: `Bearer ${credential}` }),
       },
       body,
-      dispatcher: wiring.dispatcher,
       signal: call.signal,
     }),
   );

@@ -1,5 +1,5 @@
-import type { Agent } from 'undici';
 import { codeOf, messageOf } from '#kit/errors.ts';
+import { type Connections, openConnections } from '#kit/http/client.ts';
 import { signatureHeader, signatureOf, timestampHeader } from '../ingress/signature.ts';
 import type { SecretFile } from '../secret-file.ts';
 import { type Dashboard, DeliveryFailed, type Message } from './dashboard.ts';
@@ -21,11 +21,15 @@ const answerLimit = 64 * 1024;
 export class WebhookDashboard implements Dashboard {
   readonly name: string;
   readonly #options: WebhookDashboardOptions;
-  #dispatcher: Agent | null = null;
+  readonly #connections: Connections;
 
   constructor(options: WebhookDashboardOptions) {
     this.name = options.name;
     this.#options = options;
+    this.#connections = openConnections({
+      connectMs: Math.min(5_000, options.timeoutMs),
+      answerLimit,
+    });
   }
 
   async deliver({ key, body }: Message, signal?: AbortSignal): Promise<void> {
@@ -39,16 +43,10 @@ export class WebhookDashboard implements Dashboard {
       ...this.#signature(bytes),
     };
     try {
-      const undici = await import('undici');
-      this.#dispatcher ??= new undici.Agent({
-        connect: { timeout: Math.min(5_000, timeoutMs) },
-        maxResponseSize: answerLimit,
-      });
-      const answer = await undici.request(url, {
+      const answer = await this.#connections.request(url, {
         method: 'POST',
         headers,
         body: bytes,
-        dispatcher: this.#dispatcher,
         signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
       });
       if (answer.statusCode >= 200 && answer.statusCode < 300) {
@@ -66,7 +64,7 @@ export class WebhookDashboard implements Dashboard {
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher?.destroy();
+    await this.#connections.destroy();
   }
 
   #signature(body: Buffer): Record<string, string> {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
-import { Agent, request } from 'undici';
 import { decodeJson } from '#kit/decode.ts';
 import { codeOf, Refused, Unavailable } from '#kit/errors.ts';
+import { openConnections } from '#kit/http/client.ts';
 import { unitVector } from './vector-bytes.ts';
 
 export interface EmbeddingsOptions {
@@ -23,7 +23,7 @@ const largestAnswer = 32 * 1024 * 1024;
 /** Asks an OpenAI-compatible endpoint, such as core-model-gateway, for vectors. */
 export class EmbeddingsClient {
   readonly #options: EmbeddingsOptions;
-  readonly #dispatcher = new Agent({ connect: { timeout: 5_000 }, maxResponseSize: largestAnswer });
+  readonly #connections = openConnections({ connectMs: 5_000, answerLimit: largestAnswer });
 
   constructor(options: EmbeddingsOptions) {
     this.#options = options;
@@ -67,13 +67,15 @@ export class EmbeddingsClient {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
     const headers = { 'content-type': 'application/json', ...this.#authorization() };
     try {
-      const answer = await request(`${this.#options.url.replace(/\/+$/, '')}/v1/embeddings`, {
-        method: 'POST',
-        dispatcher: this.#dispatcher,
-        signal: limit,
-        headers,
-        body,
-      });
+      const answer = await this.#connections.request(
+        `${this.#options.url.replace(/\/+$/, '')}/v1/embeddings`,
+        {
+          method: 'POST',
+          signal: limit,
+          headers,
+          body,
+        },
+      );
       return { status: answer.statusCode, body: await answer.body.text() };
     } catch (cause) {
       throw unavailable(`${this.#options.url} does not answer (${codeOf(cause)})`, cause);
@@ -91,7 +93,7 @@ export class EmbeddingsClient {
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher.destroy();
+    await this.#connections.destroy();
   }
 }
 

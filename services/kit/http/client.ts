@@ -1,11 +1,70 @@
+import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import type * as t from 'io-ts';
-import type { Dispatcher } from 'undici';
+import type { Dispatcher, RequestInit, Response } from 'undici';
 import { decode, parseJson } from '../decode.ts';
+import type { Environment } from '../environment.ts';
 import { CoreError, codeOf, Failed, Interrupted, messageOf, TimedOut, Unavailable } from '../errors.ts';
 import { type ReceivedEvent, readEvents } from './event-reader.ts';
 import { errorOfProblem } from './problem.ts';
+
+export type Proxies = Pick<Environment, 'HTTP_PROXY' | 'HTTPS_PROXY' | 'NO_PROXY'>;
+
+export interface ConnectionOptions {
+  /** Milliseconds for a connection; default 10 s. */
+  readonly connectMs?: number;
+  /** Milliseconds until an answer begins, and between two pieces of it; 0 for no limit, default 300 s. */
+  readonly idleMs?: number;
+  /** Bytes of an answer's body; default: any number. */
+  readonly answerLimit?: number;
+  /** On the way to others, never to this machine. */
+  readonly proxies?: Proxies;
+}
+
+type RequestOptions = Omit<NonNullable<Parameters<typeof import('undici').request>[1]>, 'dispatcher'>;
+
+/** The way to other servers over HTTP. Connections are kept open, none is shared by two requests at once, and no redirect is followed. */
+export interface Connections extends Pick<Dispatcher, 'dispatch'> {
+  request(url: string | URL, options: RequestOptions): Promise<Dispatcher.ResponseData<unknown>>;
+  /** The same with an answer that is decoded by its `content-encoding`. */
+  fetch(url: string, init: Omit<RequestInit, 'dispatcher' | 'redirect'>): Promise<Response>;
+  destroy(): Promise<void>;
+}
+
+const require = createRequire(import.meta.url);
+
+/** What makes connections is loaded with the first request: who only listens starts sooner. */
+export function openConnections(options: ConnectionOptions = {}): Connections {
+  const undici = () => require('undici') as typeof import('undici');
+  let opened: Dispatcher | null = null;
+  function dispatcher(): Dispatcher {
+    opened ??= dispatcherFor(undici(), options);
+    return opened;
+  }
+  return {
+    dispatch: (request, handler) => dispatcher().dispatch(request, handler),
+    request: (url, request) => undici().request(url, { ...request, dispatcher: dispatcher() }),
+    fetch: (url, init) => undici().fetch(url, { ...init, redirect: 'manual', dispatcher: dispatcher() }),
+    destroy: async () => opened?.destroy(),
+  };
+}
+
+function dispatcherFor(
+  { Agent, EnvHttpProxyAgent }: typeof import('undici'),
+  { connectMs = 10_000, idleMs, answerLimit = -1, proxies }: ConnectionOptions,
+): Dispatcher {
+  const options = {
+    connect: { timeout: connectMs },
+    maxResponseSize: answerLimit,
+    maxHeaderSize: 32_768,
+    ...(idleMs === undefined ? {} : { headersTimeout: idleMs, bodyTimeout: idleMs }),
+  };
+  const { HTTP_PROXY: httpProxy = '', HTTPS_PROXY: httpsProxy = '', NO_PROXY = '' } = proxies ?? {};
+  if (httpProxy === '' && httpsProxy === '') return new Agent(options);
+  const noProxy = `localhost,127.0.0.1,::1,${NO_PROXY}`;
+  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy });
+}
 
 export interface HttpClientOptions {
   /** For example `http://127.0.0.1:7817`. */
@@ -48,30 +107,14 @@ export interface HttpClient {
 
 const attempts = 3;
 /** Shorter ones stand in ordinary words. */
-const shortestToken = 16;
+const minTokenLength = 16;
 const answerLimit = 32 * 1024 * 1024;
-/** Milliseconds for a connection. */
-const connectMs = 10_000;
 /** Milliseconds for an answer to an upload, which may be long work. */
 const uploadMs = 600_000;
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { baseUrl, token, timeoutMs = 30_000 } = options;
-  let connections: Dispatcher | null = null;
-  /** Loads what it takes when something is asked first: who only listens starts sooner. */
-  async function request(
-    url: URL,
-    sent: Parameters<typeof import('undici').request>[1],
-  ): Promise<Dispatcher.ResponseData<unknown>> {
-    const undici = await import('undici');
-    connections ??= new undici.Agent({
-      connect: { timeout: connectMs },
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-    });
-    return undici.request(url, { ...sent, dispatcher: connections });
-  }
-
+  const connections = openConnections({ idleMs: timeoutMs });
   /** The token of the last request: an answerer may echo it, and what it says is shown to people. */
   let sentToken: string | undefined;
 
@@ -90,7 +133,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const limit = AbortSignal.timeout(timeoutMs);
     const signal = call.signal === undefined ? limit : AbortSignal.any([limit, call.signal]);
     try {
-      const answer = await request(new URL(path, baseUrl), {
+      const answer = await connections.request(new URL(path, baseUrl), {
         method,
         signal,
         headers: {
@@ -137,7 +180,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     async getPieces(path, options = {}) {
       const what = `GET ${new URL(path, baseUrl).href}`;
       try {
-        const answer = await request(new URL(path, baseUrl), {
+        const answer = await connections.request(new URL(path, baseUrl), {
           signal: options.signal ?? null,
           headers: authorization(),
         });
@@ -157,7 +200,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
           body: content,
           headersTimeout: uploadMs,
         } as const;
-        const answer = await readAnswer(await request(new URL(path, baseUrl), sent), sentToken);
+        const answer = await readAnswer(await connections.request(new URL(path, baseUrl), sent), sentToken);
         return decodeAnswer(codec, answer, what, sentToken);
       } catch (error) {
         throw explained(error, what);
@@ -166,7 +209,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     async *events(path, options = {}) {
       const what = `GET ${new URL(path, baseUrl).href}`;
       try {
-        const answer = await request(new URL(path, baseUrl), {
+        const answer = await connections.request(new URL(path, baseUrl), {
           bodyTimeout: 60_000,
           signal: options.signal ?? null,
           headers: {
@@ -182,7 +225,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         throw explained(error, what, options.signal);
       }
     },
-    close: async () => connections?.destroy(),
+    close: () => connections.destroy(),
   };
 }
 
@@ -230,7 +273,7 @@ function decodeAnswer<A>(
 }
 
 function withoutToken(text: string, token: string | undefined): string {
-  return token === undefined || token.length < shortestToken ? text : text.replaceAll(token, '[redacted]');
+  return token === undefined || token.length < minTokenLength ? text : text.replaceAll(token, '[redacted]');
 }
 
 function explained(error: unknown, what: string, given?: AbortSignal, limit?: AbortSignal): unknown {
