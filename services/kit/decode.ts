@@ -45,7 +45,7 @@ export function parseJson(text: string, what: string): unknown {
   if (isDeeper(text, deepest))
     throw new InvalidInput('invalid_json', `${what} is nested more than ${deepest} levels deep, the limit`);
   const value = parsed(text, what);
-  const repeated = repeatedMember(text, value);
+  const repeated = repeatedMember(text);
   if (repeated === null) return value;
   throw new InvalidInput('invalid_json', `${what}: ${twice(repeated)}`);
 }

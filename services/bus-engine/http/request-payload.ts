@@ -63,7 +63,7 @@ function parsed(bytes: Buffer): unknown {
   } catch {
     return null;
   }
-  const repeated = repeatedMember(text, value);
+  const repeated = repeatedMember(text);
   if (repeated === null) return value;
   throw new InvalidInput('invalid_json', `the body: ${twice(repeated)}`);
 }

@@ -221,7 +221,7 @@ function frameIn(bytes: Buffer): WorkerFrame | FrameFault {
   try {
     const text = bytes.toString();
     const value = JSON.parse(text);
-    const repeated = repeatedMember(text, value);
+    const repeated = repeatedMember(text);
     if (repeated === null) return workerFrame(value);
     return { type: 'fault', reason: `a frame: ${twice(repeated)}`, frame: stringMembers(bytes) };
   } catch {

@@ -6,7 +6,7 @@ import type { Dispatcher, RequestInit, Response } from 'undici';
 import { decode, parseJson } from '../decode.ts';
 import type { Environment } from '../environment.ts';
 import { CoreError, codeOf, Failed, Interrupted, messageOf, TimedOut, Unavailable } from '../errors.ts';
-import { type ReceivedEvent, readEvents } from './event-reader.ts';
+import { type ReceivedEvent, readEvents } from './event-stream.ts';
 import { errorOfProblem } from './problem.ts';
 
 export type Proxies = Pick<Environment, 'HTTP_PROXY' | 'HTTPS_PROXY' | 'NO_PROXY'>;

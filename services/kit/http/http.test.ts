@@ -15,7 +15,7 @@ import { Redactor } from '../redaction.ts';
 import { createToken, openTokens } from '../tokens.ts';
 import type { Binding } from './access.ts';
 import { createHttpClient, type HttpClient } from './client.ts';
-import { readEvents } from './event-reader.ts';
+import { readEvents } from './event-stream.ts';
 import { type EventSink, route, routeWithBody } from './route.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 

@@ -40,7 +40,7 @@ export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): Deco
     throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
   }
   checkNames(request);
-  checkRepeated(bytes, request);
+  checkRepeated(bytes);
   for (const member of limits) checkLimit(member, request[member]);
   return {
     endpoint,
@@ -106,8 +106,8 @@ function checkNames(request: Record<string, unknown>): void {
   }
 }
 
-function checkRepeated(bytes: Buffer, request: Record<string, unknown>): void {
-  const pointer = repeatedMember(bytes.toString('utf8'), request);
+function checkRepeated(bytes: Buffer): void {
+  const pointer = repeatedMember(bytes.toString('utf8'));
   if (pointer === null) return;
   throw new InvalidCall('invalid_json', `the body: ${twice(pointer)}`, pointer.split('/')[1]!);
 }
