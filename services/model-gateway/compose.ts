@@ -10,6 +10,7 @@ import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction.ts';
 import type { Tokens } from '#kit/tokens.ts';
 import { ModelCalls } from './calls/model-calls.ts';
+import { modelLanes } from './calls/model-lanes.ts';
 import { ViaLoopGuard } from './calls/via-loop-guard.ts';
 import { type GatewayConfig, upstreamNames } from './configuration.ts';
 import { checkHealth, watchConfigFile } from './health.ts';
@@ -22,8 +23,8 @@ import { openLedger } from './ledger/open-ledger.ts';
 import { createCallMetrics } from './metrics.ts';
 import { type Proxies, reachUpstreams, upstreamConnections } from './providers/connections.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
-import { type AdapterParts, modelLanes } from './providers/model-lanes.ts';
 import { liveUpstreams } from './providers/registry.ts';
+import type { AdapterParts } from './providers/upstream.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
 
 export interface GatewayParts {

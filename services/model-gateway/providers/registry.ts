@@ -1,6 +1,5 @@
 import type { GatewayConfig, UpstreamEntry } from '../configuration.ts';
-import type { AdapterParts, MakeUpstream, UpstreamFacts } from './model-lanes.ts';
-import type { Upstream } from './upstream.ts';
+import type { AdapterParts, MakeUpstream, Upstream, UpstreamFacts } from './upstream.ts';
 
 type Kind = UpstreamEntry['kind'];
 

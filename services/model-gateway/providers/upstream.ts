@@ -1,3 +1,6 @@
+import type { Dispatcher } from 'undici';
+import type { GatewayConfig, ModelEntry, UpstreamEntry } from '../configuration.ts';
+import type { ReadCredential } from './credential.ts';
 import type { Usage } from './usage.ts';
 
 /** What a client asked, decoded as far as the gateway has to know it. */
@@ -54,4 +57,22 @@ export interface Upstream {
   readonly name: string;
   /** @throws UpstreamFailure for everything but an answer that can be given on, those with a status of 400 and more too */
   send(call: ModelCall): Promise<UpstreamAnswer>;
+}
+
+export interface UpstreamFacts {
+  readonly model: string;
+  readonly name: string;
+  readonly entry: UpstreamEntry;
+  readonly limits: ModelEntry['limits'];
+}
+
+/** Makes the upstream of an entry, whatever its kind. */
+export type MakeUpstream = (facts: UpstreamFacts) => Upstream;
+
+/** What the adapters of each kind need beside the entry itself. */
+export interface AdapterParts {
+  readonly dispatcher: Dispatcher;
+  readonly credential: (name: string | null) => ReadCredential;
+  readonly timeouts: GatewayConfig['timeouts'];
+  readonly userAgent: string;
 }

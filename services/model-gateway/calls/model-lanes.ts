@@ -1,21 +1,9 @@
-import type { Dispatcher } from 'undici';
-import type { Lane } from '../calls/attempts.ts';
-import type { Model } from '../calls/chosen-model.ts';
-import { type GatewayConfig, type ModelEntry, type UpstreamEntry, upstreamNames } from '../configuration.ts';
+import { type GatewayConfig, upstreamNames } from '../configuration.ts';
 import type { LaneState } from '../metrics.ts';
-import type { ReadCredential } from './credential.ts';
-import { FairSemaphore } from './fair-semaphore.ts';
-import type { Upstream } from './upstream.ts';
-
-export interface UpstreamFacts {
-  readonly model: string;
-  readonly name: string;
-  readonly entry: UpstreamEntry;
-  readonly limits: ModelEntry['limits'];
-}
-
-/** Makes the upstream of an entry, whatever its kind. */
-export type MakeUpstream = (facts: UpstreamFacts) => Upstream;
+import { FairSemaphore } from '../providers/fair-semaphore.ts';
+import type { MakeUpstream, UpstreamFacts } from '../providers/upstream.ts';
+import type { Lane } from './attempts.ts';
+import type { Model } from './chosen-model.ts';
 
 export interface ModelLanes {
   readonly models: ReadonlyMap<string, Model>;
@@ -53,12 +41,4 @@ export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make
     models,
     state: () => queues.map(({ model, upstream, queue }) => ({ model, upstream, ...queue.state })),
   };
-}
-
-/** What the adapters of each kind need beside the entry itself. */
-export interface AdapterParts {
-  readonly dispatcher: Dispatcher;
-  readonly credential: (name: string | null) => ReadCredential;
-  readonly timeouts: GatewayConfig['timeouts'];
-  readonly userAgent: string;
 }
