@@ -1,8 +1,8 @@
 import type { Registry } from 'prom-client';
 import type { Bus } from '#kit/bus/bus.ts';
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import type { Folders } from '#kit/folders.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 import { byWebhookForge, type WebhookForge } from '#kit/forges/registry.ts';
 import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';

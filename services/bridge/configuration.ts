@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcern } from '#kit/config/concern.ts';
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { Hostname, Tls } from '#kit/config/settings.ts';
 import { ForgeName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 import { dialectOf, type WebhookForge, webhookForges } from '#kit/forges/registry.ts';
 
 /** What a secret is called is no secret, and no path: it lies in the secrets folder. */

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { urlHost } from '#kit/config/url-of.ts';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { codeOf } from '#kit/errors.ts';
-import { urlHost } from '#kit/http/url-of.ts';
 
 /** Who answers at an address. `silent` is somebody who did not in time: busy, or halted. */
 export type PortHolder =

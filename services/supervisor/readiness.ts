@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { urlOf } from '#kit/config/url-of.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
-import { urlOf } from '#kit/http/url-of.ts';
 import type { EmbeddedService, ServicePort } from './embedded-services.ts';
 import { connects, whoAnswers } from './port-holder.ts';
 import type { SupervisedService } from './supervised-service.ts';

@@ -1,9 +1,9 @@
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import type { CatchUpBody, CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Refused } from '#kit/errors.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 import { dialectOf, isWebhookForge, type WebhookForge, webhookForges } from '#kit/forges/registry.ts';
 import type { Daemon } from '../daemon.ts';
 import { type AskedIssue, type ForgeSource, saying } from '../ingress/forge-source.ts';

@@ -1,9 +1,9 @@
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Unauthorized } from '#kit/errors.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 import type { BridgeConfig } from '../configuration.ts';
 import type { SecretFile } from '../secret-file.ts';
 import type { RoleMap } from '../targets/role-map.ts';

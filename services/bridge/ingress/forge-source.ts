@@ -1,3 +1,4 @@
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import type { EventKind } from '#kit/contracts/bridge/dashboard-event.ts';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { ForgeDelivery, ForgeIssueDelivery } from '#kit/contracts/bridge/forge-webhook.ts';
@@ -5,7 +6,6 @@ import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Unauthorized } from '#kit/errors.ts';
 import type { WebhookDialect } from '#kit/forges/forge-traits.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 import { dialectOf, type WebhookForge } from '#kit/forges/registry.ts';
 import type { ForgeIngressConfig } from '../configuration.ts';
 import { type NewEvent, takenUpBySync } from '../queue/stored-event.ts';

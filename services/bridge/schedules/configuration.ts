@@ -1,11 +1,11 @@
 import * as t from 'io-ts';
 import { decodeConcern, mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import { ForgeName, OwnerName, RepoName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
 import { issueStates } from '#kit/contracts/issues.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { cronProblem, isZone } from './cron-times.ts';
 

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { readKnownForges } from '#kit/config/known-forges.ts';
 import { InvalidInput, Unavailable } from '#kit/errors.ts';
-import { readKnownForges } from '#kit/forges/known-forges.ts';
 import { silentLogger } from '#kit/silent-logger.ts';
 import { ToyDaemon } from '../../../test/fixtures/bridge/toy-daemon.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';

@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import type { BusFunction, BusTrigger } from '#kit/bus/bus.ts';
 import { TickResult } from '#kit/contracts/bridge/schedules.ts';
-import { jsonSchema } from '#kit/http/json-schema.ts';
+import { jsonSchema } from '#kit/json-schema.ts';
 import type { Schedules } from './schedules.ts';
 
 export const tickFunctionId = 'core.schedules.tick';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 import { targetAt, targetOf } from './target.ts';
 
 const forges: readonly KnownForge[] = [

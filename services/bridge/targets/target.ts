@@ -1,8 +1,8 @@
+import type { KnownForge } from '#kit/config/known-forges.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { ForgeIssue } from '#kit/contracts/bridge/dashboard-event.ts';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
-import type { KnownForge } from '#kit/forges/known-forges.ts';
 
 /** The issue that is meant, or why there is none to be told. */
 export type FoundTarget =

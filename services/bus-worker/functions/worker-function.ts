@@ -4,8 +4,8 @@ import type { FunctionFailure } from '#kit/contracts/bus/function-failure.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, Interrupted } from '#kit/errors.ts';
 import type { CallOptions } from '#kit/http/client.ts';
-import { jsonSchema } from '#kit/http/json-schema.ts';
 import type { ReresolvingClient } from '#kit/http/reresolving-client.ts';
+import { jsonSchema } from '#kit/json-schema.ts';
 
 /** The services behind the functions. */
 export interface Services {

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
+import { type KnownForge, readKnownForges } from '#kit/config/known-forges.ts';
 import { RepositoryName } from '#kit/contracts/context/common.ts';
 import { matches } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
-import { type KnownForge, readKnownForges } from '#kit/forges/known-forges.ts';
 import { git } from '#kit/git/git.ts';
 
 /**

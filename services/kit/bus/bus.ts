@@ -1,5 +1,5 @@
 import { CoreError, type ErrorOptions, exitCodes } from '../errors.ts';
-import type { JsonSchema } from '../http/json-schema.ts';
+import type { JsonSchema } from '../json-schema.ts';
 
 /** What a handler knows of a call beside its data. */
 export interface BusCall {

@@ -1,6 +1,5 @@
 import type { Environment } from '../environment.ts';
 import type { Folders } from '../folders.ts';
-import { urlOf } from '../http/url-of.ts';
 import { runningService, type ServiceName } from './running-service.ts';
 import {
   type AddressedConcern,
@@ -10,6 +9,7 @@ import {
   serviceUrl,
 } from './service-address.ts';
 import { readSettings, type SettingSources } from './settings.ts';
+import { urlOf } from './url-of.ts';
 
 interface Places {
   readonly folders: Pick<Folders, 'config' | 'state'>;

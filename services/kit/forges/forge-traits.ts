@@ -1,4 +1,5 @@
-import type { eventKinds } from '../contracts/bridge/vocabulary.ts';
+/** What can happen to an issue, as events of dashboards and webhooks of forges are read. */
+export const eventKinds = ['issue.status_changed', 'issue.updated', 'issue.created'] as const;
 
 /** What every service knows of one kind of forge: data and pure functions, one file for each kind. */
 export interface ForgeTraits {

@@ -1,5 +1,5 @@
 import { Problem } from '../contracts/problem.ts';
-import { type JsonSchema, jsonSchema } from './json-schema.ts';
+import { type JsonSchema, jsonSchema } from '../json-schema.ts';
 import { problemType } from './problem.ts';
 import type { AnswerDescription, ParameterDescription, Route } from './route.ts';
 

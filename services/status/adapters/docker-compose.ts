@@ -1,9 +1,9 @@
 import { execa } from 'execa';
 import * as t from 'io-ts';
+import { urlHost } from '#kit/config/url-of.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import { decode, nullable, optional, parseJson } from '#kit/decode.ts';
 import { Unavailable } from '#kit/errors.ts';
-import { urlHost } from '#kit/http/url-of.ts';
 import type { StatusConfig } from '../configuration.ts';
 import type { Deployment, ServiceManager, Unit } from '../service-manager.ts';
 

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { readKnownForges } from '#kit/config/known-forges.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { Environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { readKnownForges } from '#kit/forges/known-forges.ts';
 import { git } from '#kit/git/git.ts';
 
 /** Every ref with commit and tree, HEAD, and in a checkout what differs from it, by a name for each. */

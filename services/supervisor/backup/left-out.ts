@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { readKnownForges } from '#kit/config/known-forges.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
-import { readKnownForges } from '#kit/forges/known-forges.ts';
 import type { CutOptions } from './cut.ts';
 import type { LeftOut } from './manifest.ts';
 import { disposable, mirrors, notOurs } from './state-folder.ts';

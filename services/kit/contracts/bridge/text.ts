@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { leafSchemas, stringThat } from '../../decode.ts';
-import { jsonSchema } from '../../http/json-schema.ts';
+import { jsonSchema } from '../../json-schema.ts';
 
 /** Words of others; control characters are kept as what they are, data. */
 export function textOfAtMost(most: number): t.Type<string> {

@@ -1,5 +1,5 @@
 import type * as t from 'io-ts';
-import { leafSchemas } from '../decode.ts';
+import { leafSchemas } from './decode.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
-import { mergedDocument, readConcernDocument } from '../config/concern.ts';
 import { decode, oneOf, optional } from '../decode.ts';
 import type { Folders } from '../folders.ts';
-import { type ForgeKind, forgeKinds, traitsOf } from './registry.ts';
+import { type ForgeKind, forgeKinds, traitsOf } from '../forges/registry.ts';
+import { mergedDocument, readConcernDocument } from './concern.ts';
 
 /** The part of config/forges.json that says where forges are; the daemon checks the rest. */
 const Forges = t.strict({
