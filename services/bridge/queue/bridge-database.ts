@@ -89,7 +89,7 @@ const bodiesOfAnyForge = `
 `;
 
 const kind: DatabaseKind = {
-  code: 'queue',
+  codePrefix: 'queue',
   name: 'the event queue',
   migrations: [tables, retentionAndContent, catchUps, bodiesOfAnyForge],
   whenDamaged: 'Move it away to begin a new queue; dashboards have to send again what was pending.',

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 /** What messages call the record, and what its error codes begin with. */
 export const recordThing = {
-  code: 'record',
+  codePrefix: 'record',
   name: 'the context record',
   whenDamaged: 'The next start of core-context sets it aside and rebuilds it from what can be read.',
 } as const;

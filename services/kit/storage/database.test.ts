@@ -9,7 +9,7 @@ import { isDiskFull } from './storage-error.ts';
 import { WriteBatch } from './write-batch.ts';
 
 const kind: DatabaseKind = {
-  code: 'notes',
+  codePrefix: 'notes',
   name: 'the notes',
   migrations: ['CREATE TABLE notes (text TEXT UNIQUE) STRICT'],
   whenDamaged: 'Move it away.',

@@ -62,13 +62,13 @@ export function openDisposableDatabase(path: string, prepare: (db: DatabaseSync)
  */
 export function migrate(
   db: DatabaseSync,
-  { code, name, migrations }: Omit<DatabaseKind, 'whenDamaged'>,
+  { codePrefix, name, migrations }: Omit<DatabaseKind, 'whenDamaged'>,
   wanted = migrations.length,
 ): void {
   const { user_version: present } = db.prepare('PRAGMA user_version').get() as { user_version: number };
   if (present > migrations.length) {
     throw new Failed(
-      `${code}_newer`,
+      `${codePrefix}_newer`,
       `${name} is of version ${present}: this Core knows versions up to ${migrations.length}`,
       { hint: 'Start the newer Core that wrote it, or choose another folder with --home DIR.' },
     );

@@ -4,7 +4,7 @@ import { isSqliteDamage, sqliteCode, sqliteCodes } from './sqlite-error.ts';
 /** What one of Core's SQLite files holds, for messages. */
 export interface StoredThing {
   /** First part of its error codes: `queue` gives `queue_damaged` and `queue_newer`. */
-  readonly code: string;
+  readonly codePrefix: string;
   /** As in "the event queue". */
   readonly name: string;
   /** Hint of the error about a damaged file. */
@@ -15,11 +15,11 @@ export interface StoredThing {
 export function storageError(
   error: unknown,
   path: string,
-  { code, name, whenDamaged }: StoredThing,
+  { codePrefix, name, whenDamaged }: StoredThing,
 ): unknown {
   if (error instanceof CoreError) return error;
   if (isSqliteDamage(error)) {
-    return new Failed(`${code}_damaged`, `${name} in ${path} is damaged: ${messageOf(error)}`, {
+    return new Failed(`${codePrefix}_damaged`, `${name} in ${path} is damaged: ${messageOf(error)}`, {
       cause: error,
       facts: { path },
       hint: whenDamaged,

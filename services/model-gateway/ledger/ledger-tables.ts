@@ -61,7 +61,7 @@ const callsUnderWayElsewhere = '/* no table changes */';
 const callsUnderWay = 'CREATE INDEX IF NOT EXISTS calls_under_way ON calls (call) WHERE state = 0';
 
 export const ledgerKind: DatabaseKind = {
-  code: 'ledger',
+  codePrefix: 'ledger',
   name: 'the ledger',
   whenDamaged: 'Move it away to begin a new ledger; what was used so far is then not counted.',
   migrations: [tables, callsUnderWayElsewhere, callsUnderWay],
