@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { transaction } from '#kit/storage/database.ts';
 
 /** A summary on its way to a dashboard. */
 export interface Delivery {
@@ -90,18 +91,13 @@ export class DeliveryRows {
       ({ dashboard, run_id, status }) => this.#known.get(dashboard, run_id, status) === undefined,
     );
     if (missing.length === 0) return 0;
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
+    transaction(this.#db, () => {
       for (const delivery of missing) {
         const { dashboard, run_id, status } = delivery;
         this.#insert.run(dashboard, run_id, status, bodyOf(delivery), now, now);
       }
-      this.#db.exec('COMMIT');
-      return missing.length;
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
+    });
+    return missing.length;
   }
 
   /** The first that is due after `seq`; null where none is. */

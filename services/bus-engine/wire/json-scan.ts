@@ -1,4 +1,4 @@
-import { endOfString } from '#kit/json-bytes.ts';
+import { endOfString } from './json-bytes.ts';
 
 const quote = 0x22;
 const comma = 0x2c;
