@@ -1,11 +1,11 @@
 import type { Backlog } from '#kit/contracts/health.ts';
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
+import type { PlanBody } from '#kit/contracts/plan.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
-import type { RunTrigger } from '#kit/contracts/run-trigger.ts';
-import type { plannerKinds } from '#kit/contracts/vocabulary.ts';
+import type { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import type { ApprovalState, Gate } from './action.ts';
-import type { ChangeQuery } from './planning/changed-issues.ts';
-import type { IssuePage, IssueQuery } from './planning/list-issues.ts';
+import type { UndoPreview } from './actions/executor.ts';
+import type { ChangeQuery, IssuePage, IssueQuery } from './planning/issues.ts';
 import type { RunEvent } from './runs/event.ts';
 import type { Run } from './runs/run.ts';
 import type { RunPage, RunQuery } from './runs/run-store.ts';
@@ -46,9 +46,9 @@ export interface Agent {
     readonly by: Person;
     readonly reason: string | null;
   }): Promise<Run>;
-  /** Asks the forges what became of pull requests, and tells the context service what it does not know yet. */
+  /** Asks the forges for the state of pull requests, and delivers to the context service what it does not have yet. */
   sync(request: SyncRequest, watch: Watch): Promise<SyncReport>;
-  /** Tells the context service what waits for it; null where none is configured. */
+  /** Delivers what waits for the context service; null where none is configured. */
   deliverPending(signal: AbortSignal): Promise<DeliveryReport | null>;
   /** How much waits for the context service; null where none is configured. */
   contextBacklog(): Promise<Backlog | null>;
@@ -89,21 +89,11 @@ export interface ProgressUpdate {
   readonly duration_ms?: number;
 }
 
-export interface PlanRequest {
-  readonly owner: string;
-  readonly repo: string;
-  readonly number: number;
-  /** Name or dashboard key; default `Depute`. */
-  readonly role?: string;
-  readonly forge?: string;
-  readonly planner?: (typeof plannerKinds)[number];
-  readonly dry_run?: boolean;
-  /** Leaves runs of the issue that still wait for a decision as they are. */
-  readonly keep?: boolean;
-  /** Plans an issue that is closed, or fixed by a merged pull request of ours, too. */
-  readonly anyway?: boolean;
+/** What a planning is asked for with, by HTTP and on the command line. */
+export interface PlanRequest
+  extends Pick<PlanBody, 'owner' | 'repo' | 'number'>,
+    Partial<Omit<PlanBody, 'owner' | 'repo' | 'number'>> {
   readonly idempotency_key?: string;
-  readonly trigger?: RunTrigger;
   readonly by: Person;
 }
 
@@ -138,18 +128,15 @@ export interface ExecutionRequest {
   readonly by: Person;
 }
 
-export interface UndoStep {
+export interface UndoStep extends UndoPreview {
   readonly action_id: string;
   readonly kind: string;
-  /** `undo` will be taken back, `keep` cannot be, `nothing` has nothing to take back. */
-  readonly effect: 'undo' | 'keep' | 'nothing';
-  readonly message: string;
 }
 
 export interface SyncRequest {
   /** null: of every repository. */
   readonly repository: { readonly owner: string; readonly repo: string } | null;
-  /** Tells the context service everything again. */
+  /** Delivers everything to the context service again. */
   readonly full?: boolean;
   readonly by: Person;
 }
@@ -163,17 +150,17 @@ export interface PullRequestReport {
   readonly number: number;
   readonly url: string | null;
   /** null where the forge never answered. */
-  readonly state: 'open' | 'merged' | 'closed' | null;
-  readonly checks: 'none' | 'pending' | 'passed' | 'failed' | null;
+  readonly state: (typeof pullRequestStates)[number] | null;
+  readonly checks: (typeof checkStates)[number] | null;
   readonly ended_at: string | null;
   /** The state that was known before. */
-  readonly before: 'open' | 'merged' | 'closed' | null;
+  readonly before: PullRequestReport['state'];
   readonly news: boolean;
   /** Why the forge could not be asked; `gone`: it has no such pull request any more. */
   readonly problem: { readonly code: string; readonly message: string; readonly gone: boolean } | null;
 }
 
-/** What one round of telling the context service came to. */
+/** Result of one round of deliveries to the context service. */
 export interface DeliveryReport {
   /** Runs that core-context knows up to their last event now, and did not before. */
   readonly delivered: readonly string[];
@@ -192,13 +179,18 @@ export interface SyncReport {
   readonly context: DeliveryReport | null;
 }
 
+export interface FoundProblem {
+  readonly where: string;
+  readonly what: string;
+}
+
 /** What an offline check of a run found; `problems` is empty when all holds. */
 export interface Verification {
   readonly run_id: string;
   readonly events: number;
   readonly head: string;
   readonly artifacts: number;
-  readonly problems: readonly { readonly where: string; readonly what: string }[];
+  readonly problems: readonly FoundProblem[];
 }
 
 export interface RecoveryRequest {

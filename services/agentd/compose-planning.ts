@@ -1,22 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gatewayUrl } from '#kit/config/client-urls.ts';
-import { readKnownModels } from '#kit/config/known-models.ts';
-import { decode } from '#kit/decode.ts';
-import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import { serviceToken } from '#kit/tokens.ts';
 import { openMirror } from './git/mirror.ts';
-import { gatewayModel } from './models/gateway-model.ts';
-import { createModelPlanner } from './planners/model/model-planner.ts';
-import { createPatchPlanner } from './planners/patch/patch-planner.ts';
-import { chatModelFor } from './planning/chat-model.ts';
+import { createPlanner } from './planners/registry.ts';
 import type { Context } from './planning/context.ts';
 import { PlanIssue, type PlanningPorts } from './planning/plan-issue.ts';
-import type { Planner, Role } from './planning/planner.ts';
-import { type AgentsConfig, noModelConfigured, PlannerKind, roleNamed } from './planning/roles.ts';
-import { createScratchCopy } from './planning/scratch/git-scratch-copy.ts';
+import type { PlannerServices } from './planning/planner.ts';
+import { roleNamed } from './planning/roles.ts';
+import { createScratchCopy } from './planning/scratch-copy.ts';
 import type { Policy } from './policy.ts';
 import type { Forge } from './ports/forge.ts';
 import type { RunStore } from './runs/run-store.ts';
@@ -32,7 +24,7 @@ export interface PlanningParts {
   readonly store: RunStore;
   readonly policy: Policy;
   readonly secrets: SecretFinder;
-  readonly agents: AgentsConfig;
+  readonly planners: PlannerServices;
   readonly validationConfig: ValidationConfig;
   forgeNamed(name: string): Forge;
   sandboxTerms: PlanningPorts['sandbox'];
@@ -42,32 +34,7 @@ export interface PlanningParts {
 
 /** Puts planning together; executing what was approved needs none of it. */
 export function composePlanning(parts: PlanningParts): PlanIssue {
-  const { folders, store, policy, agents, validationConfig, openValidation } = parts;
-
-  const planners: Readonly<Record<PlannerKind, (role: Role, runId: string) => Planner>> = {
-    patch: createPatchPlanner,
-    model: modelPlanner,
-  };
-
-  function modelPlanner(role: Role, runId: string): Planner {
-    const { bounds } = agents.planner;
-    const known = chatModelFor(readKnownModels(folders), role.tier);
-    if (known === null) throw noModelConfigured();
-    const model = gatewayModel({
-      url: gatewayUrl({ folders, environment }),
-      token: () => serviceToken(folders, 'agentd'),
-      known,
-      tier: role.tier,
-      run: runId,
-      bounds,
-    });
-    return createModelPlanner({
-      model,
-      bounds,
-      max_output_tokens: known.output_tokens ?? undefined,
-      output_price: known.most_output_price,
-    });
-  }
+  const { folders, store, policy, planners, validationConfig, openValidation } = parts;
 
   const scratchFolder = (runId: string) => join(folders.state, 'scratch', runId);
   return new PlanIssue({
@@ -80,8 +47,8 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     scratch: (mirror, run, base_commit) =>
       createScratchCopy({ gitDir: mirror.dir, base_commit, folder: scratchFolder(run.run_id) }),
     discardScratch: (runId) => rm(scratchFolder(runId), { recursive: true, force: true }),
-    planner: (name, role, runId) => planners[decode(PlannerKind, name, 'planner')](role, runId),
-    role: (name) => roleNamed(agents, name),
+    planner: (name, role, runId) => createPlanner(planners, name, role, runId),
+    role: (name) => roleNamed(planners.agents, name),
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
     sandbox: parts.sandboxTerms,
     vcs: (mirror, baseCommit) => parts.chooseVcs(mirror.dir, baseCommit),

@@ -1,17 +1,18 @@
+import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import { plannerKinds } from '#kit/contracts/vocabulary.ts';
+import { environment } from '#kit/environment.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
-import { serviceToken } from '#kit/tokens.ts';
+import { serviceToken } from '#kit/tokens/tokens.ts';
 import { actionKinds, type SandboxTerms } from './action.ts';
 import type { ApprovedValidation } from './actions/executor.ts';
 import { planOutdated } from './actions/kind.ts';
 import { type Executors, executorsFor } from './actions/registry.ts';
+import type { PlanRequest } from './agent.ts';
 import { httpContext } from './context/http-context.ts';
-import type { Work } from './core-agent.ts';
 import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
 import { ExecuteApproved } from './execution/execute-approved.ts';
 import { type BaseSeen, lookAtBase } from './execution/moved-base.ts';
@@ -23,17 +24,20 @@ import { checkNumber } from './forges/names.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
+import { gatewayModel } from './models/gateway-model.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
 import { deliverEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
-import { chatModelFor } from './planning/chat-model.ts';
+import { tools } from './planners/model/tools.ts';
+import { plannerFor, plannersHere } from './planners/registry.ts';
 import type { PlanIssue } from './planning/plan-issue.ts';
-import { type AgentsConfig, type PlannerKind, plannerFor, planningRole } from './planning/roles.ts';
+import type { PlannerServices } from './planning/planner.ts';
+import { planningRole } from './planning/roles.ts';
 import type { Vcs } from './ports/vcs.ts';
+import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { KeyedRuns } from './runs/keyed-runs.ts';
-import { maskedEvents } from './runs/masked-event.ts';
-import { actionOfKind, type Run } from './runs/run.ts';
+import { actionOfKind, maskedEvents, type Run } from './runs/run.ts';
 import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
@@ -47,7 +51,7 @@ export interface WorkOptions {
 }
 
 /** Puts planning and execution together from the configuration. */
-export function composeWork({ folders, settings, store }: WorkOptions): Work {
+export function composeWork({ folders, settings, store }: WorkOptions) {
   const {
     policy,
     agents,
@@ -71,6 +75,20 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     url === null || context === null
       ? null
       : new RunDelivery(store, new ContextOutbox(folders.state, url), context);
+
+  const planners: PlannerServices = {
+    agents,
+    models: () => readKnownModels(folders),
+    openModel: (known, tier, run) =>
+      gatewayModel({
+        url: gatewayUrl({ folders, environment }),
+        token: () => serviceToken(folders, 'agentd'),
+        known,
+        tier,
+        run,
+        bounds: agents.planner.bounds,
+      }),
+  };
 
   const sandboxConfig = {
     ...validationConfig,
@@ -163,6 +181,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
   let planning: Promise<PlanIssue> | null = null;
 
   return {
+    /** Loaded when something is planned first. */
     planning() {
       planning ??= import('./compose-planning.ts').then(({ composePlanning }) =>
         composePlanning({
@@ -172,7 +191,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
           deliverEarlier: async (signal) => (delivery === null ? null : deliverEarlier(delivery, signal)),
           policy,
           secrets,
-          agents,
+          planners,
           validationConfig,
           forgeNamed,
           sandboxTerms,
@@ -184,14 +203,19 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     },
     keyedRuns: new KeyedRuns(store),
     executeApproved: new ExecuteApproved(store, executorsOf, baseOf),
+    /** Where the base branch of a planned run is now. */
     lookAtBase: baseOf,
     undoRun: new UndoRun(store, executorsOf),
+    /** null where no context service is configured. */
     delivery,
     forge: forgeNamed,
-    forgeFor: (request, signal) => forgeFor(forges, request, signal),
+    /** The forge named, else the one that knows the repository. @throws NotFound, Conflict (`forge_ambiguous`), Unavailable */
+    forgeFor: (request: Parameters<typeof forgeFor>[1], signal: AbortSignal) =>
+      forgeFor(forges, request, signal),
     approvalDays: () => policy.approval.expires_after_days,
-    tools: async () => (await import('./planners/model/tools.ts')).tools,
-    async runRequest(request, signal) {
+    tools: async () => tools,
+    /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
+    async runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest> {
       checkNumber(request.number);
       const role = planningRole(agents, request.role ?? 'Depute');
       const smoke = request.forge === smokeForge.name;
@@ -203,7 +227,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         repo,
         number: request.number,
         role: role.name,
-        planner: smoke ? 'patch' : plannerFor(agents, () => hasModel(folders), request.planner),
+        planner: smoke ? 'patch' : plannerFor(planners, request.planner),
         dry_run: request.dry_run ?? false,
         keep: request.keep === true ? true : undefined,
         anyway: request.anyway === true ? true : undefined,
@@ -212,7 +236,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
         trigger: request.trigger,
       };
     },
-    async capabilities() {
+    async capabilities(): Promise<Readonly<Record<string, unknown>>> {
       return {
         action_kinds: actionKinds,
         forges: [...forges.values()].map((forge) => {
@@ -230,7 +254,7 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
           works: terms !== null,
           reason: reason || null,
         })),
-        planners: plannerKinds.map((name) => ({ name, ...plannerWorks(name, agents, folders) })),
+        planners: plannersHere(planners),
         roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({
           name,
           key,
@@ -241,6 +265,9 @@ export function composeWork({ folders, settings, store }: WorkOptions): Work {
     },
   };
 }
+
+/** What planning and execution are done with. */
+export type Work = ReturnType<typeof composeWork>;
 
 /** The tool that was approved; for the undo of a run that an older version planned, the one that built it. */
 function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
@@ -256,23 +283,6 @@ function once<A, T>(open: (argument: A) => Promise<T>): (argument: A) => Promise
     opened ??= open(argument);
     return opened;
   };
-}
-
-function hasModel(folders: Folders): boolean {
-  return chatModelFor(readKnownModels(folders), null) !== null;
-}
-
-function plannerWorks(
-  kind: PlannerKind,
-  agents: AgentsConfig,
-  folders: Folders,
-): { works: boolean; reason: string | null } {
-  try {
-    plannerFor(agents, () => hasModel(folders), kind);
-    return { works: true, reason: null };
-  } catch (error) {
-    return { works: false, reason: messageOf(error) };
-  }
 }
 
 async function works<T extends object>(check: () => Promise<T>): Promise<object> {

@@ -12,48 +12,13 @@ import type {
   SyncRequest,
   Watch,
 } from './agent.ts';
-import { checkScope, decideActions } from './execution/approval.ts';
-import { cancelRun } from './execution/cancel-run.ts';
-import type { ExecuteApproved } from './execution/execute-approved.ts';
-import type { BaseSeen } from './execution/moved-base.ts';
-import type { UndoRun } from './execution/undo-run.ts';
+import type { Work } from './compose-work.ts';
+import { cancelRun, checkScope, decideActions } from './execution/decisions.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
-import type { RunDelivery } from './outbox/run-delivery.ts';
-import type { ChangeQuery } from './planning/changed-issues.ts';
-import type { IssueQuery } from './planning/list-issues.ts';
-import type { PlanIssue } from './planning/plan-issue.ts';
-import type { Forge } from './ports/forge.ts';
-import type { RunRequest } from './runs/event.ts';
+import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
-import type { KeyedRuns } from './runs/keyed-runs.ts';
-import { issueLease, patientLease } from './runs/leases.ts';
-import type { Run } from './runs/run.ts';
-import { canBePlanned, willPublish } from './runs/run-status.ts';
-import type { RunQuery } from './runs/run-store.ts';
-
-/** The parts that do the work; loaded when they are needed first, because looking at runs needs none of them. */
-export interface Work {
-  /** Loaded when something is planned first. */
-  planning(): Promise<PlanIssue>;
-  readonly keyedRuns: Pick<KeyedRuns, 'name'>;
-  readonly executeApproved: ExecuteApproved;
-  readonly undoRun: UndoRun;
-  /** Where the base branch of a planned run is now. */
-  lookAtBase(run: Run, signal: AbortSignal): Promise<BaseSeen>;
-  /** null where no context service is configured. */
-  readonly delivery: RunDelivery | null;
-  forge(name: string): Forge;
-  /** The forge named, else the one that knows the repository. @throws NotFound, Conflict (`forge_ambiguous`), Unavailable */
-  forgeFor(
-    request: { readonly owner: string; readonly repo: string; readonly forge?: string },
-    signal: AbortSignal,
-  ): Promise<Forge>;
-  /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
-  runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest>;
-  approvalDays(): number;
-  capabilities(): Promise<Readonly<Record<string, unknown>>>;
-  tools(): ReturnType<Agent['tools']>;
-}
+import { canBePlanned, type Run, willPublish } from './runs/run.ts';
+import { issueLease, patientLease, type RunQuery } from './runs/run-store.ts';
 
 /** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
 const baseMs = 5_000;
@@ -61,6 +26,7 @@ const baseMs = 5_000;
 /** The use cases over one run store. */
 export class CoreAgent implements Agent {
   readonly #store: FileRunStore;
+  /** Loaded when it is needed first: looking at runs needs none of it. */
   readonly #work: () => Promise<Work>;
 
   constructor(store: FileRunStore, work: () => Promise<Work>) {
@@ -123,17 +89,14 @@ export class CoreAgent implements Agent {
   }
 
   async issues(query: IssueQuery, signal: AbortSignal) {
-    const [{ forgeFor }, { listIssues }] = await Promise.all([
-      this.#work(),
-      import('./planning/list-issues.ts'),
-    ]);
+    const [{ forgeFor }, { listIssues }] = await Promise.all([this.#work(), import('./planning/issues.ts')]);
     return listIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
 
   async changedIssues(query: ChangeQuery, signal: AbortSignal) {
     const [{ forgeFor }, { changedIssues }] = await Promise.all([
       this.#work(),
-      import('./planning/changed-issues.ts'),
+      import('./planning/issues.ts'),
     ]);
     return changedIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
@@ -157,11 +120,11 @@ export class CoreAgent implements Agent {
     const { approvalDays, delivery } = await this.#work();
     const days = approvalDays();
     if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
-    // The plan is told before anything of it is approved, if the context service was away when it was made.
-    const untold = delivery === null ? null : await deliverWithTimeout(delivery, request.run_id);
+    // Delivered before anything of the plan is approved, where the context service was away when it was made.
+    const undelivered = delivery === null ? null : await deliverWithTimeout(delivery, request.run_id);
     const run = await this.#decided(request, days);
     await this.#store.writeViews(request.run_id);
-    if (delivery !== null && untold === null) await deliverWithTimeout(delivery, request.run_id);
+    if (delivery !== null && undelivered === null) await deliverWithTimeout(delivery, request.run_id);
     return run;
   }
 
@@ -195,15 +158,15 @@ export class CoreAgent implements Agent {
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     const run = await this.#store.read(request.run_id);
     const { planning, executeApproved, undoRun, delivery } = await this.#work();
-    const told = (work: () => Promise<Run>) => withLiveDelivery(delivery, run.run_id, watch, work);
+    const withDelivery = (work: () => Promise<Run>) => withLiveDelivery(delivery, run.run_id, watch, work);
     if (run.undo !== null && run.status !== 'undone') {
       checkScope(request.by, 'execute');
-      return told(() => undoRun.undo(request, watch));
+      return withDelivery(() => undoRun.undo(request, watch));
     }
     if (run.plan === null && (run.status === 'planning' || run.status === 'interrupted')) {
       checkScope(request.by, 'plan');
       const planIssue = await planning();
-      return told(() => planIssue.plan(request.run_id, watch));
+      return withDelivery(() => planIssue.plan(request.run_id, watch));
     }
     if (
       run.execution === null ||
@@ -226,7 +189,7 @@ export class CoreAgent implements Agent {
       dry_run,
       by: request.by,
     };
-    return told(() => executeApproved.execute(options, watch));
+    return withDelivery(() => executeApproved.execute(options, watch));
   }
 
   async undoPlan(runId: string) {
@@ -307,7 +270,7 @@ export class CoreAgent implements Agent {
         `run ${runId} is ${run.status}; it has built nothing to recover yet`,
       );
     }
-    const { recoveryManifest } = await import('./runs/recovery-manifest.ts');
+    const { recoveryManifest } = await import('./runs/views/recovery-manifest.ts');
     return { ...recoveryManifest(run) };
   }
 

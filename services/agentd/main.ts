@@ -1,30 +1,22 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
-import type { ServeOptions } from '#kit/cli/serve-command.ts';
-import { startService } from '#kit/cli/start-service.ts';
+import { type ServeOptions, startService } from '#kit/cli/start-service.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { ownVersion } from '#kit/own-version.ts';
-import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
-import { keepFilesPrivate } from '#kit/umask.ts';
+import { runProgramFile } from '#kit/program.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
-import { createRunStore } from './runs/file-run-store.ts';
+import { FileRunStore } from './runs/file-run-store.ts';
 
 /**
  * The composition root of core-agentd. Nothing is opened or loaded before it is asked for: looking at runs loads neither forges
  * nor planners.
  */
-export function openServices({
-  home,
-}: {
-  readonly home: string | undefined;
-  readonly verbose: boolean;
-}): Services {
+export function openServices({ home }: { readonly home: string | undefined }): Services {
   const folders = resolveFolders({ home }, environment);
   const sources = { environment, folders };
-  const store = createRunStore({
+  const store = new FileRunStore({
     stateDir: folders.state,
     async secrets() {
       const { readReleasedSecrets, secretFinder } = await import('#kit/redaction/secret-finder.ts');
@@ -41,12 +33,12 @@ export function openServices({
     const { readSettings } = await import('#kit/config/settings.ts');
     return readSettings(sources);
   }
-  let work: Promise<import('./core-agent.ts').Work> | undefined;
+  let work: Promise<import('./compose-work.ts').Work> | undefined;
 
   return {
-    agent: async () => agent,
+    agent,
     async person() {
-      const { ensureTokens, ownToken } = await import('#kit/tokens.ts');
+      const { ensureTokens, ownToken } = await import('#kit/tokens/tokens.ts');
       ensureTokens(folders);
       const { name, scopes } = ownToken(folders);
       return { name, scopes };
@@ -54,7 +46,7 @@ export function openServices({
     async settings() {
       const [{ describeSettings }, { describeConcern }] = await Promise.all([
         import('#kit/config/settings.ts'),
-        import('#kit/config/concern-rows.ts'),
+        import('#kit/config/concern.ts'),
       ]);
       const { addressOverrides } = await import('#kit/config/service-address.ts');
       const others = ['forges', 'agents', 'policy', 'validation', 'schedules', 'status'];
@@ -75,7 +67,7 @@ export function openServices({
     async forges() {
       const [{ readConcern }, { answerMs }, { ForgesConfig, examineForges }] = await Promise.all([
         import('#kit/config/concern.ts'),
-        import('#kit/config/answer-ms.ts'),
+        import('#kit/config/settings.ts'),
         import('./forges/registry.ts'),
       ]);
       const config = readConcern(ForgesConfig, 'forges', folders);
@@ -113,7 +105,7 @@ export function main(start: ProgramStart): Promise<number> {
 }
 
 async function serveAlone({ home }: ServeOptions): Promise<number> {
-  const services = openServices({ home, verbose: false });
+  const services = openServices({ home });
   try {
     return await services.serve({});
   } finally {
@@ -121,14 +113,4 @@ async function serveAlone({ home }: ServeOptions): Promise<number> {
   }
 }
 
-if (import.meta.main) {
-  keepFilesPrivate();
-  surviveLostOutput();
-  process.exitCode = await main({
-    args: process.argv.slice(2),
-    program: 'core-agentd',
-    version: ownVersion(),
-  });
-  await flushOutput();
-  process.exit();
-}
+if (import.meta.main) await runProgramFile('core-agentd', main);

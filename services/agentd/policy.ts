@@ -16,7 +16,7 @@ export const Policy = t.strict({
   protected_branches: t.array(NonEmptyString),
   /** A larger change is not proposed. */
   limits: t.strict({ files: integerBetween(1, 100_000), patch_bytes: integerBetween(1, 100 * 1024 * 1024) }),
-  /** Whether validations may run with `unshare (weak)`, which leaves the kernel's own interfaces open. */
+  /** True if validations may run with `unshare (weak)`, which leaves the kernel's own interfaces open. */
   allow_weak_sandbox: t.boolean,
   /** Fingerprints of detected secrets that a person found harmless, for example `sha256:0123456789abcdef`. */
   released_secrets: t.array(NonEmptyString),

@@ -3,22 +3,19 @@ import type { Bus } from '#kit/bus/bus.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import type { Folders } from '#kit/folders.ts';
-import { byWebhookForge, type WebhookForge } from '#kit/forges/registry.ts';
+import { byWebhookForge } from '#kit/forges/registry.ts';
 import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Redactor } from '#kit/redaction.ts';
-import { askWorker } from './ask-worker.ts';
-import { CatchUp } from './catch-up/catch-up.ts';
-import { CatchUpRows } from './catch-up/catch-up-rows.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { BridgeConfig } from './configuration.ts';
 import type { Daemon } from './daemon.ts';
-import { checkHealth } from './health.ts';
+import { askWorker, checkHealth } from './health.ts';
 import { eventRoutes } from './http/event-routes.ts';
 import { ingressRoutes } from './http/ingress-routes.ts';
 import { otherRoutes } from './http/other-routes.ts';
 import { DashboardSource } from './ingress/dashboard-source.ts';
-import { ForgeSource } from './ingress/forge-source.ts';
+import { ForgeWebhookSource } from './ingress/forge-webhook-source.ts';
 import { createBridgeMetrics } from './metrics.ts';
 import { Processing } from './processing/processing.ts';
 import type { AcceptedEvent } from './queue/accept-event.ts';
@@ -26,13 +23,11 @@ import { openBridgeDatabase } from './queue/bridge-database.ts';
 import { EventQueue } from './queue/event-queue.ts';
 import { Pruning } from './queue/pruning.ts';
 import type { Schedule } from './schedules/configuration.ts';
-import { ScheduleRows } from './schedules/schedule-rows.ts';
-import { Schedules } from './schedules/schedules.ts';
-import { everyMinute, tickFunction } from './schedules/tick-function.ts';
+import { everyMinute, ScheduleRows, Schedules, tickFunction } from './schedules/schedules.ts';
 import { openSecretFile, type SecretFile } from './secret-file.ts';
-import { DeliveryRows } from './sync/delivery-rows.ts';
+import { CatchUp, CatchUpRows } from './sync/catch-up.ts';
+import { WebhookDashboard } from './sync/dashboard.ts';
 import { Sync } from './sync/sync.ts';
-import { WebhookDashboard } from './sync/webhook-dashboard.ts';
 import type { RoleMap } from './targets/role-map.ts';
 
 export interface BridgeParts {
@@ -74,10 +69,25 @@ export function composeBridge(parts: BridgeParts): BridgeService {
   const { config, bus, busUrl, daemon, roles, logger, version } = parts;
   const since = Date.now();
   const database = openBridgeDatabase(parts.folders.state);
-  const queue = new EventQueue(database, Date.now, config.processing.same_content_seconds * 1000);
+  const queue = new EventQueue(database, config.processing);
   const pruning = new Pruning({ database, config, logger });
   const metrics = createBridgeMetrics(() => queue.counts());
-  const sync = composeSync(parts, { queue, rows: new DeliveryRows(database.db), metrics });
+  const secret = (name: string | null) => secretOf(name, parts);
+  const sync = new Sync({
+    db: database.db,
+    dashboards: config.sync.dashboards.map(
+      ({ name, url, secret: signedBy, timeout_s = 10 }) =>
+        new WebhookDashboard({
+          ...{ name, url, secret: secret(signedBy), timeoutMs: timeout_s * 1000 },
+          userAgent: `core-bridge/${version}`,
+        }),
+    ),
+    daemon,
+    queue,
+    config: config.sync,
+    logger,
+    observe: (dashboard, outcome) => metrics.delivered(dashboard, outcome),
+  });
   const processing = new Processing({
     queue,
     bus,
@@ -103,12 +113,25 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     metrics.stored(accepted);
     if (!accepted.duplicate) processing.wake();
   };
-  const forgeSources = byWebhookForge((kind) => forgeSource(kind, parts));
+  const { ingress } = config;
+  const { forges } = parts;
+  const forgeSources = byWebhookForge((kind) => {
+    const own = { kind, config: ingress[kind], secret: secret(ingress[kind].secret) };
+    return new ForgeWebhookSource({ ...own, roleLabel: ingress.role_label, forges, roles });
+  });
+  const signedBy = secret(ingress.dashboard.secret);
+  const dashboardSource = new DashboardSource({
+    forges,
+    roles,
+    config: ingress,
+    secret: signedBy,
+    now: Date.now,
+  });
   const catchUp = new CatchUp({
     rows: new CatchUpRows(database.db),
     daemon,
     queue,
-    forges: parts.forges,
+    forges,
     sources: forgeSources,
     stored,
   });
@@ -121,7 +144,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     routes: [
       ...eventRoutes({ queue, processing }),
       ...otherRoutes({ roles, sync, schedules, catchUp, ending: parts.ending }),
-      ...ingressRoutes([dashboardSource(parts), ...Object.values(forgeSources)], {
+      ...ingressRoutes([dashboardSource, ...Object.values(forgeSources)], {
         queue,
         bodyBytes: config.body_bytes,
         logger,
@@ -148,55 +171,6 @@ export function composeBridge(parts: BridgeParts): BridgeService {
       database.close();
     },
   };
-}
-
-function dashboardSource(parts: BridgeParts): DashboardSource {
-  const { config, forges, roles } = parts;
-  const secret = secretOf(config.ingress.dashboard.secret, parts);
-  return new DashboardSource({ forges, roles, config: config.ingress, secret, now: Date.now });
-}
-
-function forgeSource(kind: WebhookForge, parts: BridgeParts): ForgeSource {
-  const { config, forges, roles } = parts;
-  const { [kind]: own, role_label: roleLabel } = config.ingress;
-  return new ForgeSource({
-    kind,
-    config: own,
-    roleLabel,
-    secret: secretOf(own.secret, parts),
-    forges,
-    roles,
-  });
-}
-
-function composeSync(
-  parts: BridgeParts,
-  {
-    queue,
-    rows,
-    metrics,
-  }: { queue: EventQueue; rows: DeliveryRows; metrics: ReturnType<typeof createBridgeMetrics> },
-): Sync {
-  const { config, daemon, logger, version } = parts;
-  const dashboards = config.sync.dashboards.map(
-    ({ name, url, secret, timeout_s = 10 }) =>
-      new WebhookDashboard({
-        name,
-        url,
-        secret: secretOf(secret, parts),
-        timeoutMs: timeout_s * 1000,
-        userAgent: `core-bridge/${version}`,
-      }),
-  );
-  return new Sync({
-    rows,
-    dashboards,
-    daemon,
-    queue,
-    config: config.sync,
-    logger,
-    observe: (dashboard, outcome) => metrics.delivered(dashboard, outcome),
-  });
 }
 
 function secretOf(name: string | null, { folders, redactor }: BridgeParts): SecretFile | null {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import * as t from 'io-ts';
+import { Hostname, Tls } from '#kit/config/address.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
-import { Hostname, Tls } from '#kit/config/settings.ts';
 import { ForgeName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
@@ -110,22 +110,22 @@ export const BridgeConfig = t.strict({
     /** A forge's event is skipped where the issue says what it said when it was planned so short a time ago. */
     same_content_seconds: integerBetween(0, 86_400),
   }),
-  /** For how long it is kept what became of events; longer where dashboards are still told of their runs. */
+  /** For how long it is kept what became of events; longer while reports of their runs to dashboards are due. */
   retention: t.strict({
     /** Of those that were planned or skipped. */
     days: integerBetween(1, 3_650),
     /** Of those that are dead. */
     dead_days: integerBetween(1, 3_650),
   }),
-  /** What dashboards are told. */
+  /** Reports to dashboards. */
   sync: t.strict({
     /** How often runs are looked at, where there is a dashboard to tell. */
     seconds: integerBetween(5, 86_400),
-    /** Runs that began before are not told any more. */
+    /** Runs that began before are not reported any more. */
     days: integerBetween(1, 3_650),
     /** Failed deliveries after which one is given up. */
     attempts: integerBetween(1, 100),
-    /** Who is told. */
+    /** Who gets the reports. */
     dashboards: t.array(DashboardConfig),
   }),
 });

@@ -1,7 +1,8 @@
 import { ChangedIssues, IssueList } from '#kit/contracts/issues.ts';
 import { RunList, type RunSummary } from '#kit/contracts/run.ts';
-import { takesToken } from '#kit/health/takes-token.ts';
-import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import { takesToken } from '#kit/health/probe.ts';
+import { createHttpClient } from '#kit/http/client.ts';
+import { reresolvingClient } from '#kit/http/reresolving-client.ts';
 
 export interface IssueQuery {
   readonly forge: string | null;
@@ -37,32 +38,22 @@ export interface Daemon {
 
 /** @param url asked before each request, as the token is: the daemon may come back elsewhere */
 export function connectDaemon(url: () => string, token: () => string): Daemon {
-  let current: { readonly baseUrl: string; readonly client: HttpClient } | null = null;
-
-  function client(): HttpClient {
-    const baseUrl = url();
-    if (current?.baseUrl !== baseUrl) {
-      void current?.client.close();
-      current = { baseUrl, client: createHttpClient({ baseUrl, token }) };
-    }
-    return current.client;
-  }
-
+  const client = reresolvingClient(() => ({ baseUrl: url(), token: token() }));
   return {
     async *runs(signal) {
       let cursor: string | null = null;
       do {
         const path: string = `/v1/runs?limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
-        const page: RunList = await client().get(path, RunList, signal === undefined ? {} : { signal });
+        const page: RunList = await client.now().get(path, RunList, signal === undefined ? {} : { signal });
         yield page.runs;
         cursor = page.next_cursor;
       } while (cursor !== null);
     },
-    issues({ forge, owner, repo, label, state, limit }, signal) {
+    async issues({ forge, owner, repo, label, state, limit }, signal) {
       const query = new URLSearchParams({ owner, repo, state, sort: 'updated', limit: String(limit) });
       if (forge !== null) query.set('forge', forge);
       if (label !== null) query.set('label', label);
-      return client().get(`/v1/issues?${query}`, IssueList, signal === undefined ? {} : { signal });
+      return client.now().get(`/v1/issues?${query}`, IssueList, signal === undefined ? {} : { signal });
     },
     async changedIssues({ forge, owner, repo, since }, signal) {
       const query = new URLSearchParams({ owner, repo, since });
@@ -78,7 +69,7 @@ export function connectDaemon(url: () => string, token: () => string): Daemon {
         await patient.close();
       }
     },
-    reached: (signal) => takesToken(client(), ['read'], signal),
-    close: async () => current?.client.close(),
+    reached: async (signal) => takesToken(client.now(), ['read'], signal),
+    close: () => client.close(),
   };
 }

@@ -1,3 +1,6 @@
+import type { Bus } from '#kit/bus/bus.ts';
+import { functionIds } from '#kit/contracts/bus/function.ts';
+import { HealthResult } from '#kit/contracts/bus/functions.ts';
 import {
   type Backlog,
   backlogInWords,
@@ -5,7 +8,8 @@ import {
   type HealthCheck,
   healthOf,
 } from '#kit/contracts/health.ts';
-import { messageOf } from '#kit/errors.ts';
+import { decode } from '#kit/decode.ts';
+import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Probe } from '#kit/health/probe.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 import type { Schedules } from './schedules/schedules.ts';
@@ -50,8 +54,8 @@ function backlogOf(waiting: number, since: number | null, now: number): Backlog 
   return { waiting, oldest_seconds: age };
 }
 
-/** For so long, in milliseconds, a dead event is news. */
-const newsMs = 24 * 3_600_000;
+/** Milliseconds for which a dead event degrades the health. */
+const recentMs = 24 * 3_600_000;
 
 function queueCheck({ queue, automatic, now = Date.now }: HealthParts): HealthCheck {
   if (queue.problem !== null)
@@ -62,7 +66,7 @@ function queueCheck({ queue, automatic, now = Date.now }: HealthParts): HealthCh
     const backlog = backlogOf(pending, queue.oldestPending(), now());
     const age = pending === 0 ? '' : `, the oldest for ${backlog.oldest_seconds} s`;
     const detail = `${pending} pending (${how}${age}), ${processing} processing, ${dead} dead`;
-    const died = queue.diedSince(now() - newsMs);
+    const died = queue.diedSince(now() - recentMs);
     if (died === 0) return { status: 'ok', detail, backlog };
     const said = `${detail}, ${died} of them since yesterday: ./core bridge events --state dead says why, ./core bridge retry tries again`;
     return { status: 'degraded', detail: said, backlog };
@@ -85,13 +89,13 @@ function dashboardsCheck({ sync, now = Date.now }: HealthParts): HealthCheck {
   if (counts.length === 0) return { status: 'ok', detail: 'none is configured' };
   const waits = counts.reduce((sum, [, { waiting }]) => sum + waiting, 0);
   const backlog = backlogOf(waits, sync.oldestWaiting(), now());
-  const told = counts
+  const each = counts
     .map(([name, { waiting, dead, problem }]) => {
       const why = problem === null ? '' : ` (${problem})`;
       return `${name}: ${waiting} waiting, ${dead} given up${why}`;
     })
     .join('; ');
-  const detail = `${told}; of all ${backlogInWords(backlog)}`;
+  const detail = `${each}; of all ${backlogInWords(backlog)}`;
   if (sync.problem !== null)
     return { status: 'degraded', detail: `runs cannot be looked at: ${sync.problem}; ${detail}`, backlog };
   const well = counts.every(([, { problem }]) => problem === null);
@@ -110,4 +114,27 @@ function schedulesCheck({ schedules, since, now = Date.now }: HealthParts): Heal
   const problems = schedules.problems();
   if (problems.length > 0) return { status: 'degraded', detail: problems.join('; ') };
   return { status: 'ok', detail: 'looked at each minute' };
+}
+
+/**
+ * Whether a worker takes calls and reaches what it needs for them.
+ * @returns a word for people
+ * @throws BusError where nobody answers, Unavailable (`worker_degraded`) where the worker says what it lacks
+ */
+export async function askWorker(
+  bus: Pick<Bus, 'call'>,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const id = functionIds.health;
+  const answer = decode(HealthResult, await bus.call(id, {}, { timeoutMs, signal }), `the result of ${id}`);
+  if (!answer.ok)
+    throw new Unavailable(
+      'worker_degraded',
+      `answers; it does not reach core-agentd: ${answer.error.message}`,
+    );
+  const lacks = Object.entries(answer.reaches ?? {}).filter(([, { status }]) => status !== 'ok');
+  if (lacks.length === 0) return 'answers calls, and reaches what it needs';
+  const missing = lacks.map(([name, { detail }]) => `${name}: ${detail}`).join('; ');
+  throw new Unavailable('worker_degraded', `answers, and does not reach ${missing}`);
 }

@@ -1,11 +1,11 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf, Refused } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 
 /** Shorter ones can be guessed. */
-const shortest = 16;
-const longest = 4_096;
+const minLength = 16;
+const maxLength = 4_096;
 
 /** Secrets for signatures, as they are now in their file. */
 export interface SecretFile {
@@ -18,34 +18,23 @@ export interface SecretFile {
 }
 
 /**
- * One secret on a line. The file is read again whenever it is another one or was written since.
- * @param learned is told each value once, so that logs hide it
+ * One secret on a line. The file is read each time, so that it can be changed while the bridge runs.
+ * @param learned gets each value once, so that logs hide it
  */
 export function openSecretFile(folder: string, name: string, learned: (value: string) => void): SecretFile {
   const path = join(folder, name);
-  let version = '';
-  let secrets: readonly [Buffer, ...Buffer[]] | null = null;
+  const known = new Set<string>();
   return {
     path,
     read() {
-      const newest = versionOf(path);
-      if (secrets !== null && newest === version) return secrets;
       const texts = linesOf(path);
-      for (const text of texts) learned(text);
-      secrets = texts.map((text) => Buffer.from(text)) as [Buffer, ...Buffer[]];
-      version = newest;
-      return secrets;
+      for (const text of texts) {
+        if (!known.has(text)) learned(text);
+        known.add(text);
+      }
+      return texts.map((text) => Buffer.from(text)) as [Buffer, ...Buffer[]];
     },
   };
-}
-
-function versionOf(path: string): string {
-  try {
-    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
-    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
-  } catch (cause) {
-    throw unusable(path, cause);
-  }
 }
 
 function linesOf(path: string): string[] {
@@ -59,12 +48,12 @@ function linesOf(path: string): string[] {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  const broken = lines.find((line) => line.length < shortest || line.length > longest);
+  const broken = lines.find((line) => line.length < minLength || line.length > maxLength);
   if (lines.length > 0 && broken === undefined) return lines;
   const what =
     broken === undefined
       ? 'holds no secret'
-      : `holds a secret of ${broken.length} characters: must be ${shortest} to ${longest}`;
+      : `holds a secret of ${broken.length} characters: must be ${minLength} to ${maxLength}`;
   throw new Refused('signing_secret_unusable', `${path} ${what}`, { facts: { path }, hint: howTo(path) });
 }
 

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { Logger } from '#kit/log.ts';
-import type { Redactor } from '#kit/redaction.ts';
-import type { Tokens } from '#kit/tokens.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
+import type { Tokens } from '#kit/tokens/tokens.ts';
 import { createBusAccess } from './admission/bus-access.ts';
 import { createUpgrade, type Upgrade } from './admission/upgrade.ts';
 import type { BusConfig } from './configuration.ts';

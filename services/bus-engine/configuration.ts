@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
+import { Hostname, Tls } from '#kit/config/address.ts';
 import { BusUrl } from '#kit/config/bus-url.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
-import { Hostname, Tls } from '#kit/config/settings.ts';
 import { integerBetween, NonEmptyString, nullable, stringThat } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';

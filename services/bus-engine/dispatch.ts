@@ -7,8 +7,7 @@ import type {
 } from '#kit/contracts/bus/frames.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Calls } from './calls/calls.ts';
-import type { Functions } from './registry/functions.ts';
-import type { Rejection } from './registry/owners.ts';
+import type { Functions, Rejection } from './registry/functions.ts';
 import type { Workers } from './registry/workers.ts';
 import { registrationCost, type Trigger, TriggerRefused } from './triggers/trigger.ts';
 import { refusalOf, type Triggers } from './triggers/triggers.ts';
@@ -87,7 +86,7 @@ export class Dispatch {
       });
     }
     if (type === 'registerfunction' && isId(id))
-      tellRefused(connection, 'function', id, { code: 'invalid_frame', message: reason, owner: null });
+      sendRefusal(connection, 'function', id, { code: 'invalid_frame', message: reason, owner: null });
     if (type === 'registertrigger' && isId(id)) {
       const what = {
         id,
@@ -113,7 +112,7 @@ export class Dispatch {
     if (rejection === null) return;
     const { code, message } = rejection;
     connection.refused(`function not taken: ${message}`, { code });
-    tellRefused(connection, 'function', frame.id, rejection);
+    sendRefusal(connection, 'function', frame.id, rejection);
   }
 
   /** Registers it where there is none. */
@@ -130,7 +129,7 @@ export class Dispatch {
     if (refused === null) return;
     connection.refused(`trigger type not taken: ${refused}`);
     const rejection = { code: 'trigger_type_refused', message: refused, owner: null };
-    tellRefused(connection, 'trigger type', frame.id, rejection);
+    sendRefusal(connection, 'trigger type', frame.id, rejection);
   }
 
   #registerTrigger(connection: Connection, frame: RegisterTrigger): void {
@@ -161,7 +160,7 @@ export class Dispatch {
 }
 
 /** In two frames: the SDK of 0.22.1 passes over the first, and prints the second, as it does when a trigger is refused. */
-function tellRefused(
+function sendRefusal(
   connection: Connection,
   what: 'function' | 'trigger type',
   id: string,

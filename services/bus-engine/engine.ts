@@ -3,13 +3,11 @@ import type { WebSocket } from 'ws';
 import type { Health } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Tokens } from '#kit/tokens.ts';
+import type { Tokens } from '#kit/tokens/tokens.ts';
 import type { Presented } from './admission/bus-access.ts';
 import { Arguments, BuiltInError, type BuiltIns } from './builtin/built-in.ts';
 import { type EngineFactsParts, engineFacts } from './builtin/engine-facts.ts';
-import { functionLists } from './builtin/function-lists.ts';
-import { triggerLists } from './builtin/trigger-lists.ts';
-import { workerLists } from './builtin/worker-lists.ts';
+import { registryLists } from './builtin/lists.ts';
 import { Calls } from './calls/calls.ts';
 import { failure, type Outcome } from './calls/pending-call.ts';
 import { Channels } from './channels/channels.ts';
@@ -19,8 +17,7 @@ import { type Clock, CronClock, cronEvent, cronType } from './cron/cron-clock.ts
 import { Dispatch } from './dispatch.ts';
 import { httpType, RouteTable } from './http/routes.ts';
 import { Reaper } from './reaper.ts';
-import { Functions } from './registry/functions.ts';
-import { Owners } from './registry/owners.ts';
+import { Functions, Owners } from './registry/functions.ts';
 import { Workers } from './registry/workers.ts';
 import { EventType } from './triggers/event-type.ts';
 import type { Trigger } from './triggers/trigger.ts';
@@ -197,18 +194,17 @@ export class Engine {
 
   #makeBuiltIns(): BuiltIns {
     const { config, configFiles, version, store } = this.#parts;
-    const [functions, triggers] = [this.functions, this.#triggers];
     return {
-      ...functionLists({ functions, triggers, own: () => this.#builtIns }),
-      ...workerLists({
+      ...registryLists({
         workers: this.workers,
-        functions,
-        triggers,
+        functions: this.functions,
+        triggers: this.#triggers,
+        store,
         version,
         startedAt: Date.now(),
+        own: () => this.#builtIns,
         announced: ({ id }) => this.#workersChanged.emit(id, { event: 'worker_connected', worker_id: id }),
       }),
-      ...triggerLists({ triggers, store }),
       ...engineFacts({ config, configFiles, storePath: store.path, version, channels: this.channels }),
     };
   }
@@ -247,7 +243,7 @@ export class Engine {
     this.functions.removeAllOf(connection);
     this.#triggers.removeAllOf(connection);
     this.channels.removeAllOf(connection);
-    connection.outbox.close();
+    connection.sendBuffer.close();
     this.calls.gone(connection);
     const { id } = connection;
     this.#workersChanged.emit(id, { event: 'worker_disconnected', worker_id: id });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { silentLogger } from '#kit/silent-logger.ts';
+import { silentLogger } from '#kit/log.ts';
 import { Reaper } from './reaper.ts';
 import type { Connection } from './wire/connection.ts';
 
@@ -7,12 +7,12 @@ import type { Connection } from './wire/connection.ts';
 class Reader {
   readonly tokenText = null;
   readonly token: string;
-  readonly outbox = { waiting: 0, taken: 0, leaving: 0 };
+  readonly sendBuffer = { waiting: 0, taken: 0, leaving: 0 };
   ended = false;
 
   constructor(token: string, waiting: number) {
     this.token = token;
-    this.outbox.waiting = waiting;
+    this.sendBuffer.waiting = waiting;
   }
 
   /** It answers pings. */
@@ -50,7 +50,7 @@ describe('The reaper of readers', () => {
     const reaper = reaperOf(readers);
     const check = (times: number) => {
       for (let nth = 0; nth < times; nth++) {
-        slow.outbox.taken++;
+        slow.sendBuffer.taken++;
         reaper.check();
       }
     };
@@ -64,7 +64,7 @@ describe('The reaper of readers', () => {
 
   it('leaves more time to who has a large write under way', () => {
     const large = new Reader('a', 10);
-    large.outbox.leaving = 5 * 65_536;
+    large.sendBuffer.leaving = 5 * 65_536;
     const reaper = reaperOf([large]);
     for (let nth = 0; nth < 35; nth++) reaper.check();
     expect(large.ended).to.equal(false);

@@ -1,6 +1,6 @@
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Tokens } from '#kit/tokens.ts';
+import type { Tokens } from '#kit/tokens/tokens.ts';
 import type { Calls } from './calls/calls.ts';
 import type { Channels } from './channels/channels.ts';
 import type { Workers } from './registry/workers.ts';
@@ -69,7 +69,7 @@ export class Reaper {
 
   /** Progress shows only when a whole write was taken: large ones get more time. */
   #watchReading(connection: Connection): void {
-    const { taken, waiting, leaving } = connection.outbox;
+    const { taken, waiting, leaving } = connection.sendBuffer;
     const before = this.#stuck.get(connection);
     const checks = waiting > 0 && before?.taken === taken ? before.checks + 1 : 0;
     this.#stuck.set(connection, { taken, checks });
@@ -79,16 +79,16 @@ export class Reaper {
   /** Ends the connections with the most unread bytes first. */
   #keepWithinMemory(): void {
     const { workers, bufferedBytes } = this.#parts;
-    const waiting = [...workers.all()].filter(({ outbox }) => outbox.waiting > 0);
+    const waiting = [...workers.all()].filter(({ sendBuffer }) => sendBuffer.waiting > 0);
     const ofToken = new Map<string | null, number>();
     let all = 0;
-    for (const { token, outbox } of waiting) {
-      ofToken.set(token, (ofToken.get(token) ?? 0) + outbox.waiting);
-      all += outbox.waiting;
+    for (const { token, sendBuffer } of waiting) {
+      ofToken.set(token, (ofToken.get(token) ?? 0) + sendBuffer.waiting);
+      all += sendBuffer.waiting;
     }
-    for (const connection of waiting.toSorted((a, b) => b.outbox.waiting - a.outbox.waiting)) {
+    for (const connection of waiting.toSorted((a, b) => b.sendBuffer.waiting - a.sendBuffer.waiting)) {
       const { token } = connection;
-      const bytes = connection.outbox.waiting;
+      const bytes = connection.sendBuffer.waiting;
       if (all <= share.ofAll * bufferedBytes && ofToken.get(token)! <= share.ofToken * bufferedBytes)
         continue;
       connection.overflow();

@@ -1,9 +1,10 @@
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { ServeOptions } from '#kit/cli/serve-command.ts';
+import { Gauge, Registry } from 'prom-client';
+import type { ServeOptions } from '#kit/cli/start-service.ts';
+import { urlOf } from '#kit/config/address.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
-import { urlOf } from '#kit/config/url-of.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { cannotListen, listener } from '#kit/http/listener.ts';
@@ -13,7 +14,7 @@ import { openServiceProcess } from '#kit/service-process.ts';
 import { startupLogLevel } from '#kit/supervisor-channel.ts';
 import { composeBus } from './compose.ts';
 import { type BusConfig, readBusConfig } from './configuration.ts';
-import { engineMetrics } from './metrics.ts';
+import type { Engine } from './engine.ts';
 
 export interface BusServeOptions extends ServeOptions {
   readonly httpPort?: string | undefined;
@@ -84,4 +85,27 @@ async function listenForTriggers(
       clearTimeout(cut);
     },
   };
+}
+
+/** Measurements of what the engine holds. */
+export function engineMetrics({ workers, functions, calls, channels }: Engine): Registry {
+  const registry = new Registry();
+  const values: Readonly<Record<string, readonly [help: string, value: () => number]>> = {
+    bus_workers: ['Connections', () => workers.size],
+    bus_functions: ['Functions that somebody provides', () => functions.size],
+    bus_pending_calls: ['Calls without a result yet', () => calls.pending],
+    bus_answered_calls: ['Calls that were answered since the start', () => calls.answered],
+    bus_channels: ['Open channels', () => channels.size],
+  };
+  for (const [name, [help, value]] of Object.entries(values)) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value());
+      },
+    });
+  }
+  return registry;
 }

@@ -9,10 +9,9 @@ import { Refused } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { reresolvingClient } from '#kit/http/reresolving-client.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
-import { serviceToken } from '#kit/tokens.ts';
-import { platformFunctions } from './functions/functions.ts';
-import type { Services } from './functions/worker-function.ts';
-import { Planning } from './planning/planning.ts';
+import { serviceToken } from '#kit/tokens/tokens.ts';
+import { platformFunctions, type Services } from './functions.ts';
+import { Planning } from './planning.ts';
 
 /** Milliseconds beside the planner's own bound: reading the issue, fetching, validating. */
 const marginMs = 60_000;

@@ -10,24 +10,24 @@ import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import { readReleasedSecrets } from '#kit/redaction/secret-finder.ts';
+import { checkAll } from './check.ts';
 import type { ContextConfig } from './configuration.ts';
-import { Execution } from './execution/execution.ts';
-import { executionRoutes } from './execution/execution-routes.ts';
+import { Execution, executionRoutes } from './execution/execution.ts';
 import { openGraph } from './graph/open-graph.ts';
 import { checkHealth } from './health.ts';
 import { adminRoutes } from './http/admin-routes.ts';
-import { cypherRoutes } from './http/cypher-routes.ts';
 import { nameByForge } from './http/forge-names.ts';
-import { graphragRoutes } from './http/graphrag-routes.ts';
+import { cypherRoutes, searchRoutes } from './http/graph-routes.ts';
 import { memoryRoutes } from './http/memory-routes.ts';
 import { RefreshJobs } from './http/refresh-jobs.ts';
 import { Ingestion } from './ingest/ingestion.ts';
 import { Memory } from './memory/memory.ts';
-import { recordFolder } from './record/record-path.ts';
+import { rebuildAll } from './rebuild.ts';
+import { recordFolder } from './record/connection.ts';
 import { noteDamage } from './record/recovery.ts';
-import { type Readers, Writer } from './store/access.ts';
-import { openRecord } from './store/open-store.ts';
-import type { Embedder } from './vectors/embedder.ts';
+import { openRecord, type Readers, Writer } from './store/access.ts';
+import { Embedder } from './vectors/embedder.ts';
+import { EmbeddingsClient } from './vectors/embeddings-client.ts';
 
 export interface ContextParts {
   readonly folders: Folders;
@@ -60,7 +60,7 @@ export async function composeContext({
   const record = openRecord(folders.state, (message) => logger.warn(message));
   if (record.recovery !== null) logger.warn(`a damaged record is set aside: ${record.recovery.set_aside}`);
   const writer = new Writer(record.path, readers);
-  const embedder = await embedderFor(config, folders, { readers, writer, logger });
+  const embedder = embedderFor(config, folders, { readers, writer, logger });
   const memory = new Memory({
     embedder,
     writer,
@@ -91,8 +91,7 @@ export async function composeContext({
 
   const jobs = new RefreshJobs({
     ingestion,
-    async rebuild(progress, signal) {
-      const { rebuildAll } = await import('./rebuild.ts');
+    rebuild(progress, signal) {
       const historyCommits = config.ingestion.history_commits;
       return rebuildAll({ writer, readers, graph, historyCommits, progress, signal });
     },
@@ -112,14 +111,11 @@ export async function composeContext({
       ...adminRoutes({
         jobs,
         ingestion,
-        async check() {
-          const { checkAll } = await import('./check.ts');
-          return checkAll(record.path, graph);
-        },
+        check: () => checkAll(record.path, graph),
         nameOf: (path) => (configured.has(path) ? Promise.resolve(null) : nameByForge(path, folders)),
         mirrorOf: (repository) => mirrorFolder(folders.state, repository),
       }),
-      ...graphragRoutes(readers),
+      ...searchRoutes(readers),
       ...memoryRoutes(memory),
       ...cypherRoutes(graph, config.cypher.rows),
       ...executionRoutes(execution),
@@ -149,17 +145,13 @@ export async function composeContext({
 }
 
 /** null where no embeddings model is configured. */
-async function embedderFor(
+function embedderFor(
   { embeddings }: ContextConfig,
   { secrets }: Folders,
   parts: { readers: Readers; writer: Writer; logger: Logger },
-): Promise<Embedder | null> {
+): Embedder | null {
   if (embeddings === null) return null;
   const { credential = null } = embeddings;
-  const [{ Embedder }, { EmbeddingsClient }] = await Promise.all([
-    import('./vectors/embedder.ts'),
-    import('./vectors/embeddings-client.ts'),
-  ]);
   return new Embedder({ ...parts, client: new EmbeddingsClient({ ...embeddings, credential, secrets }) });
 }
 

@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
+import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/address.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
-import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/settings.ts';
-import { RepositoryName } from '#kit/contracts/context/common.ts';
+import { RepositoryName } from '#kit/contracts/context/vocabulary.ts';
 import { decode, integerBetween, NonEmptyString, nullable, optional, stringThat } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 
@@ -58,7 +58,7 @@ export const ContextConfig = t.strict({
     t.strict({
       /** Up to, and without, `/v1`. */
       url: HttpUrl,
-      /** Another one makes all vectors anew. */
+      /** With another one all vectors are rebuilt. */
       model: NonEmptyString,
       /** The name of a secret file with a token for it. */
       credential: optional(nullable(NonEmptyString)),

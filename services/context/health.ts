@@ -18,7 +18,7 @@ interface HealthParts {
   readonly jobs: RefreshJobs;
   readonly record: Pick<OpenRecord, 'recovery'>;
   readonly graph: Pick<Graph, 'engine' | 'health'>;
-  /** Whether the server answers; null where none is configured. */
+  /** null where no server is configured. */
   readonly neo4j: Pick<Probe, 'check'> | null;
   /** null where no embeddings model is configured; it then has no check either. */
   readonly embedder: Pick<Embedder, 'model' | 'url' | 'state'> | null;
@@ -62,13 +62,8 @@ async function diskCheck({ folders }: HealthParts): Promise<HealthCheck> {
 
 /** By a search, which reads what every search reads. */
 async function textCheck({ readers }: HealthParts): Promise<HealthCheck> {
-  await readers.ask('search', {
-    query: 'health',
-    limit: 1,
-    kinds: undefined,
-    repository: undefined,
-    as_of: undefined,
-  });
+  const anywhere = { kinds: undefined, repository: undefined, as_of: undefined };
+  await readers.ask('search', { query: 'health', limit: 1, ...anywhere });
   return { status: 'ok', detail: 'searchable' };
 }
 

@@ -2,8 +2,8 @@ import type { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Graph } from './graph/open-graph.ts';
 import { gitDirOf } from './ingest/repository/git-repository.ts';
-import { learnHistory } from './search/history/learn-history.ts';
-import type { Rebuilt } from './search/rebuild-texts.ts';
+import { learnHistory } from './search/history.ts';
+import type { Rebuilt } from './search/text-index.ts';
 import type { Readers, Writer } from './store/access.ts';
 
 interface RebuildParts {
@@ -61,11 +61,11 @@ async function relearnHistories({
       const gitDir = await gitDirOf(path);
       await learnHistory(
         {
-          // Nothing counts as known: all is learned anew.
+          // Nothing counts as known: all is read again.
           ask: async () => null,
           write: (command, input) => writer.run(command, input, 'normal'),
         },
-        { repository, gitDir, commit: commit_id, most: historyCommits },
+        { repository, gitDir, commit: commit_id, max: historyCommits },
       );
     } catch (error) {
       kept.push(`${repository} is as it was: ${messageOf(error).split('\n')[0]}`);

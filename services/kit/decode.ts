@@ -27,7 +27,7 @@ export function matches<A>(codec: t.Decoder<unknown, A>, value: unknown): boolea
   return !isLeft(codec.decode(value));
 }
 
-/** Parses JSON text and decodes it; a syntax error is told like a broken rule. */
+/** Parses JSON text and decodes it; a syntax error is reported like a broken rule. */
 export function decodeJson<A>(
   codec: t.Decoder<unknown, A>,
   text: string,
@@ -37,13 +37,13 @@ export function decodeJson<A>(
   return decode(codec, parseJson(text, what), what, code);
 }
 
-/** What is nested deeper than this comes from no program of ours, and exhausts the stack of those that walk it. */
-const deepest = 100;
+/** Deeper nesting comes from no program of ours, and could exhaust the stack of what walks it. */
+const maxDepth = 100;
 
 /** @throws InvalidInput (`invalid_json`), also for a member that is there twice */
 export function parseJson(text: string, what: string): unknown {
-  if (isDeeper(text, deepest))
-    throw new InvalidInput('invalid_json', `${what} is nested more than ${deepest} levels deep, the limit`);
+  if (isDeeper(text, maxDepth))
+    throw new InvalidInput('invalid_json', `${what} is nested more than ${maxDepth} levels deep, the limit`);
   const value = parsed(text, what);
   const repeated = repeatedMember(text);
   if (repeated === null) return value;
@@ -63,7 +63,7 @@ function parsed(text: string, what: string): unknown {
   }
 }
 
-/** Told from the text, before anything walks it: brackets outside of strings. */
+/** Counts brackets outside of strings in the text, before anything walks its value. */
 function isDeeper(text: string, limit: number): boolean {
   let depth = 0;
   let inString = false;
@@ -111,13 +111,13 @@ function show(value: unknown): string {
   return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
 }
 
-/** That a value could also be left out, or be null, helps nobody who gave one. */
+/** Without "or missing" and "or null", unless there is nothing else to report. */
 function withoutAbsence(errors: readonly t.ValidationError[]): readonly t.ValidationError[] {
-  const told = errors.filter(({ context }) => {
+  const present = errors.filter(({ context }) => {
     const { _tag: tag } = context.at(-1)!.type as { readonly _tag?: string };
     return tag !== 'UndefinedType' && (tag !== 'NullType' || !isMember(context));
   });
-  return told.length > 0 ? told : errors;
+  return present.length > 0 ? present : errors;
 }
 
 /** Whether it is one of several that a union takes. */
@@ -125,7 +125,7 @@ function isMember(context: t.Context): boolean {
   return (context.at(-2)?.type as { readonly _tag?: string } | undefined)?._tag === 'UnionType';
 }
 
-/** Where one shape of several was meant, as a part of it tells, the others help nobody. */
+/** Where an error inside shows which of several shapes was meant, drops what was reported of the others. */
 function innermost(errors: readonly FieldError[]): FieldError[] {
   return errors.filter(({ pointer }) => !errors.some((other) => other.pointer.startsWith(`${pointer}/`)));
 }

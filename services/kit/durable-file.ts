@@ -26,7 +26,7 @@ export function replaceFile(path: string, content: string | Uint8Array, mode = 0
   replace(path, content, { mode, sync: fsyncSync });
 }
 
-/** The same without any fsync: for what processes tell of themselves, which is void when the machine's power is cut. */
+/** The same without any fsync: for what processes report of themselves, which is void after a power cut. */
 export function replaceNote(path: string, content: string | Uint8Array, mode = 0o600): void {
   replace(path, content, { mode, sync: () => {} });
 }

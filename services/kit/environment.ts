@@ -1,107 +1,48 @@
 /**
  * The one place that reads the process environment. Everything else is handed what it needs.
  */
-export interface Environment {
+export const environment = {
   /** Folder that holds `state/` and `config/` together; wins over the XDG defaults. */
-  readonly CORE_HOME: string | undefined;
-  /** Folder of the state; wins over `CORE_HOME`. */
-  readonly CORE_STATE_DIR: string | undefined;
-  /** Folder of the configuration, tokens and secrets; wins over `CORE_HOME`. */
-  readonly CORE_CONFIG_DIR: string | undefined;
-  /** Where tokens of forges and models, tokens of this installation, and the registry of the latter lie, in place of the configuration folder. */
-  readonly CORE_SECRETS_DIR: string | undefined;
-  /** Where the model commands keep keys, in place of `CORE_SECRETS_DIR`: in the tools container, where only the gateway sees them. */
-  readonly CORE_MODEL_SECRETS_DIR: string | undefined;
-  readonly CORE_TOKENS_DIR: string | undefined;
-  readonly CORE_REGISTRY_DIR: string | undefined;
-  /** `error`, `warn`, `info` or `debug`. */
-  readonly CORE_LOG_LEVEL: string | undefined;
-  /** `json` or `text`. */
-  readonly CORE_LOG_FORMAT: string | undefined;
-  readonly CORE_AGENTD_PORT: string | undefined;
-  readonly CORE_AGENTD_HOST: string | undefined;
-  /** Where others find core-agentd, in place of where it is configured to listen. */
-  readonly CORE_AGENTD_URL: string | undefined;
-  readonly CORE_CONTEXT_URL: string | undefined;
-  readonly CORE_CONTEXT_PORT: string | undefined;
-  readonly CORE_CONTEXT_HOST: string | undefined;
-  /** Where core-context finds Neo4j, in place of `neo4j.url` of its configuration; `none`: nowhere. */
-  readonly CORE_NEO4J_URL: string | undefined;
-  readonly CORE_BRIDGE_PORT: string | undefined;
-  readonly CORE_BRIDGE_HOST: string | undefined;
-  /** Where others find core-bridge, in place of where it is configured to listen. */
-  readonly CORE_BRIDGE_URL: string | undefined;
-  readonly CORE_BUS_PORT: string | undefined;
-  readonly CORE_BUS_HOST: string | undefined;
-  readonly CORE_BUS_HTTP_PORT: string | undefined;
-  /** Where clients find the bus, in place of our own engine. */
-  readonly CORE_BUS_URL: string | undefined;
-  /** What the iii beside this container was started with, as compose.yaml says it to both. */
-  readonly III_TELEMETRY_ENABLED: string | undefined;
-  readonly CORE_MODELS_PORT: string | undefined;
-  readonly CORE_MODELS_HOST: string | undefined;
-  /** Where others find core-model-gateway, in place of where it is configured to listen. */
-  readonly CORE_MODELS_URL: string | undefined;
-  /** Name of the crash point at which the process kills itself, `name` or `name:occurrence`. Tests only. */
-  readonly CORE_CRASH_AT: string | undefined;
-  readonly XDG_STATE_HOME: string | undefined;
-  readonly XDG_CONFIG_HOME: string | undefined;
-  readonly XDG_CACHE_HOME: string | undefined;
-  readonly HOME: string | undefined;
-  readonly PATH: string | undefined;
-  readonly NO_COLOR: string | undefined;
-  readonly CI: string | undefined;
-  readonly LANG: string | undefined;
-  readonly TERM: string | undefined;
-  /** How the person's own git reaches a remote; given to fetch and push alone. */
-  readonly SSH_AUTH_SOCK: string | undefined;
-  readonly GIT_SSH_COMMAND: string | undefined;
-  readonly DBUS_SESSION_BUS_ADDRESS: string | undefined;
-  readonly HTTPS_PROXY: string | undefined;
-  readonly HTTP_PROXY: string | undefined;
-  readonly NO_PROXY: string | undefined;
-  /** A Neo4j server for the tests, in place of one that they start; its data is replaced. Tests only. */
-  readonly NEO4J_URI: string | undefined;
-  readonly NEO4J_USER: string | undefined;
-  readonly NEO4J_PASSWORD: string | undefined;
-  /** A Gitea for the tests and an administrator of it; some of its users and repositories are replaced. Tests only. */
-  readonly CORE_TEST_GITEA_URL: string | undefined;
-  readonly CORE_TEST_GITEA_USER: string | undefined;
-  readonly CORE_TEST_GITEA_PASSWORD: string | undefined;
-  /** Names of things, separated by spaces, that this continuous integration cannot provide. Tests only. */
-  readonly CORE_TEST_WITHOUT: string | undefined;
-  /** `quick` where `npm test` runs. */
-  readonly CORE_TESTS: string | undefined;
-}
-
-export const environment: Environment = {
   CORE_HOME: process.env.CORE_HOME,
+  /** Folder of the state; wins over `CORE_HOME`. */
   CORE_STATE_DIR: process.env.CORE_STATE_DIR,
+  /** Folder of the configuration, tokens and secrets; wins over `CORE_HOME`. */
   CORE_CONFIG_DIR: process.env.CORE_CONFIG_DIR,
+  /** Where tokens of forges and models, tokens of this installation, and the registry of the latter lie, in place of the configuration folder. */
   CORE_SECRETS_DIR: process.env.CORE_SECRETS_DIR,
+  /** Where the model commands keep keys, in place of `CORE_SECRETS_DIR`: in the tools container, where only the gateway sees them. */
   CORE_MODEL_SECRETS_DIR: process.env.CORE_MODEL_SECRETS_DIR,
   CORE_TOKENS_DIR: process.env.CORE_TOKENS_DIR,
   CORE_REGISTRY_DIR: process.env.CORE_REGISTRY_DIR,
+  /** `error`, `warn`, `info` or `debug`. */
   CORE_LOG_LEVEL: process.env.CORE_LOG_LEVEL,
+  /** `json` or `text`. */
   CORE_LOG_FORMAT: process.env.CORE_LOG_FORMAT,
   CORE_AGENTD_PORT: process.env.CORE_AGENTD_PORT,
   CORE_AGENTD_HOST: process.env.CORE_AGENTD_HOST,
+  /** Where others find core-agentd, in place of where it is configured to listen. */
   CORE_AGENTD_URL: process.env.CORE_AGENTD_URL,
   CORE_CONTEXT_URL: process.env.CORE_CONTEXT_URL,
   CORE_CONTEXT_PORT: process.env.CORE_CONTEXT_PORT,
   CORE_CONTEXT_HOST: process.env.CORE_CONTEXT_HOST,
+  /** Where core-context finds Neo4j, in place of `neo4j.url` of its configuration; `none`: nowhere. */
   CORE_NEO4J_URL: process.env.CORE_NEO4J_URL,
   CORE_BRIDGE_PORT: process.env.CORE_BRIDGE_PORT,
   CORE_BRIDGE_HOST: process.env.CORE_BRIDGE_HOST,
+  /** Where others find core-bridge, in place of where it is configured to listen. */
   CORE_BRIDGE_URL: process.env.CORE_BRIDGE_URL,
   CORE_BUS_PORT: process.env.CORE_BUS_PORT,
   CORE_BUS_HOST: process.env.CORE_BUS_HOST,
   CORE_BUS_HTTP_PORT: process.env.CORE_BUS_HTTP_PORT,
+  /** Where clients find the bus, in place of our own engine. */
   CORE_BUS_URL: process.env.CORE_BUS_URL,
+  /** What the iii beside this container was started with, as compose.yaml says it to both. */
   III_TELEMETRY_ENABLED: process.env.III_TELEMETRY_ENABLED,
   CORE_MODELS_PORT: process.env.CORE_MODELS_PORT,
   CORE_MODELS_HOST: process.env.CORE_MODELS_HOST,
+  /** Where others find core-model-gateway, in place of where it is configured to listen. */
   CORE_MODELS_URL: process.env.CORE_MODELS_URL,
+  /** Name of the crash point at which the process kills itself, `name` or `name:occurrence`. Tests only. */
   CORE_CRASH_AT: process.env.CORE_CRASH_AT,
   XDG_STATE_HOME: process.env.XDG_STATE_HOME,
   XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME,
@@ -112,21 +53,28 @@ export const environment: Environment = {
   CI: process.env.CI,
   LANG: process.env.LC_ALL || process.env.LC_CTYPE || process.env.LANG,
   TERM: process.env.TERM,
+  /** How the person's own git reaches a remote; given to fetch and push alone. */
   SSH_AUTH_SOCK: process.env.SSH_AUTH_SOCK,
   GIT_SSH_COMMAND: process.env.GIT_SSH_COMMAND,
   DBUS_SESSION_BUS_ADDRESS: process.env.DBUS_SESSION_BUS_ADDRESS,
   HTTPS_PROXY: process.env.HTTPS_PROXY ?? process.env.https_proxy,
   HTTP_PROXY: process.env.HTTP_PROXY ?? process.env.http_proxy,
   NO_PROXY: process.env.NO_PROXY ?? process.env.no_proxy,
+  /** A Neo4j server for the tests, in place of one that they start; its data is replaced. Tests only. */
   NEO4J_URI: process.env.NEO4J_URI,
   NEO4J_USER: process.env.NEO4J_USER,
   NEO4J_PASSWORD: process.env.NEO4J_PASSWORD,
+  /** A Gitea for the tests and an administrator of it; some of its users and repositories are replaced. Tests only. */
   CORE_TEST_GITEA_URL: process.env.CORE_TEST_GITEA_URL,
   CORE_TEST_GITEA_USER: process.env.CORE_TEST_GITEA_USER,
   CORE_TEST_GITEA_PASSWORD: process.env.CORE_TEST_GITEA_PASSWORD,
+  /** Names of things, separated by spaces, that this continuous integration cannot provide. Tests only. */
   CORE_TEST_WITHOUT: process.env.CORE_TEST_WITHOUT,
+  /** `quick` where `npm test` runs. */
   CORE_TESTS: process.env.CORE_TESTS,
-};
+} as const;
+
+export type Environment = Readonly<Record<keyof typeof environment, string | undefined>>;
 
 /**
  * What a program of Core may take over from where it was started. Everything else, a cloud's credentials for one, stays behind:

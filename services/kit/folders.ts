@@ -1,10 +1,9 @@
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { makePrivateFolder } from './durable-file.ts';
 import type { Environment } from './environment.ts';
 import { Conflict, codeOf, Failed, InvalidInput, messageOf } from './errors.ts';
-import { foreignOwner } from './foreign-owner.ts';
 
 /** Where this installation keeps things. Nothing here exists before somebody writes; see `prepareFolder`. */
 export interface Folders {
@@ -146,5 +145,17 @@ export function prepareFolder(path: string, what: 'state' | 'config'): void {
       facts: { path, code },
       hint: `Make ${existsSync(path) ? path : dirname(path)} writable for this user, or choose another folder with --home DIR or CORE_HOME.`,
     });
+  }
+}
+
+/** Whose a file or folder is, for people, where it is another user's, as a container leaves it; null where that is unknown. */
+export function foreignOwner(path: string): string | null {
+  const own = process.getuid?.();
+  try {
+    const owner = statSync(path).uid;
+    if (own === undefined || owner === own) return null;
+    return `it belongs to user ${owner}, and this process is ${own}`;
+  } catch {
+    return null;
   }
 }

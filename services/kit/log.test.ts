@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { Failed } from './errors.ts';
 import { createLogger, type Logger } from './log.ts';
-import { Redactor } from './redaction.ts';
+import { Redactor } from './redaction/redactor.ts';
 
 function logTo(lines: string[], format: 'json' | 'text', level: 'info' | 'debug' = 'info'): Logger {
   const stream = new Writable({

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as winston from 'winston';
 import { CoreError } from './errors.ts';
-import type { Redactor } from './redaction.ts';
+import type { Redactor } from './redaction/redactor.ts';
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
@@ -46,7 +46,7 @@ function open({ level, format, redactor, service, stream = process.stderr }: Log
   });
 }
 
-type Told = Pick<LoggerOptions, 'service' | 'redactor'>;
+type LineOptions = Pick<LoggerOptions, 'service' | 'redactor'>;
 
 interface Entry {
   readonly level: LogLevel;
@@ -56,28 +56,28 @@ interface Entry {
 
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
 
-/** @param most the last of `levels` that is written */
-function bind(most: number, bound: Readonly<Record<string, unknown>>, write: (entry: Entry) => void): Logger {
+/** @param last index in `levels` of the last one that is written */
+function bind(last: number, bound: Readonly<Record<string, unknown>>, write: (entry: Entry) => void): Logger {
   const at =
     (level: LogLevel) =>
     (message: string, facts: Readonly<Record<string, unknown>> = {}) => {
-      if (levels.indexOf(level) <= most) write({ level, message, facts: { ...bound, ...facts } });
+      if (levels.indexOf(level) <= last) write({ level, message, facts: { ...bound, ...facts } });
     };
   return {
     error: at('error'),
     warn: at('warn'),
     info: at('info'),
     debug: at('debug'),
-    child: (facts) => bind(most, { ...bound, ...facts }, write),
+    child: (facts) => bind(last, { ...bound, ...facts }, write),
   };
 }
 
-function jsonLine({ level, message, facts }: Entry, { service, redactor }: Told): string {
+function jsonLine({ level, message, facts }: Entry, { service, redactor }: LineOptions): string {
   const entry = { at: new Date().toISOString(), level, service, message, ...plainFacts(facts) };
   return JSON.stringify(redactor.redactDeep(entry));
 }
 
-function textLine({ level, message, facts }: Entry, { redactor }: Told): string {
+function textLine({ level, message, facts }: Entry, { redactor }: LineOptions): string {
   const time = new Date().toISOString().slice(11, 23);
   const rest = Object.entries(plainFacts(facts)).map(([key, value]) => ` ${key}=${inText(value)}`);
   return redactor.redact(`${time} ${level.padEnd(5)} ${oneLine(String(message))}${rest.join('')}`);
@@ -110,3 +110,12 @@ function plainError(error: Error): Record<string, unknown> {
     ...(error.cause instanceof Error ? { cause: plainError(error.cause) } : {}),
   };
 }
+
+/** Says nothing. */
+export const silentLogger: Logger = {
+  error() {},
+  warn() {},
+  info() {},
+  debug() {},
+  child: () => silentLogger,
+};

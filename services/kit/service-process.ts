@@ -1,13 +1,15 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ServiceName } from './config/running-service.ts';
 import { readSettings, type SettingFlags } from './config/settings.ts';
 import { environment } from './environment.ts';
+import { codeOf } from './errors.ts';
 import { type Folders, prepareFolder, resolveFolders } from './folders.ts';
 import { createLogger, type Logger } from './log.ts';
-import { ownVersion } from './own-version.ts';
-import { Redactor } from './redaction.ts';
-import { readKnownSecrets } from './secrets.ts';
+import { ownVersion } from './program.ts';
+import { Redactor } from './redaction/redactor.ts';
 import { Shutdown } from './shutdown.ts';
-import { ensureTokens, openTokens, type Tokens } from './tokens.ts';
+import { ensureTokens, openTokens, type Tokens } from './tokens/tokens.ts';
 
 /** What every service of Core starts with. */
 export interface ServiceProcess {
@@ -41,4 +43,38 @@ export function openServiceProcess(
   const signalled = new Promise<number>((resolve) => shutdown.listen(resolve));
   const tokens = openTokens(folders);
   return { service, version: ownVersion(), folders, tokens, redactor, logger, shutdown, signalled };
+}
+
+const maxSecretLength = 64 * 1024;
+
+/** Values in the secrets and tokens of this installation, so that a redactor can hide them. Unreadable files hold none for us. */
+export function readKnownSecrets(folders: Pick<Folders, 'secrets' | 'tokens'>): string[] {
+  const tokens = namesIn(folders.tokens).filter((name) => name.endsWith('.token'));
+  const paths = [
+    ...namesIn(folders.secrets).map((name) => join(folders.secrets, name)),
+    ...tokens.map((name) => join(folders.tokens, name)),
+  ];
+  return paths.flatMap((path) => {
+    const text = readText(path);
+    return text === null || text.trim() === '' || text.length > maxSecretLength ? [] : [text.trim()];
+  });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map(({ name }) => name);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
 }

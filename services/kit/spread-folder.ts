@@ -4,9 +4,8 @@ import { makePrivateFolder } from './durable-file.ts';
 import { environment } from './environment.ts';
 
 /**
- * Makes a folder for large folders that come and go and have nothing to do with each other. ext4 is told so (`T` of chattr(1)) and
- * spreads them over the disk; else it would look for room where the last one was deleted, which makes thousands of new files several
- * times slower. Where that cannot be told, nothing is lost but the time.
+ * Makes a folder for large, unrelated folders that come and go. With `T` of chattr(1) ext4 spreads them over the disk; without, it
+ * reuses the room of the last one deleted, where creating thousands of files is several times slower. Best effort.
  */
 export function makeSpreadFolder(path: string): void {
   if (existsSync(path)) return;

@@ -4,26 +4,25 @@ import type { Health } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe } from '#kit/health/probe.ts';
+import { openConnections, type Proxies } from '#kit/http/client.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { HttpServerOptions } from '#kit/http/server.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Redactor } from '#kit/redaction.ts';
-import type { Tokens } from '#kit/tokens.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
+import type { Tokens } from '#kit/tokens/tokens.ts';
 import { ModelCalls } from './calls/model-calls.ts';
-import { modelLanes } from './calls/model-lanes.ts';
-import { ViaLoopGuard } from './calls/via-loop-guard.ts';
+import { modelLanes } from './calls/models.ts';
 import { type GatewayConfig, upstreamNames } from './configuration.ts';
-import { checkHealth, watchConfigFile } from './health.ts';
+import { checkHealth, reachUpstreams, watchConfigFile } from './health.ts';
 import { keyRoutes } from './http/key-routes.ts';
 import { callRoutes, modelListRoutes, openAiError } from './http/model-routes.ts';
 import { usageRoutes } from './http/usage-routes.ts';
-import { withRunKeys } from './ledger/identities.ts';
+import { withRunKeys } from './ledger/accounts.ts';
+import { openLedger } from './ledger/ledger.ts';
 import type { PriceList } from './ledger/money.ts';
-import { openLedger } from './ledger/open-ledger.ts';
 import { createCallMetrics } from './metrics.ts';
-import { type Proxies, reachUpstreams, upstreamConnections } from './providers/connections.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
-import { liveUpstreams } from './providers/registry.ts';
+import { liveUpstream } from './providers/registry.ts';
 import type { AdapterParts } from './providers/upstream.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
 
@@ -43,7 +42,7 @@ export interface GatewayService {
   /** Those of the installation, and keys of runs. */
   readonly tokens: Tokens;
   readonly routes: readonly Route[];
-  /** Clients of OpenAI's interface ask for paths that are not here; they are told in its words. */
+  /** Response for unmatched routes, as clients of OpenAI's interface expect it. */
   readonly refuseUnknown: NonNullable<HttpServerOptions['refuseUnknown']>;
   health(): Promise<Health>;
   readonly registry: Registry;
@@ -58,22 +57,21 @@ const settleMs = 3_000;
 const upstreamsEveryMs = 60_000;
 
 /** The composition root of core-model-gateway. @throws what `openLedger` throws */
-export async function composeGateway(parts: GatewayParts): Promise<GatewayService> {
+export function composeGateway(parts: GatewayParts): GatewayService {
   const { folders, config, logger, redactor, version } = parts;
   const adapters = adapterParts(parts);
-  const live = await liveUpstreams(config, adapters);
   const { mode, recordings } = config;
-  const inMode = await upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
+  const inMode = upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
   // What is replayed was paid when it was recorded.
   const prices: PriceList = config.mode === 'replay' ? new Map() : priceList(config);
   const ledger = openLedger(folders.state, { prices, dayBudget: config.budgets.day });
   const file = watchConfigFile(folders);
   const timeoutMs = readSettings({ folders, environment }).answers.seconds * 1000;
-  const upstreams = new Probe((signal) => reachUpstreams(config, adapters.dispatcher, signal), {
+  const upstreams = new Probe((signal) => reachUpstreams(config, adapters.connections, signal), {
     timeoutMs,
     everyMs: upstreamsEveryMs,
   });
-  const lanes = modelLanes(config, (facts) => inMode(facts.name, () => live(facts)));
+  const lanes = modelLanes(config, (facts) => inMode(facts.name, () => liveUpstream(facts, adapters)));
   const metrics = createCallMetrics(() => lanes.state());
   const calls = new ModelCalls({
     models: lanes.models,
@@ -82,11 +80,10 @@ export async function composeGateway(parts: GatewayParts): Promise<GatewayServic
     logger,
     retries: config.retries,
     totalMs: config.timeouts.total_ms,
-    mark: new ViaLoopGuard(),
   });
 
   return {
-    tokens: withRunKeys(parts.tokens, ledger.keys),
+    tokens: withRunKeys(parts.tokens, (text) => ledger.keys.find(text)),
     routes: [
       ...modelListRoutes(config, Date.now()),
       ...usageRoutes(ledger),
@@ -98,7 +95,7 @@ export async function composeGateway(parts: GatewayParts): Promise<GatewayServic
     registry: metrics.registry,
     async close() {
       await Promise.race([calls.settled(), new Promise((resolve) => setTimeout(resolve, settleMs).unref())]);
-      await adapters.dispatcher.destroy();
+      await adapters.connections.destroy();
       await ledger.close();
     },
   };
@@ -115,11 +112,13 @@ export function adapterParts({
   readonly folders: Pick<Folders, 'secrets'>;
 }): AdapterParts {
   const known = new KnownSecrets();
+  const { connect_ms, idle_ms } = config.timeouts;
   return {
-    dispatcher: upstreamConnections(config.timeouts.connect_ms, proxies),
+    // The time until an answer begins is limited by who asks.
+    connections: openConnections({ connectMs: connect_ms, idleMs: idle_ms, beginMs: 0, proxies }),
     credential(name) {
       const read = credentialReader(folders.secrets, name, (value) => redactor.addSecret(value), known);
-      // Known before it is used, as another upstream may send it back; what is wrong with it is told when it is used.
+      // Known before it is used, as another upstream may send it back; what is wrong with it is reported when it is used.
       try {
         read();
       } catch {}

@@ -12,13 +12,14 @@ describe('models.json of a gateway that runs', () => {
       const folders = resolveFolders({ home }, {} as never);
       mkdirSync(folders.config, { recursive: true });
       const write = (text: string) => writeFileSync(join(folders.config, 'models.json'), text);
-      const state = watchConfigFile(folders);
-      expect(state()).to.deep.equal({ state: 'same' });
+      const check = watchConfigFile(folders);
+      expect(check()).to.deep.equal({ status: 'ok', detail: 'as in models.json' });
       write('{"retries": 1}');
-      expect(state()).to.deep.equal({ state: 'changed' });
+      expect(check()).to.include({ status: 'ok' }).and.have.property('detail').that.contains('was changed');
       write('{"retries": "many"}');
-      const invalid = state();
-      expect(invalid).to.have.property('why').that.contains('/retries is "many"');
+      const invalid = check();
+      expect(invalid.status).to.equal('degraded');
+      expect(invalid.detail).to.contain('/retries is "many"');
     } finally {
       rmSync(home, { recursive: true });
     }

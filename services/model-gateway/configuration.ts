@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
+import { AbsolutePath, Hostname, Tls } from '#kit/config/address.ts';
 import { type ConcernDocument, decodeConcern, readConcernDocument } from '#kit/config/concern.ts';
 import { isObject } from '#kit/config/merge.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
-import { AbsolutePath, Hostname, Tls } from '#kit/config/settings.ts';
 import {
   decode,
   integerBetween,
@@ -127,7 +127,7 @@ export const ModelEntry = t.intersection([
       tier: nullable(oneOf(['large', 'small'])),
       limits: t.exact(
         t.partial({
-          /** Tokens that input and output have room in; told to clients. */
+          /** Tokens that input and output have room in; shown to clients. */
           context_tokens: optional(nullable(integerBetween(1, 100_000_000))),
           /** Tokens of one answer. More is refused; it is also what an answer without `max_tokens` reserves. */
           output_tokens: optional(nullable(integerBetween(1, 10_000_000))),

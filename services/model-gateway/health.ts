@@ -1,9 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
-import { messageOf } from '#kit/errors.ts';
+import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Probe } from '#kit/health/probe.ts';
+import type { Connections } from '#kit/http/client.ts';
 import { type GatewayConfig, readGatewayConfig } from './configuration.ts';
 import type { Ledger } from './ledger/ledger.ts';
 
@@ -13,14 +14,14 @@ export interface HealthParts {
   readonly folders: Pick<Folders, 'secrets'>;
   readonly ledger: Pick<Ledger, 'health'>;
   readonly upstreams: Pick<Probe, 'check'>;
-  readonly file: () => ConfigFileState;
+  readonly file: () => HealthCheck;
 }
 
 /** Without its ledger the gateway refuses every call; without a model it has none to make. No upstream is asked a question. */
 export async function checkHealth(parts: HealthParts): Promise<Health> {
   return healthOf('core-model-gateway', parts.version, {
     models: modelsCheck(parts.config),
-    configuration: fileCheck(parts.file()),
+    configuration: parts.file(),
     credentials: credentialsCheck(parts),
     upstreams: await parts.upstreams.check(),
     ledger: parts.ledger.health(),
@@ -35,23 +36,6 @@ function modelsCheck({ models, mode }: HealthParts['config']): HealthCheck {
   return { status: 'ok', detail: `${names.join(', ')}${how}` };
 }
 
-function fileCheck(found: ConfigFileState): HealthCheck {
-  switch (found.state) {
-    case 'same':
-      return { status: 'ok', detail: 'as in models.json' };
-    case 'changed':
-      return {
-        status: 'ok',
-        detail: 'models.json was changed since the start, which the next start goes by',
-      };
-    case 'invalid':
-      return {
-        status: 'degraded',
-        detail: `models.json was changed since the start, and the next start would fail: ${found.why}`,
-      };
-  }
-}
-
 function credentialsCheck({ config, folders }: HealthParts): HealthCheck {
   if (config.mode === 'replay') return { status: 'ok', detail: 'none needed, nothing is sent' };
   const named = Object.values(config.models).flatMap(({ upstreams }) =>
@@ -62,22 +46,48 @@ function credentialsCheck({ config, folders }: HealthParts): HealthCheck {
   return { status: 'degraded', detail: `missing in ${folders.secrets}: ${missing.join(', ')}` };
 }
 
-/** What has become of models.json since the gateway read it. */
-type ConfigFileState =
-  | { readonly state: 'same' | 'changed' }
-  | { readonly state: 'invalid'; readonly why: string };
+/**
+ * Whether each upstream's address answers at all: a request without a credential, whose answer is not looked at and costs nothing.
+ * @returns a word for people
+ * @throws Unavailable (`upstream_unreachable`) naming those that do not
+ */
+export async function reachUpstreams(
+  { models, mode }: Pick<GatewayConfig, 'models' | 'mode'>,
+  connections: Connections,
+  signal: AbortSignal,
+): Promise<string> {
+  const entries = Object.values(models).flatMap(({ upstreams }) => upstreams);
+  const origins = [...new Set(entries.map(({ base_url }) => new URL(base_url).origin))];
+  if (mode === 'replay' || origins.length === 0) return 'none is needed';
+  const failures = await Promise.all(
+    origins.map(async (origin) => {
+      try {
+        const { body } = await connections.request(origin, { method: 'HEAD', signal });
+        await body.dump();
+        return null;
+      } catch (error) {
+        return signal.aborted ? `${origin} did not answer in time` : `${origin}: ${messageOf(error)}`;
+      }
+    }),
+  );
+  const failed = failures.filter((failure) => failure !== null);
+  if (failed.length === 0) return `${origins.join(', ')} can be reached`;
+  throw new Unavailable('upstream_unreachable', `not reached: ${failed.join('; ')}`);
+}
 
-/** From now on; a gateway goes on with what it read at its start. */
-export function watchConfigFile(folders: Pick<Folders, 'config'>): () => ConfigFileState {
+/** Compares models.json with what it is now: a gateway keeps what it read at its start. */
+export function watchConfigFile(folders: Pick<Folders, 'config'>): () => HealthCheck {
   const path = join(folders.config, 'models.json');
   const began = versionOf(path);
+  const changed = 'models.json was changed since the start';
   return () => {
-    if (versionOf(path) === began) return { state: 'same' };
+    if (versionOf(path) === began) return { status: 'ok', detail: 'as in models.json' };
     try {
       readGatewayConfig({ folders, environment: {} });
-      return { state: 'changed' };
+      return { status: 'ok', detail: `${changed}, which the next start goes by` };
     } catch (error) {
-      return { state: 'invalid', why: messageOf(error) };
+      const detail = `${changed}, and the next start would fail: ${messageOf(error)}`;
+      return { status: 'degraded', detail };
     }
   };
 }

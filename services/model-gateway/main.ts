@@ -1,8 +1,6 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
 import { startService } from '#kit/cli/start-service.ts';
-import { ownVersion } from '#kit/own-version.ts';
-import { surviveLostOutput } from '#kit/standard-output.ts';
-import { keepFilesPrivate } from '#kit/umask.ts';
+import { runProgramFile } from '#kit/program.ts';
 
 /** Runs one command line; `./core model-gateway` and `core-model-gateway` are two names for it. */
 export function main(start: ProgramStart): Promise<number> {
@@ -12,13 +10,4 @@ export function main(start: ProgramStart): Promise<number> {
   });
 }
 
-if (import.meta.main) {
-  keepFilesPrivate();
-  surviveLostOutput();
-  process.exitCode = await main({
-    args: process.argv.slice(2),
-    program: 'core-model-gateway',
-    version: ownVersion(),
-  });
-  process.exit();
-}
+if (import.meta.main) await runProgramFile('core-model-gateway', main);

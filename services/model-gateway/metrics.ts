@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Settlement } from './ledger/ledger.ts';
 import { dollarsOf } from './ledger/money.ts';
+import type { Settlement } from './ledger/settlement.ts';
 
 export interface EndedCall {
   readonly model: string;
@@ -32,42 +32,33 @@ const kinds = ['input', 'output', 'cached', 'cache_writes'] as const;
 export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetrics {
   const registry = new Registry();
   const registers = [registry];
-  const calls = new Counter({
-    name: 'model_calls_total',
-    help: 'Calls that ended',
-    labelNames: ['model', 'upstream', 'outcome'],
-    registers,
-  });
-  const tokens = new Counter({
-    name: 'model_tokens_total',
-    help: 'Tokens used; cached and cache_writes are parts of input',
-    labelNames: ['model', 'upstream', 'kind'],
-    registers,
-  });
-  const cost = new Counter({
-    name: 'model_cost_dollars_total',
-    help: 'What calls cost, in US dollars',
-    labelNames: ['model', 'upstream'],
-    registers,
-  });
-  const errors = new Counter({
-    name: 'model_upstream_errors_total',
-    help: 'Attempts that failed, also where a later one succeeded',
-    labelNames: ['model', 'upstream', 'code'],
-    registers,
-  });
+  const at = ['model', 'upstream'];
+  const counter = (name: string, help: string, ...labels: string[]) =>
+    new Counter({ name, help, labelNames: [...at, ...labels], registers });
+  const calls = counter('model_calls_total', 'Calls that ended', 'outcome');
+  const tokens = counter(
+    'model_tokens_total',
+    'Tokens used; cached and cache_writes are parts of input',
+    'kind',
+  );
+  const cost = counter('model_cost_dollars_total', 'What calls cost, in US dollars');
+  const errors = counter(
+    'model_upstream_errors_total',
+    'Attempts that failed, also where a later one succeeded',
+    'code',
+  );
   const firstToken = new Histogram({
     name: 'model_first_token_seconds',
     help: 'Time from the request to the first byte of its answer',
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
-    labelNames: ['model', 'upstream'],
+    labelNames: at,
     registers,
   });
   const duration = new Histogram({
     name: 'model_call_seconds',
     help: 'Time from the request to the end of its answer',
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
-    labelNames: ['model', 'upstream'],
+    labelNames: at,
     registers,
   });
   new Gauge({

@@ -1,19 +1,41 @@
+import * as t from 'io-ts';
 import type { ServiceName } from '#kit/config/running-service.ts';
-import type { StatusReport } from '#kit/contracts/status.ts';
+import { RunList, type RunSummary } from '#kit/contracts/run.ts';
+import type { EndpointReport, EngineReport, SmokeReport, StatusReport } from '#kit/contracts/status.ts';
+import { decodeJson } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
-import { ownVersion } from '#kit/own-version.ts';
-import type { Managed } from './choose-manager.ts';
+import { messageOf } from '#kit/errors.ts';
+import { ownVersion } from '#kit/program.ts';
 import type { StatusConfig } from './configuration.ts';
-import { askEndpoint, type Endpoint } from './endpoints.ts';
-import { engineReport } from './engine/engine-report.ts';
-import { readEngine, unreachableEngine } from './engine/read-engine.ts';
-import { type HttpQuestion, httpAnswer, problemIn } from './http-answer.ts';
+import { askEndpoint, type Endpoint, type HttpQuestion, httpAnswer, problemIn } from './endpoints.ts';
+import { engineReport, readEngine, unreachableEngine, type WorkerAnswer } from './engine.ts';
+import type { Managed } from './managers/choose-manager.ts';
 import type { Places } from './places.ts';
-import type { Findings } from './report.ts';
-import { readRuns } from './runs.ts';
-import type { TokenShower } from './token-shower.ts';
+import { type TokenShower, unprovenFix } from './token-shower.ts';
 
-export interface CheckOptions {
+/** Everything that was found out. */
+export interface Findings {
+  readonly version: string;
+  readonly took_ms: number;
+  readonly managed: Managed;
+  readonly production_like: boolean;
+  /** Services that may be away, by the configuration. */
+  readonly optional: readonly string[];
+  /** Services that this installation does without, with the reason. */
+  readonly unused: ReadonlyMap<string, string>;
+  readonly endpoints: Readonly<Record<string, Omit<EndpointReport, 'required'>>>;
+  readonly engine: EngineReport;
+  readonly worker: WorkerAnswer;
+  /** Why the bus could not be reached. */
+  readonly unreachable: string | null;
+  readonly runs: StoredRuns;
+  /** The ways of this command itself. */
+  readonly arrows: StatusReport['arrows'];
+  /** null unless it was asked for. */
+  readonly smoke: SmokeReport | null;
+}
+
+interface CheckOptions {
   readonly config: StatusConfig;
   readonly places: Places;
   readonly shower: TokenShower;
@@ -22,7 +44,7 @@ export interface CheckOptions {
   readonly managed: Promise<Managed>;
 }
 
-/** Whether a service takes the token of this command; null where it is shown none, and where it does not answer at all. */
+/** The way of this command to a service with its own token; null where none is shown, or nothing answers. */
 async function ownArrow(
   { service, url, ca = null }: Endpoint,
   { shower, ...limits }: Pick<HttpQuestion, 'timeoutMs' | 'signal'> & { readonly shower: TokenShower },
@@ -57,17 +79,12 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     return why === null ? engine : unreachableEngine(`${engine.unreachable}; it was shown no token: ${why}`);
   }
 
-  function runsOfOurs() {
-    const { agentd } = places;
-    return readRuns(agentd, { timeoutMs, signal, shower });
-  }
-
   const own = places.endpoints.filter(({ health }) => health);
   const [managed, startedWith, engine, runs, arrows, ...answers] = await Promise.all([
     options.managed,
     options.managed.then(({ manager }) => manager.environment('core-bus-engine', signal)).catch(() => null),
     engineOfOurs(),
-    runsOfOurs(),
+    readRuns(places.agentd, { timeoutMs, signal, shower }),
     Promise.all(own.map((endpoint) => ownArrow(endpoint, { timeoutMs, signal, shower }))).then((all) =>
       all.filter((arrow) => arrow !== null),
     ),
@@ -105,4 +122,45 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
 function telemetryOf(startedWith: Readonly<Record<string, string>> | null): string | null {
   if (startedWith === null) return environment.III_TELEMETRY_ENABLED ?? null;
   return startedWith.III_TELEMETRY_ENABLED ?? (startedWith.CI === undefined ? 'true' : 'false');
+}
+
+/** Runs as core-agentd has them. */
+interface StoredRuns {
+  /** null where it does not report it. */
+  readonly count: number | null;
+  readonly latest: readonly RunSummary[];
+  readonly detail: string;
+  /** What to do where it does not; null where that is not known. */
+  readonly fix: string | null;
+}
+
+const latestRuns = 5;
+const Storage = t.strict({ runs_count: t.number });
+
+/** Asks nothing of a program that nothing shows to be ours, not even without a token: its answer is no fact. Never throws. */
+async function readRuns(
+  agentd: string,
+  { shower, ...limits }: Pick<HttpQuestion, 'timeoutMs' | 'signal'> & { readonly shower: TokenShower },
+): Promise<StoredRuns> {
+  const why = shower.why('core-agentd', agentd);
+  if (why !== null) return { count: null, latest: [], detail: `not asked: ${why}`, fix: unprovenFix };
+  try {
+    const question = { ...limits, token: shower.text('core-agentd', agentd) };
+    const [list, storage] = await Promise.all([
+      get(`${agentd}/v1/runs?limit=${latestRuns}`, question, RunList),
+      get(`${agentd}/v1/storage`, question, Storage),
+    ]);
+    const problems =
+      list.problems.length === 0 ? '' : `; ${list.problems.length} things among them are no runs`;
+    return { count: storage.runs_count, latest: list.runs, detail: `readable${problems}`, fix: null };
+  } catch (error) {
+    return { count: null, latest: [], detail: messageOf(error), fix: null };
+  }
+}
+
+async function get<A>(url: string, question: HttpQuestion, codec: t.Type<A, unknown, unknown>): Promise<A> {
+  const answer = await httpAnswer(url, question);
+  if (answer.status === null) throw new Error(answer.message);
+  if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}: ${problemIn(answer.text)}`);
+  return decodeJson(codec, answer.text, url);
 }

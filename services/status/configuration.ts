@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { AbsolutePath, HttpUrl } from '#kit/config/address-codecs.ts';
+import { AbsolutePath, HttpUrl } from '#kit/config/address.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import { NonEmptyString, nullable, oneOf } from '#kit/decode.ts';

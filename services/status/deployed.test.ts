@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { ensureTokens, openTokens } from '#kit/tokens.ts';
+import { ensureTokens, openTokens } from '#kit/tokens/tokens.ts';
 import { temporaryFolder } from '../../test/fixtures/repositories/temporary-folder.ts';
-import { deployedTokens, publishedPlaces } from './deployed.ts';
+import { deployedTokens, publishedPlaces } from './places.ts';
 import { createTokenShower } from './token-shower.ts';
 
 describe('A deployment that is asked from the host', () => {

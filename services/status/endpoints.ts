@@ -2,7 +2,8 @@ import { Health } from '#kit/contracts/health.ts';
 import type { PlatformService } from '#kit/contracts/platform-services.ts';
 import type { EndpointReport } from '#kit/contracts/status.ts';
 import { decodeJson } from '#kit/decode.ts';
-import { type HttpAnswer, type HttpQuestion, httpAnswer } from './http-answer.ts';
+import { codeOf, messageOf } from '#kit/errors.ts';
+import { openConnections } from '#kit/http/client.ts';
 
 /** A service to ask for its health, and where. */
 export interface Endpoint {
@@ -71,4 +72,71 @@ export function describeHealth({ status, checks }: Health): string {
     .filter(([, check]) => check.status !== 'ok')
     .map(([name, { detail }]) => `${name}: ${detail}`);
   return [status, ...why].join('; ');
+}
+
+/** What came back, or why nothing did. */
+type HttpAnswer =
+  | { readonly status: number; readonly text: string }
+  | { readonly status: null; readonly why: 'nobody' | 'silent' | 'broken'; readonly message: string };
+
+export interface HttpQuestion {
+  readonly token?: string | null;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  /** PEM of the certificate to trust; null or absent: those that the system trusts. */
+  readonly ca?: string | null;
+}
+
+/** Bytes of an answer that are read. */
+const maxBytes = 4 * 1024 * 1024;
+
+/** One GET; never throws. */
+export async function httpAnswer(
+  url: string,
+  { token = null, timeoutMs, signal, ca = null }: HttpQuestion,
+): Promise<HttpAnswer> {
+  const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
+  const connections = openConnections({
+    connectMs: 2 * timeoutMs,
+    answerLimit: maxBytes,
+    ...(ca === null ? {} : { ca }),
+  });
+  let connected = false;
+  try {
+    const { statusCode, body } = await connections.request(url, {
+      method: 'GET',
+      signal: limit,
+      headers: {
+        accept: 'application/json',
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      },
+      onSent() {
+        connected = true;
+      },
+    });
+    return { status: statusCode, text: await body.text() };
+  } catch (error) {
+    const { host } = new URL(url);
+    if (limit.aborted) {
+      const what = connected ? 'accepts connections but does not answer' : 'accepts no connection';
+      return { status: null, why: 'silent', message: `${host} ${what} within ${timeoutMs / 1000} s` };
+    }
+    const code = codeOf(error);
+    if (['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(code))
+      return { status: null, why: 'nobody', message: `nobody answers at ${host} (${code})` };
+    const isTooLarge = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE';
+    const reason = isTooLarge ? `the answer has more than ${maxBytes} bytes` : messageOf(error);
+    return { status: null, why: 'broken', message: `${host}: ${reason}` };
+  } finally {
+    await connections.destroy();
+  }
+}
+
+/** What an answer that refuses says of the reason; empty where it says none. */
+export function problemIn(text: string): string {
+  try {
+    return String((JSON.parse(text) as { readonly detail?: unknown }).detail ?? '');
+  } catch {
+    return '';
+  }
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { StatusReport } from '#kit/contracts/status.ts';
-import { fixByUnits, withHome } from './fixes.ts';
-import type { Unit } from './service-manager.ts';
+import type { Unit } from './managers/service-manager.ts';
+import { fixByUnits, withHome } from './summary.ts';
 
 describe('What to do about a part that does not answer', () => {
   const now = Date.parse('2026-01-01T00:01:00Z');

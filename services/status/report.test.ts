@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { functionIds } from '#kit/contracts/bus/function.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
-import type { EngineReport, UnitReport } from '#kit/contracts/status.ts';
-import { StatusReport } from '#kit/contracts/status.ts';
+import { type EngineReport, StatusReport, type UnitReport } from '#kit/contracts/status.ts';
 import { decode } from '#kit/decode.ts';
-import { noManager } from './adapters/no-manager.ts';
-import { type Findings, makeReport } from './report.ts';
-import type { Unit } from './service-manager.ts';
+import type { Findings } from './check.ts';
+import { noManager } from './managers/choose-manager.ts';
+import type { Unit } from './managers/service-manager.ts';
+import { makeReport } from './report.ts';
 
 const running: Unit = {
   state: 'running',
@@ -125,7 +125,7 @@ describe('The status report', () => {
     const health = {
       ...{ status: 'degraded' as const, service: 'core-agentd', version: '0.1.0' },
       checks: {
-        context: check('degraded', 'the token is none of this installation'),
+        context: check('degraded', 'the token is unknown to this installation'),
         model_gateway: check('ok', 'answers'),
         context_outbox: { ...check('ok', '2 wait'), backlog },
       },
@@ -137,14 +137,14 @@ describe('The status report', () => {
         from: 'core-agentd',
         to: 'core-context',
         ok: false,
-        detail: 'the token is none of this installation',
+        detail: 'the token is unknown to this installation',
       },
       { from: 'core-agentd', to: 'core-model-gateway', ok: true, detail: 'answers' },
     ]);
     expect(report.backlogs).to.deep.equal([{ service: 'core-agentd', queue: 'context_outbox', ...backlog }]);
     expect(parts(report)).to.deep.equal(['arrows.core-agentd']);
     expect(report.problems[0]!.detail).to.match(
-      /^core-agentd does not reach core-context: the token is none/,
+      /^core-agentd does not reach core-context: the token is unknown/,
     );
     const atHome = makeReport(found({ endpoints }));
     expect([atHome.ok, atHome.warnings.map(({ part }) => part)]).to.deep.equal([true, ['http.core-agentd']]);

@@ -1,41 +1,11 @@
-import { healthOf } from '#kit/contracts/health.ts';
+import { type HealthCheck, healthOf } from '#kit/contracts/health.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
-import type {
-  EndpointReport,
-  EngineReport,
-  SmokeReport,
-  StatusReport,
-  UnitReport,
-} from '#kit/contracts/status.ts';
-import { arrowsIn, backlogsIn } from './arrows.ts';
-import type { Managed } from './choose-manager.ts';
+import type { EndpointReport, SmokeReport, StatusReport, UnitReport } from '#kit/contracts/status.ts';
+import type { Findings } from './check.ts';
 import { describeHealth } from './endpoints.ts';
-import type { WorkerAnswer } from './engine/engine-evidence.ts';
-import { fixByUnits } from './fixes.ts';
-import type { StoredRuns } from './runs.ts';
-import type { Unit } from './service-manager.ts';
-
-/** Everything that was found out. */
-export interface Findings {
-  readonly version: string;
-  readonly took_ms: number;
-  readonly managed: Managed;
-  readonly production_like: boolean;
-  /** Services that may be away, by the configuration. */
-  readonly optional: readonly string[];
-  /** Services that this installation does without, with the reason. */
-  readonly unused: ReadonlyMap<string, string>;
-  readonly endpoints: Readonly<Record<string, Omit<EndpointReport, 'required'>>>;
-  readonly engine: EngineReport;
-  readonly worker: WorkerAnswer;
-  /** Why the bus could not be reached. */
-  readonly unreachable: string | null;
-  readonly runs: StoredRuns;
-  /** The ways of this command itself. */
-  readonly arrows: StatusReport['arrows'];
-  /** null unless it was asked for. */
-  readonly smoke: SmokeReport | null;
-}
+import type { Managed } from './managers/choose-manager.ts';
+import type { Unit } from './managers/service-manager.ts';
+import { fixByUnits } from './summary.ts';
 
 type Remark = StatusReport['problems'][number];
 
@@ -44,11 +14,11 @@ export function makeReport(found: Findings): StatusReport {
   const services = serviceReports(found);
   const http = endpointReports(found);
   const facts = engineRemarks(found);
-  const untold = found.managed.manager.kind === 'none' ? 'unknown' : null;
+  const unknownState = found.managed.manager.kind === 'none' ? 'unknown' : null;
   const mayBeAway = found.optional.includes('core-bus-engine') && found.unreachable !== null;
   const isProblem = (part: string) => !mayBeAway && (found.production_like || part === 'iii');
   const { kind, detail: manager } = found.managed.manager;
-  /** What starts the services, as whoever runs them is told it. */
+  /** The remark with the command of whoever runs the services. */
   const typed = (remark: Remark): Remark =>
     kind === 'compose' && remark.fix !== null
       ? { ...remark, fix: remark.fix.replaceAll('./core up', `${manager} up --detach --wait`) }
@@ -63,7 +33,7 @@ export function makeReport(found: Findings): StatusReport {
     ...smokeRemarks(found.smoke),
   ];
   const warnings: Remark[] = [
-    ...remarks('services', services, ({ ok, required, state }) => !required && !ok && state !== untold),
+    ...remarks('services', services, ({ ok, required, state }) => !required && !ok && state !== unknownState),
     ...remarks('http', http, ({ ok, required }) => !required && !ok),
     ...degraded(http),
     ...facts.filter(({ part }) => !isProblem(part)),
@@ -97,7 +67,7 @@ function serviceReports({ managed, unused, optional }: Findings): Record<string,
     pid: null,
     restarts: null,
     since: null,
-    detail: managed.problem === null ? `${managed.manager.detail} has no such service` : 'not told',
+    detail: managed.problem === null ? `${managed.manager.detail} has no such service` : 'not known',
     fix: null,
   };
   const names = new Set<string>([...platformServices, ...managed.units.keys()]);
@@ -210,10 +180,10 @@ function engineRemarks({ engine, unreachable, managed }: Findings): Remark[] {
   return all.filter((remark) => remark !== false);
 }
 
-/** A team relies on every way between services; elsewhere the service that lacks one is told to be degraded. */
+/** A team relies on every way between services; elsewhere a service that lacks one is reported as degraded. */
 function arrowRemarks(found: Findings, http: Readonly<Record<string, EndpointReport>>): Remark[] {
   const own = found.arrows.filter(({ ok }) => !ok);
-  // What is not well at one of its ends is told there.
+  // What is not well at one of its ends is reported there.
   const isWell = (name: string) => http[name]?.ok !== false;
   const others = found.production_like
     ? arrowsIn(http).filter(({ ok, from, to }) => !ok && isWell(from) && isWell(to))
@@ -226,7 +196,7 @@ function arrowRemarks(found: Findings, http: Readonly<Record<string, EndpointRep
 }
 
 function storageRemarks({ runs, endpoints }: Findings): Remark[] {
-  // Without core-agentd that it does not tell its runs is no news.
+  // Without core-agentd, that its runs are unknown is no news.
   if (runs.count !== null || endpoints['core-agentd']?.ok !== true) return [];
   const fix = runs.fix ?? 'Its log says more; ./core doctor looks at folders and tokens.';
   return [{ part: 'storage', detail: runs.detail, fix }];
@@ -237,4 +207,36 @@ function smokeRemarks(smoke: SmokeReport | null): Remark[] {
   const failed = smoke.steps.find(({ ok }) => !ok);
   const detail = failed === undefined ? 'it did not end well' : `${failed.step}: ${failed.detail}`;
   return [{ part: 'smoke', detail, fix: null }];
+}
+
+type Arrow = StatusReport['arrows'][number];
+
+/** The checks of each service that prove its way to another, and what the other is called. */
+const proved: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'core-agentd': { context: 'core-context', model_gateway: 'core-model-gateway' },
+  'core-context': { neo4j: 'neo4j' },
+  'core-model-gateway': { upstreams: 'upstreams of its models' },
+  'core-bridge': { agentd: 'core-agentd', bus: 'core-bus-engine', worker: 'core-bus-worker' },
+  'core-bus-worker': { agentd: 'core-agentd', context: 'core-context', bridge: 'core-bridge' },
+};
+
+type Endpoints = Readonly<Record<string, Pick<EndpointReport, 'health'>>>;
+
+/** The ways between services, as each of them says that it goes them with its own token. */
+function arrowsIn(http: Endpoints): Arrow[] {
+  return Object.entries(http).flatMap(([from, { health }]) =>
+    Object.entries(proved[from] ?? {}).flatMap(([check, to]): Arrow[] => {
+      const found = health?.checks[check];
+      return found === undefined ? [] : [{ from, to, ok: found.status === 'ok', detail: found.detail }];
+    }),
+  );
+}
+
+/** What waits in each outbox and queue. */
+function backlogsIn(http: Endpoints): StatusReport['backlogs'] {
+  return Object.entries(http).flatMap(([service, { health }]) =>
+    Object.entries(health?.checks ?? {}).flatMap(([queue, { backlog }]: [string, HealthCheck]) =>
+      backlog === undefined ? [] : [{ service, queue, ...backlog }],
+    ),
+  );
 }

@@ -1,16 +1,15 @@
-import { answerMs } from '#kit/config/answer-ms.ts';
+import { answerMs } from '#kit/config/settings.ts';
 import type { SmokeReport, StatusReport } from '#kit/contracts/status.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
-import { ownVersion } from '#kit/own-version.ts';
+import { ownVersion } from '#kit/program.ts';
 import { checkPlatform } from './check.ts';
-import { chooseManager, type Managed } from './choose-manager.ts';
 import { readStatusConfig, type StatusConfig } from './configuration.ts';
-import { deployedTokens, publishedPlaces } from './deployed.ts';
-import { withHome } from './fixes.ts';
-import { findPlaces, type Places } from './places.ts';
+import { chooseManager, type Managed } from './managers/choose-manager.ts';
+import { deployedTokens, findPlaces, type Places, publishedPlaces } from './places.ts';
 import { makeReport } from './report.ts';
+import { withHome } from './summary.ts';
 import { createTokenShower, type TokenShower } from './token-shower.ts';
 
 export interface StatusOptions {

@@ -1,6 +1,8 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
+import { shellWord } from '#kit/shell-word.ts';
+import type { Unit } from './managers/service-manager.ts';
 
 type Remark = StatusReport['problems'][number];
 
@@ -9,13 +11,13 @@ const following = new RegExp(`^(${platformServices.join('|')}): `);
 /** A report in a few lines for a person: what is not well, and under it what to do. */
 export function summaryOf({ ok, problems, warnings }: StatusReport): string {
   const causes = problems.filter(({ fix }) => fix === null || !following.test(fix));
-  const [told, rest] = causes.length === 0 ? [problems, 0] : [causes, problems.length - causes.length];
+  const [shown, rest] = causes.length === 0 ? [problems, 0] : [causes, problems.length - causes.length];
   const head = ok
     ? 'All that is required is well.'
     : rest === 0
       ? 'Not well.'
       : `Not well; ${rest} more in the report ${rest === 1 ? 'follows' : 'follow'} from this:`;
-  return `${[head, ...linesOf('problem', told), ...linesOf('warning', warnings)].join('\n')}\n`;
+  return `${[head, ...linesOf('problem', shown), ...linesOf('warning', warnings)].join('\n')}\n`;
 }
 
 /** What is the same of several is said once. */
@@ -29,4 +31,49 @@ function linesOf(kind: string, remarks: readonly Remark[]): string[] {
       ...(fix === null ? [] : [`${'do'.padStart(kind.length)}  ${visibleLine(fix)}`]),
     ];
   });
+}
+
+/** A process that was started so short a time ago, in milliseconds, is still starting where it does not answer. */
+const startingMs = 15_000;
+
+/**
+ * What to do about something that does not answer, by what the service manager says of the services behind it, the nearest first: one
+ * that is halted or waits is the reason, and one that has just begun needs time alone.
+ */
+export function fixByUnits(
+  names: readonly string[],
+  units: ReadonlyMap<string, Unit>,
+  otherwise: string | null,
+  now = Date.now(),
+): string | null {
+  for (const name of names) {
+    const unit = units.get(name);
+    if (unit === undefined || unit.state === 'unknown') continue;
+    if (unit.state === 'left_out')
+      return `${name} is left out (${unit.detail}); ./core up starts it where nothing leaves it out.`;
+    if (unit.state !== 'running') return unit.fix === null ? otherwise : `${name}: ${unit.fix}`;
+    const age = unit.since === null ? startingMs : now - Date.parse(unit.since);
+    if (age >= 0 && age < startingMs)
+      return `Wait a moment: ${name} was started ${Math.round(age / 1000)} s ago.`;
+  }
+  return otherwise;
+}
+
+/** The report with its commands as they are to be typed by who asked about this state folder. */
+export function withHome(report: StatusReport, home: string | undefined): StatusReport {
+  if (home === undefined) return report;
+  const flag = ` --home ${shellWord(home)}`;
+  const withFlag = <T extends { readonly fix: string | null }>(part: T): T =>
+    part.fix === null
+      ? part
+      : { ...part, fix: part.fix.replaceAll(/\.\/core (?:up|doctor|config show|model add)\b/g, `$&${flag}`) };
+  const each = <T extends { readonly fix: string | null }>(parts: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, withFlag(part)]));
+  return {
+    ...report,
+    services: each(report.services),
+    http: each(report.http),
+    problems: report.problems.map(withFlag),
+    warnings: report.warnings.map(withFlag),
+  };
 }

@@ -1,15 +1,18 @@
+import { realpathSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ownVersion } from '#kit/own-version.ts';
-import { flushOutput, surviveLostOutput } from '#kit/standard-output.ts';
+import type { ProgramStart } from '#kit/cli/program.ts';
+import { environment } from '#kit/environment.ts';
+import { flushOutput, ownVersion, surviveLostOutput } from '#kit/program.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { keepFilesPrivate } from '#kit/umask.ts';
 import { commandNames, overview } from './overview.ts';
-import { ownCommands } from './own-commands.ts';
-import { calledAs } from './program-name.ts';
 
-/**
- * The dispatcher of `./core`: starts the program that a command belongs to, in this process, and loads nothing else.
- */
+/** The dispatcher of `./core`: starts the program that a command belongs to, in this process, and loads nothing else. */
 const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Commands of the supervisor itself. */
+const ownCommands = ['up', 'doctor', 'token', 'quickstart', 'backup', 'restore', 'secrets', 'install'];
 
 /** Commands of programs other than core-agentd, with the folder of each. */
 const services: ReadonlyMap<string, string> = new Map([
@@ -29,47 +32,35 @@ await flushOutput();
 process.exit();
 
 async function start(args: readonly string[]): Promise<number> {
+  const name = calledAs(join(root, 'core'));
   const command = commandOf(args);
-  if (command === undefined && args.includes('--version')) {
-    process.stdout.write(`${ownVersion()}\n`);
-    return 0;
-  }
-  if (command === undefined && (args.length === 0 || args.includes('--help') || args.includes('-h'))) {
-    process.stdout.write(overview(calledAs(root)));
-    return 0;
-  }
+  if (command === undefined && args.includes('--version')) return print(`${ownVersion()}\n`);
+  if (command === undefined && (args.length === 0 || args.includes('--help') || args.includes('-h')))
+    return print(overview(name));
   if (command === 'help') {
     const rest = args.filter((word) => word !== 'help');
     const about = commandOf(rest);
-    if (about !== undefined) return start(isCommand(about) ? [...rest, '--help'] : rest);
-    process.stdout.write(overview(calledAs(root)));
-    return 0;
+    if (about === undefined) return print(overview(name));
+    return start(isCommand(about) ? [...rest, '--help'] : rest);
   }
-  const own = command === undefined ? undefined : ownCommands[command];
-  if (own !== undefined) {
-    const { runOwnCommand } = await import('./run-own-command.ts');
-    return runOwnCommand(own, args, calledAs(root));
+  if (command !== undefined && ownCommands.includes(command)) {
+    const { runSupervisorProgram } = await import('./commands.ts');
+    return runSupervisorProgram(args, name);
   }
   const service = services.get(command ?? '');
-  if (service !== undefined) {
-    const rest = args.toSpliced(commandIndex(args), 1);
-    return startService(service, rest, `${calledAs(root)} ${command}`);
-  }
-  return startService('agentd', args, calledAs(root));
+  if (service === undefined) return startService('agentd', args, name);
+  return startService(service, args.toSpliced(commandIndex(args), 1), `${name} ${command}`);
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
 }
 
 /** Other services are started by their files, never imported as modules of this one. */
-async function startService(name: string, args: readonly string[], calledBy: string): Promise<number> {
-  const program: Program = await import(new URL(`../${name}/main.ts`, import.meta.url).href);
-  return program.main({ args, program: calledBy, version: ownVersion() });
-}
-
-interface Program {
-  main(start: {
-    readonly args: readonly string[];
-    readonly program: string;
-    readonly version: string;
-  }): Promise<number>;
+async function startService(service: string, args: readonly string[], program: string): Promise<number> {
+  const { main } = await import(new URL(`../${service}/main.ts`, import.meta.url).href);
+  return main({ args, program, version: ownVersion() } satisfies ProgramStart);
 }
 
 function commandOf(args: readonly string[]): string | undefined {
@@ -83,4 +74,21 @@ function commandIndex(args: readonly string[]): number {
 
 function isCommand(word: string): boolean {
   return word === 'serve' || commandNames.includes(word);
+}
+
+/** How a person calls this program from where they are: `./core`, `core` when it is on PATH, else its full path. */
+function calledAs(launcher: string): string {
+  if (join(process.cwd(), 'core') === launcher) return './core';
+  return isOnPath(launcher) ? 'core' : shellWord(launcher);
+}
+
+function isOnPath(launcher: string): boolean {
+  for (const folder of (environment.PATH ?? '').split(delimiter)) {
+    try {
+      if (folder !== '') return realpathSync(join(folder, 'core')) === realpathSync(launcher);
+    } catch {
+      // Not in this folder; the next one may have it.
+    }
+  }
+  return false;
 }

@@ -2,10 +2,7 @@ import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
-import { checkConfiguration } from './health-checks/configuration.ts';
 import { checkCypher } from './health-checks/cypher.ts';
-import type { Finding } from './health-checks/finding.ts';
-import { checkForges } from './health-checks/forges.ts';
 import {
   checkDaemonPort,
   checkFolder,
@@ -13,6 +10,7 @@ import {
   checkServicePort,
   checkSettings,
   checkTokens,
+  type Finding,
 } from './health-checks/installation.ts';
 import {
   checkControlGroups,
@@ -22,8 +20,9 @@ import {
   checkNode,
   checkSandbox,
 } from './health-checks/programs.ts';
+import { checkConfiguration, checkForges } from './health-checks/services.ts';
 
-export type { Finding } from './health-checks/finding.ts';
+export type { Finding } from './health-checks/installation.ts';
 
 export interface DoctorOptions {
   readonly home?: string | undefined;

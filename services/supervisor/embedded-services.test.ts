@@ -4,8 +4,7 @@ import { expect } from 'chai';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { temporaryFolder } from '../../test/fixtures/repositories/temporary-folder.ts';
-import { embeddedStack } from './embedded-services.ts';
-import { withFreePorts } from './free-ports.ts';
+import { embeddedStack, withFreePorts } from './embedded-services.ts';
 
 describe('The embedded stack', () => {
   const plain = { ...environment, CORE_CONTEXT_URL: undefined, CORE_BUS_URL: undefined };

@@ -1,14 +1,17 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import * as t from 'io-ts';
+import { urlOf } from '#kit/config/address.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
+import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
 import { describeSettings, readSettings } from '#kit/config/settings.ts';
-import { urlOf } from '#kit/config/url-of.ts';
 import { type PlatformService, platformServices } from '#kit/contracts/platform-services.ts';
+import { decode, integerBetween } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { readEngineHttpPort } from './engine-http-port.ts';
-import { type Choice, unwanted } from './service-names.ts';
 import type { ServiceDefinition } from './supervised-service.ts';
 
 /** One address at which a service answers. */
@@ -29,7 +32,7 @@ export interface EmbeddedService extends ServiceDefinition {
   readonly socket: ServicePort | null;
 }
 
-export interface EmbeddedStack {
+interface EmbeddedStack {
   readonly services: readonly EmbeddedService[];
   /** What is not started, and why. */
   readonly left: readonly { readonly name: PlatformService; readonly why: string }[];
@@ -51,7 +54,7 @@ export interface StackFlags extends Choice {
 const compileCache = fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url));
 
 /**
- * The services of this machine, as flags, environment and files want them. Each is told where all the others are.
+ * The services of this machine, as flags, environment and files want them. Each is given the addresses of all the others.
  * @throws InvalidInput (`config_invalid`, `invalid_option`)
  */
 export function embeddedStack(folders: Folders, flags: StackFlags, environment: Environment): EmbeddedStack {
@@ -115,7 +118,7 @@ function placesOf(folders: Folders, flags: StackFlags, environment: Environment)
   };
 }
 
-/** What planning and the bus are told to find elsewhere is not started here. */
+/** What the configuration places elsewhere is not started here. */
 function* placesElsewhere(
   folders: Folders,
   flags: StackFlags,
@@ -142,35 +145,24 @@ function sharedEnvironment(
   places: Places,
   left: ReadonlyMap<PlatformService, string>,
 ): Record<string, string> {
-  const starts = (service: PlatformService) => !left.has(service);
-  return {
+  const variables: Record<string, string> = {
     CORE_STATE_DIR: folders.state,
     CORE_CONFIG_DIR: folders.config,
     NODE_COMPILE_CACHE: compileCache,
-    ...(starts('core-agentd')
-      ? { ...addressVariables('AGENTD', places.agentd), CORE_AGENTD_URL: urlOf(places.agentd) }
-      : {}),
-    ...(starts('core-bridge')
-      ? { ...addressVariables('BRIDGE', places.bridge), CORE_BRIDGE_URL: urlOf(places.bridge) }
-      : {}),
-    ...(starts('core-bus-engine')
-      ? { ...addressVariables('BUS', places.bus), CORE_BUS_HTTP_PORT: String(places.busHttp.port) }
-      : {}),
-    ...(starts('core-context')
-      ? { ...addressVariables('CONTEXT', places.context), CORE_CONTEXT_URL: urlOf(places.context) }
-      : {}),
-    ...(starts('core-model-gateway')
-      ? { ...addressVariables('MODELS', places.models), CORE_MODELS_URL: urlOf(places.models) }
-      : {}),
   };
+  for (const [service, concern] of Object.entries(concerns)) {
+    if (concern === null || left.has(service as PlatformService)) continue;
+    const name = `CORE_${concern.toUpperCase()}`;
+    const { host, port } = places[concern];
+    Object.assign(variables, { [`${name}_HOST`]: host, [`${name}_PORT`]: String(port) });
+    if (concern === 'bus') variables.CORE_BUS_HTTP_PORT = String(places.busHttp.port);
+    else variables[`${name}_URL`] = urlOf(places[concern]);
+  }
+  return variables;
 }
 
-function addressVariables(name: string, { host, port }: ServicePort): Record<string, string> {
-  return { [`CORE_${name}_HOST`]: host, [`CORE_${name}_PORT`]: String(port) };
-}
-
-const http: Readonly<Record<PlatformService, keyof Places | null>> = {
-  'core-bus-engine': 'busHttp',
+const concerns: Readonly<Record<PlatformService, Exclude<keyof Places, 'busHttp'> | null>> = {
+  'core-bus-engine': 'bus',
   'core-context': 'context',
   'core-model-gateway': 'models',
   'core-agentd': 'agentd',
@@ -184,13 +176,81 @@ function definition(
   environment: Record<string, string>,
 ): EmbeddedService {
   const main = fileURLToPath(new URL(`../${name.replace('core-', '')}/main.ts`, import.meta.url));
-  const place = http[name];
+  const concern = concerns[name];
+  const http = concern === null ? null : places[concern === 'bus' ? 'busHttp' : concern];
   return {
     name,
     args: [main, 'serve'],
     environment,
-    url: place === null ? null : urlOf(places[place]),
-    http: place === null ? null : places[place],
-    socket: name === 'core-bus-engine' ? places.bus : null,
+    url: http === null ? null : urlOf(http),
+    http,
+    socket: concern === 'bus' ? places.bus : null,
   };
+}
+
+const EngineHttp = t.strict({ http_port: integerBetween(0, 65_535) });
+
+/** Flag, environment, user's file, shipped default, in that order. @throws InvalidInput (`config_invalid`) */
+export function readEngineHttpPort(
+  folders: Pick<Folders, 'config'>,
+  environment: Pick<Environment, 'CORE_BUS_HTTP_PORT'>,
+  flag?: string | number | undefined,
+): number {
+  const { document, path } = mergedDocument(readConcernDocument('bus', folders));
+  const { http_port: configured } = decode(EngineHttp, document, path, 'config_invalid');
+  const [given, where] =
+    flag === undefined
+      ? [environment.CORE_BUS_HTTP_PORT, 'CORE_BUS_HTTP_PORT']
+      : [String(flag), '--bus-http-port'];
+  if (given === undefined || given === '') return configured;
+  const http_port = /^\d+$/.test(given) ? Number(given) : given;
+  return decode(EngineHttp, { http_port }, where, 'config_invalid').http_port;
+}
+
+const names = ['port', 'contextPort', 'modelsPort', 'bridgePort', 'busPort', 'busHttpPort'] as const;
+
+/** The same flags with a free port in the place of each 0: every service gets the ports of the others before one runs. */
+export async function withFreePorts<F extends StackFlags>(flags: F): Promise<F> {
+  const wanted = names.filter((name) => String(flags[name] ?? '') === '0');
+  const servers = wanted.map(() => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return { ...flags, ...Object.fromEntries(wanted.map((name, index) => [name, ports[index]])) };
+}
+
+/** Which are wanted, as `--only` and `--without` say it; `core-` may be left out of a name. */
+interface Choice {
+  readonly only?: string | undefined;
+  readonly without?: string | undefined;
+}
+
+/**
+ * Why a service is not wanted, by name; empty where all are.
+ * @throws InvalidInput (`invalid_option`) naming the choices
+ */
+export function unwanted({ only, without }: Choice): ReadonlyMap<PlatformService, string> {
+  const reasons = new Map<PlatformService, string>();
+  const kept = only === undefined ? null : namesIn('--only', only);
+  for (const name of platformServices) {
+    if (kept !== null && !kept.includes(name)) reasons.set(name, `--only ${only} leaves it out`);
+  }
+  if (without === undefined) return reasons;
+  for (const name of namesIn('--without', without)) reasons.set(name, `--without ${without} leaves it out`);
+  if (reasons.size < platformServices.length) return reasons;
+  throw new InvalidInput(
+    'invalid_option',
+    'nothing is left to start: --only and --without leave out every service',
+  );
+}
+
+function namesIn(option: string, list: string): PlatformService[] {
+  return list.split(',').map((word) => {
+    const found = platformServices.find((name) => name === word.trim() || name === `core-${word.trim()}`);
+    if (found !== undefined) return found;
+    throw new InvalidInput(
+      'invalid_option',
+      `${option} is ${JSON.stringify(list)}: ${JSON.stringify(word)} must be one of ${platformServices.join(', ')}`,
+    );
+  });
 }

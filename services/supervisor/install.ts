@@ -1,13 +1,10 @@
 import { lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Command } from 'commander';
 import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, exitCodes, Failed } from '#kit/errors.ts';
 import { withPersonsUmask } from '#kit/umask.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import type { RunOwn } from './own-command.ts';
 
 const programs: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(manifest.bin).map(([name, path]) => [
@@ -17,22 +14,20 @@ const programs: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /** `core install`: links in a folder of the person's PATH; nothing else on the machine changes. */
-export function define(program: Command, run: RunOwn): void {
-  program
-    .command('install')
-    .description('put core and its services on your PATH, as links to this checkout')
-    .option('--dir <dir>', 'folder for the links', join(environment.HOME ?? homedir(), '.local', 'bin'))
-    .option('--remove', 'take the links away again')
-    .action((options: { dir: string; remove?: boolean }) =>
-      run(async ({ json }) => {
-        const folder = resolve(options.dir);
-        const done = options.remove === true ? removeLinks(folder) : makeLinks(folder);
-        if (json)
-          process.stdout.write(`${JSON.stringify({ folder, links: done, on_path: isOnPath(folder) })}\n`);
-        else process.stdout.write(told(folder, done, options.remove === true));
-        return exitCodes.done;
-      }),
-    );
+export async function install(options: {
+  readonly dir: string;
+  readonly remove?: boolean;
+  readonly json: boolean;
+}): Promise<number> {
+  const folder = resolve(options.dir);
+  const removed = options.remove === true;
+  const links = removed ? removeLinks(folder) : makeLinks(folder);
+  process.stdout.write(
+    options.json
+      ? `${JSON.stringify({ folder, links, on_path: isOnPath(folder) })}\n`
+      : messageFor(folder, links, removed),
+  );
+  return exitCodes.done;
 }
 
 function makeLinks(folder: string): string[] {
@@ -75,7 +70,7 @@ function linkTarget(path: string): string | null {
   }
 }
 
-function told(folder: string, names: readonly string[], removed: boolean): string {
+function messageFor(folder: string, names: readonly string[], removed: boolean): string {
   if (removed)
     return names.length === 0
       ? `No links of ours in ${folder}.\n`

@@ -32,7 +32,7 @@ const sections: readonly (readonly [string, readonly (readonly [string, string])
     'Recover',
     [
       ['resume', 'continue a run that a crash interrupted'],
-      ['sync', 'learn what became of pull requests, and tell the context service'],
+      ['sync', 'ask the forges about pull requests, and update the context service'],
       ['undo', 'take back what a run did'],
       ['cancel', 'stop a run'],
       ['verify', 'check the record of a run offline'],

@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { urlHost } from '#kit/config/url-of.ts';
+import { text } from 'node:stream/consumers';
+import { urlHost, urlOf } from '#kit/config/address.ts';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { codeOf } from '#kit/errors.ts';
+import { exchange, openAgent, TooLate } from '#kit/http/exchange.ts';
 
 /** Who answers at an address. `silent` is somebody who did not in time: busy, or halted. */
 export type PortHolder =
@@ -73,23 +75,17 @@ function canBeTaken(host: string, port: number): Promise<boolean> {
 
 /** What `/healthz` answers; null where a connection brings no answer. */
 async function askHealth(host: string, port: number, withinMs: number): Promise<string | null | 'late'> {
-  // Loaded where somebody may answer: what is started first starts sooner.
-  const { request } = await import('node:http');
-  return new Promise((resolve) => {
-    const asked = request({ host: bareHost(host), port, path: '/healthz', agent: false }, (answer) => {
-      const parts: Buffer[] = [];
-      answer.on('data', (part: Buffer) => parts.push(part));
-      answer.once('close', () => end(answer.complete ? Buffer.concat(parts).toString('utf8') : null));
-    });
-    const limit = setTimeout(() => end('late'), withinMs);
-    const end = (answer: string | null | 'late') => {
-      clearTimeout(limit);
-      asked.destroy();
-      resolve(answer);
-    };
-    asked.on('error', () => end(null));
-    asked.end();
-  });
+  const url = new URL('/healthz', urlOf({ host, port, tls: false }));
+  const signal = AbortSignal.timeout(withinMs);
+  const agent = openAgent(url.href);
+  try {
+    const answer = await exchange(url, { method: 'GET', headers: {}, idleMs: withinMs, signal, agent });
+    return await text(answer);
+  } catch (error) {
+    return signal.aborted || error instanceof TooLate ? 'late' : null;
+  } finally {
+    agent.destroy();
+  }
 }
 
 function bareHost(host: string): string {

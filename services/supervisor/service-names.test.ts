@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { InvalidInput } from '#kit/errors.ts';
-import { unwanted } from './service-names.ts';
+import { unwanted } from './embedded-services.ts';
 
 describe('The choice of services', () => {
   it('leaves out what is not named by --only, and what is named by --without', () => {

@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { SupervisedNote } from '#kit/contracts/stack-note.ts';
+import { type StackNote, type SupervisedNote, stackNoteName } from '#kit/contracts/stack-note.ts';
+import { replaceNote } from '#kit/durable-file.ts';
 import { childEnvironment } from '#kit/environment.ts';
-import { exitCodes } from '#kit/errors.ts';
+import { exitCodes, messageOf } from '#kit/errors.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
+import { thisProcess } from '#kit/storage/process-identity.ts';
 import { supervisorMessageIn } from '#kit/supervisor-channel.ts';
 
 export interface ServiceDefinition {
@@ -16,7 +20,7 @@ export interface ServiceDefinition {
   readonly url: string | null;
 }
 
-export interface ServiceListener {
+interface ServiceListener {
   /** One line of its log. */
   line(text: string): void;
   /** It ended by itself; `again` says in how many milliseconds it starts anew, null that it does not. */
@@ -25,14 +29,14 @@ export interface ServiceListener {
   changed(): void;
 }
 
-const shortestWait = 500;
-const longestWait = 30_000;
+const minWaitMs = 500;
+const maxWaitMs = 30_000;
 /** During the first minute of failures: what it needs may just be restarting too. */
-const longestEagerWait = 1_800;
+const maxEagerWaitMs = 1_800;
 const eagerFor = 60_000;
-/** Who lived so long, in milliseconds, was well: the next wait is the shortest again. */
+/** After so long a life, in milliseconds, the next wait is `minWaitMs` again. */
 const longLife = 60_000;
-const mostFailures = 5;
+const maxFailures = 5;
 const noProcess = { pid: null, bus_connected: null };
 
 /**
@@ -102,13 +106,13 @@ export class SupervisedService {
       env: childEnvironment(environment),
     });
     this.#child = child;
-    this.#tell({ state: 'running', pid: child.pid ?? null });
+    this.#update({ state: 'running', pid: child.pid ?? null });
     this.#relay(child.stdout!);
     this.#relay(child.stderr!);
     child.on('message', (message) => {
       const word = supervisorMessageIn(message);
       if (word === null || this.#child !== child) return;
-      if ('bus_connected' in word) this.#tell(word);
+      if ('bus_connected' in word) this.#update(word);
       this.#spoke();
       this.#awaitWord();
     });
@@ -160,20 +164,20 @@ export class SupervisedService {
     if (this.#failures === 1) this.#failingSince = performance.now();
     // A wrong setting or a refusal will be the same the next time.
     const hopeless = code === exitCodes.usage || code === exitCodes.refused;
-    if (hopeless || (!this.#answered && this.#failures >= mostFailures)) {
-      this.#tell({ state: 'given_up', ...noProcess, last_end: why });
+    if (hopeless || (!this.#answered && this.#failures >= maxFailures)) {
+      this.#update({ state: 'given_up', ...noProcess, last_end: why });
       this.#listener.ended(why, null);
       this.#gaveUp(code || exitCodes.failed);
       return;
     }
-    const most = performance.now() - this.#failingSince < eagerFor ? longestEagerWait : longestWait;
-    const wait = Math.min(shortestWait * 2 ** (this.#failures - 1), most);
-    this.#tell({ state: 'waiting', ...noProcess, last_end: why, restarts: this.#note.restarts + 1 });
+    const maxMs = performance.now() - this.#failingSince < eagerFor ? maxEagerWaitMs : maxWaitMs;
+    const wait = Math.min(minWaitMs * 2 ** (this.#failures - 1), maxMs);
+    this.#update({ state: 'waiting', ...noProcess, last_end: why, restarts: this.#note.restarts + 1 });
     this.#listener.ended(why, wait);
     this.#timer = setTimeout(() => this.start(), wait);
   }
 
-  #tell(change: Partial<SupervisedNote>): void {
+  #update(change: Partial<SupervisedNote>): void {
     const since = change.state === undefined ? this.#note.since : now();
     this.#note = { ...this.#note, ...change, since };
     this.#listener.changed();
@@ -182,4 +186,53 @@ export class SupervisedService {
 
 function now(): string {
   return new Date().toISOString();
+}
+
+/** What the supervisor says of its children, rewritten soon after each change, for `core-status`. */
+export class StackNoteFile {
+  readonly #path: string;
+  readonly #services: readonly Pick<SupervisedService, 'name' | 'note'>[];
+  readonly #fixed: Pick<StackNote, 'holder' | 'since' | 'left'>;
+  readonly #warn: (text: string) => void;
+  #planned: NodeJS.Immediate | null = null;
+
+  constructor(options: {
+    readonly folder: string;
+    readonly services: readonly Pick<SupervisedService, 'name' | 'note'>[];
+    readonly left: readonly { readonly name: string; readonly why: string }[];
+    readonly warn: (text: string) => void;
+  }) {
+    const { folder, services, left, warn } = options;
+    this.#path = join(folder, stackNoteName);
+    this.#services = services;
+    this.#warn = warn;
+    this.#fixed = {
+      holder: thisProcess(),
+      since: new Date().toISOString(),
+      left: Object.fromEntries(left.map(({ name, why }) => [name, why])),
+    };
+  }
+
+  /** Changes of one turn are written together. */
+  changed(): void {
+    this.#planned ??= setImmediate(() => {
+      this.#planned = null;
+      this.#write();
+    });
+  }
+
+  withdraw(): void {
+    if (this.#planned !== null) clearImmediate(this.#planned);
+    rmSync(this.#path, { force: true });
+  }
+
+  #write(): void {
+    const services = Object.fromEntries(this.#services.map(({ name, note }) => [name, note]));
+    const note: StackNote = { ...this.#fixed, services };
+    try {
+      replaceNote(this.#path, `${JSON.stringify(note)}\n`);
+    } catch (error) {
+      this.#warn(`${this.#path} cannot be written, so that core-status knows less: ${messageOf(error)}`);
+    }
+  }
 }

@@ -1,7 +1,14 @@
 import { environment } from '#kit/environment.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { createToken, openTokens, revokeToken, type Scope, scopes, type TokenRecord } from '#kit/tokens.ts';
+import {
+  createToken,
+  openTokens,
+  revokeToken,
+  type Scope,
+  scopes,
+  type TokenRecord,
+} from '#kit/tokens/tokens.ts';
 
 interface TokenOptions {
   readonly home?: string | undefined;
@@ -22,7 +29,6 @@ function create(
     readonly days?: string | undefined;
   },
 ): number {
-  const { stdout = process.stdout } = options;
   const folders = resolveFolders({ home: options.home }, environment);
   const expires = options.days === undefined ? null : inDays(options.days);
   const { record, path } = createToken(folders, {
@@ -30,42 +36,37 @@ function create(
     scopes: parseScopes(options.scopes),
     expires,
   });
-  if (options.json) stdout.write(`${JSON.stringify({ ...shown(record), path })}\n`);
-  else {
-    stdout.write(
-      `token ${record.name} may ${record.scopes.join(', ')}${record.expires === null ? '' : ` until ${record.expires}`}\n`,
-    );
-    stdout.write(`its text is in ${path}, readable by you alone\n`);
-  }
-  return exitCodes.done;
+  const until = record.expires === null ? '' : ` until ${record.expires}`;
+  return print(options, { ...shown(record), path }, [
+    `token ${record.name} may ${record.scopes.join(', ')}${until}`,
+    `its text is in ${path}, readable by you alone`,
+  ]);
 }
 
 function list(options: TokenOptions): number {
-  const { stdout = process.stdout } = options;
   const records = openTokens(resolveFolders({ home: options.home }, environment)).list();
-  if (options.json) {
-    stdout.write(`${JSON.stringify({ tokens: records.map(shown) })}\n`);
-    return exitCodes.done;
-  }
-  if (records.length === 0) {
-    stdout.write('no tokens yet; the first command that needs one makes yours\n');
-    return exitCodes.done;
-  }
   const width = Math.max(...records.map(({ name }) => name.length));
-  for (const record of records) {
-    const { state } = shown(record);
-    stdout.write(
-      `${record.name.padEnd(width)}  ${state.padEnd(8)}  ${record.created.slice(0, 10)}  ${record.scopes.join(', ')}\n`,
-    );
-  }
-  return exitCodes.done;
+  const lines = records.map((record) => {
+    const { name, created, scopes: allowed } = record;
+    return `${name.padEnd(width)}  ${shown(record).state.padEnd(8)}  ${created.slice(0, 10)}  ${allowed.join(', ')}`;
+  });
+  const none = ['no tokens yet; the first command that needs one makes yours'];
+  return print(options, { tokens: records.map(shown) }, lines.length === 0 ? none : lines);
 }
 
 function revoke(options: TokenOptions & { readonly name: string }): number {
-  const { stdout = process.stdout } = options;
   const record = revokeToken(resolveFolders({ home: options.home }, environment), options.name);
-  if (options.json) stdout.write(`${JSON.stringify(shown(record))}\n`);
-  else stdout.write(`token ${record.name} opens nothing any more; running services know at once\n`);
+  return print(options, shown(record), [
+    `token ${record.name} opens nothing any more; running services know at once`,
+  ]);
+}
+
+function print(
+  { json = false, stdout = process.stdout }: TokenOptions,
+  result: object,
+  lines: readonly string[],
+): number {
+  stdout.write(json ? `${JSON.stringify(result)}\n` : `${lines.join('\n')}\n`);
   return exitCodes.done;
 }
 

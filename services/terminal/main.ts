@@ -1,7 +1,5 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
-import { ownVersion } from '#kit/own-version.ts';
-import { surviveLostOutput } from '#kit/standard-output.ts';
-import { keepFilesPrivate } from '#kit/umask.ts';
+import { runProgramFile } from '#kit/program.ts';
 
 /** Runs one command line; `./core tui` and `core-terminal` are two names for it. */
 export async function main(start: ProgramStart): Promise<number> {
@@ -9,13 +7,4 @@ export async function main(start: ProgramStart): Promise<number> {
   return runTerminalProgram(start);
 }
 
-if (import.meta.main) {
-  keepFilesPrivate();
-  surviveLostOutput();
-  process.exitCode = await main({
-    args: process.argv.slice(2),
-    program: 'core-terminal',
-    version: ownVersion(),
-  });
-  process.exit();
-}
+if (import.meta.main) await runProgramFile('core-terminal', main);

@@ -1,7 +1,7 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NewEvent } from '../../services/agentd/runs/event.ts';
-import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 
@@ -13,7 +13,7 @@ const events: readonly NewEvent[] = [turn()];
 export const append: Benchmark = {
   summary: 'durable appends to the event log of a run',
   async run(folder) {
-    const store = createRunStore({ stateDir: join(folder, 'state') });
+    const store = new FileRunStore({ stateDir: join(folder, 'state') });
     const line = await lineOf(store);
     try {
       const samples = await takeTurns(40, {

@@ -1,7 +1,7 @@
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
-import { indexText } from '../../services/context/search/index-text.ts';
-import { openRecord } from '../../services/context/store/open-store.ts';
+import { indexText } from '../../services/context/search/text-index.ts';
+import { openRecord } from '../../services/context/store/access.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const repository = 'bench/large';

@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { headsName } from '#kit/folders.ts';
-import { beforeFirst } from '../../services/agentd/runs/event-line.ts';
-import { writeLines } from '../../services/agentd/runs/event-log.ts';
-import { headText } from '../../services/agentd/runs/heads.ts';
-import { artifactsName, logName } from '../../services/agentd/runs/run-folder.ts';
+import { beforeFirst } from '../../services/agentd/runs/log/event-line.ts';
+import { writeLines } from '../../services/agentd/runs/log/event-log.ts';
+import { headText } from '../../services/agentd/runs/log/heads.ts';
+import { artifactsName, logName } from '../../services/agentd/runs/log/run-folder.ts';
 import { planned, sampleRequest } from '../contract/run-store.sample.ts';
 
 /**

@@ -6,12 +6,11 @@ import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createHttpServer } from '#kit/http/server.ts';
 import { createLogger } from '#kit/log.ts';
-import { Redactor } from '#kit/redaction.ts';
-import { createToken, openTokens } from '#kit/tokens.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
+import { createToken, openTokens } from '#kit/tokens/tokens.ts';
 import { memoryRoutes } from '../../services/context/http/memory-routes.ts';
 import { Memory } from '../../services/context/memory/memory.ts';
-import { Readers, Writer } from '../../services/context/store/access.ts';
-import { openRecord } from '../../services/context/store/open-store.ts';
+import { openRecord, Readers, Writer } from '../../services/context/store/access.ts';
 import { loopbackBinding } from '../fixtures/http/loopback-binding.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
-import { indexText } from '../../services/context/search/index-text.ts';
+import { indexText } from '../../services/context/search/text-index.ts';
 import { Readers, Writer } from '../../services/context/store/access.ts';
 import { migrate } from '../../services/context/store/schema.ts';
 import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
@@ -88,7 +88,7 @@ async function ingest(writer: Writer, state: { goesOn: boolean; files: number })
     }));
     const steps = [
       { step: 'file' as const, path, kind: 'file' as const, properties: {}, text },
-      { step: 'parts' as const, path, parts },
+      ...parts.map((part) => ({ step: 'part' as const, path, part })),
     ];
     await writer.run('storeSteps', { repository, at, steps }, 'normal');
     state.files++;

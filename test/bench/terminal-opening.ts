@@ -1,10 +1,9 @@
 import { createHighlighter } from '../../services/terminal/diff/highlight.ts';
 import { parsePatch } from '../../services/terminal/diff/parse-patch.ts';
 import { update } from '../../services/terminal/input/update.ts';
-import { createPanes } from '../../services/terminal/layout/panes.ts';
+import { createPanes } from '../../services/terminal/layout/pane-content.ts';
 import { unicodeGlyphs } from '../../services/terminal/screen/glyphs.ts';
-import { createPaint } from '../../services/terminal/screen/paint.ts';
-import { createScreenWriter } from '../../services/terminal/screen/writer.ts';
+import { createPaint, createScreenWriter } from '../../services/terminal/screen/writer.ts';
 import { appliedPatch, initialState, type State } from '../../services/terminal/state/state.ts';
 import { frameOf } from '../../services/terminal/view/frame.ts';
 import { sampleDetail } from '../fixtures/terminal/sample.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { connectBus } from '#kit/bus/websocket-bus.ts';
-import { silentLogger } from '#kit/silent-logger.ts';
-import { ensureTokens, serviceToken } from '#kit/tokens.ts';
+import { silentLogger } from '#kit/log.ts';
+import { ensureTokens, serviceToken } from '#kit/tokens/tokens.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { memoryBus } from '../fixtures/bus/memory-bus.ts';
 import { startSmallEngine } from '../fixtures/bus/small-engine.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { type IIIClient, registerWorker } from 'iii-sdk';
 import { type ClientOptions, WebSocket } from 'ws';
 import type { Logger } from '#kit/log.ts';
-import { Redactor } from '#kit/redaction.ts';
-import { createToken, openTokens, type Scope } from '#kit/tokens.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
+import { createToken, openTokens, type Scope } from '#kit/tokens/tokens.ts';
 import { type BusService, composeBus } from '../../services/bus-engine/compose.ts';
 import { type BusConfig, readBusConfig } from '../../services/bus-engine/configuration.ts';
 import type { Clock } from '../../services/bus-engine/cron/cron-clock.ts';
@@ -82,7 +82,7 @@ export async function openEngine({
     token,
     log,
     async revoke(name) {
-      const { revokeToken } = await import('#kit/tokens.ts');
+      const { revokeToken } = await import('#kit/tokens/tokens.ts');
       revokeToken(folders, name);
     },
     async close() {

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { openSecretFile } from '../../services/bridge/secret-file.ts';
-import type { Message } from '../../services/bridge/sync/dashboard.ts';
-import { WebhookDashboard } from '../../services/bridge/sync/webhook-dashboard.ts';
+import { type Message, WebhookDashboard } from '../../services/bridge/sync/dashboard.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type DashboardBench, dashboardContract } from './dashboard.contract.ts';
 

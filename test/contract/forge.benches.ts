@@ -73,8 +73,8 @@ export async function localBench(): Promise<ForgeBench> {
   const folder = mkdtempSync(join(tmpdir(), 'core-forge-'));
   const source = makeBareRepository(folder);
   const files = new ForgeFolder('local', join(folder, 'forge'));
-  const desk = new LocalForgeAdmin(files, 'core');
-  const made = await desk.init({ ...ref, from: source });
+  const forgeAdmin = new LocalForgeAdmin(files, 'core');
+  const made = await forgeAdmin.init({ ...ref, from: source });
   const associationOf = (author: string): string => (author === 'mira' ? 'collaborator' : 'none');
   return {
     forge: new LocalForge(files, 'core'),
@@ -86,15 +86,23 @@ export async function localBench(): Promise<ForgeBench> {
     deleteBranch: async (branch) => deleteBranch(made.clone_url, branch),
     async issue({ title, body, author, locked = false, closed = false, labels = [] }) {
       const association = associationOf(author);
-      const { number } = await desk.newIssue({ ...ref, title, body, author, association, locked, labels });
-      if (closed) await desk.closeIssue(ref, number, author);
+      const { number } = await forgeAdmin.newIssue({
+        ...ref,
+        title,
+        body,
+        author,
+        association,
+        locked,
+        labels,
+      });
+      if (closed) await forgeAdmin.closeIssue(ref, number, author);
       return number;
     },
     async comment(number, { body, author }) {
-      await desk.comment({ ...ref, number, body, author, association: associationOf(author) });
+      await forgeAdmin.comment({ ...ref, number, body, author, association: associationOf(author) });
     },
     async merge(number) {
-      await desk.mergePullRequest(ref, number, 'mira');
+      await forgeAdmin.mergePullRequest(ref, number, 'mira');
     },
     async protect(glob) {
       const { record } = await files.open(ref);

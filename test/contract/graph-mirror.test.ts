@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
-import { TooMuchAtOnce } from '../../services/context/graph/graph-mirror.ts';
+import { TooMuchAtOnce } from '../../services/context/graph/mirror-loop.ts';
 import { Neo4jConnection } from '../../services/context/graph/neo4j/connection.ts';
 import { Neo4jMirror } from '../../services/context/graph/neo4j/neo4j-mirror.ts';
 import type { Graph } from '../../services/context/graph/open-graph.ts';

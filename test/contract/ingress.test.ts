@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { IngressReply } from '#kit/contracts/bridge/events.ts';
 import type { Problem } from '#kit/contracts/problem.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { createToken } from '#kit/tokens.ts';
+import { createToken } from '#kit/tokens/tokens.ts';
 import { type RunningBridge, secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
 import { bodyBytes, type Delivery, type IngressBench, ingressContract } from './ingress.contract.ts';
 

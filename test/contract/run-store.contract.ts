@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
-import { executorLease } from '../../services/agentd/runs/leases.ts';
-import type { RunQuery, RunStore } from '../../services/agentd/runs/run-store.ts';
+import { executorLease, type RunQuery, type RunStore } from '../../services/agentd/runs/run-store.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
 
 /** A store under test. `another` opens a second one on the same runs, as another process would. */

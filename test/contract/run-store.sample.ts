@@ -1,7 +1,6 @@
 import { sha256 } from '#kit/digest.ts';
 import type { ActionKind } from '../../services/agentd/action.ts';
-import { actionDigest } from '../../services/agentd/actions/digest.ts';
-import { type ActionDefinition, actions } from '../../services/agentd/actions/registry.ts';
+import { type ActionDefinition, actionDigest, actions } from '../../services/agentd/actions/registry.ts';
 import type { DataOf, NewEvent, PlanFacts, RunRequest } from '../../services/agentd/runs/event.ts';
 
 /** Events of a run as the service writes them, small. */

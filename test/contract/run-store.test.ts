@@ -19,8 +19,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
-import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { executorLease } from '../../services/agentd/runs/leases.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { until } from '../fixtures/until.ts';
 import { failure, runStoreContract } from './run-store.contract.ts';
 import { executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';
@@ -31,7 +31,7 @@ function makeState(): { stateDir: string; open: () => FileRunStore; end: () => P
   return {
     stateDir,
     open() {
-      const store = createRunStore({ stateDir });
+      const store = new FileRunStore({ stateDir });
       stores.push(store);
       return store;
     },
@@ -238,8 +238,8 @@ describe('run store in folders', () => {
   it('shows that the executor died, at once', async () => {
     const { run_id } = await store.create(sampleRequest());
     const script = `
-      import { createRunStore } from ${JSON.stringify(fileURLToPath(new URL('../../services/agentd/runs/file-run-store.ts', import.meta.url)))};
-      const store = createRunStore({ stateDir: ${JSON.stringify(state.stateDir)} });
+      import { FileRunStore } from ${JSON.stringify(fileURLToPath(new URL('../../services/agentd/runs/file-run-store.ts', import.meta.url)))};
+      const store = new FileRunStore({ stateDir: ${JSON.stringify(state.stateDir)} });
       await store.lease(${JSON.stringify(executorLease(run_id))});
       console.log('held');
       setInterval(() => {}, 1000);`;
@@ -288,7 +288,7 @@ describe('run store in folders', () => {
   it('reports a state folder that is a file', async () => {
     const path = join(state.stateDir, 'file');
     writeFileSync(path, '');
-    const error = await failure(createRunStore({ stateDir: path }).create(sampleRequest()));
+    const error = await failure(new FileRunStore({ stateDir: path }).create(sampleRequest()));
     expect(codeOf(error)).to.equal('state_not_writable');
     expect(String(error)).to.contain(path);
   });
@@ -353,10 +353,10 @@ async function asNobody(stateDir: string): Promise<void> {
 function tryToCreate(stateDir: string): string {
   const runs = new URL('../../services/agentd/runs/', import.meta.url);
   return `
-    const { createRunStore } = await import(${JSON.stringify(new URL('file-run-store.ts', runs).href)});
-    await import(${JSON.stringify(new URL('open-runs.ts', runs).href)});
+    const { FileRunStore } = await import(${JSON.stringify(new URL('file-run-store.ts', runs).href)});
+    await import(${JSON.stringify(new URL('records.ts', runs).href)});
     process.setgid(65534);
     process.setuid(65534);
-    const store = createRunStore({ stateDir: ${JSON.stringify(stateDir)} });
+    const store = new FileRunStore({ stateDir: ${JSON.stringify(stateDir)} });
     await store.create(${JSON.stringify(sampleRequest())}).catch((error) => console.log(error.code, error.message));`;
 }

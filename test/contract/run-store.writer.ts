@@ -1,4 +1,4 @@
-import { createRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { turn } from './run-store.sample.ts';
 
 /**
@@ -12,7 +12,7 @@ const [stateDir, runId, events, batch, size] = process.argv.slice(2) as [
   string,
   string,
 ];
-const store = createRunStore({ stateDir });
+const store = new FileRunStore({ stateDir });
 try {
   for (let done = 0; done < Number(events); done += Number(batch)) {
     const more = Array.from({ length: Number(batch) }, () => ({ ...turn() }));

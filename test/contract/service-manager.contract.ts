@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ServiceManager } from '../../services/status/service-manager.ts';
+import type { ServiceManager } from '../../services/status/managers/service-manager.ts';
 
 /** Services in one condition each, put there for real. */
 export interface ManagedScene {

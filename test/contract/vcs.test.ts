@@ -1,6 +1,6 @@
-import { vcsCrashPoints } from '../../services/agentd/vcs/crash-points.ts';
 import { gitVcs } from '../../services/agentd/vcs/git/git-vcs.ts';
 import { jjVcs } from '../../services/agentd/vcs/jj/jj-vcs.ts';
+import { vcsCrashPoints } from '../crash-matrix/vcs-points.ts';
 import { describeWith } from '../needs.ts';
 import { vcsContract } from './vcs.contract.ts';
 

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { actionKinds } from '../../services/agentd/action.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
-import { vcsCrashPoints } from '../../services/agentd/vcs/crash-points.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import {
   everybody,
@@ -16,6 +15,7 @@ import {
 } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 import { executePoints, isKilledHere, planPoints, secondPlanPoints, undoPoints } from './points.ts';
+import { vcsCrashPoints } from './vcs-points.ts';
 
 /** Kills at every point that planning, executing and undoing pass, and resumes. `npm test` takes one point of each family. */
 export function crashMatrix(vcs: 'git' | 'jj'): void {
@@ -168,7 +168,7 @@ async function expectExecutedOnce(world: World, run: Run, planned: Run): Promise
     .split('\n');
   expect(pushes, 'pushes').to.have.length(1);
   const { number } = run.request;
-  const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
+  const pulls = (await world.forgeAdmin.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
   expect(pulls, 'pull requests').to.have.length(1);
   expect(pulls[0]!.head_commit).to.equal(commit);
   expect(commentsOn(world, number), 'comments').to.have.length(1);
@@ -180,7 +180,7 @@ async function expectUndone(world: World, run: Run, number: number): Promise<voi
   const { branch } = run.plan!.target;
   expect(world.remote.git('for-each-ref', '--format=%(refname)', `refs/heads/${branch}`)).to.equal('');
   expect(world.checkout.git('for-each-ref', '--format=%(refname)', `refs/heads/${branch}`)).to.equal('');
-  const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
+  const pulls = (await world.forgeAdmin.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
   expect(pulls.map(({ state }) => state)).to.deep.equal(['closed']);
   expect(commentsOn(world, number)).to.deep.equal([]);
   await expectIntact(world, run);

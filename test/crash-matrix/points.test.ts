@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { vcsCrashPoints } from '../../services/agentd/vcs/crash-points.ts';
 import { each, executePoints, planPoints, secondPlanPoints, undoPoints } from './points.ts';
+import { vcsCrashPoints } from './vcs-points.ts';
 
 /** Points that have their own tests. */
 const coveredElsewhere = [
-  // services/agentd/runs/heads.test.ts
+  // services/agentd/runs/log/heads.test.ts
   ...['head_created', 'head_pruned'],
   // services/agentd/runs/prune.test.ts
   ...['tombstone_written', 'run_buried'],

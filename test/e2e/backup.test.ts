@@ -14,7 +14,7 @@ import { type Stack, startStack } from './stack-process.ts';
 
 const demo = ['--owner', 'demo', '--repo', 'hello'];
 
-describeWith(['linux'], 'a run that was cut off, on a machine that was lost', () => {
+describeWith(['linux', 'time'], 'a run that was cut off, on a machine that was lost', () => {
   let place: Place;
   let stack: Stack;
   let checkout: string;

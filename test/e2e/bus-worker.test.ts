@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { functionIds } from '#kit/contracts/bus/function.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { execa } from 'execa';
-import { createToken } from '#kit/tokens.ts';
+import { createToken } from '#kit/tokens/tokens.ts';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';

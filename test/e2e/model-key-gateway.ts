@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveFolders } from '#kit/folders.ts';
-import { ownToken } from '#kit/tokens.ts';
+import { ownToken } from '#kit/tokens/tokens.ts';
 import { until } from '../fixtures/until.ts';
 import { freePort } from '../support/free-port.ts';
 

@@ -7,7 +7,7 @@ import { blocksOf, commandsOf, handWrittenPages } from './site-blocks.ts';
 import { inOrder, refusals, ServiceCalls } from './site-requests.ts';
 import { openSiteWorld, type SitePort, type SiteWorld } from './site-world.ts';
 
-describeWith(['curl'], 'what the site says to type', () => {
+describeWith(['curl', 'time'], 'what the site says to type', () => {
   let world: SiteWorld;
   before(async () => {
     world = await openSiteWorld();

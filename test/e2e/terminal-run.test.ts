@@ -37,7 +37,7 @@ describe('A run in the terminal interface', () => {
       { ...helloFiles, '.core.json': validation },
       join(temporaryFolder(), 'slow'),
     );
-    const { clone_url } = await world.desk.init({ owner: 'demo', repo: 'slow', from: source.dir });
+    const { clone_url } = await world.forgeAdmin.init({ owner: 'demo', repo: 'slow', from: source.dir });
     source.git('remote', 'add', 'core', clone_url);
     const settings = { context: { url: null }, vcs: 'git', agentd: { checkouts: { slow: source.dir } } };
     writeFileSync(join(world.home, 'config/core.json'), JSON.stringify(settings));
@@ -55,7 +55,7 @@ describe('A run in the terminal interface', () => {
   itWith(['tmux'], 'shows what a validation writes while it runs, as text, and is cancelled', async () => {
     const body = `Greet.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
     const issue = { owner: 'demo', repo: 'slow', title: 'Never ends', body, author: 'mira' };
-    const { number } = await world.desk.newIssue({ ...issue, association: 'member' });
+    const { number } = await world.forgeAdmin.newIssue({ ...issue, association: 'member' });
     const request = { owner: 'demo', repo: 'slow', number, by: everybody };
     const run = await world.agent.planIssue(request, quiet);
     await world.approve(run, ['create_branch', 'apply_patch', 'run_validation']);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { CoreError } from '#kit/errors.ts';
 import type { DecisionRequest } from '../../services/agentd/agent.ts';
-import { approvalProblem } from '../../services/agentd/execution/approval.ts';
+import { approvalProblem } from '../../services/agentd/execution/decisions.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -227,16 +227,13 @@ describe('approval and execution', () => {
         // What disposable means: the index and its leases are gone, and nobody knows who is at work.
         for (const suffix of ['', '-wal', '-shm'])
           rmSync(join(world.home, `state/index.sqlite${suffix}`), { force: true });
-        const other = openServices({ home: world.home, verbose: false });
-        second = other
-          .agent()
-          .then((agent) => agent.execute(options, quiet))
-          .finally(() => other.close());
+        const other = openServices({ home: world.home });
+        second = other.agent.execute(options, quiet).finally(() => other.close());
       };
       const first = await world.agent.execute(options, { ...quiet, progress }).catch((error) => error);
       await second;
       expect(first).to.include({ code: 'execution_superseded' });
-      const pulls = (await world.desk.listPullRequests(ref, 'all')).filter(
+      const pulls = (await world.forgeAdmin.listPullRequests(ref, 'all')).filter(
         ({ head }) => head === run.plan!.target.branch,
       );
       expect(pulls).to.have.length(1);
@@ -290,9 +287,14 @@ describe('approval and execution', () => {
 
     it('says that a planning was refused where its run is executed, resumed or undone', async () => {
       const empty = { owner: 'demo', repo: `empty-${Date.now()}` };
-      await world.desk.init({ ...empty, from: null });
+      await world.forgeAdmin.init({ ...empty, from: null });
       const author = { author: 'mira', association: 'contributor' as const };
-      const { number } = await world.desk.newIssue({ ...empty, title: 'Greet', body: withPatch, ...author });
+      const { number } = await world.forgeAdmin.newIssue({
+        ...empty,
+        title: 'Greet',
+        body: withPatch,
+        ...author,
+      });
       await failure(world.agent.planIssue({ ...empty, number, by: everybody }, quiet));
       const { run_id } = (await world.agent.runs({ limit: 1, ...empty })).runs[0]!;
       const run = await world.agent.run(run_id);
@@ -372,14 +374,14 @@ describe('approval and execution', () => {
         world.checkout.git('for-each-ref'),
         world.checkout.git('status', '--porcelain'),
       ];
-      const pulls = await world.desk.listPullRequests(ref, 'all');
+      const pulls = await world.forgeAdmin.listPullRequests(ref, 'all');
       await planned();
       expect([
         world.remote.git('for-each-ref'),
         world.checkout.git('for-each-ref'),
         world.checkout.git('status', '--porcelain'),
       ]).to.deep.equal(refs);
-      expect(await world.desk.listPullRequests(ref, 'all')).to.deep.equal(pulls);
+      expect(await world.forgeAdmin.listPullRequests(ref, 'all')).to.deep.equal(pulls);
     });
   });
 

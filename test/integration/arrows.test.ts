@@ -5,7 +5,7 @@ import { readSettings } from '#kit/config/settings.ts';
 import type { HealthCheck } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { arrowChecks } from '../../services/agentd/http/arrow-checks.ts';
+import { dependencyChecks } from '../../services/agentd/http/health-checks.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
 import { until } from '../fixtures/until.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
@@ -13,7 +13,7 @@ import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fix
 describe('what core-agentd says of the services that it needs', () => {
   let world: World;
   let context: RunningContext;
-  let arrows: ReturnType<typeof arrowChecks>;
+  let arrows: ReturnType<typeof dependencyChecks>;
 
   beforeEach(async () => {
     world = await makeWorld({ vcs: 'git' });
@@ -25,7 +25,7 @@ describe('what core-agentd says of the services that it needs', () => {
       folders,
       environment: { ...environment, CORE_CONTEXT_URL: context.url },
     });
-    arrows = arrowChecks({ folders, environment, settings, agent: world.agent });
+    arrows = dependencyChecks({ folders, environment, settings, agent: world.agent });
   });
   afterEach(async () => {
     await arrows.close();
@@ -54,7 +54,7 @@ describe('what core-agentd says of the services that it needs', () => {
   it('is degraded, and names the token, where core-context does not take it', async () => {
     writeFileSync(join(tokens(), 'agentd.token'), 'core_agentd_of_another_installation\n');
     const found = await becomes('context', ({ status }) => status === 'degraded');
-    expect(found.detail).to.contain('the token is none of this installation');
+    expect(found.detail).to.contain('the token is unknown to this installation');
   });
 
   it('is degraded, and names the scope, where the token may not do what is needed', async () => {
@@ -76,7 +76,7 @@ describe('what core-agentd says of the services that it needs', () => {
     await world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
     const { backlog, detail } = await becomes('context_outbox', (check) => check.backlog?.waiting === 1);
     expect(backlog!.oldest_seconds).to.be.within(0, 180);
-    expect(detail).to.match(/^runs that core-context is to be told of: 1 waits, the oldest for \d+ s$/);
+    expect(detail).to.match(/^runs to deliver to core-context: 1 waits, the oldest for \d+ s$/);
     context = await startContext(world.home);
   });
 });

@@ -75,9 +75,9 @@ describe('attacks on the record between approval and execution', function () {
   async function attacked(attack: Attack, path: string): Promise<{ whole: boolean; code: string }> {
     putBack();
     attack.make(path);
-    const services = openServices({ home: world.home, verbose: false });
+    const services = openServices({ home: world.home });
     try {
-      const agent = await services.agent();
+      const agent = services.agent;
       const whole = await agent.verify(run.run_id).then(
         ({ problems }) => problems.length === 0,
         () => false,

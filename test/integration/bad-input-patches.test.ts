@@ -161,7 +161,7 @@ const refused: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
 };
 
-describe('what a patch may hold', () => {
+describeWith(['time'], 'what a patch may hold', () => {
   for (const vcs of ['git', 'jj'] as const) {
     describeWith([vcs], `executed with ${vcs}`, () => {
       let world: World;

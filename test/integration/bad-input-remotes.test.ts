@@ -19,7 +19,7 @@ import { describeWith } from '../needs.ts';
 const files = { ...helloFiles, ...validated };
 
 for (const vcs of ['git', 'jj'] as const) {
-  describeWith([vcs], `what a remote may do, with ${vcs}`, () => {
+  describeWith([vcs, 'time'], `what a remote may do, with ${vcs}`, () => {
     let world: World;
     let source: TestRepository;
     let place: Place;
@@ -57,7 +57,7 @@ for (const vcs of ['git', 'jj'] as const) {
     }
 
     async function pulls(): Promise<number> {
-      return (await world.desk.listPullRequests(place, 'all')).length;
+      return (await world.forgeAdmin.listPullRequests(place, 'all')).length;
     }
 
     async function comments(run: Run): Promise<number> {
@@ -192,7 +192,7 @@ for (const vcs of ['git', 'jj'] as const) {
       const done = await place.execute(run);
       expect(done.status).to.equal('completed');
       expect(place.remote.git('rev-parse', `${branchOf(run)}~`)).to.equal(run.plan!.target.base_commit);
-      const [pull] = await world.desk.listPullRequests(place, 'all');
+      const [pull] = await world.forgeAdmin.listPullRequests(place, 'all');
       expect(pull!.body).to.contain('moved on the base branch since it was planned: `src/greet.js`');
     });
 

@@ -18,10 +18,11 @@ import {
   validated,
 } from '../fixtures/world/place.ts';
 import { greetPatch, helloFiles, makeWorld, type World } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
 
 const files = { ...helloFiles, ...validated };
 
-describe('what a repository may be', () => {
+describeWith(['time'], 'what a repository may be', () => {
   let world: World;
   let count = 0;
 
@@ -204,9 +205,9 @@ describe('what a repository may be', () => {
 
   it('refuses a repository without a commit, and a default branch without one', async () => {
     const owner = 'demo';
-    await world.desk.init({ owner, repo: 'empty', from: null });
+    await world.forgeAdmin.init({ owner, repo: 'empty', from: null });
     const issue = { title: 'T', body: issueWith(greetPatch), author: 'mira', association: 'member' };
-    await world.desk.newIssue({ owner, repo: 'empty', ...issue });
+    await world.forgeAdmin.newIssue({ owner, repo: 'empty', ...issue });
     const ref = ['--owner', owner, '--repo', 'empty', '--number', '1'];
     const empty = await world.command(['plan-issue', ...ref]);
     expect(empty.stderr).to.contain('[repository_empty]');
@@ -214,7 +215,7 @@ describe('what a repository may be', () => {
 
     const place = await placeOf(makeRepository(files));
     place.remote.git('branch', '-m', 'main', 'elsewhere');
-    await world.desk.newIssue({ owner, repo: place.repo, ...issue });
+    await world.forgeAdmin.newIssue({ owner, repo: place.repo, ...issue });
     const gone = await world.command(['plan-issue', '--owner', owner, '--repo', place.repo, '--number', '1']);
     expect(gone.stderr).to.contain("no commit on 'main'");
     expect(gone.code).to.equal(3);

@@ -109,7 +109,7 @@ describe('what may be asked for', () => {
   it('is not hidden by a comment of 10 MB beside it', async () => {
     const number = await world.newIssue(issueWith(greetPatch));
     const body = 'y'.repeat(10_000_000);
-    await world.desk.comment({ ...ref, number, body, author: 'troll', association: 'none' });
+    await world.forgeAdmin.comment({ ...ref, number, body, author: 'troll', association: 'none' });
     const run = await world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
     expect(kindsOf(run)).to.include('apply_patch');
   });
@@ -159,7 +159,7 @@ describe('what may be asked for', () => {
     const message = world.remote.git('log', '-1', '--format=%B', branch);
     expect(message.split('\n')[0]).to.contain('Signed-off-by: Boss');
     expect(world.remote.git('log', '-1', '--format=%(trailers)', branch)).to.equal(`Core-Run: ${run.run_id}`);
-    const [pull] = await world.desk.listPullRequests(ref, 'open');
+    const [pull] = await world.forgeAdmin.listPullRequests(ref, 'open');
     expect(`${message}${pull!.title}${pull!.body}`).to.not.match(/[\u0000-\u0009\u000b-\u001f]/);
     expect(pull!.title).to.not.contain('\n');
     expect(pull!.body.match(/<!-- core /g)).to.have.length(1);

@@ -18,7 +18,7 @@ const room = {
 } as const;
 
 for (const vcs of ['git', 'jj'] as const) {
-  describeWith(['mounts', vcs], `a full disk, with ${vcs}`, () => {
+  describeWith(['mounts', vcs, 'time'], `a full disk, with ${vcs}`, () => {
     let world: World;
     let run: Run;
     let disk: OwnMounts | undefined;

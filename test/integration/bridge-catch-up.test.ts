@@ -9,9 +9,9 @@ import type { CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.
 import type { Problem } from '#kit/contracts/problem.ts';
 import { Unavailable } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { changedIssues } from '../../services/agentd/planning/changed-issues.ts';
+import { changedIssues } from '../../services/agentd/planning/issues.ts';
 import type { Forge } from '../../services/agentd/ports/forge.ts';
-import { createRunStore, type FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { ChangeQuery } from '../../services/bridge/daemon.ts';
 import { giteaBench, githubBench, type RemoteBench } from '../contract/forge.benches.ts';
 import { type RunningBridge, secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
@@ -63,7 +63,7 @@ for (const [kind, open] of [
 
     beforeEach(async () => {
       bench = await open();
-      store = createRunStore({ stateDir: temporaryFolder() });
+      store = new FileRunStore({ stateDir: temporaryFolder() });
       daemon = new AskingDaemon(store, bench.again({ name: 'work' }));
       const base_url = `https://${kind}.test`;
       bridge = await startBridge({ daemon, forges: { forges: [{ name: 'work', kind, base_url }] } });

@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
+import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { describeWith } from '../needs.ts';
 import type { ToParent } from './bridge.messages.ts';
 
 const program = fileURLToPath(new URL('./bridge.processor.ts', import.meta.url));
@@ -64,7 +66,7 @@ class World {
   /** Every event that was ever answered for is planned, by the one run that it has. */
   expectNothingLost(): void {
     const database = openBridgeDatabase(this.state);
-    const queue = new EventQueue(database);
+    const queue = new EventQueue(database, queueConfig);
     for (const id of this.accepted)
       expect(queue.get(id)).to.deep.include({ state: 'done', run_id: this.runs.get(id), attempts: 0 });
     const { done, ...others } = queue.counts();
@@ -77,7 +79,7 @@ class World {
 const never = () => false;
 const atRest = (said: readonly ToParent[]) => said.at(-1)?.left === 0;
 
-describe('core-bridge that is killed', function () {
+describeWith(['time'], 'core-bridge that is killed', function () {
   this.timeout(600_000);
 
   for (const point of ['event_stored', 'event_claimed', 'event_planned', 'event_ended']) {

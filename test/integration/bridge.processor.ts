@@ -1,8 +1,9 @@
 import { byWebhookForge } from '#kit/forges/registry.ts';
-import { silentLogger } from '#kit/silent-logger.ts';
+import { silentLogger } from '#kit/log.ts';
 import { Processing } from '../../services/bridge/processing/processing.ts';
 import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
+import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import { toyPlanning } from '../fixtures/bridge/toy-planning.ts';
 import { memoryBus } from '../fixtures/bus/memory-bus.ts';
@@ -14,7 +15,7 @@ import { killedEvent, type ToParent, type ToProcessor } from './bridge.messages.
  */
 const [state = '', mode = 'process', ...ids] = process.argv.slice(2);
 const database = openBridgeDatabase(state);
-const queue = new EventQueue(database);
+const queue = new EventQueue(database, queueConfig);
 
 function tell(message: ToParent): void {
   process.send!(message);
@@ -72,7 +73,6 @@ async function processAll(): Promise<void> {
 }
 
 async function syncOnce(): Promise<void> {
-  const { DeliveryRows } = await import('../../services/bridge/sync/delivery-rows.ts');
   const { Sync } = await import('../../services/bridge/sync/sync.ts');
   const daemon = new ToyDaemon();
   const at = new Date().toISOString();
@@ -91,7 +91,7 @@ async function syncOnce(): Promise<void> {
     async close() {},
   };
   const sync = new Sync({
-    rows: new DeliveryRows(database.db),
+    db: database.db,
     dashboards: [board],
     daemon,
     queue,
@@ -104,7 +104,7 @@ async function syncOnce(): Promise<void> {
 }
 
 async function tickOnce(): Promise<void> {
-  const { ScheduleRows } = await import('../../services/bridge/schedules/schedule-rows.ts');
+  const { ScheduleRows } = await import('../../services/bridge/schedules/schedules.ts');
   const { Schedules } = await import('../../services/bridge/schedules/schedules.ts');
   const { readRoleMap } = await import('../../services/bridge/targets/role-map.ts');
   const daemon = new ToyDaemon();
@@ -138,9 +138,9 @@ async function tickOnce(): Promise<void> {
 
 /** What changed on a forge while the bridge was away: an issue for each id. */
 async function catchUpOnce(): Promise<void> {
-  const { CatchUp } = await import('../../services/bridge/catch-up/catch-up.ts');
-  const { CatchUpRows } = await import('../../services/bridge/catch-up/catch-up-rows.ts');
-  const { ForgeSource } = await import('../../services/bridge/ingress/forge-source.ts');
+  const { CatchUp } = await import('../../services/bridge/sync/catch-up.ts');
+  const { CatchUpRows } = await import('../../services/bridge/sync/catch-up.ts');
+  const { ForgeWebhookSource } = await import('../../services/bridge/ingress/forge-webhook-source.ts');
   const { readRoleMap } = await import('../../services/bridge/targets/role-map.ts');
   const daemon = new ToyDaemon();
   const at = '2026-05-04T10:00:00Z';
@@ -156,7 +156,7 @@ async function catchUpOnce(): Promise<void> {
     daemon,
     queue,
     forges,
-    sources: byWebhookForge((kind) => new ForgeSource({ ...common, kind })),
+    sources: byWebhookForge((kind) => new ForgeWebhookSource({ ...common, kind })),
     stored: () => {},
   });
   const wanted = { forge: 'work', owner: 'demo', repo: 'hello', since: '2026-05-04T00:00:00Z' };

@@ -38,7 +38,7 @@ describe('core-bus-engine and a worker that does not read', () => {
       const call = caller.call('slow.echo', { nth: calls.length, pad });
       calls.push(call);
       await caller.settled();
-      if (connectionOf(slow).outbox.waiting >= limit) return calls;
+      if (connectionOf(slow).sendBuffer.waiting >= limit) return calls;
     }
   }
 
@@ -49,7 +49,7 @@ describe('core-bus-engine and a worker that does not read', () => {
     expect(error).to.include({ code: 'bus_busy' });
     expect((await caller.call('engine::health::check', {})).result.status).to.equal('healthy');
     slow.ws.resume();
-    await until('all to be read', () => connectionOf(slow).outbox.waiting === 0);
+    await until('all to be read', () => connectionOf(slow).sendBuffer.waiting === 0);
     void caller.call('slow.echo', { last: true });
     await until('the last call', () => slow.frames.some(({ data }) => data?.last === true));
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { runningService } from '#kit/config/running-service.ts';
-import { ownToken } from '#kit/tokens.ts';
+import { ownToken } from '#kit/tokens/tokens.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { startIii } from '../fixtures/containers/iii.ts';
 import { until } from '../fixtures/until.ts';
@@ -147,7 +147,7 @@ function plansEachEventOnce(open: (home: string) => Promise<KillableEngine>): vo
   });
 }
 
-describe('events through kills, on core-bus-engine', () => {
+describeWith(['time'], 'events through kills, on core-bus-engine', () => {
   plansEachEventOnce(async (home) => {
     let engine: EngineProcess = await startEngine(home);
     const { port } = engine;

@@ -4,14 +4,15 @@ import { expect } from 'chai';
 import type { Bus } from '#kit/bus/bus.ts';
 import { callWithRetry } from '#kit/bus/call-with-retry.ts';
 import { connectBus } from '#kit/bus/websocket-bus.ts';
-import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { functionIds } from '#kit/contracts/bus/function.ts';
 import { PlanIssueResult } from '#kit/contracts/bus/plan-issue.ts';
 import { decode } from '#kit/decode.ts';
-import { silentLogger } from '#kit/silent-logger.ts';
+import { silentLogger } from '#kit/log.ts';
 import { type SmallEngine, startSmallEngine } from '../fixtures/bus/small-engine.ts';
 import { started } from '../fixtures/world/core-command.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { greetPatch, makeWorld, ref, type World } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
 import { freePort } from '../support/free-port.ts';
 
 const services = fileURLToPath(new URL('../../services/', import.meta.url));
@@ -20,7 +21,7 @@ const timing = { firstWaitMs: 10, maxWaitMs: 100 };
 type Started = ReturnType<typeof started>;
 
 /** Whatever is killed whenever: the event has one run, and who asks again gets it. */
-describe('planning over the bus through kills', () => {
+describeWith(['time'], 'planning over the bus through kills', () => {
   let world: World;
   let engine: SmallEngine;
   let caller: Bus;

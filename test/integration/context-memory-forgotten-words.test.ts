@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Execution } from '../../services/context/execution/execution.ts';
-import { noteForgotten } from '../../services/context/execution/forgotten-words.ts';
+import { noteForgotten } from '../../services/context/execution/execution-commands.ts';
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
 import { at, rejected, sampleOutcome, samplePlan } from '../fixtures/context/sample-execution.ts';

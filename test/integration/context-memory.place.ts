@@ -2,8 +2,7 @@ import { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { decode } from '#kit/decode.ts';
 import { Memory } from '../../services/context/memory/memory.ts';
 import type { OpenRecord } from '../../services/context/record/open-record.ts';
-import { Readers, Writer } from '../../services/context/store/access.ts';
-import { openRecord } from '../../services/context/store/open-store.ts';
+import { openRecord, Readers, Writer } from '../../services/context/store/access.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
 /** A memory on a record of its own, as the service has it. */

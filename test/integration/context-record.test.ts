@@ -17,8 +17,7 @@ describe('the record of a running core-context', () => {
   });
   afterEach(() => service?.stop());
 
-  it('keeps every acknowledged write through twenty kills', async function () {
-    this.timeout(600_000);
+  itWith(['time'], 'keeps every acknowledged write through twenty kills', async () => {
     const acknowledged = new Map<string, string>();
     for (let round = 0; round < 20; round++) {
       service = await startContext(home);

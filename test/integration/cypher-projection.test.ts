@@ -140,7 +140,7 @@ describe("the embedded engine's projection", () => {
   it('says that it is being loaded to whoever cannot wait so long, and goes on loading', async () => {
     const slow: Scene['readers'] = Object.create(scene.readers);
     slow.ask = async (query, input) => {
-      if (query === 'graphChangesText') await sleep(1_500);
+      if (query === 'graphChanges') await sleep(1_500);
       return scene.readers.ask(query, input);
     };
     const { held, engine } = alone(scene, { readers: slow, loadingMs: 1_000 });
@@ -159,7 +159,7 @@ describe("the embedded engine's projection", () => {
         mkdirSync(join(home, 'state'), { recursive: true });
         const disk = await smallDisk(home, 16);
         const { held, engine } = alone(scene, { folder: join(disk.state, 'cypher') });
-        const loading = new IdleLoading({ readers: scene.readers, projection: held });
+        const loading = new IdleLoading(scene.readers, held);
         const answer = async () => (await engine.query(call)).rows[0]?.c;
         try {
           expect(await answer()).to.equal(6);

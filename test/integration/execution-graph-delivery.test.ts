@@ -7,10 +7,11 @@ import { type BrokenContext, brokenContext } from '../fixtures/context/broken-co
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
 
 const issueText = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
-describe('telling the context service of runs', () => {
+describeWith(['time'], 'delivery of runs to the context service', () => {
   let world: World;
   const running: (RunningContext | BrokenContext)[] = [];
 

@@ -165,9 +165,9 @@ describe('runs in the execution graph', () => {
     const open = await world.command(['sync']);
     expect(open.code, open.stderr).to.equal(0);
     expect(open.stdout).to.match(new RegExp(`demo/hello#${number} +open +- +- +run_\\S+ +news`));
-    expect(open.stdout).to.contain('context  was told of 1 run');
+    expect(open.stdout).to.contain('context  received 1 run');
 
-    await world.desk.mergePullRequest(ref, number);
+    await world.forgeAdmin.mergePullRequest(ref, number);
     const merged = await world.command(['sync', '--json']);
     const report = JSON.parse(merged.stdout);
     expect(report.pull_requests).to.have.length(1);
@@ -206,7 +206,7 @@ describe('runs in the execution graph', () => {
     configure('http://127.0.0.1:9');
     const away = await world.command(['sync']);
     expect(away.code).to.equal(0);
-    expect(away.stdout).to.contain('context  was told of no run, 1 run waits');
+    expect(away.stdout).to.contain('context  received no run, 1 run waits');
     const waits = 'core-context at http://127.0.0.1:9 is not there; 1 run waits';
     expect(away.stderr).to.contain(`warning  ${waits}`);
     expect(away.stdout).to.match(/demo\/hello#\d+ +open/);
@@ -222,7 +222,7 @@ describe('runs in the execution graph', () => {
     expect(gone.code).to.equal(0);
     expect(gone.stdout)
       .to.match(/demo\/hello#\d+ +open .* gone/)
-      .and.contain('context  was told of 1 run');
+      .and.contain('context  received 1 run');
     expect(gone.stderr).to.match(/warning {2}forge 'local' has no pull request demo\/hello#\d+/);
 
     const deadForge = {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { codeOf } from '../../services/kit/errors.ts';
-import { fingerprintOf } from '../../services/kit/redaction.ts';
+import { fingerprintOf } from '../../services/kit/redaction/redactor.ts';
 import { type RunningBridge, startBridge } from '../fixtures/bridge/bridge-service.ts';
 import { failure } from '../fixtures/bridge/toy-planning.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
@@ -79,7 +79,7 @@ describe('Secrets that were told to Core', () => {
     const body = `Greet strangers, my token is ${secrets.body}.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
     const number = await world.newIssue(body, `Greet strangers ${secrets.title}`);
     const said = { ...ref, number, author: 'otto', association: 'contributor' as const };
-    await world.desk.comment({ ...said, body: `It works with ${secrets.comment}` });
+    await world.forgeAdmin.comment({ ...said, body: `It works with ${secrets.comment}` });
     return number;
   }
 

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { MintedKey } from '#kit/contracts/model-gateway/keys.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { createHttpClient } from '#kit/http/client.ts';
-import { serviceToken } from '#kit/tokens.ts';
+import { serviceToken } from '#kit/tokens/tokens.ts';
 import { oneModel, startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
 import {
   chunk,

@@ -3,9 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
-import type { Account } from '../../services/model-gateway/ledger/account.ts';
-import type { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
-import { ledgerFolder, openLedger } from '../../services/model-gateway/ledger/open-ledger.ts';
+import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
+import { type Ledger, ledgerFolder, openLedger } from '../../services/model-gateway/ledger/ledger.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { reservedForTestCall, spentBy, testCall, testPrices } from './model-ledger.place.ts';
 
@@ -80,7 +79,7 @@ describe('Budgets in the ledger of model calls', () => {
   it('set aside what lost attempts may cost before the next one, also for a start after a kill', async () => {
     const { account, id } = keyOf(0.05);
     const reservation = await ledger.reserve(account, testCall);
-    const lost = { upstream: 'second', written: true };
+    const lost = { upstream: 'second', mayHaveOutput: true };
     reservation.check([lost]);
     expect(ledger.keys.get(id).reserved).to.equal((2 * reservedForTestCall) / 1_000_000);
     reservation.check([lost, lost]);

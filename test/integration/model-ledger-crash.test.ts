@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
-import { openLedger } from '../../services/model-gateway/ledger/open-ledger.ts';
+import { openLedger } from '../../services/model-gateway/ledger/ledger.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type OwnMounts, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { describeWith } from '../needs.ts';

@@ -4,7 +4,7 @@ import { UsageReply } from '#kit/contracts/model-gateway/usage.ts';
 import { decode } from '#kit/decode.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
-import { createToken, serviceToken } from '#kit/tokens.ts';
+import { createToken, serviceToken } from '#kit/tokens/tokens.ts';
 import { startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 

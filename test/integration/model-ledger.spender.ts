@@ -1,9 +1,9 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '#kit/errors.ts';
-import type { Account } from '../../services/model-gateway/ledger/account.ts';
-import type { CallResult } from '../../services/model-gateway/ledger/ledger.ts';
-import { openLedger } from '../../services/model-gateway/ledger/open-ledger.ts';
+import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
+import { openLedger } from '../../services/model-gateway/ledger/ledger.ts';
+import type { CallResult } from '../../services/model-gateway/ledger/settlement.ts';
 import { spentBy, testCall, testPrices } from './model-ledger.place.ts';
 
 /** Spends from a ledger in a process of its own: `<state> <mode>`. Lines: `begun`, `ended MICRODOLLARS`, `refused CODE`. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { listedFiles, type ScratchCopy, scratchCopy } from '../fixtures/contributing/scratch-copy.ts';
+import { describeWith } from '../needs.ts';
 
 /** A kind of forge that keeps its repositories as the local one does, and sends webhooks as nobody does. */
 const traits = `import type { ForgeTraits } from './forge-traits.ts';
@@ -45,7 +46,7 @@ export async function toyBench(): Promise<ForgeBench> {
 const ingress = `,
     "toy": { "secret": "toy-webhook", "forge": null, "actions": ["opened"], "label": null }`;
 
-describe('a new kind of forge, by the list of CONTRIBUTING.md', function () {
+describeWith(['time'], 'a new kind of forge, by the list of CONTRIBUTING.md', function () {
   this.timeout(900_000);
   const registries = ['services/agentd/forges/registry.ts', 'services/bridge/configuration.ts'];
   const kinds = 'services/kit/forges/registry.ts';
@@ -98,7 +99,7 @@ describe('a new kind of forge, by the list of CONTRIBUTING.md', function () {
     expect(await copy.compile([...registries, 'test/contract/forge.test.ts'])).to.deep.equal([]);
     const { passed, output } = await copy.run([
       'test/contract/forge.test.ts',
-      'services/bridge/ingress/forge-source.test.ts',
+      'services/bridge/ingress/forge-webhook-source.test.ts',
       '--grep=toy',
     ]);
     expect(passed, output).to.equal(true);

@@ -108,14 +108,14 @@ describe('requests for planning', () => {
 
     it('list issues with their newest runs, by label and state', async () => {
       const plain = await world.newIssue(body, 'Plain');
-      const { number: labelled } = await world.desk.newIssue({
+      const { number: labelled } = await world.forgeAdmin.newIssue({
         ...ref,
         title: 'Labelled',
         body,
         author: 'mira',
         association: 'contributor',
         labels: ['plan me'],
-      } as Parameters<World['desk']['newIssue']>[0]);
+      } as Parameters<World['forgeAdmin']['newIssue']>[0]);
       const query = `owner=${ref.owner}&repo=${ref.repo}`;
       const all = await client.get(`/v1/issues?${query}&limit=2`, IssueList);
       expect(all).to.include({ forge: 'local', ...ref });
@@ -131,7 +131,7 @@ describe('requests for planning', () => {
       expect(issue).to.deep.include({ number: labelled, state: 'open', author: 'mira', labels: ['plan me'] });
       expect(issue!.planned).to.include({ run_id, status: 'awaiting_approval' });
       expect(issue!.planned!.unchanged).to.equal(true);
-      await world.desk.comment({
+      await world.forgeAdmin.comment({
         ...ref,
         number: labelled,
         body: 'Is this still so?',
@@ -189,8 +189,8 @@ describe('requests for planning', () => {
         collaborators: ['mira', server.state.account],
       });
       server.state.addIssue(served, { title: 'Greet', body: 'Please.', author: 'mira' });
-      const services = openServices({ home, verbose: false });
-      daemon = await startDaemon({ home, agent: await services.agent() });
+      const services = openServices({ home });
+      daemon = await startDaemon({ home, agent: services.agent });
       client = createHttpClient({ baseUrl: daemon.url, token: daemon.token });
       close = () => services.close();
     });

@@ -10,6 +10,7 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type ForgeWorld, forgeWorlds } from '../fixtures/world/forge-worlds.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
 
 const body = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
@@ -230,7 +231,7 @@ describe('a second plan for an issue', () => {
 });
 
 for (const [kind, open] of Object.entries(forgeWorlds)) {
-  describe(`planning on ${kind}, before it proposes anything`, () => {
+  describeWith(kind === 'local' ? [] : ['time'], `planning on ${kind}, before it proposes anything`, () => {
     let forge: ForgeWorld;
     let world: World;
 

@@ -8,6 +8,7 @@ import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { startGitHubServer } from '../fixtures/forges/github-server.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
 
 const comments = /\/issues\/\d+\/comments$/;
 const pulls = /\/pulls$/;
@@ -18,7 +19,7 @@ for (const [kind, start] of [
   ['github', startGitHubServer],
   ['gitea', startGiteaServer],
 ] as const) {
-  describe(`unknown outcomes on ${kind}`, () => {
+  describeWith(kind === 'github' ? [] : ['time'], `unknown outcomes on ${kind}`, () => {
     let server: ForgeServer;
     let world: World;
     let served: ServedRepository;

@@ -6,8 +6,8 @@ import type { Comment } from '../ports/forge.ts';
 import { accountOf, againAs, isBy, requireAccount } from './account.ts';
 import type { ActionExecutor, Effect, ExecutionPorts, Step } from './executor.ts';
 import { type ActionType, type Definition, factText } from './kind.ts';
+import { fillTemplate, issueComment, marker, plainComment, slotValues } from './published-texts.ts';
 import { assess } from './risk.ts';
-import { fillTemplate, issueComment, marker, plainComment, slotValues } from './texts.ts';
 
 export const CommentIssueParams = t.strict({ number: t.number, body: t.string });
 type Params = t.TypeOf<typeof CommentIssueParams>;

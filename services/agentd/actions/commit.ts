@@ -13,8 +13,8 @@ import {
   type Step,
 } from './executor.ts';
 import { type ActionType, type Definition, factText } from './kind.ts';
+import { commitMessage, fillTemplate, slotValues } from './published-texts.ts';
 import { assess } from './risk.ts';
-import { commitMessage, fillTemplate, slotValues } from './texts.ts';
 
 export const CommitParams = t.strict({
   tree: t.string,

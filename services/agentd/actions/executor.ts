@@ -68,6 +68,7 @@ export type Reconciliation =
   | { readonly kind: 'ask'; readonly message: string };
 
 export interface UndoPreview {
+  /** `undo` will be taken back, `keep` cannot be, `nothing` has nothing to take back. */
   readonly effect: 'undo' | 'keep' | 'nothing';
   readonly message: string;
 }

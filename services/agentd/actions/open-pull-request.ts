@@ -11,8 +11,8 @@ import {
   type Step,
 } from './executor.ts';
 import { type ActionType, type Definition, factText } from './kind.ts';
+import { fillTemplate, pullRequestBody, pullRequestTitle, slotValues } from './published-texts.ts';
 import { assess } from './risk.ts';
-import { fillTemplate, pullRequestBody, pullRequestTitle, slotValues } from './texts.ts';
 
 export const OpenPullRequestParams = t.strict({
   title: t.string,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { inert, inlineCode, oneLine, plainText, quotedWords } from './plain-text.ts';
+import { inert, inlineCode, oneLine, plainText, quotedWords } from './published-texts.ts';
 
 const anyText = fc.string({ unit: 'binary', maxLength: 300 });
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as t from 'io-ts';
+import { digestOf } from '#kit/digest.ts';
 import { ActionFacts, type ActionKind, actionKinds, type Target } from '../action.ts';
 import { applyPatch } from './apply-patch.ts';
 import { commentIssue } from './comment-issue.ts';
@@ -64,4 +65,33 @@ export function contradiction(
   }
   const unused = Object.keys(artifacts).find((name) => !type.artifacts.includes(name));
   return unused === undefined ? null : `artifact '${unused}' is none that ${kind} uses`;
+}
+
+/**
+ * What an approval names: sha256 over the canonical JSON (RFC 8785) of everything that decides what the action does and where.
+ * Title, rationale and risk are left out: they explain the payload and are not part of it.
+ */
+export function actionDigest(action: Omit<ActionDefinition, 'digest'>): string {
+  const { run_id, action_id, ordinal, kind, params, dry_run, depends_on, artifacts, target } = action;
+  const { forge, owner, repo, push_url, branch, base_commit, tree } = target;
+  const { forge_url, account, base_branch, vcs } = target;
+  return digestOf({
+    run_id,
+    action_id,
+    ordinal,
+    kind,
+    params,
+    dry_run,
+    depends_on,
+    artifacts,
+    forge,
+    owner,
+    repo,
+    push_url,
+    branch,
+    base_commit,
+    tree,
+    // Older versions sealed their plans without these; their digests stay what they were.
+    ...(forge_url === undefined ? {} : { forge_url, account, base_branch, vcs }),
+  });
 }

@@ -22,7 +22,7 @@ export const RunValidationParams = t.strict({
 type Params = t.TypeOf<typeof RunValidationParams>;
 type RunValidation = Definition<'run_validation', Params>;
 
-/** What a sandbox weaker than bubblewrap does not hold, for whoever decides about the validation. */
+/** What a sandbox weaker than bubblewrap leaves open, for the person who decides about the validation. */
 const openIn: Readonly<Record<string, string>> = {
   'unshare (weak)': 'no system call filter: keyrings, bpf, io_uring and sockets to the host stay open',
   none: 'no sandbox: the commands see your files and the network as you do',

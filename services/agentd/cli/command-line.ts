@@ -1,11 +1,24 @@
 import { CommanderError } from 'commander';
+import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { environment } from '#kit/environment.ts';
-import { Conflict, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
-import { allCommands, createProgram, type GlobalOptions } from './program.ts';
-import { reportError } from './report-error.ts';
-import type { CommandLineOptions } from './services.ts';
-import { commandLine, shortRunId } from './suggestion.ts';
-import { createTerminal, type Terminal } from './terminal.ts';
+import { Conflict, CoreError, exitCodes, Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
+import { allCommands, createProgram, type GlobalOptions, type RunCommand } from './program.ts';
+import type { Services } from './services.ts';
+import { createTerminal, type Stream, type Terminal } from './terminal.ts';
+import { commandLine, type Suggestions, shortRunId } from './views/next-steps.ts';
+
+/** How a command line is started: by `./core`, by `core-agentd`, or by a test. */
+export interface CommandLineOptions {
+  /** Arguments after the program's name. */
+  readonly args: readonly string[];
+  /** How people call this program, for the commands that are suggested. */
+  readonly program: string;
+  readonly version: string;
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+  /** Opens the services for a `--home`. */
+  readonly open: (options: { readonly home: string | undefined }) => Services;
+}
 
 /** Runs one command line to its end and gives its exit code. The process is the caller's to end. */
 export async function runCommandLine(options: CommandLineOptions): Promise<number> {
@@ -24,7 +37,7 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
   let help = '';
   const output = {
     writeOut: terminal.out,
-    // Wrong usage is told in our own form.
+    // Wrong usage is reported in our own form.
     writeErr: (text: string) => {
       help = text;
     },
@@ -52,53 +65,38 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
 }
 
 async function runOne(
-  options: CommandLineOptions,
+  { program, open }: CommandLineOptions,
   terminal: Terminal,
   globals: GlobalOptions,
-  command: Parameters<Parameters<typeof createProgram>[0]['run']>[1],
+  command: Parameters<RunCommand>[1],
 ): Promise<number> {
-  const verbose = globals.verbose === true;
-  const services = options.open({ home: globals.home, verbose });
+  const { home, json = false, verbose = false } = globals;
+  const services = open({ home });
+  const suggestions = { program, home };
   const stop = stopOnSignals(terminal);
+  const { signal } = stop;
   try {
-    const exitCode = await command({
-      terminal,
-      services,
-      suggestions: { program: options.program, home: globals.home },
-      json: globals.json === true,
-      verbose,
-      signal: stop.signal,
-    });
-    return stop.signal.aborted && !stop.expected() ? exitCodes.interrupted : exitCode;
+    const exitCode = await command({ terminal, services, suggestions, json, verbose, signal });
+    return signal.aborted && !stop.expected() ? exitCodes.interrupted : exitCode;
   } catch (error) {
-    if (stop.signal.aborted) {
-      await reportError(
-        error instanceof Interrupted ? error : new Interrupted('interrupted', 'stopped by you'),
-        terminal,
-        globals.json === true,
-        verbose,
-      );
-      return exitCodes.interrupted;
-    }
-    return reportError(
-      stoppable(error, options.program, globals.home),
-      terminal,
-      globals.json === true,
-      verbose,
-    );
+    if (!signal.aborted) return reportError(stoppable(error, suggestions), terminal, json, verbose);
+    const interrupted =
+      error instanceof Interrupted ? error : new Interrupted('interrupted', 'stopped by you');
+    await reportError(interrupted, terminal, json, verbose);
+    return exitCodes.interrupted;
   } finally {
     stop.release();
     await services.close();
   }
 }
 
-/** Whoever meets a run at work can stop it from here. */
-function stoppable(error: unknown, program: string, home: string | undefined): unknown {
+/** Adds to an error about a run at work how to stop it. */
+function stoppable(error: unknown, suggestions: Suggestions): unknown {
   if (!(error instanceof Conflict) || error.code !== 'lease_held') return error;
   const [runId] = /run_[0-9a-f-]{36}/.exec(error.message) ?? [];
   if (runId === undefined) return error;
   const { code, message, facts, retryAfter } = error;
-  const cancel = commandLine({ program, home }, 'cancel', shortRunId(runId));
+  const cancel = commandLine(suggestions, 'cancel', shortRunId(runId));
   return new Conflict(code, message, {
     cause: error,
     facts,
@@ -132,7 +130,7 @@ function stopOnSignals(terminal: Terminal) {
   };
 }
 
-/** What must be known before the arguments are parsed, so that a wrong argument is told in the right form. */
+/** What must be known before the arguments are parsed, so that a wrong argument is reported in the right form. */
 function globalsOf(args: readonly string[]): GlobalOptions {
   const flags = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);
   return {
@@ -152,4 +150,66 @@ function usageError(error: CommanderError, name: string, args: readonly string[]
       : [command, '--help']),
   );
   return new InvalidInput('usage', message, { hint: help });
+}
+
+/**
+ * Reports a failure without secrets: one line, then why, then what to do.
+ * @param verbose shows the whole stack of an unexpected error
+ * @returns the exit code
+ */
+async function reportError(
+  error: unknown,
+  terminal: Terminal,
+  json: boolean,
+  verbose: boolean,
+): Promise<number> {
+  const { Redactor } = await import('#kit/redaction/redactor.ts');
+  const redactor = new Redactor();
+  if (json) terminal.err(`${JSON.stringify(redactor.redactDeep(errorJson(error)))}\n`);
+  else terminal.err(redactor.redact(`${errorLines(error, terminal, verbose).join('\n')}\n`));
+  return error instanceof CoreError ? error.exitCode : exitCodes.failed;
+}
+
+/** The shape of a failure for machines; `code` is stable. */
+function errorJson(error: unknown): Readonly<Record<string, unknown>> {
+  if (!(error instanceof CoreError)) {
+    return { error: { code: 'internal', message: messageOf(error), exit_code: exitCodes.failed } };
+  }
+  const { code, message, exitCode, hint, errors, retryAfter } = error;
+  return {
+    error: {
+      code,
+      message,
+      exit_code: exitCode,
+      ...(hint === undefined ? {} : { hint }),
+      ...(errors.length === 0 ? {} : { errors }),
+      ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
+    },
+  };
+}
+
+function errorLines(error: unknown, terminal: Terminal, verbose: boolean): string[] {
+  const { paintErr } = terminal;
+  const [first = '', ...rest] = visibleLines(messageOf(error)).trimEnd().split('\n');
+  const label = error instanceof CoreError && error.exitCode === exitCodes.refused ? 'refused' : 'error';
+  const code = error instanceof CoreError ? `  ${paintErr.dim(`[${error.code}]`)}` : '';
+  const lines = [`${paintErr.red(paintErr.bold(label))}  ${first}${code}`];
+  for (const line of rest) lines.push(`       ${line}`);
+  if (!(error instanceof CoreError)) {
+    lines.push('       This was not foreseen. Please report it, with the lines below.');
+    const stack = error instanceof Error ? error.stack?.split('\n').slice(1, verbose ? undefined : 4) : [];
+    for (const line of stack ?? []) lines.push(`       ${paintErr.dim(visibleLine(line.trim()))}`);
+    return lines;
+  }
+  if (error.errors.length > 1) {
+    for (const { pointer, detail } of error.errors)
+      lines.push(`       ${visibleLine(pointer || '/')}  ${visibleLine(detail)}`);
+  }
+  const cause = verbose && error.cause !== undefined ? messageOf(error.cause) : '';
+  if (cause !== '' && cause !== error.message)
+    lines.push(`  why  ${visibleLines(cause).replaceAll('\n', '\n       ')}`);
+  if (error.retryAfter !== undefined) lines.push(`  wait ${error.retryAfter} s before trying again`);
+  if (error.hint !== undefined)
+    lines.push(`   do  ${visibleLines(error.hint).replaceAll('\n', '\n       ')}`);
+  return lines;
 }

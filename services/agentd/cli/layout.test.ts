@@ -1,17 +1,18 @@
 import { expect } from 'chai';
 import { age, duration, until } from '#kit/cli/moments.ts';
 import { apart, cut, table } from './layout.ts';
+import type { Symbols } from './terminal.ts';
 
 describe('layout on a terminal', () => {
-  const options = { indent: 2, gap: 2, width: Number.POSITIVE_INFINITY, ellipsis: '…' };
+  const terminal = { width: Number.POSITIVE_INFINITY, symbols: { ellipsis: '…' } as Symbols };
 
   it('lines columns up by what is seen, wide characters included', () => {
     const lines = table(
       [
-        [{ text: '日本' }, { text: 'x' }],
-        [{ text: 'abc' }, { text: 'y' }],
+        ['日本', 'x'],
+        ['abc', 'y'],
       ],
-      options,
+      terminal,
     );
     expect(lines).to.deep.equal(['  日本  x', '  abc   y']);
   });
@@ -19,10 +20,11 @@ describe('layout on a terminal', () => {
   it('puts numbers to the right and cuts only the last column', () => {
     const lines = table(
       [
-        [{ text: '7', align: 'right' }, { text: 'a long remark' }],
-        [{ text: '12', align: 'right' }, { text: 'b' }],
+        [{ text: '7', align: 'right' }, 'a long remark'],
+        [{ text: '12', align: 'right' }, 'b'],
       ],
-      { ...options, width: 14 },
+      terminal,
+      { width: 14 },
     );
     expect(lines).to.deep.equal(['   7  a long …', '  12  b']);
   });

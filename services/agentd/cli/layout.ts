@@ -1,42 +1,67 @@
+import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { textWidth } from '#kit/cli/text-width.ts';
+import type { Paint, Terminal } from './terminal.ts';
 
-/** One cell of a table: plain text that has passed the sanitiser, and how it is painted. */
-export interface Cell {
-  readonly text: string;
-  readonly paint?: (text: string) => string;
-  readonly align?: 'left' | 'right';
-}
+/** One cell of a table; `table` makes its text safe to print. */
+export type Cell =
+  | string
+  | {
+      readonly text: string;
+      readonly paint?: ((text: string) => string) | undefined;
+      readonly align?: 'left' | 'right';
+    };
 
 export interface TableOptions {
-  readonly indent: number;
-  readonly gap: number;
-  /** The last column is cut to it. */
-  readonly width: number;
-  readonly ellipsis: string;
+  /** Default 2. */
+  readonly indent?: number;
+  /** The last column is cut to it; default that of the terminal. */
+  readonly width?: number;
 }
 
+const gap = 2;
+
 /** Lines up cells by display width, so that wide and combining characters keep the columns straight. */
-export function table(rows: readonly (readonly Cell[])[], options: TableOptions): string[] {
+export function table(
+  given: readonly (readonly Cell[])[],
+  terminal: Pick<Terminal, 'width' | 'symbols'>,
+  { indent = 2, width = terminal.width }: TableOptions = {},
+): string[] {
+  const rows = given.map((row) =>
+    row.map((cell) => {
+      const { text, paint, align } = typeof cell === 'string' ? { text: cell } : cell;
+      return { text: visibleLine(text), paint, align };
+    }),
+  );
   const widths: number[] = [];
   for (const row of rows) {
-    row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, textWidth(cell.text));
+    row.forEach(({ text }, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, textWidth(text));
     });
   }
   return rows.map((row) => {
-    let line = ' '.repeat(options.indent);
-    let used = options.indent;
+    let line = ' '.repeat(indent);
+    let used = indent;
     row.forEach((cell, column) => {
       const last = column === row.length - 1;
-      const text = last ? cut(cell.text, options.width - used, options.ellipsis) : cell.text;
+      const text = last ? cut(cell.text, width - used, terminal.symbols.ellipsis) : cell.text;
       const space = ' '.repeat(Math.max(0, widths[column]! - textWidth(text)));
       const painted = cell.paint === undefined ? text : cell.paint(text);
       line += cell.align === 'right' ? space + painted : last ? painted : painted + space;
-      if (!last) line += ' '.repeat(options.gap);
-      used += widths[column]! + options.gap;
+      if (!last) line += ' '.repeat(gap);
+      used += widths[column]! + gap;
     });
     return line.trimEnd();
   });
+}
+
+/** Labels with their texts, none of which is cut. */
+export function labelled(
+  rows: readonly (readonly [label: string, text: string])[],
+  terminal: Terminal,
+  indent = 2,
+): string[] {
+  const cells = rows.map(([text, value]): Cell[] => [{ text, paint: terminal.paint.dim }, value]);
+  return table(cells, terminal, { indent, width: Number.POSITIVE_INFINITY });
 }
 
 /** Two texts at both ends of a line, at least two spaces apart. */
@@ -57,4 +82,46 @@ export function cut(text: string, width: number, ellipsis: string): string {
     kept += segment;
   }
   return `${kept}${ellipsis}`;
+}
+
+/** For example `1 run` or `2 runs`. */
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+/** Colours a unified diff, line by line. A line inside a hunk is never taken for a header. */
+export function paintPatch(patch: string, paint: Paint): string {
+  if (!paint.isColorSupported) return patch;
+  let left = 0;
+  let right = 0;
+  return patch
+    .split('\n')
+    .map((line) => {
+      if (left > 0 || right > 0) {
+        if (line.startsWith('+')) {
+          right -= 1;
+          return paint.green(line);
+        }
+        if (line.startsWith('-')) {
+          left -= 1;
+          return paint.red(line);
+        }
+        if (line.startsWith('\\')) return paint.dim(line);
+        left -= 1;
+        right -= 1;
+        return line;
+      }
+      const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
+      if (hunk === null) return line.startsWith('\\') ? paint.dim(line) : paint.bold(line);
+      left = Number(hunk[1] ?? 1);
+      right = Number(hunk[2] ?? 1);
+      return paint.cyan(line);
+    })
+    .join('\n');
+}
+
+export function quoted(text: string, terminal: Terminal): string[] {
+  return visibleLines(text.trimEnd())
+    .split('\n')
+    .map((line) => `  ${terminal.paint.dim('|')} ${line}`.trimEnd());
 }

@@ -12,7 +12,7 @@ export interface Progress {
 
 export interface ProgressOptions {
   readonly verbose: boolean;
-  /** Whether what ended leaves a line behind; without it only the moving line is shown. */
+  /** Keeps a line for each thing that ended; false shows the moving line alone. */
   readonly lasting: boolean;
 }
 

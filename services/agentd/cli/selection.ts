@@ -36,7 +36,7 @@ export function selectActions(
       `run ${run.run_id} has no action in the gate ${selection.gate}; it has actions in ${gates || 'none'}`,
     );
   }
-  const open = group.filter(({ state }) => state === 'pending' || state === 'refused' || state === 'blocked');
+  const open = group.filter(isOpen);
   const leftRejected = decision === 'approve' ? open.filter(({ approval }) => approval === 'rejected') : [];
   const selected = open.filter((action) => !leftRejected.includes(action));
   if (selected.length === 0) {
@@ -48,6 +48,11 @@ export function selectActions(
     );
   }
   return { selected, leftRejected };
+}
+
+/** Has not started, so that it can still be decided. */
+export function isOpen({ state }: ActionState): boolean {
+  return state === 'pending' || state === 'refused' || state === 'blocked';
 }
 
 /** @throws NotFound (`action_not_found`), InvalidInput (`action_ambiguous`) */

@@ -1,82 +1,47 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import type * as t from 'io-ts';
 import { RecordedReply, ScoreReply } from '#kit/contracts/context/execution.ts';
-import { LookupReply } from '#kit/contracts/context/memory.ts';
-import { SearchReply } from '#kit/contracts/context/search.ts';
+import { LookupReply, type LookupResult } from '#kit/contracts/context/memory.ts';
+import { SearchReply, type SearchResult } from '#kit/contracts/context/search.ts';
 import { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from '#kit/errors.ts';
-import type { HttpClient } from '#kit/http/client.ts';
-import type { ContextWriter } from '../outbox/context-writer.ts';
+import { createHttpClient } from '#kit/http/client.ts';
+import type { ContextWriter } from '../outbox/run-delivery.ts';
 import type { Context } from '../planning/context.ts';
-import { passageOfMemory, passageOfResult } from './passages.ts';
+import type { ContextPassage } from '../planning/planner.ts';
 
 export interface HttpContextOptions {
   readonly baseUrl: string;
   /** Asked before each request. */
   readonly token: () => string;
-  /** Milliseconds for an answer. */
+  /** Milliseconds for an answer. Reading a repository gets at least 10 s; the service goes on by itself afterwards. */
   readonly timeoutMs: number;
-  /** Milliseconds for reading a repository; default 10 s. The service goes on by itself afterwards. */
-  readonly refreshMs?: number;
-}
-
-interface Clients {
-  readonly quick: HttpClient;
-  readonly patient: HttpClient;
 }
 
 /** core-context over HTTP, as spec.md and `GET /v1/openapi.json` name its endpoints. */
-export function httpContext(options: HttpContextOptions): Context & ContextWriter {
-  const { baseUrl, timeoutMs, refreshMs = Math.max(10_000, options.timeoutMs) } = options;
+export function httpContext({ baseUrl, token, timeoutMs }: HttpContextOptions): Context & ContextWriter {
+  const refreshMs = Math.max(10_000, timeoutMs);
   const name = `core-context at ${new URL(baseUrl).origin}`;
-  let clients: Clients | null = null;
+  const quick = createHttpClient({ baseUrl, token, timeoutMs });
+  const patient = createHttpClient({ baseUrl, token, timeoutMs: refreshMs });
 
-  /** Loading a client takes longer than many a command: first it is seen whether anybody listens. */
-  async function opened(signal: AbortSignal): Promise<Clients> {
-    if (clients !== null) return clients;
-    await reach(new URL(baseUrl), AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
-    const { createHttpClient } = await import('#kit/http/client.ts');
-    const common = { baseUrl, token: options.token };
-    clients ??= {
-      quick: createHttpClient({ ...common, timeoutMs }),
-      patient: createHttpClient({ ...common, timeoutMs: refreshMs }),
-    };
-    return clients;
-  }
-
-  async function read<A>(
-    path: string,
-    body: unknown,
-    codec: t.Type<A, unknown, unknown>,
-    signal: AbortSignal,
-  ): Promise<A> {
-    try {
-      return await (await opened(signal)).quick.post(path, body, codec, { signal });
-    } catch (error) {
+  function read<A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, signal: AbortSignal) {
+    return quick.post(path, body, codec, { signal }).catch((error: unknown) => {
       throw unavailable(name, error, timeoutMs);
-    }
+    });
   }
 
-  async function write<A>(
-    path: string,
-    body: unknown,
-    codec: t.Type<A, unknown, unknown>,
-    signal: AbortSignal,
-  ): Promise<A> {
-    try {
-      return await (await opened(signal)).quick.post(path, body, codec, { signal });
-    } catch (error) {
+  function write<A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, signal: AbortSignal) {
+    return quick.post(path, body, codec, { signal }).catch((error: unknown) => {
       throw isRefusal(error) ? error : unavailable(name, error, timeoutMs);
-    }
+    });
   }
 
   return {
     name,
     async refresh(repository, signal) {
       const body = { repositories: [repository] };
-      const { repositories, error } = await opened(signal)
-        .then(({ patient }) => patient.post('/v1/admin/refresh', body, RefreshStatus, { signal }))
+      const { repositories, error } = await patient
+        .post('/v1/admin/refresh', body, RefreshStatus, { signal })
         .catch((error: unknown) => {
           throw unavailable(name, error, refreshMs);
         });
@@ -90,7 +55,7 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
       return results.map(passageOfResult);
     },
     async lookup({ about, ...request }, signal) {
-      const body = about.length === 0 ? request : { ...request, about };
+      const body = about?.length === 0 ? request : { ...request, about };
       const { results } = await read('/v1/memory/lookup', body, LookupReply, signal);
       return results.map(passageOfMemory);
     },
@@ -105,14 +70,14 @@ export function httpContext(options: HttpContextOptions): Context & ContextWrite
   };
 }
 
-/** What was told is at fault, and telling it again would not help. */
+/** The service rejected the content; sending it again would not help. */
 function isRefusal(error: unknown): boolean {
-  if (!(error instanceof CoreError) || isRubbish(error)) return false;
+  if (!(error instanceof CoreError) || isMalformed(error)) return false;
   return [400, 409, 413, 422].includes(error.status) && !(error instanceof Interrupted);
 }
 
 /** An answer that is no JSON, or not of the agreed shape. */
-function isRubbish(error: unknown): boolean {
+function isMalformed(error: unknown): boolean {
   return ['answer_invalid', 'invalid_json'].includes(codeOf(error));
 }
 
@@ -123,23 +88,55 @@ function unavailable(name: string, error: unknown, timeoutMs: number): unknown {
       ? `did not answer within ${timeoutMs / 1000} s`
       : codeOf(error) === 'http_unavailable'
         ? 'is not there'
-        : isRubbish(error)
+        : isMalformed(error)
           ? 'answered what cannot be understood'
           : `cannot help: ${messageOf(error)}`;
   return new Unavailable('context_unavailable', `${name} ${why}`, { cause: error });
 }
 
-/** @throws Unavailable (`http_unavailable`) when nobody listens there, Interrupted, TimedOut */
-async function reach({ hostname, port, protocol }: URL, signal: AbortSignal): Promise<void> {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  const socket = connect({ host, port: Number(port) || (protocol === 'https:' ? 443 : 80) });
-  try {
-    await once(socket, 'connect', { signal });
-  } catch (cause) {
-    if (!signal.aborted) throw new Unavailable('http_unavailable', messageOf(cause), { cause });
-    if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason;
-    throw new TimedOut('http_timeout', 'nobody took the connection in time', { cause });
-  } finally {
-    socket.destroy();
-  }
+function passageOfResult(result: SearchResult): ContextPassage {
+  const { id, kind, title, path, start_line, end_line, snippet, score, why } = result;
+  const lines = start_line === null ? '' : `:${start_line}${end_line === null ? '' : `-${end_line}`}`;
+  const edges = why.edges.map((edge) => `${edge.kind} of ${edge.from}`);
+  return {
+    id,
+    kind,
+    source: path === null ? id : `${path}${lines}`,
+    path,
+    title,
+    text: snippet,
+    layer: 'graph',
+    why: [...(why.terms.length === 0 ? [] : [`words ${why.terms.join(', ')}`]), ...edges].join('; '),
+    score,
+    about: [],
+    run_id: kind === 'run' ? id.replace(/^run:/, '') : null,
+  };
+}
+
+function passageOfMemory(result: LookupResult): ContextPassage {
+  const { id, layer, kind, title, text, about, session, subject, score, why, steps } = result;
+  const neighbours = why.neighbours.map(({ relation }) => relation);
+  return {
+    id,
+    kind,
+    source: id,
+    path: null,
+    title,
+    text:
+      steps.length === 0 ? text : [text, ...steps.map((step, index) => `${index + 1}. ${step}`)].join('\n'),
+    layer,
+    why: [
+      ...(why.terms.length === 0 ? [] : [`words ${why.terms.join(', ')}`]),
+      ...(why.subject === null ? [] : [`subject ${why.subject}`]),
+      ...(neighbours.length === 0 ? [] : [`beside ${[...new Set(neighbours)].join(', ')}`]),
+    ].join('; '),
+    score,
+    about,
+    run_id: runIn(session) ?? runIn(subject) ?? runIn(about.find((entity) => entity.startsWith('run:'))),
+  };
+}
+
+/** The run that a session or an action's id names. */
+function runIn(text: string | null | undefined): string | null {
+  return /\brun_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(text ?? '')?.[0] ?? null;
 }

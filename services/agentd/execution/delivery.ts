@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync
 import { join, resolve } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, Failed, messageOf, NotFound, Refused } from '#kit/errors.ts';
-import { foreignOwner } from '#kit/foreign-owner.ts';
+import { foreignOwner } from '#kit/folders.ts';
 import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '#kit/git/git.ts';
 import { personalEnvironment } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';

@@ -6,10 +6,9 @@ import type { Executors } from '../actions/registry.ts';
 import type { Person, Watch } from '../agent.ts';
 import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { branchLease, executorLease } from '../runs/leases.ts';
 import type { Run } from '../runs/run.ts';
-import type { RunStore } from '../runs/run-store.ts';
-import { findAction, requireCompletePlan, requireNotSuperseded } from './approval.ts';
+import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
+import { findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
 import { checkCheckout } from './delivery.ts';
 import type { BaseSeen } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
@@ -51,8 +50,8 @@ export class ExecuteApproved {
     const lease = await this.#store.lease(executorLease(options.run_id));
     const leases = [lease];
     try {
-      const { target } = before.plan ?? {};
-      if (target?.branch != null) {
+      const { target } = before.plan!;
+      if (target.branch !== null) {
         leases.push(await this.#store.lease(branchLease({ ...target, branch: target.branch })));
       }
       await this.#checkCheckout(before, selected, options.repo_dir);
@@ -83,8 +82,8 @@ export class ExecuteApproved {
 
   /** Before the first action, so that nobody waits for a validation to learn that a folder was mistyped. */
   async #checkCheckout(run: Run, selected: readonly string[], repoDir: string | null): Promise<void> {
-    const { target } = run.plan ?? {};
-    if (target?.branch == null) return;
+    const { target } = run.plan!;
+    if (target.branch === null) return;
     if (repoDir !== null) return checkCheckout(repoDir, target.push_url);
     const delivers = run.actions.some(
       ({ definition, approval, state }) =>
@@ -129,15 +128,7 @@ function started(execution_id: string, selected: string[], options: ExecuteOptio
   const { kind, repo_dir, dry_run, by } = options;
   return {
     type: 'execution_started',
-    data: {
-      execution_id,
-      kind,
-      repo_dir,
-      selected,
-      dry_run,
-      by: by.name,
-      pid: process.pid,
-    },
+    data: { execution_id, kind, repo_dir, selected, dry_run, by: by.name, pid: process.pid },
   };
 }
 

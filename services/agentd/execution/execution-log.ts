@@ -2,9 +2,13 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { ActionFacts } from '../action.ts';
 import type { Effect } from '../actions/executor.ts';
+import type { ProgressUpdate } from '../agent.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
+
+/** How one action went, for people. */
+export type Attempt = Pick<ProgressUpdate, 'state' | 'message'>;
 
 export type ProblemOutcome = DataOf<'action_refused'>['outcome'];
 
@@ -16,7 +20,7 @@ export interface ExecutionScope {
   readonly dry_run: boolean;
 }
 
-/** What one execution writes into the log of its run: the outcomes of actions. Each method returns what people are shown. */
+/** What one execution writes into the log of its run: the outcomes of actions. */
 export class ExecutionLog {
   readonly #store: RunStore;
   readonly #scope: ExecutionScope;
@@ -35,7 +39,7 @@ export class ExecutionLog {
   }
 
   /**
-   * Only while this execution is the run's newest: whoever lost the lease without noticing writes nothing more.
+   * Only while this execution is the run's newest: a process that lost the lease without noticing writes nothing more.
    * @throws Conflict `execution_superseded`
    */
   append(decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
@@ -49,43 +53,45 @@ export class ExecutionLog {
     });
   }
 
-  async dryRun({ action_id }: ActionFacts) {
-    const outcome = { code: undefined, message: 'every check passed; nothing was done', facts: {} };
-    await this.#result({
-      action_id,
-      state: 'succeeded',
-      rehearsal: true,
-      reconciled: false,
-      outcome,
-      vcs: null,
-    });
-    return { state: 'succeeded' as const, message: `rehearsed: ${outcome.message}` };
+  async dryRun({ action_id }: ActionFacts): Promise<Attempt> {
+    const message = 'every check passed; nothing was done';
+    const outcome = { code: undefined, message, facts: {} };
+    await this.#result({ action_id, state: 'succeeded', outcome, rehearsal: true, ...plain });
+    return { state: 'succeeded', message: `rehearsed: ${message}` };
   }
 
-  async effect(action_id: string, effect: Effect, reconciled: boolean) {
-    const state = effect.succeeded ? ('succeeded' as const) : ('failed' as const);
-    const outcome = { code: effect.code, message: effect.message, facts: { ...effect.facts } };
-    await this.#result({ action_id, state, rehearsal: false, reconciled, outcome, vcs: effect.vcs });
+  async effect(action_id: string, effect: Effect, reconciled: boolean): Promise<Attempt> {
+    const { succeeded, code, message, facts, vcs } = effect;
+    const state = succeeded ? 'succeeded' : 'failed';
+    const outcome = { code, message, facts: { ...facts } };
+    const attempt = await this.#result({ action_id, state, outcome, rehearsal: false, reconciled, vcs });
     crashPoint('execute.result');
-    return { state, message: effect.message };
+    return attempt;
   }
 
   /** @param reconciled found out afterwards, not by the attempt itself */
-  result(
+  problem(
     action_id: string,
     state: 'failed' | 'unknown',
     outcome: ProblemOutcome,
     reconciled: boolean,
-  ): Promise<void> {
-    return this.#result({ action_id, state, rehearsal: false, reconciled, outcome, vcs: null });
+  ): Promise<Attempt> {
+    return this.#result({ action_id, state, outcome, rehearsal: false, ...plain, reconciled });
   }
 
-  async refusal({ action_id }: ActionFacts, state: 'refused' | 'blocked', outcome: ProblemOutcome) {
+  async refusal(
+    { action_id }: ActionFacts,
+    state: 'refused' | 'blocked',
+    outcome: ProblemOutcome,
+  ): Promise<Attempt> {
     await this.append(() => [{ type: 'action_refused', data: { action_id, state, outcome } }]);
     return { state, message: outcome.message };
   }
 
-  async #result(data: DataOf<'action_result'>): Promise<void> {
+  async #result(data: DataOf<'action_result'>): Promise<Attempt> {
     await this.append(() => [{ type: 'action_result', data }]);
+    return { state: data.state, message: data.outcome.message };
   }
 }
+
+const plain = { reconciled: false, vcs: null };

@@ -1,22 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
-import { movedText } from '#kit/contracts/moved-base.ts';
+import { movedText } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { ActionIntent } from '../action.ts';
-import { actionDigest } from '../actions/digest.ts';
 import type { ActionExecutor, Effect, Step } from '../actions/executor.ts';
-import { type ActionDefinition, contradiction, type Executors } from '../actions/registry.ts';
+import { type ActionDefinition, actionDigest, contradiction, type Executors } from '../actions/registry.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
-import type { ActionState, Run } from '../runs/run.ts';
-import { willPublish } from '../runs/run-status.ts';
+import { type ActionState, type Run, willPublish } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
-import { approvalProblem, findAction, nowFor } from './approval.ts';
-import { ExecutionLog, type ExecutionScope, type ProblemOutcome } from './execution-log.ts';
+import { approvalProblem, findAction, nowFor } from './decisions.ts';
+import { type Attempt, ExecutionLog, type ExecutionScope, type ProblemOutcome } from './execution-log.ts';
 import { type BaseSeen, baseEvents } from './moved-base.ts';
 
 type Executor = ActionExecutor<ActionDefinition>;
-type Attempt = { readonly state: ProgressUpdate['state']; readonly message: string };
 
 /** One execution of the selected actions, one after the other. The caller holds the run's lease. */
 export class Execution {
@@ -144,19 +141,21 @@ export class Execution {
     state: ActionState,
   ): Promise<{ state: 'refused' | 'blocked'; outcome: ProblemOutcome } | null> {
     const { definition } = state;
+    const refused = (code: string, message: string) =>
+      ({ state: 'refused', outcome: { code, message, facts: {} } }) as const;
     const sealed = run.plan?.sealed.find(({ action_id }) => action_id === definition.action_id)?.digest;
     const digest = actionDigest(definition);
     if (digest !== definition.digest || digest !== sealed) {
       const message = `the action's digest is ${digest.slice(0, 12)}, sealed was ${String(sealed).slice(0, 12)}; run 'verify'`;
-      return { state: 'refused', outcome: { code: 'digest_mismatch', message, facts: {} } };
+      return refused('digest_mismatch', message);
     }
     const contradicted = contradiction(definition, { ...run.plan!, number: run.request.number });
     if (contradicted !== null) {
       const message = `the definition contradicts itself: ${contradicted}; plan the issue again`;
-      return { state: 'refused', outcome: { code: 'definition_inconsistent', message, facts: {} } };
+      return refused('definition_inconsistent', message);
     }
     const approval = approvalProblem(state, nowFor(run));
-    if (approval !== null) return { state: 'refused', outcome: { ...approval, facts: {} } };
+    if (approval !== null) return refused(approval.code, approval.message);
     try {
       await this.#log.requireArtifacts();
     } catch (error) {
@@ -193,17 +192,16 @@ export class Execution {
       operation_before: rendered.operation_before,
       rendered: { ...rendered.bytes },
     }));
-    if (started.refused !== null) return { state: 'refused', message: started.refused };
-    return this.#perform(executor, started.intent);
+    if (typeof started === 'string') return { state: 'refused', message: started };
+    return this.#perform(executor, started);
   }
 
-  /** Approval and expiry are read again under the append lock, in the same breath as the intent is written. */
-  async #intend(
-    actionId: string,
-    make: (run: Run) => ActionIntent,
-  ): Promise<{ refused: null; intent: ActionIntent } | { refused: string; intent: null }> {
-    let refused: string | null = null;
-    let intent: ActionIntent | null = null;
+  /**
+   * Approval and expiry are read again under the append lock that the intent is written under.
+   * @returns the intent, or why it was refused
+   */
+  async #intend(actionId: string, make: (run: Run) => ActionIntent): Promise<ActionIntent | string> {
+    let intended: ActionIntent | string = 'refused';
     await this.#log.append((run) => {
       const problem = approvalProblem(findAction(run, actionId), nowFor(run));
       if (problem !== null || run.cancelling) {
@@ -211,13 +209,13 @@ export class Execution {
           ...(problem ?? { code: 'cancelled', message: 'the run was cancelled' }),
           facts: {},
         };
-        refused = outcome.message;
+        intended = outcome.message;
         return [{ type: 'action_refused', data: { action_id: actionId, state: 'refused', outcome } }];
       }
-      intent = make(run);
-      return [{ type: 'action_intent', data: intent }];
+      intended = make(run);
+      return [{ type: 'action_intent', data: intended }];
     });
-    return intent === null ? { refused: refused ?? 'refused', intent: null } : { refused: null, intent };
+    return intended;
   }
 
   async #perform(executor: Executor, intent: ActionIntent): Promise<Attempt> {
@@ -233,14 +231,13 @@ export class Execution {
       const error = diskError(thrown);
       if (error instanceof Unavailable) {
         const outcome = failure(error);
-        await this.#log.result(intent.action_id, 'unknown', outcome, false);
+        await this.#log.problem(intent.action_id, 'unknown', outcome, false);
         const later = await this.#askedToWait(executor, definition, outcome.facts.resume_at);
         return later ?? this.#settle(executor, intent, intent.action_id);
       }
       // Stopped by a person before it had an effect: to be done again, not a failure.
       const state = error instanceof Interrupted ? 'unknown' : 'failed';
-      await this.#log.result(intent.action_id, state, failure(error), false);
-      return { state, message: messageOf(error) };
+      return this.#log.problem(intent.action_id, state, failure(error), false);
     }
     crashPoint(`execute.effect.${kind}`);
     return this.#log.effect(intent.action_id, effect, false);
@@ -254,7 +251,7 @@ export class Execution {
     executor: Executor,
     action: ActionDefinition,
     resumeAt: unknown,
-  ): Promise<{ state: 'unknown'; message: string } | null> {
+  ): Promise<Attempt | null> {
     const wait = typeof resumeAt === 'string' ? Date.parse(resumeAt) - Date.now() : 0;
     if (!(wait > 0)) return null;
     const message = `asked to wait; nothing is sent before ${resumeAt}, resume then`;
@@ -270,41 +267,27 @@ export class Execution {
     const run = await this.#log.read();
     const state = findAction(run, actionId);
     const step = this.#step(run, state);
+    const unknown = (message: string, facts = {}): Promise<Attempt> =>
+      this.#log.problem(actionId, 'unknown', { code: 'outcome_unknown', message, facts }, true);
     let found: Awaited<ReturnType<Executor['reconcile']>>;
     try {
       found = await executor.reconcile(step, intent);
     } catch (error) {
-      const { facts } = failure(error);
-      const message = `outcome unknown, and asking failed: ${messageOf(error)}`;
-      await this.#log.result(actionId, 'unknown', { code: 'outcome_unknown', message, facts }, true);
-      return { state: 'unknown', message };
+      return unknown(`outcome unknown, and asking failed: ${messageOf(error)}`, failure(error).facts);
     }
     crashPoint(`execute.reconciled.${state.definition.kind}`);
     switch (found.kind) {
       case 'done':
         return this.#log.effect(actionId, found.effect, true);
-      case 'conflict':
-        await this.#log.result(
-          actionId,
-          'failed',
-          { code: 'conflict', message: found.message, facts: {} },
-          true,
-        );
-        return { state: 'failed', message: found.message };
-      case 'ask':
-        await this.#log.result(
-          actionId,
-          'unknown',
-          { code: 'outcome_unknown', message: found.message, facts: {} },
-          true,
-        );
-        return { state: 'unknown', message: found.message };
-      case 'again': {
-        if (!this.#repeated.has(actionId)) return this.#again(executor, step, intent);
-        const message = 'it did not happen in two tries; resume later';
-        await this.#log.result(actionId, 'unknown', { code: 'outcome_unknown', message, facts: {} }, true);
-        return { state: 'unknown', message };
+      case 'conflict': {
+        const outcome = { code: 'conflict', message: found.message, facts: {} };
+        return this.#log.problem(actionId, 'failed', outcome, true);
       }
+      case 'ask':
+        return unknown(found.message);
+      case 'again':
+        if (!this.#repeated.has(actionId)) return this.#again(executor, step, intent);
+        return unknown('it did not happen in two tries; resume later');
     }
   }
 
@@ -314,12 +297,11 @@ export class Execution {
     try {
       await executor.check(step);
     } catch (error) {
-      await this.#log.result(intent.action_id, 'failed', failure(error), true);
-      return { state: 'failed', message: messageOf(error) };
+      return this.#log.problem(intent.action_id, 'failed', failure(error), true);
     }
     const next = await this.#intend(intent.action_id, () => ({ ...intent, attempt: intent.attempt + 1 }));
-    if (next.refused === null) return this.#perform(executor, next.intent);
-    return { state: 'refused', message: next.refused };
+    if (typeof next === 'string') return { state: 'refused', message: next };
+    return this.#perform(executor, next);
   }
 
   #step(run: Run, state: ActionState): Step<ActionDefinition> {
@@ -363,7 +345,7 @@ const stateWords = {
   undone: 'it was undone',
 } satisfies Record<ActionState['state'], string>;
 
-/** `exit_code` tells a safeguard's refusal from a disk that is full and from a remote that does not answer. */
+/** `exit_code` separates a safeguard's refusal from a full disk and from a remote that does not answer. */
 function failure(error: unknown): ProblemOutcome {
   const message = messageOf(error);
   if (!(error instanceof CoreError)) return { code: codeOf(error), message, facts: {} };

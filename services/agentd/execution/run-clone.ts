@@ -137,7 +137,7 @@ export class RunClone implements Clone {
     return state;
   }
 
-  /** Whether the clone holds what the steps that succeeded made; a deleted or half rebuilt one does not. */
+  /** True if the clone holds the results of the steps that succeeded; a deleted or half rebuilt one does not. */
   async #holds(done: readonly BuildStep[]): Promise<boolean> {
     const { branch, tree } = this.#run.plan!.target;
     const { vcs } = await this.#tool();

@@ -101,8 +101,9 @@ async function requireValidation(
       `run ${run.run_id} has no validation that passed; nothing is published without one`,
     );
   }
-  const report = await readReport(store, run.run_id, digest);
-  for (const step of report.steps) await readLog(store, run.run_id, step.log);
+  const bytes = await readArtifact(store, run.run_id, digest);
+  const report = decodeJson(ValidationReport, Buffer.from(bytes).toString(), `validation report ${digest}`);
+  for (const step of report.steps) await readArtifact(store, run.run_id, step.log);
   if (!report.passed)
     throw new Refused(
       'validation_failed',
@@ -116,19 +117,7 @@ async function requireValidation(
   }
 }
 
-async function readReport(
-  store: Pick<RunStore, 'artifact'>,
-  runId: string,
-  digest: string,
-): Promise<ValidationReport> {
-  return decodeJson(
-    ValidationReport,
-    Buffer.from(await readLog(store, runId, digest)).toString(),
-    `validation report ${digest}`,
-  );
-}
-
-async function readLog(
+async function readArtifact(
   store: Pick<RunStore, 'artifact'>,
   runId: string,
   digest: string,

@@ -5,10 +5,9 @@ import type { Step, UndoResult } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person, UndoStep, Watch } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { executorLease } from '../runs/leases.ts';
 import type { ActionState, Run } from '../runs/run.ts';
-import type { RunStore } from '../runs/run-store.ts';
-import { findAction } from './approval.ts';
+import { executorLease, type RunStore } from '../runs/run-store.ts';
+import { findAction } from './decisions.ts';
 
 /** Walks the log backwards: what was published last is taken back first. Can be called again after a crash. */
 export class UndoRun {
@@ -90,7 +89,7 @@ export class UndoRun {
     return result;
   }
 
-  /** Only while this undo is the run's newest: whoever lost the lease without noticing writes nothing more. */
+  /** Only while this undo is the run's newest: a process that lost the lease without noticing writes nothing more. */
   #append(runId: string, undoId: string, events: readonly NewEvent[]): Promise<Run> {
     return this.#store.append(runId, (run) => {
       if (run.undo?.undo_id === undoId && !run.undo.finished) return events;

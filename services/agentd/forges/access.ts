@@ -1,4 +1,6 @@
-import type { Access } from '../ports/forge.ts';
+import type { Access, Author, RepositoryRef } from '../ports/forge.ts';
+
+/** Answers about the account of our own token. */
 
 export const mayPublish: Access = { push: true, pull_request: true, reason: '' };
 
@@ -20,4 +22,36 @@ export function withoutToken(forge: string, path: string | null): Access {
 
 export function accountMayNot(path: string | null): Access {
   return mayNotPush(`the account of the token in ${path} may not write there`);
+}
+
+/** How an author stands to a repository. */
+export type Standing = Pick<Author, 'association' | 'unknown'>;
+
+export const outsider: Standing = { association: 'none' };
+
+/** An outsider, with the reason for the plan: nobody is trusted on a guess. */
+export function standingUnknown(reason: string): Standing {
+  return { association: 'none', unknown: reason };
+}
+
+/** Forges call the permission to write `write`, and those that include it otherwise. */
+export function mayWrite(permission: string): boolean {
+  return ['owner', 'admin', 'maintain', 'write'].includes(permission);
+}
+
+const standingMs = 60_000;
+
+/** Standings of people to repositories, each asked once a minute. */
+export class Standings {
+  readonly #known = new Map<string, { standing: Promise<Standing>; until: number }>();
+
+  of(ref: RepositoryRef, login: string, ask: () => Promise<Standing>): Promise<Standing> {
+    const key = `${ref.owner}/${ref.repo} ${login}`.toLowerCase();
+    const known = this.#known.get(key);
+    if (known !== undefined && known.until > Date.now()) return known.standing;
+    const standing = ask();
+    this.#known.set(key, { standing, until: Date.now() + standingMs });
+    standing.catch(() => this.#known.delete(key));
+    return standing;
+  }
 }

@@ -28,7 +28,7 @@ export function cloneOrigins({ base_url, clone_base_url }: Addresses): string[] 
   return [...new Set(urls.map((url) => new URL(url).origin))];
 }
 
-/** Pages for people, never asked by us; null for anything but http and https. */
+/** Pages for a browser, never requested by us; null for anything but http and https. */
 export function pageUrl(url: string): string | null {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password)

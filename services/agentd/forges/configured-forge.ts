@@ -1,33 +1,16 @@
 import type { Forge } from '../ports/forge.ts';
+import type { ForgeFacts } from '../ports/forge-report.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
 
 /** What an adapter is: the composition root hands it out as the narrower port. */
 export interface ConfiguredForge extends Forge, ForgeWriter {
-  /** What it lacks to be asked without being named, for people; null when nothing. */
+  /** What it lacks to be asked without being named, as a text; null when nothing. */
   missing(): string | null;
   /**
    * What the forge says of itself and of our token, each question with so long to answer, asked side by side.
    * @throws Interrupted when it did not answer who we are in time, else as the methods of Forge
    */
   examine(answerMs: number): Promise<ForgeFacts>;
-}
-
-export interface ForgeFacts {
-  /** Login of the token's owner; null where we have no token, or it may not ask. */
-  readonly account: string | null;
-  /** Of the token; null where the forge does not tell. */
-  readonly scopes: readonly string[] | null;
-  readonly lacking: readonly LackingScope[];
-  /** Questions that it did not answer in time. */
-  readonly unanswered: readonly string[];
-  /** Seconds that its clock is ahead of ours; null where it has none of its own. */
-  readonly clock_ahead_s: number | null;
-}
-
-export interface LackingScope {
-  readonly scope: string;
-  /** What does not work without it, for people. */
-  readonly needed_by: string;
 }
 
 export interface ForgeFolders {
@@ -62,4 +45,25 @@ export interface RemoteForgeOptions {
   readonly timeout_ms: number;
   /** First pause before a read is tried again; the second is four times as long. */
   readonly retry_ms: number;
+}
+
+export type Query = Readonly<Record<string, string | number>>;
+
+export interface RemoteReply {
+  readonly data: unknown;
+  readonly header: (name: string) => string | null;
+}
+
+/** The REST API of one forge: reads are tried again, writes never; every answer that is no success is one of our errors. */
+export interface RemoteClient {
+  /** The query for pages of the largest size. */
+  readonly pageSize: Query;
+  /** @param path below the API's address, its parts not encoded */
+  get(path: readonly string[], call: Call, query?: Query): Promise<RemoteReply>;
+  write(
+    method: 'POST' | 'PATCH' | 'DELETE',
+    path: readonly string[],
+    call: Call,
+    body?: Readonly<Record<string, unknown>>,
+  ): Promise<RemoteReply>;
 }

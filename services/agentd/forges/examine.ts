@@ -1,24 +1,8 @@
 import { codeOf, Interrupted, messageOf, TimedOut, Unauthorized } from '#kit/errors.ts';
 import { traitsOf } from '#kit/forges/registry.ts';
-import type { ConfiguredForge, ForgeFacts } from './configured-forge.ts';
-import { forgeTime } from './times.ts';
-
-/** How one configured forge stands. */
-export interface ForgeReport {
-  readonly forge: string;
-  readonly kind: ConfiguredForge['kind'];
-  readonly url: string;
-  /**
-   * `limited`: it answers, and something will not work; `unused`: it has no token, so nobody is asked; `silent`: no answer in time;
-   * `refused`: it does not take the token, or there is none that can be read.
-   */
-  readonly state: 'works' | 'limited' | 'unused' | 'silent' | 'unreachable' | 'refused';
-  /** For people, one line. */
-  readonly detail: string;
-  readonly fix: string | null;
-  /** null where it was not learned. */
-  readonly facts: ForgeFacts | null;
-}
+import type { ForgeFacts, ForgeReport } from '../ports/forge-report.ts';
+import type { ConfiguredForge } from './configured-forge.ts';
+import { forgeTime } from './filters.ts';
 
 /** Clocks that are further apart make `since` questions miss, in seconds. */
 const maxSkew_s = 60;
@@ -93,11 +77,7 @@ export function isSilence(error: unknown): boolean {
 }
 
 /** Whole seconds that a forge is ahead, by the `Date` of an answer that came between the two times. */
-export function clockAhead(
-  date: string | number | null | undefined,
-  sent: number,
-  received: number,
-): number | null {
-  if (date === null || date === undefined) return null;
+export function clockAhead(date: string | null, sent: number, received: number): number | null {
+  if (date === null) return null;
   return Math.round((Date.parse(forgeTime(date)) - (sent + received) / 2) / 1000);
 }

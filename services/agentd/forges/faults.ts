@@ -3,7 +3,7 @@ import { type CoreError, NotFound, Refused, Unauthorized, Unavailable } from '#k
 export interface FailedCall {
   readonly forge: string;
   readonly method: string;
-  /** What was wanted, for people: `issue demo/hello#1`. */
+  /** The thing that was asked for: `issue demo/hello#1`. */
   readonly what: string;
   readonly status: number;
   /** Of the answer, after redirects. */

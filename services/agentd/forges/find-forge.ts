@@ -11,7 +11,7 @@ import type { Forges } from './registry.ts';
  */
 export async function forgeFor(
   forges: Forges,
-  request: RepositoryRef & { readonly forge?: string },
+  request: RepositoryRef & { readonly forge?: string | undefined },
   signal?: AbortSignal,
 ): Promise<ConfiguredForge> {
   checkRepositoryRef(request);

@@ -2,32 +2,21 @@ import { NotFound, Refused } from '#kit/errors.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
 import { nameOf } from './names.ts';
 
-/** What every forge says in the same words. */
+/** Errors that every forge reports in the same words. */
 
 export function noRepository(forge: string, ref: RepositoryRef, cause?: unknown): NotFound {
-  return new NotFound(
-    'repository_not_found',
-    `forge '${forge}' has no repository ${nameOf(ref)}, or does not show it to us`,
-    { cause, facts: { forge, owner: ref.owner, repo: ref.repo } },
-  );
+  const message = `forge '${forge}' has no repository ${nameOf(ref)}, or does not show it to us`;
+  return absent('repository_not_found', message, { forge, ...named(ref) }, cause);
 }
 
 export function noIssue(forge: string, ref: RepositoryRef, number: number, cause?: unknown): NotFound {
-  return new NotFound('issue_not_found', `forge '${forge}' has no issue ${nameOf(ref, number)}`, {
-    cause,
-    facts: { forge, owner: ref.owner, repo: ref.repo, number },
-  });
+  const message = `forge '${forge}' has no issue ${nameOf(ref, number)}`;
+  return absent('issue_not_found', message, { forge, ...named(ref), number }, cause);
 }
 
 export function noPullRequest(forge: string, ref: RepositoryRef, number: number, cause?: unknown): NotFound {
-  return new NotFound(
-    'pull_request_not_found',
-    `forge '${forge}' has no pull request ${nameOf(ref, number)}`,
-    {
-      cause,
-      facts: { forge, owner: ref.owner, repo: ref.repo, number },
-    },
-  );
+  const message = `forge '${forge}' has no pull request ${nameOf(ref, number)}`;
+  return absent('pull_request_not_found', message, { forge, ...named(ref), number }, cause);
 }
 
 export function noComment(
@@ -37,14 +26,16 @@ export function noComment(
   id: string,
   cause?: unknown,
 ): NotFound {
-  return new NotFound(
-    'comment_not_found',
-    `forge '${forge}' has no comment ${id} on ${nameOf(ref, number)}`,
-    {
-      cause,
-      facts: { forge, owner: ref.owner, repo: ref.repo, number, id },
-    },
-  );
+  const message = `forge '${forge}' has no comment ${id} on ${nameOf(ref, number)}`;
+  return absent('comment_not_found', message, { forge, ...named(ref), number, id }, cause);
+}
+
+function absent(code: string, message: string, facts: Record<string, unknown>, cause: unknown): NotFound {
+  return new NotFound(code, message, { cause, facts });
+}
+
+function named({ owner, repo }: RepositoryRef): RepositoryRef {
+  return { owner, repo };
 }
 
 export function pullRequestInstead(ref: RepositoryRef, number: number): Refused {
@@ -57,15 +48,15 @@ export function pullRequestInstead(ref: RepositoryRef, number: number): Refused 
 export function pullRequestMerged(ref: RepositoryRef, number: number): Refused {
   return new Refused(
     'pull_request_merged',
-    `pull request ${nameOf(ref, number)} is merged; what is merged cannot be closed`,
+    `pull request ${nameOf(ref, number)} is merged; a merged pull request cannot be closed`,
   );
 }
 
-/** Runs `action`; what is not there has the error that `absent` says. */
-export async function orAbsent<A>(action: Promise<A>, absent: (cause: NotFound) => Error): Promise<A> {
+/** Runs `action`; a NotFound is replaced by the error that `replacement` makes of it. */
+export async function orAbsent<A>(action: Promise<A>, replacement: (cause: NotFound) => Error): Promise<A> {
   try {
     return await action;
   } catch (error) {
-    throw error instanceof NotFound ? absent(error) : error;
+    throw error instanceof NotFound ? replacement(error) : error;
   }
 }

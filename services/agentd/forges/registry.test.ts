@@ -55,8 +55,8 @@ describe('the forges of config/forges.json', () => {
       { name: 'github', kind: 'github' },
     ]);
     expect(forges.get('github')!.missing()).to.contain(join(folders.secretsDir, 'github-token'));
-    const desk = localForgeAdmin(shipped, folders);
-    const made = await desk.init({ ...ref, from: null });
+    const forgeAdmin = localForgeAdmin(shipped, folders);
+    const made = await forgeAdmin.init({ ...ref, from: null });
     expect(made.folder).to.equal(join(folders.stateDir, 'forge/demo/hello'));
     expect((await forgeFor(forges, ref)).name).to.equal('local');
     expect((await forgeFor(forges, { ...ref, forge: 'github' })).name).to.equal('github');

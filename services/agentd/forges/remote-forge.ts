@@ -1,4 +1,4 @@
-import type * as t from 'io-ts';
+import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Unauthorized } from '#kit/errors.ts';
 import type { ForgeKind } from '#kit/forges/registry.ts';
@@ -6,6 +6,7 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import type {
   Access,
   Account,
+  Author,
   ChangedIssue,
   ChangeFilter,
   Comment,
@@ -17,12 +18,20 @@ import type {
   Repository,
   RepositoryRef,
 } from '../ports/forge.ts';
+import type { ForgeFacts } from '../ports/forge-report.ts';
+import type { ForgeWriter } from '../ports/forge-writer.ts';
 import { archived, withoutToken } from './access.ts';
-import { shortenedBody, wholeBody } from './bodies.ts';
-import { type Check, checksTogether } from './checks.ts';
 import { checkedCloneUrl, cloneOrigins, pageUrl } from './clone-url.ts';
-import type { Call, ConfiguredForge, ForgeFacts, RemoteForgeOptions } from './configured-forge.ts';
-import { hasLabel } from './labels.ts';
+import type {
+  Call,
+  ConfiguredForge,
+  Query,
+  RemoteClient,
+  RemoteForgeOptions,
+  RemoteReply,
+} from './configured-forge.ts';
+import { forgeTime, hasLabel, shortenedBody, since, wholeBody, wholeSecond } from './filters.ts';
+import { pagesOf } from './http.ts';
 import { checkBranch, checkCommentId, checkNumber, checkRepositoryRef, nameOf } from './names.ts';
 import {
   noComment,
@@ -33,54 +42,33 @@ import {
   pullRequestInstead,
   pullRequestMerged,
 } from './not-there.ts';
-import { OwnAccount } from './own-account.ts';
-import { forgeTime, since, wholeSecond } from './times.ts';
-import { TokenFile } from './token-file.ts';
+import {
+  AccountReply,
+  type Authored,
+  type Check,
+  CommentReply,
+  checksTogether,
+  commentOf,
+  IssueReply,
+  isPull,
+  issueOf,
+  labelsOf,
+  PullRequestReply,
+  pullRequestOf,
+  RepositoryReply,
+  stateOfPull,
+} from './remote-replies.ts';
+import { OwnAccount, TokenFile } from './token-file.ts';
 
-export interface FoundRepository {
-  readonly reply: {
-    readonly owner: { readonly login: string };
-    readonly name: string;
-    readonly default_branch: string;
-    readonly clone_url: string;
-    readonly html_url: string;
-    readonly archived: boolean;
-  };
-  /** The `Date` of the answer. */
-  readonly date: string | number | null | undefined;
-  /** What the account of this token may do there. */
-  access(token: string): Access;
-}
+export type NewPull = Parameters<ForgeWriter['openPullRequest']>[1];
 
-/** An issue or a comment of a list; `read` asks how its author stands to the repository. */
-export interface Listed<A> {
-  readonly created_at: string;
-  readonly labels: readonly string[];
-  read(): Promise<A>;
-}
-
-export interface FoundChange {
-  readonly issue: Omit<ChangedIssue, 'reopened_at'>;
-  /** false where the forge says that it was never opened again. */
-  readonly maybe_reopened: boolean;
-}
-
-export interface FoundPull {
-  readonly state: PullRequest['state'];
-  readonly ended_at: string | null;
-  read(): Promise<PullRequest>;
-}
-
-export interface NewPull {
-  readonly title: string;
-  readonly body: string;
-  readonly head: string;
-  readonly base: string;
-}
+/** So many issues are read, where they are wanted in an order that the list does not have. */
+const maxSorted = 1_000;
 
 /**
- * A forge that is asked over HTTP. Here is what all of them do alike: names are checked before anything is asked, what is not
- * there has one error, writes need a token and the canonical name of a repository. Each kind says how it is asked.
+ * A forge that is asked over HTTP, by GitHub's REST API or one that follows it. Here is what all of them do alike: names are
+ * checked before anything is asked, what is not there has one error, writes need a token and the canonical name of a repository.
+ * Each kind adds what its API does differently.
  */
 export abstract class RemoteForge implements ConfiguredForge {
   abstract readonly kind: ForgeKind;
@@ -90,8 +78,11 @@ export abstract class RemoteForge implements ConfiguredForge {
   protected readonly options: RemoteForgeOptions;
   protected readonly token: TokenFile;
   protected readonly account: OwnAccount;
+  protected abstract readonly client: RemoteClient;
   /** What git sends beside the token. */
   protected abstract readonly gitUser: string;
+  /** false where issues come by creation alone, whatever order is asked for. */
+  protected abstract readonly sortsIssues: boolean;
 
   protected constructor(options: RemoteForgeOptions) {
     this.name = options.name;
@@ -99,54 +90,33 @@ export abstract class RemoteForge implements ConfiguredForge {
     this.deadline_ms = options.timeout_ms;
     this.options = options;
     this.token = new TokenFile(options.token_file);
-    this.account = new OwnAccount(this.token, options, (signal) => this.askAccount(signal));
+    this.account = new OwnAccount(this.token, options, (signal) => this.#ownAccount(signal));
   }
 
   abstract examine(answerMs: number): Promise<ForgeFacts>;
-  protected abstract askAccount(signal?: AbortSignal): Promise<Account>;
-  protected abstract askRepository(ref: RepositoryRef, call: Call): Promise<FoundRepository>;
-  /** null for a pull request. */
-  protected abstract askIssue(ref: RepositoryRef, number: number, call: Call): Promise<Issue | null>;
-  /** @param from whole seconds; older ones may be among the answer */
-  protected abstract askComments(
+  /** Of the account of this token. */
+  protected abstract accessOf(found: RepositoryReply, reply: RemoteReply, token: string): Access;
+  protected abstract author(
     ref: RepositoryRef,
-    number: number,
-    from: string | null,
-    call: Call,
-  ): Promise<Listed<Comment>[]>;
-  /** Without pull requests, in the order of the filter; issues without its label may be among them. */
-  protected abstract askIssues(
-    ref: RepositoryRef,
-    filter: IssueFilter,
-    call: Call,
-  ): AsyncIterable<Listed<Issue>>;
-  /** Without pull requests, the one that changed first comes first. */
-  protected abstract askChanges(ref: RepositoryRef, from: string, call: Call): AsyncIterable<FoundChange>;
+    text: Authored,
+    signal: AbortSignal | undefined,
+  ): Promise<Author>;
+  /** Pull requests may be among the answer, and issues without the label. */
+  protected abstract issueQuery(filter: Omit<IssueFilter, 'limit'> & { readonly since?: string }): Query;
   /** When an issue was last opened again, not before `from`. */
-  protected abstract askReopened(
-    ref: RepositoryRef,
-    number: number,
-    from: string,
-    call: Call,
-  ): Promise<string | null>;
+  protected abstract askReopened(issue: string[], from: string, call: Call): Promise<string | null>;
   /** Why a branch is protected that is not the default one; null where it is not. */
   protected abstract askProtection(
     repository: Repository,
     branch: string,
     call: Call,
   ): Promise<string | null>;
-  protected abstract askPulls(repository: Repository, branch: string, call: Call): Promise<PullRequest[]>;
-  protected abstract askPull(repository: Repository, number: number, call: Call): Promise<FoundPull>;
-  protected abstract askChecks(repository: Repository, commit: string, call: Call): Promise<Check[]>;
-  protected abstract writePull(repository: Repository, request: NewPull, call: Call): Promise<PullRequest>;
-  protected abstract writeClosed(repository: Repository, number: number, call: Call): Promise<void>;
-  protected abstract writeComment(
-    repository: Repository,
-    number: number,
-    body: string,
-    call: Call,
-  ): Promise<Comment>;
-  protected abstract removeComment(repository: Repository, id: string, call: Call): Promise<void>;
+  /** Pull requests of other branches may be among the answer. */
+  protected abstract pullQuery(repository: Repository, branch: string): Query;
+  protected abstract headOf(reply: PullRequestReply): string;
+  /** false for the pull request of a fork. */
+  protected abstract isOwnBranch(repository: Repository, reply: PullRequestReply): boolean;
+  protected abstract askChecks(commit: string[], call: Call): Promise<Check[]>;
 
   missing(): string | null {
     if (this.token.path === null || this.token.exists()) return null;
@@ -164,38 +134,69 @@ export abstract class RemoteForge implements ConfiguredForge {
     return { username: this.gitUser, password, origins: cloneOrigins(this.options), source };
   }
 
+  /** Our own account. */
+  protected user(signal?: AbortSignal): Promise<RemoteReply> {
+    return this.client.get(['user'], { what: 'our own account', signal });
+  }
+
+  async #ownAccount(signal?: AbortSignal): Promise<Account> {
+    const { data } = await this.user(signal);
+    const { login, id } = this.decode(AccountReply, data, 'our own account');
+    return { login, id: String(id) };
+  }
+
   async repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
     checkRepositoryRef(ref);
-    const { reply, date, access } = await orAbsent(
-      this.askRepository(ref, { what: `repository ${nameOf(ref)}`, signal }),
-      (cause) => noRepository(this.name, ref, cause),
+    const call = { what: `repository ${nameOf(ref)}`, signal };
+    const reply = await orAbsent(this.client.get(pathOf(ref), call), (cause) =>
+      noRepository(this.name, ref, cause),
     );
-    const url = checkedCloneUrl(reply.clone_url, this.options);
+    const found = this.decode(RepositoryReply, reply.data, call.what);
+    const url = checkedCloneUrl(found.clone_url, this.options);
     return {
-      owner: reply.owner.login,
-      repo: reply.name,
-      default_branch: reply.default_branch,
+      owner: found.owner.login,
+      repo: found.name,
+      default_branch: found.default_branch,
       clone_url: url,
       push_url: url,
-      html_url: pageUrl(reply.html_url),
-      archived: reply.archived,
-      access: await this.#access(reply.archived, access),
-      forge_time: forgeTime(date),
+      html_url: pageUrl(found.html_url),
+      archived: found.archived,
+      access: await this.#access(found, reply),
+      forge_time: forgeTime(reply.header('date')),
     };
   }
 
-  async #access(isArchived: boolean, ofToken: (token: string) => Access): Promise<Access> {
+  async #access(found: RepositoryReply, reply: RemoteReply): Promise<Access> {
     const token = await this.token.read();
-    if (isArchived) return archived;
-    return token === null ? withoutToken(this.name, this.token.path) : ofToken(token);
+    if (found.archived) return archived;
+    return token === null ? withoutToken(this.name, this.token.path) : this.accessOf(found, reply, token);
   }
 
   async issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {
     checkRepositoryRef(ref);
     checkNumber(number);
-    const issue = await this.askIssue(ref, number, { what: `issue ${nameOf(ref, number)}`, signal });
-    if (issue === null) throw pullRequestInstead(ref, number);
+    const call = { what: `issue ${nameOf(ref, number)}`, signal };
+    const { data } = await this.client
+      .get(issuePath(ref, number), call)
+      .catch(this.ifNoIssue(ref, number, signal));
+    const reply = this.decode(IssueReply, data, call.what);
+    await this.checkFound(ref, number, reply, signal);
+    if (isPull(reply)) throw pullRequestInstead(ref, number);
+    const issue = await this.#issue(ref, reply, signal);
     return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
+  }
+
+  /** @throws NotFound where the answer is another issue than the one that was asked for */
+  protected async checkFound(
+    _ref: RepositoryRef,
+    _number: number,
+    _found: IssueReply,
+    _signal?: AbortSignal,
+  ): Promise<void> {}
+
+  async #issue(ref: RepositoryRef, reply: IssueReply, signal: AbortSignal | undefined): Promise<Issue> {
+    const locked = reply.locked ?? reply.is_locked ?? false;
+    return { ...issueOf(reply), locked, author: await this.author(ref, reply, signal) };
   }
 
   async comments(
@@ -206,20 +207,33 @@ export abstract class RemoteForge implements ConfiguredForge {
   ): Promise<Comment[]> {
     checkRepositoryRef(ref);
     checkNumber(number);
-    const from = options.since === undefined ? null : wholeSecond(options.since);
-    const what = `comments of ${nameOf(ref, number)}`;
-    const listed = await this.askComments(ref, number, from, { what, signal });
+    const query: Query = options.since === undefined ? {} : { since: wholeSecond(options.since) };
+    const call = { what: `comments of ${nameOf(ref, number)}`, signal };
+    const replies = await this.askComments(ref, number, query, call).catch(
+      this.ifNoIssue(ref, number, signal),
+    );
     const comments: Comment[] = [];
-    for (const entry of listed.filter(since(options.since))) comments.push(await entry.read());
+    for (const reply of this.decode(t.array(CommentReply), replies, call.what).filter(since(options.since)))
+      comments.push(commentOf(reply, await this.author(ref, reply, signal)));
     return comments;
+  }
+
+  protected askComments(ref: RepositoryRef, number: number, query: Query, call: Call): Promise<unknown[]> {
+    return this.list([...issuePath(ref, number), 'comments'], call, query);
   }
 
   async listIssues(ref: RepositoryRef, filter: IssueFilter, signal?: AbortSignal): Promise<Issue[]> {
     checkRepositoryRef(ref);
+    const call = { what: `issues of ${nameOf(ref)}`, signal };
+    const query = this.issueQuery(filter);
+    const replies =
+      filter.sort === 'updated' && !this.sortsIssues
+        ? (await this.#issuesByUpdate(ref, query, call, maxSorted)).reverse()
+        : this.#issues(ref, query, call);
     const found: Issue[] = [];
-    for await (const entry of this.askIssues(ref, filter, { what: `issues of ${nameOf(ref)}`, signal })) {
-      if (!hasLabel(entry, filter)) continue;
-      const issue = await entry.read();
+    for await (const reply of replies) {
+      if (!hasLabel({ labels: labelsOf(reply) }, filter)) continue;
+      const issue = await this.#issue(ref, reply, signal);
       found.push({ ...issue, body: shortenedBody(issue.body) });
       if (found.length >= filter.limit) break;
     }
@@ -233,19 +247,62 @@ export abstract class RemoteForge implements ConfiguredForge {
   ): Promise<ChangedIssue[]> {
     checkRepositoryRef(ref);
     const from = wholeSecond(since);
+    const call = { what: `changed issues of ${nameOf(ref)}`, signal };
+    const query = this.issueQuery({ state: 'all', since: from });
+    const replies = this.sortsIssues
+      ? this.#issues(ref, query, call)
+      : await this.#issuesByUpdate(ref, query, call);
     const changed: ChangedIssue[] = [];
-    const changes = this.askChanges(ref, from, { what: `changed issues of ${nameOf(ref)}`, signal });
-    for await (const { issue, maybe_reopened } of changes) {
-      const { number, state } = issue;
-      const what = `what happened to ${nameOf(ref, number)}`;
-      const reopened_at =
-        state === 'open' && maybe_reopened
-          ? await this.askReopened(ref, number, from, { what, signal })
-          : null;
-      changed.push({ ...issue, reopened_at });
+    for await (const reply of replies) {
+      const issue = issueOf(reply);
+      // A forge that does not give the reason is asked for the history.
+      const { state_reason: reason, user } = reply;
+      const maybeReopened = issue.state === 'open' && (reason === undefined || reason === 'reopened');
+      const what = `what happened to ${nameOf(ref, issue.number)}`;
+      const reopened_at = maybeReopened
+        ? await this.askReopened(issuePath(ref, issue.number), from, { what, signal })
+        : null;
+      changed.push({ ...issue, author: user?.login ?? 'ghost', reopened_at });
       if (changed.length >= limit) break;
     }
     return changed;
+  }
+
+  async *#issues(ref: RepositoryRef, query: Query, call: Call): AsyncGenerator<IssueReply> {
+    try {
+      for await (const entry of this.entries([...pathOf(ref), 'issues'], call, query)) {
+        const reply = this.decode(IssueReply, entry, call.what);
+        if (!isPull(reply)) yield reply;
+      }
+    } catch (error) {
+      await this.ifNoRepository(ref, call.signal)(error);
+    }
+  }
+
+  /** The one that changed first comes first. */
+  async #issuesByUpdate(
+    ref: RepositoryRef,
+    query: Query,
+    call: Call,
+    limit = Number.POSITIVE_INFINITY,
+  ): Promise<IssueReply[]> {
+    const replies: IssueReply[] = [];
+    for await (const reply of this.#issues(ref, query, call)) if (replies.push(reply) === limit) break;
+    return replies.sort((a, b) => Date.parse(a.updated_at) - Date.parse(b.updated_at));
+  }
+
+  /** The entries of a list, page by page. */
+  protected async *entries(path: readonly string[], call: Call, query: Query): AsyncGenerator<unknown> {
+    for (const page of pagesOf(this.name, call.what)) {
+      const { data, header } = await this.client.get(path, call, { ...query, ...this.client.pageSize, page });
+      if (!Array.isArray(data)) {
+        yield data;
+        return;
+      }
+      yield* data;
+      // A server may be set to smaller pages than we ask for, so that only the link shows which is the last one.
+      if (data.length === 0 || !/\brel="?next"?/.test(header('link') ?? '')) return;
+    }
   }
 
   async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {
@@ -257,48 +314,91 @@ export abstract class RemoteForge implements ConfiguredForge {
     return reason === null ? { protected: false, reason: '' } : { protected: true, reason };
   }
 
+  protected async list(path: readonly string[], call: Call, query: Query = {}): Promise<unknown[]> {
+    const entries: unknown[] = [];
+    for await (const entry of this.entries(path, call, query)) entries.push(entry);
+    return entries;
+  }
+
   async findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]> {
     checkBranch(branch);
     const repository = await this.repository(ref, signal);
-    return this.askPulls(repository, branch, { what: `pull requests of ${nameOf(repository)}`, signal });
+    const call = { what: `pull requests of ${nameOf(repository)}`, signal };
+    const found: PullRequest[] = [];
+    const query = this.pullQuery(repository, branch);
+    for await (const entry of this.entries([...pathOf(repository), 'pulls'], call, query)) {
+      const reply = this.decode(PullRequestReply, entry, call.what);
+      if (this.headOf(reply) === branch && this.isOwnBranch(repository, reply))
+        found.push(await this.#pullRequest(repository, reply, signal));
+    }
+    return found;
   }
 
   async pullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<PullRequestOutcome> {
     checkNumber(number);
     const repository = await this.repository(ref, signal);
-    const { ended_at, read } = await this.#pull(repository, number, signal);
-    const pull = await read();
+    const reply = await this.#pull(repository, number, signal);
+    const pull = await this.#pullRequest(repository, reply, signal);
     const commit = pull.head_commit;
     const what = `checks of ${commit?.slice(0, 12)} in ${nameOf(repository)}`;
-    const checks = commit === null ? [] : await this.askChecks(repository, commit, { what, signal });
+    const checks =
+      commit === null
+        ? []
+        : await this.askChecks([...pathOf(repository), 'commits', commit], { what, signal });
+    const ended_at = reply.merged_at ?? reply.closed_at ?? null;
     return { ...pull, ended_at, ...checksTogether(checks) };
   }
 
-  #pull(repository: Repository, number: number, signal?: AbortSignal): Promise<FoundPull> {
+  async #pull(repository: Repository, number: number, signal?: AbortSignal): Promise<PullRequestReply> {
     const what = `pull request ${nameOf(repository, number)}`;
-    return orAbsent(this.askPull(repository, number, { what, signal }), (cause) =>
-      noPullRequest(this.name, repository, number, cause),
+    const { data } = await orAbsent(
+      this.client.get(pullPath(repository, number), { what, signal }),
+      (cause) => noPullRequest(this.name, repository, number, cause),
     );
+    return this.decode(PullRequestReply, data, what);
+  }
+
+  async #pullRequest(
+    repository: Repository,
+    reply: PullRequestReply,
+    signal: AbortSignal | undefined,
+  ): Promise<PullRequest> {
+    return pullRequestOf(reply, this.headOf(reply), await this.author(repository, reply, signal));
   }
 
   async openPullRequest(ref: RepositoryRef, request: NewPull, signal?: AbortSignal): Promise<PullRequest> {
-    const { head, base } = request;
+    const { title, body, head, base } = request;
     checkBranch(head);
     checkBranch(base);
     const repository = await this.#forWriting(ref, signal);
     const what = `a pull request from ${head} into ${base} in ${nameOf(repository)}`;
-    return this.writePull(repository, request, { what, signal });
+    const { data } = await orAbsent(
+      this.client.write(
+        'POST',
+        [...pathOf(repository), 'pulls'],
+        { what, signal },
+        { title, body, head, base },
+      ),
+      (cause) => this.pullNotOpened(repository, request, cause),
+    );
+    return this.#pullRequest(repository, this.decode(PullRequestReply, data, what), signal);
+  }
+
+  /** What a 404 means that answers a new pull request. */
+  protected pullNotOpened(repository: Repository, _request: NewPull, cause: NotFound): NotFound {
+    return noRepository(this.name, repository, cause);
   }
 
   async closePullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<void> {
     checkNumber(number);
     const repository = await this.#forWriting(ref, signal);
-    const { state } = await this.#pull(repository, number, signal);
+    const state = stateOfPull(await this.#pull(repository, number, signal));
     if (state === 'merged') throw pullRequestMerged(repository, number);
     if (state === 'closed') return;
-    const what = `pull request ${nameOf(repository, number)}`;
-    await orAbsent(this.writeClosed(repository, number, { what, signal }), (cause) =>
-      noPullRequest(this.name, repository, number, cause),
+    const call = { what: `pull request ${nameOf(repository, number)}`, signal };
+    await orAbsent(
+      this.client.write('PATCH', pullPath(repository, number), call, { state: 'closed' }),
+      (cause) => noPullRequest(this.name, repository, number, cause),
     );
   }
 
@@ -306,18 +406,22 @@ export abstract class RemoteForge implements ConfiguredForge {
     checkNumber(number);
     const repository = await this.#forWriting(ref, signal);
     const what = `a comment on ${nameOf(repository, number)}`;
-    return orAbsent(this.writeComment(repository, number, body, { what, signal }), (cause) =>
+    const path = [...issuePath(repository, number), 'comments'];
+    const { data } = await orAbsent(this.client.write('POST', path, { what, signal }, { body }), (cause) =>
       noIssue(this.name, repository, number, cause),
     );
+    const made = this.decode(CommentReply, data, what);
+    return commentOf(made, await this.author(repository, made, signal));
   }
 
   async deleteComment(ref: RepositoryRef, number: number, id: string, signal?: AbortSignal): Promise<void> {
     checkNumber(number);
     checkCommentId(id);
     const repository = await this.#forWriting(ref, signal);
-    await orAbsent(
-      this.removeComment(repository, id, { what: `comment ${id} in ${nameOf(repository)}`, signal }),
-      (cause) => noComment(this.name, repository, number, id, cause),
+    const call = { what: `comment ${id} in ${nameOf(repository)}`, signal };
+    const path = [...pathOf(repository), 'issues', 'comments', id];
+    await orAbsent(this.client.write('DELETE', path, call), (cause) =>
+      noComment(this.name, repository, number, id, cause),
     );
   }
 
@@ -327,7 +431,7 @@ export abstract class RemoteForge implements ConfiguredForge {
     return this.repository(ref, signal);
   }
 
-  /** For `catch`: a 404 does not say whether the issue or the whole repository is not there. */
+  /** For `catch`: a 404 can mean the issue or the whole repository. */
   protected ifNoIssue(ref: RepositoryRef, number: number, signal?: AbortSignal) {
     return (error: unknown): Promise<never> =>
       this.#explain(error, ref, noIssue(this.name, ref, number, error), signal);
@@ -349,7 +453,7 @@ export abstract class RemoteForge implements ConfiguredForge {
     throw absent;
   }
 
-  /** Whether an error says that something is not there. */
+  /** True for an error that means that something is not there. */
   protected isGone(error: unknown): boolean {
     return error instanceof NotFound;
   }
@@ -377,4 +481,16 @@ export abstract class RemoteForge implements ConfiguredForge {
   protected decode<A>(codec: t.Decoder<unknown, A>, data: unknown, what: string): A {
     return decode(codec, data, `answer of forge '${this.name}' about ${what}`, 'forge_reply_invalid');
   }
+}
+
+export function pathOf({ owner, repo }: RepositoryRef): string[] {
+  return ['repos', owner, repo];
+}
+
+function issuePath(ref: RepositoryRef, number: number): string[] {
+  return [...pathOf(ref), 'issues', String(number)];
+}
+
+function pullPath(ref: RepositoryRef, number: number): string[] {
+  return [...pathOf(ref), 'pulls', String(number)];
 }

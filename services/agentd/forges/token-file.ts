@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { InvalidInput, messageOf, Unauthorized } from '#kit/errors.ts';
+import { InvalidInput, messageOf, Refused, Unauthorized } from '#kit/errors.ts';
+import type { Account } from '../ports/forge.ts';
+import type { RemoteForgeOptions } from './configured-forge.ts';
 
 /** A forge's access token, read from its file each time it is used, so that a new token needs no restart. */
 export class TokenFile {
@@ -46,5 +48,45 @@ export class TokenFile {
       'forge_token_invalid',
       `token file '${this.path}' must hold one token and nothing else; it is empty or has spaces or line breaks inside`,
     );
+  }
+}
+
+/** The account that the token belongs to, asked once for each token that its file ever held. */
+export class OwnAccount {
+  readonly #token: TokenFile;
+  readonly #options: RemoteForgeOptions;
+  readonly #ask: (signal?: AbortSignal) => Promise<Account>;
+  #known: { readonly token: string; readonly account: Account } | undefined;
+
+  constructor(
+    token: TokenFile,
+    options: RemoteForgeOptions,
+    ask: (signal?: AbortSignal) => Promise<Account>,
+  ) {
+    this.#token = token;
+    this.#options = options;
+    this.#ask = ask;
+  }
+
+  /** @throws Unauthorized `forge_unauthorized`, Refused `forge_account_differs` */
+  async get(signal?: AbortSignal): Promise<Account> {
+    const token = await this.#token.need(this.#options.name);
+    if (this.#known?.token === token) return this.#known.account;
+    const account = await this.#ask(signal);
+    this.check(account);
+    this.#known = { token, account };
+    return account;
+  }
+
+  /** @throws Refused `forge_account_differs` */
+  check(account: Pick<Account, 'login'>): void {
+    const { name, account: expected } = this.#options;
+    if (expected !== null && expected.toLowerCase() !== account.login.toLowerCase()) {
+      throw new Refused(
+        'forge_account_differs',
+        `the token of forge '${name}' in ${this.#token.path} belongs to ${account.login}; account in config/forges.json is ${expected}`,
+        { hint: 'correct one of the two' },
+      );
+    }
   }
 }

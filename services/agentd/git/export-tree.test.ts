@@ -6,8 +6,7 @@ import { treeOf } from '#kit/git/tree.ts';
 import { makeRepository } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { exportTree } from './export-tree.ts';
-import { detectSpecials } from './specials.ts';
-import { branchNameProblem, treeReader } from './tree.ts';
+import { branchNameProblem, detectSpecials, treeReader } from './tree.ts';
 
 describe('an exported tree', () => {
   it('is byte for byte what was recorded', async () => {

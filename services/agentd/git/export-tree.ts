@@ -14,7 +14,7 @@ import { Refused } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
 import { readObjects } from '#kit/git/objects.ts';
 import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
-import { pathProblem } from './paths.ts';
+import { pathProblem } from './patch.ts';
 
 /**
  * Writes a tree's files into an empty or missing folder, byte for byte: no filters, line endings or export rules. Git itself
@@ -62,7 +62,7 @@ export function checkNames(entries: readonly TreeEntry[]): void {
   }
 }
 
-/** Writes files, readable by their owner alone, then links. None of them may exist; their folders must. `onWritten` is told how many are there. */
+/** Writes files, readable by their owner alone, then links. None of them may exist; their folders must. `onWritten` gets their count so far. */
 export async function writeEntries(
   gitDir: string,
   entries: readonly TreeEntry[],

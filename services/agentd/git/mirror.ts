@@ -8,8 +8,7 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import { mirrorFolder } from '#kit/git/mirror-folder.ts';
 import { hasObject, lookUp } from '#kit/git/objects.ts';
 import { differenceBetween, resolve } from '#kit/git/tree.ts';
-import { checkRemoteUrl } from './remote.ts';
-import { staleAfter } from './stale-lock.ts';
+import { checkRemoteUrl, staleAfter } from './remote.ts';
 
 /** Our bare copy of one forge repository. Can be deleted at any time: `update` makes it again. */
 export interface Mirror {
@@ -137,22 +136,10 @@ async function fetchBranches(
   credential: GitCredential | null,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const quiet = [
-    '--quiet',
-    '--no-tags',
-    '--no-write-fetch-head',
-    '--no-auto-maintenance',
-    '--update-shallow',
-  ];
-  await git(
-    ['-c', 'fetch.unpackLimit=1', 'fetch', ...quiet, '--prune', '--', url, '+refs/heads/*:refs/heads/*'],
-    {
-      gitDir: dir,
-      network: true,
-      credential,
-      ...(signal === undefined ? {} : { signal }),
-    },
-  );
+  const quiet = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance'];
+  const what = ['--update-shallow', '--prune', '--', url, '+refs/heads/*:refs/heads/*'];
+  const args = ['-c', 'fetch.unpackLimit=1', 'fetch', ...quiet, ...what];
+  await git(args, { gitDir: dir, network: true, credential, signal });
 }
 
 interface Remedy {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { CoreError, InvalidInput } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
 import { readObject } from '#kit/git/objects.ts';
+import { scanPatches } from '#kit/git/patch.ts';
 import { differenceBetween, linkMode, submoduleMode } from '#kit/git/tree.ts';
-import { linkProblem, pathProblem } from './paths.ts';
 
 const indexFolder = 'core-index-';
 /** No application takes as long; an older index was left by a process that was killed. */
@@ -45,7 +45,7 @@ async function removeLeftIndexes(gitDir: string): Promise<void> {
 }
 
 /** Refuses what no change of ours may bring into a tree: git folders, submodules, links out of it. */
-export async function checkTreeChange(gitDir: string, base: string, tree: string): Promise<void> {
+async function checkTreeChange(gitDir: string, base: string, tree: string): Promise<void> {
   const { changed, deleted } = await differenceBetween(gitDir, base, tree);
   for (const { path, mode, id } of changed) {
     refuse(named(path, pathProblem(path)));
@@ -72,13 +72,13 @@ function explain(error: unknown): never {
   if (path !== undefined) refuse(named(path, pathProblem(path) ?? 'is not a path that git accepts'));
   const [, beyond] = /affected file '(.*)' is beyond a symbolic link/s.exec(words) ?? [];
   if (beyond !== undefined) refuse(named(beyond, 'would be written through a symbolic link'));
-  const told = words
+  const reason = words
     .replace(/^(error|fatal): /gm, '')
     .trim()
     .split('\n')
     .slice(0, 8)
     .join('; ');
-  throw new InvalidInput('patch_does_not_apply', `the patch does not apply: ${told}`, {
+  throw new InvalidInput('patch_does_not_apply', `the patch does not apply: ${reason}`, {
     facts: { git: words },
   });
 }
@@ -88,60 +88,65 @@ function explain(error: unknown): never {
  * the header itself, so that an absolute path is refused and not quietly made relative.
  */
 function patchPathProblem(patch: Uint8Array): string | null {
-  for (const header of headerPaths(Buffer.from(patch).toString('latin1'))) {
-    const path = Buffer.from(header.path, 'latin1').toString('utf8');
-    if (path === '/dev/null') continue;
-    if (path.startsWith('/')) return `'${path}' is absolute`;
-    const problem = pathProblem(header.prefixed ? path.replace(/^[^/]*\//, '') : path);
-    if (problem !== null) return `'${path}' ${problem}`;
+  const { files } = scanPatches(Buffer.from(patch).toString('utf8').split('\n'), 1);
+  for (const { moved, named } of files) {
+    const problem =
+      headerProblem(named?.old ?? null, true) ??
+      headerProblem(named?.new ?? null, true) ??
+      headerProblem(moved.old, false) ??
+      headerProblem(moved.new, false);
+    if (problem !== null) return problem;
   }
   return null;
 }
 
-interface HeaderPath {
-  readonly path: string;
-  /** Whether a first part such as `a/` comes before the path. */
-  readonly prefixed: boolean;
+/** @param prefixed whether a first part such as `a/` comes before the path */
+function headerProblem(path: string | null, prefixed: boolean): string | null {
+  if (path === null) return null;
+  if (path.startsWith('/')) return `'${path}' is absolute`;
+  return named(path, pathProblem(prefixed ? path.replace(/^[^/]*\//, '') : path));
 }
 
-function* headerPaths(patch: string): Generator<HeaderPath> {
-  let oldLeft = 0;
-  let newLeft = 0;
-  for (const line of patch.split('\n')) {
-    if (oldLeft > 0 || newLeft > 0) {
-      if (line.startsWith('\\')) continue;
-      if (!line.startsWith('+')) oldLeft--;
-      if (!line.startsWith('-')) newLeft--;
-      continue;
-    }
-    const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
-    if (hunk !== null) {
-      oldLeft = Number(hunk[1] ?? 1);
-      newLeft = Number(hunk[2] ?? 1);
-      continue;
-    }
-    const file = /^(?:---|\+\+\+) (.*?)\r?$/s.exec(line);
-    if (file !== null) yield { path: unquoted(file[1]!.replace(/\t.*$/s, '')), prefixed: true };
-    const move = /^(?:rename|copy) (?:from|to) (.*?)\r?$/s.exec(line);
-    if (move !== null) yield { path: unquoted(move[1]!), prefixed: false };
+/**
+ * Why a repository path must not be written anywhere, or null. Every spelling is refused under which some file system
+ * opens `.git`: other case, NTFS short names, streams and trailing dots, characters that HFS+ ignores.
+ */
+export function pathProblem(path: string): string | null {
+  if (path === '') return 'is empty';
+  if (path.includes('\0')) return 'contains a NUL character';
+  if (path.startsWith('/')) return 'is absolute';
+  for (const part of path.split('/')) {
+    if (part === '') return 'has an empty part';
+    if (part === '.' || part === '..') return `has the part '${part}'`;
   }
+  if (path.split(/[/\\]/).some(opensGitFolder)) return 'names a git folder';
+  return null;
 }
 
-const escapes: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  t: '\t',
-  n: '\n',
-  v: '\v',
-  f: '\f',
-  r: '\r',
-};
+/**
+ * Why a symbolic link at `path` must not point to `target`, or null. Only leading `..` are allowed, no more than the link
+ * is deep: a later `..` could go through another link and come out elsewhere.
+ */
+function linkProblem(path: string, target: string): string | null {
+  if (target === '' || target.includes('\0')) return 'is a link without a usable target';
+  if (/^([/\\]|[a-z]:)/i.test(target)) return `is a link to the absolute path '${target}'`;
+  const parts = target.split('/').filter((part) => part !== '' && part !== '.');
+  const firstName = parts.findIndex((part) => part !== '..');
+  const up = firstName < 0 ? parts.length : firstName;
+  const depth = path.split('/').length - 1;
+  if (up > depth || (firstName >= 0 && parts.slice(firstName).includes('..'))) {
+    return `is a link out of the tree, to '${target}'`;
+  }
+  return parts.some(opensGitFolder) ? `is a link into a git folder, to '${target}'` : null;
+}
 
-/** Undoes the quoting that git gives to unusual names. */
-function unquoted(name: string): string {
-  const quoted = /^"(.*)"/s.exec(name);
-  if (quoted === null) return name;
-  return quoted[1]!.replace(/\\([0-3][0-7]{2}|.)/gs, (_, code: string) =>
-    code.length === 3 ? String.fromCharCode(Number.parseInt(code, 8)) : (escapes[code] ?? code),
-  );
+const ignoredByHfs = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
+
+function opensGitFolder(part: string): boolean {
+  const seen = part
+    .replace(ignoredByHfs, '')
+    .toLowerCase()
+    .replace(/:.*$/s, '')
+    .replace(/[. ]+$/, '');
+  return seen === '.git' || seen === 'git~1';
 }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ConfigEntry } from '#kit/git/git-environment.ts';
 
-/** Whether two remote URLs name the same repository, whatever way they take to it. */
+/** True if two remote URLs name the same repository, by any transport. */
 export function sameRemote(left: string, right: string, folder: string): boolean {
   const a = addressOf(left, folder);
   const b = addressOf(right, folder);
@@ -94,10 +94,10 @@ export function remoteUrls(settings: readonly ConfigEntry[]): { name: string; ur
   return settings.flatMap(([key, value]) => {
     const remote = /^remote\.(.*)\.(url|pushurl)$/s.exec(key);
     if (remote === null) return [];
-    const longest = rules
+    const rule = rules
       .filter(({ prefix, push }) => !push && prefix !== '' && value.startsWith(prefix))
       .toSorted((a, b) => b.prefix.length - a.prefix.length)[0];
-    const url = longest === undefined ? value : longest.base + value.slice(longest.prefix.length);
+    const url = rule === undefined ? value : rule.base + value.slice(rule.prefix.length);
     return [{ name: remote[1]!, url }];
   });
 }

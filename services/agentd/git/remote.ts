@@ -1,9 +1,11 @@
-import { isAbsolute } from 'node:path';
+import { realpathSync, rmSync, type Stats, statSync } from 'node:fs';
+import { dirname, isAbsolute, sep } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { InvalidInput } from '#kit/errors.ts';
-import { type ChildWatch, git } from '#kit/git/git.ts';
+import { type GitOptions, git } from '#kit/git/git.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
-import { clearStaleLock } from './stale-lock.ts';
 
 /**
  * The commit of a branch on a remote; null while it does not exist.
@@ -20,7 +22,7 @@ export async function remoteBranch(
   const { stdout } = await git(['ls-remote', '--refs', '--', url, ref], {
     network: true,
     credential,
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   const lines = stdout.toString('utf8').split('\n');
   return lines.find((line) => line.endsWith(`\t${ref}`))?.split('\t')[0] ?? null;
@@ -38,11 +40,11 @@ export function checkRemoteUrl(url: string): void {
   );
 }
 
-export type PushOutcome =
-  | { readonly result: 'done' }
+type PushRefusal =
   /** The lease did not hold, or history would be lost. */
   | { readonly result: 'moved'; readonly message: string }
   | { readonly result: 'rejected'; readonly message: string };
+export type PushOutcome = { readonly result: 'done' } | PushRefusal;
 
 export interface Push {
   readonly url: string;
@@ -58,7 +60,7 @@ export interface Push {
 export async function pushBranch(
   gitDir: string,
   push: Push,
-  options: { readonly signal?: AbortSignal; readonly children?: ChildWatch } = {},
+  options: Pick<GitOptions, 'signal' | 'children'> = {},
 ): Promise<PushOutcome> {
   checkRemoteUrl(push.url);
   const ref = `refs/heads/${push.branch}`;
@@ -80,10 +82,45 @@ export async function pushBranch(
 }
 
 /** Reads why a push was refused: `!\t<refspec>\t[rejected] (stale info)` and the remote's own lines. */
-export function pushRefusal(stdout: string, stderr: string): PushOutcome {
+export function pushRefusal(stdout: string, stderr: string): PushRefusal {
   const refusal = /^!\t[^\t]*\t(.*)$/m.exec(stdout)?.[1] ?? stderr;
   const remote = [...stderr.matchAll(/^remote: *(.*\S)/gm)].map(([, line]) => line);
   const message = withoutUrlSecrets([refusal.trim(), ...remote].join('; ')).slice(0, 1000);
   const moved = /stale info|fetch first|non-fast-forward|already exists|cannot lock ref/.test(refusal);
   return { result: moved ? 'moved' : 'rejected', message };
+}
+
+/** git holds a lock for milliseconds; one of this age was left by a crash. */
+export const staleAfter = 10_000;
+
+/**
+ * Where git says that a lock of the repository on this machine is taken: waits until the lock is gone, or so old that a crash
+ * must have left it, and removes it then. @returns whether trying again makes sense
+ */
+export async function clearStaleLock(url: string, stderr: string, signal?: AbortSignal): Promise<boolean> {
+  const [, lock] = /Unable to create '([^\n]+\.lock)': File exists/.exec(stderr) ?? [];
+  if (lock === undefined || !isInside(url, lock)) return false;
+  const found = statOf(lock);
+  if (found === undefined) return true;
+  const age = Math.max(0, Date.now() - found.mtimeMs);
+  if (age < staleAfter) await pause(staleAfter - age, undefined, signal === undefined ? {} : { signal });
+  const present = statOf(lock);
+  if (present === undefined) return true;
+  if (present.ino !== found.ino || present.mtimeMs !== found.mtimeMs) return false;
+  rmSync(lock, { force: true });
+  return true;
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
+
+function isInside(url: string, lock: string): boolean {
+  try {
+    const folder = url.startsWith('file://') ? fileURLToPath(url) : url;
+    if (!isAbsolute(folder) || !isAbsolute(lock)) return false;
+    return `${realpathSync(dirname(lock))}${sep}`.startsWith(`${realpathSync(folder)}${sep}`);
+  } catch {
+    return false;
+  }
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { clearStaleLock } from './stale-lock.ts';
+import { clearStaleLock } from './remote.ts';
 
 const words = (lock: string) => `remote: error: Unable to create '${lock}': File exists.\n`;
 

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { codeOf } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
-import { readObject } from '#kit/git/objects.ts';
-import { linkMode, readTree, splitAtNul, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
+import { readObject, readObjects } from '#kit/git/objects.ts';
+import { linkMode, readTree, resolve, splitAtNul, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
 import type { FileChange } from '../action.ts';
 
 /** A tree to read, at one commit. Paths are repository paths: `/` between parts, no leading slash. */
@@ -97,4 +100,69 @@ function modeOrNull(mode: string): string | null {
 
 function countOrNull(count: string): number | null {
   return count === '-' ? null : Number(count);
+}
+
+/**
+ * What jj cannot see or a person would miss in its working copy; a repository with any of it is worked on with the git
+ * adapter. Line ending attributes do not count: both adapters write the recorded bytes.
+ */
+export interface Specials {
+  readonly lfs: boolean;
+  readonly submodules: boolean;
+  /** Attributes that name a filter or change the encoding. */
+  readonly filters: boolean;
+  /** SHA-256 objects, or file names that are not UTF-8. */
+  readonly foreign: boolean;
+}
+
+export async function detectSpecials(gitDir: string, commit: string): Promise<Specials> {
+  const entries = await readTree(gitDir, commit);
+  const rules = entries.filter(
+    ({ path, mode }) => /(^|\/)\.gitattributes$/.test(path) && mode.startsWith('100'),
+  );
+  let lfs = false;
+  let filters = false;
+  for await (const { bytes } of readObjects(
+    gitDir,
+    rules.map(({ id }) => id),
+  )) {
+    const lines = bytes
+      .toString('utf8')
+      .split('\n')
+      .filter((line) => !line.trimStart().startsWith('#'));
+    lfs ||= lines.some((line) => /\sfilter=lfs(\s|$)/.test(line));
+    filters ||= lines.some((line) => /\s(filter=|working-tree-encoding=|ident(\s|$))/.test(line));
+  }
+  return {
+    lfs,
+    submodules: entries.some(({ mode }) => mode === submoduleMode),
+    filters,
+    foreign: commit.length === 64 || entries.some(({ path, bytes }) => !Buffer.from(path).equals(bytes)),
+  };
+}
+
+export function isSpecial(specials: Specials): boolean {
+  return Object.values(specials).some(Boolean);
+}
+
+/**
+ * The object that a full ref name of a repository of ours stands for; null where there is none. From the ref's own file where it
+ * has one, because this is asked so often that starting git for it counts; else as git sees it.
+ */
+export async function refObject(gitDir: string, ref: string): Promise<string | null> {
+  return ownFile(gitDir, ref) ?? (await resolve(gitDir, ref));
+}
+
+/** True if a ref has a file that names an object, so that it is not an alias of another ref. */
+export function isPlainRef(gitDir: string, ref: string): boolean {
+  return ownFile(gitDir, ref) !== null;
+}
+
+function ownFile(gitDir: string, ref: string): string | null {
+  try {
+    return /^([0-9a-f]{40}|[0-9a-f]{64})\n$/.exec(readFileSync(join(gitDir, ref), 'latin1'))?.[1] ?? null;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(codeOf(error))) return null;
+    throw error;
+  }
 }

@@ -1,16 +1,31 @@
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { InvalidInput } from '#kit/errors.ts';
 import { type EventSink, type Route, route } from '#kit/http/route.ts';
-import type { Redactor } from '#kit/redaction.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { Agent, ProgressUpdate } from '../agent.ts';
+import type { RunSummary } from '../runs/run.ts';
+import type { RunPage } from '../runs/run-store.ts';
 import type { BackgroundWork } from './background-work.ts';
 
-/** Other processes write runs too, and tell nobody: so often, in milliseconds, the log is looked at. */
-const lookEveryMs = 400;
-/** Progress that a slow client has not taken; the oldest goes, the record has all that matters. */
-const mostUpdates = 1_000;
+/** Milliseconds between two looks at the log and the list: other processes write runs too, without a signal to this one. */
+const pollMs = 400;
+/** Progress that a slow client has not taken; the oldest is dropped, the record has all that matters. */
+const maxUpdates = 1_000;
+const pageSize = 100;
+/** Milliseconds: a run that changed so shortly before the stream was opened is sent all the same. */
+const overlapMs = 60_000;
 
-export function eventRoutes(agent: Agent, work: BackgroundWork, redactor: Redactor): Route[] {
+const answers = { 200: { description: 'Events until the client goes', content: 'text/event-stream' } };
+
+export interface EventRouteOptions {
+  readonly agent: Agent;
+  readonly work: BackgroundWork;
+  readonly redactor: Redactor;
+}
+
+export function eventRoutes(options: EventRouteOptions): Route[] {
+  const { agent } = options;
   return [
     route(
       {
@@ -25,37 +40,42 @@ export function eventRoutes(agent: Agent, work: BackgroundWork, redactor: Redact
             schema: { type: 'integer', minimum: 0 },
           },
         },
-        answers: { 200: { description: 'Events until the client goes', content: 'text/event-stream' } },
+        answers,
       },
       async ({ params, header }) => {
         const after = parseLastEventId(header('last-event-id'));
         const { run_id } = await agent.run(params.run_id!);
-        return { stream: (sink) => follow({ agent, work, redactor }, run_id, after, sink) };
+        return { stream: (sink) => streamRun(options, run_id, after, sink) };
       },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/events',
+        summary:
+          'Changes of the list of runs, live: `listening` first, then a `run` with its row of GET /v1/runs whenever that is another. Of the newest hundred at once, of older ones page by page',
+        scope: 'read',
+        answers,
+      },
+      async () => ({ stream: (sink) => streamList(agent, sink) }),
     ),
   ];
 }
 
-interface Followed {
-  readonly agent: Agent;
-  readonly work: BackgroundWork;
-  readonly redactor: Redactor;
-}
-
-async function follow(
-  { agent, work, redactor }: Followed,
+async function streamRun(
+  { agent, work, redactor }: EventRouteOptions,
   runId: string,
   after: number,
   sink: EventSink,
 ): Promise<void> {
-  const news = new EventTarget();
+  const changes = new EventTarget();
   const updates: ProgressUpdate[] = [];
   const unwatch = work.watch(runId, (update) => {
     if (update !== null) updates.push(update);
-    if (updates.length > mostUpdates) updates.shift();
-    news.dispatchEvent(new Event('news'));
+    if (updates.length > maxUpdates) updates.shift();
+    changes.dispatchEvent(new Event('change'));
   });
-  const look = setInterval(() => news.dispatchEvent(new Event('news')), lookEveryMs);
+  const poll = setInterval(() => changes.dispatchEvent(new Event('change')), pollMs);
   let seen = after;
   try {
     while (!sink.signal.aborted) {
@@ -66,20 +86,51 @@ async function follow(
       for (const update of updates.splice(0)) {
         await sink.send({ event: 'progress', data: redactor.redactDeep(update) });
       }
-      await once(news, 'news', { signal: sink.signal }).catch(() => {});
+      await once(changes, 'change', { signal: sink.signal }).catch(() => {});
     }
   } finally {
-    clearInterval(look);
+    clearInterval(poll);
     unwatch();
   }
 }
 
-function parseLastEventId(text: string | undefined): number {
-  if (text === undefined) return 0;
-  const seq = Number(text);
-  if (/^\d{1,15}$/.test(text)) return seq;
+function parseLastEventId(text = '0'): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidInput(
     'invalid_last_event_id',
     `Last-Event-ID is ${JSON.stringify(text)}: must be the seq of an event`,
   );
+}
+
+async function streamList(agent: Agent, sink: EventSink): Promise<void> {
+  const since = new Date(Date.now() - overlapMs).toISOString();
+  const known = new Map<string, string>();
+  let first = true;
+  let older: string | null = null;
+
+  /** @param isNew decides about a run that no page had before */
+  async function sendChanges(page: RunPage, isNew: (run: RunSummary) => boolean): Promise<void> {
+    for (const run of page.runs) {
+      const row = JSON.stringify(run);
+      const before = known.get(run.run_id);
+      if (before === row) continue;
+      known.set(run.run_id, row);
+      if (before !== undefined || isNew(run)) await sink.send({ event: 'run', data: run });
+    }
+  }
+
+  await sink.send({ event: 'listening', data: {} });
+  while (!sink.signal.aborted) {
+    const page = await agent.runs({ limit: pageSize });
+    const opening = first;
+    await sendChanges(page, ({ updated_at }) => !opening || updated_at > since);
+    first = false;
+    older ??= page.next_cursor;
+    if (older !== null) {
+      const next: RunPage = await agent.runs({ limit: pageSize, cursor: older });
+      await sendChanges(next, ({ updated_at }) => updated_at > since);
+      older = next.next_cursor;
+    }
+    await setTimeout(pollMs, undefined, { signal: sink.signal }).catch(() => {});
+  }
 }

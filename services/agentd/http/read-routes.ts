@@ -1,27 +1,36 @@
 import * as t from 'io-ts';
 import { ActionList } from '#kit/contracts/action.ts';
 import { RecordState, RunDetail, RunList } from '#kit/contracts/run.ts';
+import { StatusReport } from '#kit/contracts/status.ts';
 import { UndoPlan } from '#kit/contracts/stored-texts.ts';
-import { type Route, route } from '#kit/http/route.ts';
+import { NotFound } from '#kit/errors.ts';
+import { type Reply, type Route, route } from '#kit/http/route.ts';
 import type { Agent } from '../agent.ts';
-import type { RunPage } from '../runs/run-store.ts';
-import { listParameters, parseListQuery } from './list-query.ts';
-import { actionsView, runView, summaryView } from './run-view.ts';
+import { artifactReferences } from '../runs/log/artifacts.ts';
+import type { Run } from '../runs/run.ts';
+import { requireToken, runParameters, runQuery } from './query.ts';
+import { actionsView, runView } from './run-view.ts';
+import type { StatusCommand } from './status-command.ts';
 
 const Tools = t.strict({
   tools: t.array(t.strict({ name: t.string, description: t.string, parameters: t.UnknownRecord })),
 });
+const Storage = t.strict({ runs_count: t.number });
 
 export interface ReadRouteOptions {
   readonly agent: Agent;
   readonly version: string;
   /** Names of the working copies that an execution can deliver to. */
   readonly checkouts: readonly string[];
+  readonly status: StatusCommand;
 }
 
-/** Everything that only looks. */
-export function readRoutes({ agent, version, checkouts }: ReadRouteOptions): Route[] {
-  const pageText = createPageText();
+/** Routes that read runs, and the state of this installation. */
+export function readRoutes(options: ReadRouteOptions): Route[] {
+  return [...runRoutes(options), ...installationRoutes(options)];
+}
+
+function runRoutes({ agent }: ReadRouteOptions): Route[] {
   return [
     route(
       {
@@ -29,73 +38,41 @@ export function readRoutes({ agent, version, checkouts }: ReadRouteOptions): Rou
         path: '/v1/runs',
         summary: 'Runs, newest first',
         scope: 'read',
-        query: listParameters,
+        query: runParameters,
         answers: { 200: { description: 'One page', content: RunList } },
       },
       async ({ query }) => {
-        const bytes = pageText(await agent.runs(parseListQuery(query)));
-        return { content: { type: 'application/json; charset=utf-8', bytes } };
+        const { runs, next_cursor, problems } = await agent.runs(runQuery(query));
+        const json: RunList = { runs: [...runs], next_cursor, problems: [...problems] };
+        return { json };
       },
     ),
-    route(
-      {
-        method: 'GET',
-        path: '/v1/runs/{run_id}',
-        summary: 'One run with its plan and its actions as they stand',
-        scope: 'read',
-        answers: { 200: { description: 'The run', content: RunDetail } },
-      },
-      async ({ params }) => ({ json: runView(await agent.run(params.run_id!)) }),
+    aboutRun('', 'One run with its plan and its actions as they stand', 'The run', RunDetail, (run) => ({
+      json: runView(run),
+    })),
+    aboutRun('/actions', 'Proposed actions of a run', 'In the order of execution', ActionList, (run) => ({
+      json: actionsView(run),
+    })),
+    aboutRun(
+      '/diff',
+      'The patch of a run, byte for byte as it will be applied; empty when only a comment is proposed',
+      'A git patch',
+      'text/x-diff',
+      async ({ run_id }) => ({ content: { type: 'text/x-diff', bytes: await agent.diff(run_id) } }),
     ),
-    route(
-      {
-        method: 'GET',
-        path: '/v1/runs/{run_id}/actions',
-        summary: 'Proposed actions of a run',
-        scope: 'read',
-        answers: { 200: { description: 'In the order of execution', content: ActionList } },
-      },
-      async ({ params }) => ({ json: actionsView(await agent.run(params.run_id!)) }),
+    aboutRun(
+      '/branch-recovery',
+      'Recovery manifest of a run',
+      'branch-recovery.json',
+      t.UnknownRecord,
+      async ({ run_id }) => ({ json: await agent.recovery(run_id) }),
     ),
-    route(
-      {
-        method: 'GET',
-        path: '/v1/runs/{run_id}/diff',
-        summary:
-          'The patch of a run, byte for byte as it will be applied; empty when only a comment is proposed',
-        scope: 'read',
-        answers: { 200: { description: 'A git patch', content: 'text/x-diff' } },
-      },
-      async ({ params }) => {
-        const { run_id } = await agent.run(params.run_id!);
-        return { content: { type: 'text/x-diff', bytes: await agent.diff(run_id) } };
-      },
-    ),
-    route(
-      {
-        method: 'GET',
-        path: '/v1/runs/{run_id}/branch-recovery',
-        summary: 'Recovery manifest of a run',
-        scope: 'read',
-        answers: { 200: { description: 'branch-recovery.json', content: t.UnknownRecord } },
-      },
-      async ({ params }) => {
-        const { run_id } = await agent.run(params.run_id!);
-        return { json: await agent.recovery(run_id) };
-      },
-    ),
-    route(
-      {
-        method: 'GET',
-        path: '/v1/runs/{run_id}/undo',
-        summary: 'What an undo would take back, in order',
-        scope: 'read',
-        answers: { 200: { description: 'The steps', content: UndoPlan } },
-      },
-      async ({ params }) => {
-        const { run_id } = await agent.run(params.run_id!);
-        return { json: { run_id, steps: await agent.undoPlan(run_id) } };
-      },
+    aboutRun(
+      '/undo',
+      'What an undo would take back, in order',
+      'The steps',
+      UndoPlan,
+      async ({ run_id }) => ({ json: { run_id, steps: await agent.undoPlan(run_id) } }),
     ),
     route(
       {
@@ -109,6 +86,53 @@ export function readRoutes({ agent, version, checkouts }: ReadRouteOptions): Rou
       },
       async ({ params }) => ({ json: await agent.record(params.run_id!) }),
     ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/runs/{run_id}/artifacts/{digest}',
+        summary:
+          'One artifact that the record of the run names, by its sha256: its bytes as stored. Needs a token always',
+        scope: 'read',
+        answers: { 200: { description: 'The bytes', content: 'application/octet-stream' } },
+      },
+      async ({ params, identity }) => {
+        // Conversations and logs can hold more than the actions show.
+        requireToken(identity);
+        const { run_id } = await agent.run(params.run_id!);
+        const digest = params.digest!;
+        const bytes = await agent.artifact(run_id, digest);
+        // A crash can leave an artifact that no event names: it is not part of the run.
+        const named = (await agent.events(run_id, 0)).flatMap(artifactReferences);
+        if (named.some((reference) => reference.digest === digest))
+          return { content: { type: 'application/octet-stream', bytes } };
+        throw new NotFound('artifact_not_found', `the record of run ${run_id} names no artifact ${digest}`);
+      },
+    ),
+  ];
+
+  /** GET of something about one run. */
+  function aboutRun(
+    path: string,
+    summary: string,
+    description: string,
+    content: t.Mixed | string,
+    read: (run: Run) => Reply | Promise<Reply>,
+  ): Route {
+    return route(
+      {
+        method: 'GET',
+        path: `/v1/runs/{run_id}${path}`,
+        summary,
+        scope: 'read',
+        answers: { 200: { description, content } },
+      },
+      async ({ params }) => read(await agent.run(params.run_id!)),
+    );
+  }
+}
+
+function installationRoutes({ agent, version, checkouts, status }: ReadRouteOptions): Route[] {
+  return [
     route(
       {
         method: 'GET',
@@ -129,22 +153,31 @@ export function readRoutes({ agent, version, checkouts }: ReadRouteOptions): Rou
       },
       async () => ({ json: { tools: await agent.tools() } }),
     ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/status',
+        summary:
+          'The report of core-status. Needs a token always; questions at the same time share one report',
+        scope: 'read',
+        answers: {
+          200: { description: 'The report; `ok` is true when all is well', content: StatusReport },
+        },
+      },
+      async ({ identity }) => {
+        requireToken(identity);
+        return { json: await status() };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/storage',
+        summary: 'How many runs are stored',
+        scope: 'read',
+        answers: { 200: { description: 'Counts', content: Storage } },
+      },
+      async () => ({ json: { runs_count: await agent.countRuns() } }),
+    ),
   ];
-}
-
-/** The store gives the same page again while nothing has changed; its text is made once. */
-function createPageText(): (page: RunPage) => string {
-  const texts = new WeakMap<RunPage, string>();
-  return (page) => {
-    const known = texts.get(page);
-    if (known !== undefined) return known;
-    const list: RunList = {
-      runs: page.runs.map(summaryView),
-      next_cursor: page.next_cursor,
-      problems: [...page.problems],
-    };
-    const text = JSON.stringify(list);
-    texts.set(page, text);
-    return text;
-  };
 }

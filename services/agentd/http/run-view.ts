@@ -1,6 +1,6 @@
 import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
-import type { Accepted, RunDetail, RunSummary } from '#kit/contracts/run.ts';
-import type { ActionState, Run, RunSummary as StoredSummary } from '../runs/run.ts';
+import type { RunDetail } from '#kit/contracts/run.ts';
+import type { ActionState, Run } from '../runs/run.ts';
 
 /** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */
 export function actionView({ definition, ...now }: ActionState): ProposedAction {
@@ -45,17 +45,4 @@ export function runView(run: Run): RunDetail {
     base_moved: run.base_moved,
     recoveries: [...run.recoveries],
   };
-}
-
-/** The store's rows are the wire's rows; the compiler says when they part. */
-export function summaryView(summary: StoredSummary): RunSummary {
-  return summary;
-}
-
-export function runPath(runId: string): string {
-  return `/v1/runs/${runId}`;
-}
-
-export function acceptedView(run: Run, created?: boolean): Accepted {
-  return { run_id: run.run_id, status: run.status, events: `${runPath(run.run_id)}/events`, created };
 }

@@ -1,19 +1,45 @@
 import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import type { Route } from '#kit/http/route.ts';
 import { serveService } from '#kit/http/serve-service.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import type { Agent } from '../agent.ts';
 import { readWorkConfiguration } from '../work-configuration.ts';
-import { arrowChecks } from './arrow-checks.ts';
 import { BackgroundWork } from './background-work.ts';
-import { daemonParts } from './daemon-parts.ts';
-import { createStatusCommand } from './status-command.ts';
-import { tellContext } from './tell-context.ts';
+import { deliverRegularly } from './context-delivery.ts';
+import { eventRoutes } from './event-routes.ts';
+import { checkHealth, dependencyChecks } from './health-checks.ts';
+import { issueRoutes } from './issue-routes.ts';
+import { readRoutes } from './read-routes.ts';
+import { createStatusCommand, type StatusCommand } from './status-command.ts';
+import { writeRoutes } from './write-routes.ts';
 
 export interface DaemonStart {
   readonly home: string | undefined;
   readonly flags: SettingFlags;
+}
+
+export interface DaemonOptions {
+  readonly agent: Agent;
+  readonly work: BackgroundWork;
+  readonly settings: Settings;
+  readonly redactor: Redactor;
+  readonly version: string;
+  readonly status: StatusCommand;
+}
+
+/** core-agentd's HTTP interface over the use cases, besides the standard routes. */
+export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
+  const { agent, work } = options;
+  const { checkouts } = settings.agentd;
+  return [
+    ...readRoutes({ ...options, checkouts: Object.keys(checkouts) }),
+    ...issueRoutes(agent, work.ending),
+    ...eventRoutes(options),
+    ...writeRoutes({ agent, work, checkouts }),
+  ];
 }
 
 /** @throws InvalidInput (`config_invalid`) for what the daemon itself needs, and for what planning and execution will */
@@ -27,21 +53,24 @@ export function readConfiguration({ home, flags }: DaemonStart): Settings {
 export function serve({ agent, home, flags }: DaemonStart & { readonly agent: Agent }): Promise<number> {
   const settings = readConfiguration({ home, flags });
   const own = openServiceProcess('core-agentd', { home, flags });
-  const { folders, logger, shutdown } = own;
+  const { folders, logger, shutdown, version } = own;
   const work = new BackgroundWork(logger);
   shutdown.add('the work on runs', () => work.close());
   // Answers wait for it.
   shutdown.signal.addEventListener('abort', () => void work.close());
-  const arrows = arrowChecks({ folders, environment, settings, agent });
-  shutdown.add('its clients', () => arrows.close());
+  const dependencies = dependencyChecks({ folders, environment, settings, agent });
+  shutdown.add('its clients', () => dependencies.close());
   const status = createStatusCommand(folders);
   return serveService(own, {
     concern: 'agentd',
     binding: settings.agentd,
-    parts: daemonParts({ ...own, agent, settings, status, checks: arrows.checks }, work),
+    parts: {
+      routes: daemonRoutes({ ...own, agent, work, settings, status }),
+      health: () => checkHealth(agent, version, dependencies.checks),
+    },
     listening() {
-      const telling = tellContext(agent, logger);
-      shutdown.add('telling the context service', () => telling.end());
+      const delivery = deliverRegularly(agent, logger);
+      shutdown.add('deliveries to the context service', () => delivery.end());
     },
   });
 }

@@ -29,6 +29,7 @@ export function createStatusCommand(
   let running: Promise<StatusReport> | null = null;
 
   async function run(): Promise<StatusReport> {
+    // A hundred modules, for one route that is seldom asked.
     const { execa } = await import('execa');
     const ended = await execa(process.execPath, [...nodeFlags, script], {
       reject: false,
@@ -45,7 +46,7 @@ export function createStatusCommand(
       });
     }
     if (ended.stdout.trim() === '') {
-      const why = ended.stderr.trim().split('\n').at(-1) || ended.shortMessage || 'it said nothing';
+      const why = ended.stderr.trim().split('\n').at(-1) || ended.shortMessage || 'it wrote nothing';
       throw new Unavailable('status_failed', `core-status gave no report: ${why}`, { retryAfter: 5 });
     }
     return decodeJson(StatusReport, ended.stdout, 'report of core-status');

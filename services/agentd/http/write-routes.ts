@@ -1,18 +1,19 @@
-import { ApprovalAnswer, ApprovalBody } from '#kit/contracts/approval.ts';
+import type * as t from 'io-ts';
+import { ApprovalAnswer, ApprovalBody } from '#kit/contracts/action.ts';
 import { PlanBody } from '#kit/contracts/plan.ts';
 import { Accepted, CancelBody, EmptyBody, ExecuteBody, RecoverBody, RunDetail } from '#kit/contracts/run.ts';
 import { codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
-import { findSecrets } from '#kit/redaction.ts';
+import { findSecrets } from '#kit/redaction/redactor.ts';
+import type { Scope } from '#kit/tokens/tokens.ts';
 import type { Agent, Person, PlanRequest } from '../agent.ts';
-import type { Run } from '../runs/run.ts';
-import { canBePlanned } from '../runs/run-status.ts';
+import { canBePlanned, type Run } from '../runs/run.ts';
 import type { BackgroundWork } from './background-work.ts';
-import { acceptedView, actionView, runPath, runView } from './run-view.ts';
+import { actionView, runView } from './run-view.ts';
 
 const joinedCodes: readonly string[] = ['run_busy', 'lease_held', 'run_planned', 'run_cancelled'];
 
-const accepted = { 202: { description: 'The work goes on; the events tell how', content: Accepted } };
+const accepted = { 202: { description: 'The work goes on; its events report it', content: Accepted } };
 
 export interface WriteRouteOptions {
   readonly agent: Agent;
@@ -81,83 +82,37 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
         return { json: { run_id, status: run.status, action: actionView(action) } satisfies ApprovalAnswer };
       },
     ),
-    routeWithBody(
-      {
-        method: 'POST',
-        path: '/v1/runs/{run_id}/execute',
-        summary: 'Execute approved actions, delivering to a configured working copy',
-        scope: 'execute',
-        body: ExecuteBody,
-        bodyOptional: true,
-        answers: accepted,
-      },
-      async ({ params, body, identity }) => {
-        const run = await agent.run(params.run_id!);
+    aboutRun('execute', 'Execute approved actions, delivering to a configured working copy', {
+      scope: 'execute',
+      body: ExecuteBody,
+      async handle(run, body, by) {
         const repo_dir = checkoutOf(run, body.checkout ?? null, checkouts);
-        const options = {
-          run_id: run.run_id,
-          repo_dir,
-          actions: body.actions ?? null,
-          dry_run: body.dry_run ?? false,
-          by: person(identity),
-        };
-        await work.start(run.run_id, 'execution', (watch) => agent.execute(options, watch));
-        return acceptedReply(await agent.run(run.run_id));
+        const { actions = null, dry_run = false } = body;
+        const request = { run_id: run.run_id, repo_dir, actions, dry_run, by };
+        await work.start(run.run_id, 'execution', (watch) => agent.execute(request, watch));
       },
-    ),
-    routeWithBody(
-      {
-        method: 'POST',
-        path: '/v1/runs/{run_id}/resume',
-        summary: 'Go on where a crash or a stop left the run',
-        // Resuming an execution or an undo needs `execute` besides; the use case checks it.
-        scope: 'plan',
-        body: EmptyBody,
-        bodyOptional: true,
-        answers: accepted,
-      },
-      async ({ params, identity }) => {
-        const { run_id } = await agent.run(params.run_id!);
-        await work.start(run_id, 'resuming', (watch) =>
-          agent.resume({ run_id, by: person(identity) }, watch),
-        );
-        return acceptedReply(await agent.run(run_id));
-      },
-    ),
-    routeWithBody(
-      {
-        method: 'POST',
-        path: '/v1/runs/{run_id}/undo',
-        summary: 'Take back what can be taken back',
-        scope: 'execute',
-        body: EmptyBody,
-        bodyOptional: true,
-        answers: accepted,
-      },
-      async ({ params, identity }) => {
-        const { run_id } = await agent.run(params.run_id!);
-        await work.start(run_id, 'undo', (watch) => agent.undo({ run_id, by: person(identity) }, watch));
-        return acceptedReply(await agent.run(run_id));
-      },
-    ),
-    routeWithBody(
-      {
-        method: 'POST',
-        path: '/v1/runs/{run_id}/cancel',
-        summary: 'Stop a run: model and sandbox at once, a started effect finishes',
-        scope: 'plan',
-        body: CancelBody,
-        bodyOptional: true,
-        answers: accepted,
-      },
-      async ({ params, body, identity }) => {
-        const { run_id } = await agent.run(params.run_id!);
-        const run = await agent.cancel({ run_id, by: person(identity), reason: body.reason ?? null });
+    }),
+    aboutRun('resume', 'Go on where a crash or a stop left the run', {
+      // Resuming an execution or an undo needs `execute` besides; the use case checks it.
+      scope: 'plan',
+      body: EmptyBody,
+      handle: ({ run_id }, _, by) =>
+        work.start(run_id, 'resuming', (watch) => agent.resume({ run_id, by }, watch)),
+    }),
+    aboutRun('undo', 'Take back what can be taken back', {
+      scope: 'execute',
+      body: EmptyBody,
+      handle: ({ run_id }, _, by) => work.start(run_id, 'undo', (watch) => agent.undo({ run_id, by }, watch)),
+    }),
+    aboutRun('cancel', 'Stop a run: model and sandbox at once, a started effect finishes', {
+      scope: 'plan',
+      body: CancelBody,
+      async handle({ run_id }, { reason = null }, by) {
+        await agent.cancel({ run_id, by, reason });
         work.stop(run_id);
         work.changed(run_id);
-        return acceptedReply(run);
       },
-    ),
+    }),
     routeWithBody(
       {
         method: 'POST',
@@ -175,6 +130,25 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
       },
     ),
   ];
+
+  /** POST of work on one run, answered when it has started; its body may be left out. */
+  function aboutRun<B>(verb: string, summary: string, { scope, body, handle }: RunWork<B>): Route {
+    const path = `/v1/runs/{run_id}/${verb}`;
+    return routeWithBody(
+      { method: 'POST', path, summary, scope, body, bodyOptional: true, answers: accepted },
+      async (request) => {
+        const run = await agent.run(request.params.run_id!);
+        await handle(run, request.body, person(request.identity));
+        return acceptedReply(await agent.run(run.run_id));
+      },
+    );
+  }
+}
+
+interface RunWork<B> {
+  readonly scope: Scope;
+  readonly body: t.Type<B, unknown, unknown>;
+  readonly handle: (run: Run, body: B, by: Person) => Promise<void>;
 }
 
 /** A planning that others began meanwhile, here or in another process, is this one too. */
@@ -189,7 +163,6 @@ async function begin(run: Run, { agent, work }: Pick<WriteRouteOptions, 'agent' 
 }
 
 function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {
-  const { owner, repo, number, role, forge, planner, dry_run, keep, anyway, trigger } = body;
   const key = header('idempotency-key');
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new InvalidInput(
@@ -204,20 +177,7 @@ function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRe
       `Idempotency-Key holds what looks like a secret (${secret.kind}); keys are stored as they are: use one without`,
     );
   }
-  return {
-    owner,
-    repo,
-    number,
-    ...(role === undefined ? {} : { role }),
-    ...(forge === undefined ? {} : { forge }),
-    ...(planner === undefined ? {} : { planner }),
-    ...(dry_run === undefined ? {} : { dry_run }),
-    ...(keep === undefined ? {} : { keep }),
-    ...(anyway === undefined ? {} : { anyway }),
-    ...(trigger === undefined ? {} : { trigger }),
-    ...(key === undefined ? {} : { idempotency_key: key }),
-    by: person(identity),
-  };
+  return { ...body, ...(key === undefined ? {} : { idempotency_key: key }), by: person(identity) };
 }
 
 /** Paths come from the configuration of this machine, never from a request. */
@@ -246,8 +206,10 @@ function checkoutOf(
   );
 }
 
-function acceptedReply(run: Run, created?: boolean): Reply {
-  return { status: 202, headers: { Location: runPath(run.run_id) }, json: acceptedView(run, created) };
+function acceptedReply({ run_id, status }: Run, created?: boolean): Reply {
+  const path = `/v1/runs/${run_id}`;
+  const json: Accepted = { run_id, status, events: `${path}/events`, created };
+  return { status: 202, headers: { Location: path }, json };
 }
 
 /** Routes with a scope always have somebody who asks. */

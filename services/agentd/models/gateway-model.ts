@@ -2,7 +2,7 @@ import type { KnownModel } from '#kit/config/known-models.ts';
 import { type MintedKey, MintedKey as MintedKeyCodec, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { CoreError, Refused, Unavailable } from '#kit/errors.ts';
 import { createHttpClient } from '#kit/http/client.ts';
-import type { Model, ModelEvent, ModelRequest } from '../planning/model.ts';
+import type { Model } from '../planning/model.ts';
 import type { PlannerBounds } from '../planning/roles.ts';
 import { openAiCompatibleModel } from './openai-compatible.ts';
 
@@ -28,49 +28,47 @@ const keyCallMs = 10_000;
  * the time of its planning, made at the first call and ended by `close`.
  */
 export function gatewayModel(options: GatewayModelOptions): Model & { close(): Promise<void> } {
-  const { known, tier } = options;
+  const { known, tier, url } = options;
   let minting: Promise<MintedKey> | null = null;
-  let maxTokensField: 'max_tokens' | 'max_completion_tokens' = 'max_tokens';
-
-  async function credential(): Promise<string> {
-    minting ??= mint(options);
-    try {
-      return (await minting).key;
-    } catch (error) {
+  const model = openAiCompatibleModel({
+    base_url: `${url}/v1`,
+    async credential() {
+      minting ??= mint(options);
+      try {
+        return (await minting).key;
+      } catch (error) {
+        minting = null;
+        throw error;
+      }
+    },
+    model: known.name,
+    tier,
+    price: known.price,
+  });
+  return {
+    ...model,
+    provider: 'core-model-gateway',
+    async *complete(request, signal) {
+      try {
+        yield* model.complete(request, signal);
+      } catch (error) {
+        if (!teachesLimitName(error)) throw explained(error, url);
+        yield* model.complete(request, signal);
+      }
+    },
+    async close() {
+      const key = await minting?.catch(() => null);
       minting = null;
-      throw error;
-    }
-  }
+      if (key != null) await revoke(key.id, options);
+    },
+  };
+}
 
-  function ask(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    const model = openAiCompatibleModel({
-      base_url: `${options.url}/v1`,
-      credential,
-      model: known.name,
-      tier,
-      price: known.price,
-      max_tokens_field: maxTokensField,
-    });
-    return model.complete(request, signal);
-  }
-
-  async function* complete(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    try {
-      yield* ask(request, signal);
-    } catch (error) {
-      if (!wantsOtherField(error) || maxTokensField !== 'max_tokens') throw explained(error, options.url);
-      maxTokensField = 'max_completion_tokens';
-      yield* ask(request, signal);
-    }
-  }
-
-  async function close(): Promise<void> {
-    const key = await minting?.catch(() => null);
-    minting = null;
-    if (key != null) await revoke(key.id, options);
-  }
-
-  return { provider: 'core-model-gateway', model: known.name, tier, complete, close };
+/** Newer models of OpenAI know the limit of an answer by another name alone; the gateway uses it from their refusal on. */
+function teachesLimitName(error: unknown): boolean {
+  return (
+    error instanceof Refused && error.facts.status === 400 && /max_completion_tokens/.test(error.message)
+  );
 }
 
 async function mint({ url, token, known, run, bounds }: GatewayModelOptions): Promise<MintedKey> {
@@ -97,13 +95,6 @@ async function revoke(id: string, { url, token }: GatewayModelOptions): Promise<
   } catch {}
 }
 
-/** Newer models of OpenAI know the limit of an answer by another name alone. */
-function wantsOtherField(error: unknown): boolean {
-  return (
-    error instanceof Refused && error.facts.status === 400 && /max_completion_tokens/.test(error.message)
-  );
-}
-
 /** The same error with what can be done about it where a gateway stands between. */
 function explained(error: unknown, url: string): unknown {
   if (!(error instanceof CoreError)) return error;
@@ -114,22 +105,16 @@ function explained(error: unknown, url: string): unknown {
       hint: 'start it with ./core up',
     });
   }
-  const options = {
-    cause: error,
-    facts,
-    hint: hintFor(error),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-  };
+  const options = { cause: error, facts, hint: hintFor(error) };
   if (error instanceof Refused) return new Refused(code, message, options);
-  return error instanceof Unavailable && code.startsWith('model_')
-    ? new Unavailable(code, message, options)
-    : error;
+  if (!(error instanceof Unavailable) || !code.startsWith('model_')) return error;
+  return new Unavailable(code, message, { ...options, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
 function hintFor({ facts }: CoreError): string {
   if (facts.code === 'insufficient_quota')
     return 'raise planner.bounds.money in agents.json or budgets.day in models.json, or make the issue smaller';
   if (facts.status === 401)
-    return 'the upstream refuses the credential of the gateway (./core model check tells), or the key of this run has ended: plan again';
+    return 'the upstream rejected the credential of the gateway (check it with ./core model check), or the key of this run has expired: plan again';
   return './core model check asks each upstream';
 }

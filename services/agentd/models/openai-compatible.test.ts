@@ -83,7 +83,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
   });
 
   it('sends model, messages, tools and limit, and asks for a stream with usage', async () => {
-    await ask({ text: 'hi' }, { max_tokens_field: 'max_completion_tokens' });
+    await ask({ text: 'hi' });
     const { path, body, headers } = server!.requests[0]!;
     expect(path).to.equal('/v1/chat/completions');
     expect(headers).not.to.have.property('authorization');
@@ -91,7 +91,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
       model: 'scripted',
       messages: question.messages,
       tools: [{ type: 'function', function: question.tools[0] }],
-      max_completion_tokens: 50,
+      max_tokens: 50,
       stream: true,
       stream_options: { include_usage: true },
     });

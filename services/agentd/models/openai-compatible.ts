@@ -1,11 +1,26 @@
 import { createParser } from 'eventsource-parser';
+import type { Dispatcher } from 'undici';
 import { decode } from '#kit/decode.ts';
-import { CoreError, codeOf, Failed, Interrupted, messageOf, Refused, Unavailable } from '#kit/errors.ts';
+import {
+  CoreError,
+  codeOf,
+  Failed,
+  Interrupted,
+  messageOf,
+  Refused,
+  TimedOut,
+  Unavailable,
+} from '#kit/errors.ts';
 import { type Connections, openConnections } from '#kit/http/client.ts';
 import type { Model, ModelEvent, ModelRequest } from '../planning/model.ts';
-import { Answer } from './answer.ts';
-import { ChatCompletion, errorWords, estimatedTokens, priced, type TokenPrice } from './chat-completion.ts';
-import { type ModelLimits, piecesOf, textOf, timedOut, within } from './time-limits.ts';
+import {
+  Answer,
+  ChatCompletion,
+  errorWords,
+  estimatedTokens,
+  priced,
+  type TokenPrice,
+} from './chat-completion.ts';
 
 export interface OpenAiCompatibleOptions {
   /** Up to and with `/v1`. */
@@ -15,7 +30,6 @@ export interface OpenAiCompatibleOptions {
   readonly model: string;
   readonly tier: string;
   readonly price: TokenPrice | null;
-  readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens' | undefined;
   readonly limits?: Partial<ModelLimits>;
 }
 
@@ -40,16 +54,15 @@ export function openAiCompatibleModel(options: OpenAiCompatibleOptions): Model {
   const limits = { ...defaultLimits, ...options.limits };
   const connections = openConnections({ connectMs: limits.connect_ms, idleMs: 0 });
   const { model, tier } = options;
-  const provider = new URL(options.base_url).host;
   return {
-    provider,
+    provider: new URL(options.base_url).host,
     model,
     tier,
     complete: (request, signal) => complete(request, signal, { ...options, limits, connections }),
   };
 }
 
-interface Wiring extends OpenAiCompatibleOptions {
+interface Endpoint extends OpenAiCompatibleOptions {
   readonly limits: ModelLimits;
   readonly connections: Connections;
 }
@@ -57,64 +70,55 @@ interface Wiring extends OpenAiCompatibleOptions {
 async function* complete(
   request: ModelRequest,
   signal: AbortSignal,
-  wiring: Wiring,
+  endpoint: Endpoint,
 ): AsyncIterable<ModelEvent> {
-  const credential = (await wiring.credential?.()) ?? null;
-  const body = JSON.stringify(requestBody(request, wiring));
+  const { limits, base_url } = endpoint;
+  const credential = (await endpoint.credential?.()) ?? null;
   const call = new AbortController();
-  const total = setTimeout(
-    () => call.abort(timedOut('total', wiring.limits.total_ms)),
-    wiring.limits.total_ms,
-  );
-  const passOn = () => call.abort(interruption(signal));
-  signal.addEventListener('abort', passOn, { once: true });
+  const total = setTimeout(() => call.abort(timedOut('total', limits.total_ms)), limits.total_ms);
+  const cancel = () => call.abort(interruption(signal));
+  signal.addEventListener('abort', cancel, { once: true });
   try {
     if (signal.aborted) throw interruption(signal);
-    yield* exchange(body, credential, call, wiring);
+    yield* exchange(request, credential, call, endpoint);
   } catch (error) {
-    throw problemOf(call.signal.aborted ? call.signal.reason : error, wiring.base_url, credential);
+    throw problemOf(call.signal.aborted ? call.signal.reason : error, base_url, credential);
   } finally {
     clearTimeout(total);
-    signal.removeEventListener('abort', passOn);
+    signal.removeEventListener('abort', cancel);
     // Ends the connection when the reader leaves early; without effect on a finished one.
     call.abort(new Interrupted('cancelled', 'the answer is no longer wanted'));
   }
 }
 
 async function* exchange(
-  body: string,
+  { messages, tools, max_tokens }: ModelRequest,
   credential: string | null,
   call: AbortController,
-  wiring: Wiring,
+  { limits, connections, base_url, model, price }: Endpoint,
 ): AsyncIterable<ModelEvent> {
-  const { limits } = wiring;
-  const reply = await within(
-    limits.first_token_ms,
-    'first_token',
-    call,
-    wiring.connections.request(`${wiring.base_url.replace(/\/+$/, '')}/chat/completions`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'text/event-stream, application/json',
-        ...(credential === null ? {} : { authorization: `Bearer ${credential}` }),
-      },
-      body,
-      signal: call.signal,
-    }),
-  );
+  const body = JSON.stringify({
+    model,
+    messages,
+    ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: 'function', function: tool })) }),
+    max_tokens,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  const sent = connections.request(`${base_url.replace(/\/+$/, '')}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'text/event-stream, application/json',
+      ...(credential !== null && { authorization: `Bearer ${credential}` }),
+    },
+    body,
+    signal: call.signal,
+  });
+  const reply = await within(limits.first_token_ms, 'first_token', call, sent);
   const pieces = piecesOf(reply.body, call, limits);
   if (reply.statusCode < 200 || reply.statusCode > 299) {
-    const retryAfter = reply.headers['retry-after'];
-    throw endpointError(
-      {
-        status: reply.statusCode,
-        retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-        body: await textOf(pieces, maxErrorBody),
-      },
-      wiring.base_url,
-      (text) => withoutCredential(text, credential),
-    );
+    throw endpointError(reply, await textOf(pieces, maxErrorBody), base_url, credential);
   }
   const answer = new Answer();
   const streamed = /text\/event-stream/i.test(String(reply.headers['content-type'] ?? ''));
@@ -125,25 +129,8 @@ async function* exchange(
   if (answer.finish_reason === null) throw broken('it ended without a finish_reason');
   for (const toolCall of answer.calls()) yield { type: 'tool_call', call: toolCall };
   const tokens = answer.tokens ?? estimatedTokens(Buffer.byteLength(body), answer.bytes);
-  yield {
-    type: 'end',
-    finish_reason: answer.finish_reason,
-    usage: priced(tokens, wiring.price),
-    model: answer.model ?? wiring.model,
-  };
-}
-
-function requestBody(request: ModelRequest, wiring: Wiring): Record<string, unknown> {
-  return {
-    model: wiring.model,
-    messages: request.messages,
-    ...(request.tools.length === 0
-      ? {}
-      : { tools: request.tools.map((tool) => ({ type: 'function', function: tool })) }),
-    [wiring.max_tokens_field ?? 'max_tokens']: request.max_tokens,
-    stream: true,
-    stream_options: { include_usage: true },
-  };
+  const usage = priced(tokens, price);
+  yield { type: 'end', finish_reason: answer.finish_reason, usage, model: answer.model ?? model };
 }
 
 async function* chunksOfStream(
@@ -195,9 +182,7 @@ function problemOf(error: unknown, at: string, credential: string | null): CoreE
     return new Unavailable(
       'model_unavailable',
       `the model endpoint ${at} cannot be reached: ${message || code}`,
-      {
-        facts: { code },
-      },
+      { facts: { code } },
     );
   }
   return broken(message || code);
@@ -216,32 +201,27 @@ function interruption(signal: AbortSignal): CoreError {
   return new Interrupted('cancelled', 'the request to the model was cancelled');
 }
 
-/** What a status other than 2xx means for planning. `redact` takes the credential out of the endpoint's words. */
+/** The error that planning sees for a status other than 2xx, with the endpoint's words but not the credential. */
 function endpointError(
-  reply: { status: number; retryAfter: string | undefined; body: string },
+  { statusCode: status, headers }: Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>,
+  body: string,
   at: string,
-  redact: (text: string) => string,
+  credential: string | null,
 ): CoreError {
-  const words = errorWords(parsed(reply.body));
-  const said = redact(excerpt(words?.message ?? ''));
-  const message = `the model endpoint ${at} answered ${reply.status}${said === '' ? '' : `: ${said}`}`;
-  const facts = { status: reply.status, code: words?.code ?? '' };
-  if (reply.status === 429 && !/quota|billing|credit/i.test(words?.code ?? '')) {
-    const retryAfter = secondsOf(reply.retryAfter);
-    return new Unavailable('model_rate_limited', message, {
-      facts,
-      ...(retryAfter === null ? {} : { retryAfter }),
-    });
+  const { message: said, code } = errorWords(parsed(body)) ?? { message: '', code: '' };
+  const words = withoutCredential(excerpt(said), credential);
+  const message = `the model endpoint ${at} answered ${status}${words === '' ? '' : `: ${words}`}`;
+  const facts = { status, code };
+  const limited = status === 429 && !/quota|billing|credit/i.test(code);
+  const down = status >= 500 || [408, 409, 425].includes(status);
+  if (!limited && (!down || code === 'credential_unusable')) {
+    return new Refused('model_refused', message, { facts });
   }
-  const isForGood = facts.code === 'credential_unusable';
-  if (!isForGood && (reply.status >= 500 || [408, 409, 425].includes(reply.status))) {
-    const retryAfter = secondsOf(reply.retryAfter);
-    return new Unavailable('model_unavailable', message, {
-      facts,
-      ...(retryAfter === null ? {} : { retryAfter }),
-    });
-  }
-  return new Refused('model_refused', message, { facts });
+  const retryAfter = secondsOf([headers['retry-after']].flat()[0]);
+  return new Unavailable(limited ? 'model_rate_limited' : 'model_unavailable', message, {
+    facts,
+    ...(retryAfter !== null && { retryAfter }),
+  });
 }
 
 /** Seconds of a Retry-After header, which is a number or a date (RFC 9110, 10.2.3). */
@@ -263,4 +243,58 @@ function parsed(body: string): unknown {
 function excerpt(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
   return line.length > maxExcerpt ? `${line.slice(0, maxExcerpt)}…` : line;
+}
+
+interface ModelLimits {
+  readonly connect_ms: number;
+  /** From the request to the first bytes of the answer's body. */
+  readonly first_token_ms: number;
+  /** Between two pieces of the answer. */
+  readonly idle_ms: number;
+  readonly total_ms: number;
+  readonly answer_bytes: number;
+}
+
+/** The body's pieces; the time limits run only while a piece is awaited. */
+async function* piecesOf(
+  body: AsyncIterable<Uint8Array>,
+  call: AbortController,
+  limits: ModelLimits,
+): AsyncIterable<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]();
+  let next = await within(limits.first_token_ms, 'first_token', call, pieces.next());
+  while (!next.done) {
+    yield next.value;
+    next = await within(limits.idle_ms, 'idle', call, pieces.next());
+  }
+}
+
+/** The text up to a number of bytes; the rest is left unread. */
+async function textOf(pieces: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    read.push(piece);
+    bytes += piece.length;
+    if (bytes >= limit) break;
+  }
+  return Buffer.concat(read).subarray(0, limit).toString('utf8');
+}
+
+/** Ends the call when the work takes longer than this. */
+async function within<T>(ms: number, which: string, call: AbortController, work: Promise<T>): Promise<T> {
+  const timer = setTimeout(() => call.abort(timedOut(which, ms)), ms);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function timedOut(which: string, ms: number): TimedOut {
+  return new TimedOut(
+    'model_timeout',
+    `the model did not answer within the ${which} limit of ${ms / 1000} s`,
+    { facts: { limit: which, ms } },
+  );
 }

@@ -4,11 +4,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { openDisposableDatabase } from '#kit/storage/database.ts';
 
-/** How far the log of a run was told to core-context. */
-export interface Told {
+/** How far core-context knows the log of a run. */
+export interface DeliveryCursor {
   /** Sequence number of the last event that it knows. */
   readonly seq: number;
-  /** Bytes of the log then, which tell a longer one without reading it. */
+  /** Bytes of the log then: a longer log has news, without reading it. */
   readonly size: number;
   /** Why it refused the rest; null where it took all. */
   readonly refused: string | null;
@@ -26,12 +26,12 @@ const tables = `
 `;
 
 /**
- * `<state>/context-outbox.sqlite`: markers alone, because the logs hold what there is to tell. A marker is written after the
- * telling, so that a crash between the two tells once more; a file that is lost or broken tells everything once more.
+ * `<state>/context-outbox.sqlite`: cursors alone, because the logs of runs are the queue. A cursor is written after the delivery,
+ * so a crash between the two delivers once more; without the file everything is delivered once more.
  */
 export class ContextOutbox {
   readonly #path: string;
-  /** Another service is told from the beginning. */
+  /** Another service gets everything from the beginning. */
   readonly #context: string;
   #db: DatabaseSync | null = null;
 
@@ -40,24 +40,24 @@ export class ContextOutbox {
     this.#context = context;
   }
 
-  told(runId: string): Told | null {
-    if (this.#db === null && !existsSync(this.#path)) return null;
+  cursor(runId: string): DeliveryCursor | null {
+    if (!this.#exists) return null;
     const row = this.#opened()
       .prepare('SELECT seq, size, refused FROM told WHERE context = ? AND run_id = ?')
       .get(this.#context, runId);
-    return (row as Told | undefined) ?? null;
+    return (row as DeliveryCursor | undefined) ?? null;
   }
 
-  all(): ReadonlyMap<string, Told> {
-    if (this.#db === null && !existsSync(this.#path)) return new Map();
+  cursors(): ReadonlyMap<string, DeliveryCursor> {
+    if (!this.#exists) return new Map();
     const rows = this.#opened()
       .prepare('SELECT run_id, seq, size, refused FROM told WHERE context = ?')
-      .all(this.#context) as unknown as ({ run_id: string } & Told)[];
-    return new Map(rows.map(({ run_id, ...told }) => [run_id, told]));
+      .all(this.#context) as unknown as ({ run_id: string } & DeliveryCursor)[];
+    return new Map(rows.map(({ run_id, ...cursor }) => [run_id, cursor]));
   }
 
-  /** A marker never goes back: two that tell at once may end in either order. */
-  mark(runId: string, { seq, size, refused }: Told): void {
+  /** A cursor never goes back: two deliveries at once may end in either order. */
+  advance(runId: string, { seq, size, refused }: DeliveryCursor): void {
     this.#opened()
       .prepare(
         `INSERT INTO told (run_id, context, seq, size, refused) VALUES (?, ?, ?, ?, ?)
@@ -67,15 +67,18 @@ export class ContextOutbox {
       .run(runId, this.#context, seq, size, refused);
   }
 
-  /** Everything is to be told again. */
+  /** Everything is to be delivered again. */
   forget(): void {
-    if (this.#db === null && !existsSync(this.#path)) return;
-    this.#opened().prepare('DELETE FROM told WHERE context = ?').run(this.#context);
+    if (this.#exists) this.#opened().prepare('DELETE FROM told WHERE context = ?').run(this.#context);
   }
 
   close(): void {
     this.#db?.close();
     this.#db = null;
+  }
+
+  get #exists(): boolean {
+    return this.#db !== null || existsSync(this.#path);
   }
 
   #opened(): DatabaseSync {

@@ -1,7 +1,7 @@
 import type { OutcomeRecord } from '#kit/contracts/context/execution.ts';
 import type { RunEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
-import { wireLine, wireText } from './wire-text.ts';
+import { wireLine, wireText } from './run-records.ts';
 
 type Episode = OutcomeRecord['episodes'][number];
 

@@ -3,13 +3,13 @@ import { Interrupted, messageOf } from '#kit/errors.ts';
 import type { Watch } from '../agent.ts';
 import type { RunDelivery } from './run-delivery.ts';
 
-/** How often a run at work is told of, how long a command waits for its last telling, and a planning for that of earlier runs, in ms. */
+/** Milliseconds between two deliveries of a run at work, for its last one, and for those of earlier runs before a planning. */
 const everyMs = 1_000;
 const lastMs = 3_000;
 const earlierMs = 5_000;
 
 /**
- * Does `work` on a run and tells core-context of it meanwhile and at the end. What cannot be told waits; it never delays the work,
+ * Does `work` on a run and delivers its news meanwhile and at the end. What cannot be delivered waits; it never delays the work,
  * and it changes nothing about how the work ends.
  */
 export async function withLiveDelivery<T>(
@@ -20,21 +20,21 @@ export async function withLiveDelivery<T>(
 ): Promise<T> {
   if (delivery === null) return work();
   const over = new AbortController();
-  const telling = tellUntil(delivery, runId, over.signal);
+  const delivering = deliverUntil(delivery, runId, over.signal);
   try {
     return await work();
   } finally {
     over.abort();
-    await telling;
+    await delivering;
     const problem = await deliverWithTimeout(delivery, runId);
     if (problem !== null) {
-      const message = `context: ${problem}; run ${runId} is told later, with the next command or by sync`;
+      const message = `context: ${problem}; delivery of run ${runId} is queued, the next command or ./core sync retries it`;
       watch.progress({ step: 'context', state: 'info', message });
     }
   }
 }
 
-/** Tells what is new of one run, within a short time. @returns why it waits; null when nothing does */
+/** Delivers what is new of one run, within a short time. @returns why it waits; null when nothing does */
 export async function deliverWithTimeout(delivery: RunDelivery, runId: string): Promise<string | null> {
   try {
     await delivery.deliver(runId, AbortSignal.timeout(lastMs));
@@ -46,7 +46,7 @@ export async function deliverWithTimeout(delivery: RunDelivery, runId: string): 
   }
 }
 
-/** Tells what waits of all runs, within a short time. @returns why some of it waits still; null when none does */
+/** Delivers what waits of all runs, within a short time. @returns why some of it waits still; null when none does */
 export async function deliverEarlier(delivery: RunDelivery, signal: AbortSignal): Promise<string | null> {
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(earlierMs)]);
@@ -55,18 +55,18 @@ export async function deliverEarlier(delivery: RunDelivery, signal: AbortSignal)
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof Interrupted)
-      return `${delivery.contextName} was not told of every earlier run within ${earlierMs / 1000} s`;
+      return `${delivery.contextName} did not take every earlier run within ${earlierMs / 1000} s`;
     return messageOf(error);
   }
 }
 
-async function tellUntil(delivery: RunDelivery, runId: string, over: AbortSignal): Promise<void> {
+async function deliverUntil(delivery: RunDelivery, runId: string, over: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await setTimeout(everyMs, undefined, { signal: over });
       await delivery.deliver(runId, AbortSignal.any([over, AbortSignal.timeout(lastMs)]));
     } catch {
-      // Told at the end, or later.
+      // It comes at the end, or later.
       if (over.aborted) return;
     }
   }

@@ -16,15 +16,13 @@ import {
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { sampleRun, sampleRunId } from '../../../test/fixtures/runs/sample-run.ts';
 import type { NewEvent, RunEvent } from '../runs/event.ts';
-import { beforeFirst } from '../runs/event-line.ts';
-import { writeLines } from '../runs/event-log.ts';
-import { fold } from '../runs/fold.ts';
+import { beforeFirst } from '../runs/log/event-line.ts';
+import { writeLines } from '../runs/log/event-log.ts';
+import { fold } from '../runs/log/fold.ts';
 import type { Run } from '../runs/run.ts';
 import { ContextOutbox } from './context-outbox.ts';
 import { episodesOf } from './episodes.ts';
-import { outcomeRecord } from './outcome-record.ts';
-import { planRecord } from './plan-record.ts';
-import { wireLine, wireText } from './wire-text.ts';
+import { outcomeRecord, planRecord, wireLine, wireText } from './run-records.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';
 const plan = planned(runId, 7);
@@ -172,15 +170,15 @@ describe('the markers of what was told', () => {
   it('never go back, and belong to one service', () => {
     const folder = join(temporaryFolder(), 'state');
     const outbox = new ContextOutbox(folder, 'http://127.0.0.1:8090');
-    expect(outbox.told(runId)).to.equal(null);
-    outbox.mark(runId, { seq: 9, size: 900, refused: null });
-    outbox.mark(runId, { seq: 5, size: 500, refused: null });
-    expect(outbox.told(runId)).to.deep.equal({ seq: 9, size: 900, refused: null });
+    expect(outbox.cursor(runId)).to.equal(null);
+    outbox.advance(runId, { seq: 9, size: 900, refused: null });
+    outbox.advance(runId, { seq: 5, size: 500, refused: null });
+    expect(outbox.cursor(runId)).to.deep.equal({ seq: 9, size: 900, refused: null });
     const other = new ContextOutbox(folder, 'http://127.0.0.1:18090');
-    expect(other.told(runId)).to.equal(null);
-    other.mark(runId, { seq: 1, size: 100, refused: 'why' });
+    expect(other.cursor(runId)).to.equal(null);
+    other.advance(runId, { seq: 1, size: 100, refused: 'why' });
     outbox.forget();
-    expect([outbox.told(runId), [...other.all()]]).to.deep.equal([
+    expect([outbox.cursor(runId), [...other.cursors()]]).to.deep.equal([
       null,
       [[runId, { seq: 1, size: 100, refused: 'why' }]],
     ]);

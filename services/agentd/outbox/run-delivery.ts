@@ -1,5 +1,5 @@
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import type { OutcomeRecord } from '#kit/contracts/context/execution.ts';
+import type { OutcomeRecord, PlanRecord, RecordedReply } from '#kit/contracts/context/execution.ts';
 import type { Backlog } from '#kit/contracts/health.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson } from '#kit/decode.ts';
@@ -10,16 +10,14 @@ import type { RunEvent } from '../runs/event.ts';
 import type { FileRunStore } from '../runs/file-run-store.ts';
 import type { Run } from '../runs/run.ts';
 import type { ContextOutbox } from './context-outbox.ts';
-import type { ContextWriter } from './context-writer.ts';
 import { episodesOf } from './episodes.ts';
-import { outcomeRecord } from './outcome-record.ts';
-import { planRecord } from './plan-record.ts';
+import { outcomeRecord, planRecord } from './run-records.ts';
 
 const episodesAtOnce = 200;
 
 /**
- * Tells core-context what the logs of runs say. A log is the outbox of its run: what was appended since the last telling is told
- * with the next, also after a crash, by whichever process comes first.
+ * Delivers what the logs of runs say to core-context. A log is the queue of its run: what was appended since the last delivery
+ * comes with the next, also after a crash, by whichever process comes first.
  */
 export class RunDelivery {
   readonly #store: FileRunStore;
@@ -37,85 +35,84 @@ export class RunDelivery {
   }
 
   /**
-   * Tells what is new of one run.
+   * Delivers what is new of one run.
    * @returns false where nothing was new
-   * @throws Unavailable when it is to be told later
+   * @throws Unavailable when a later try can help
    */
   async deliver(runId: string, signal: AbortSignal): Promise<boolean> {
     const size = this.#store.logSize(runId);
-    const told = this.#outbox.told(runId);
-    if (size < 0 || (told !== null && told.size >= size)) return false;
+    const cursor = this.#outbox.cursor(runId);
+    if (size < 0 || (cursor !== null && cursor.size >= size)) return false;
+    const known = cursor?.seq ?? 0;
+    const advance = (seq: number, refused: string | null = null) =>
+      this.#outbox.advance(runId, { seq, size, refused });
     const run = await this.#store.read(runId);
     if (run.request.forge === smokeForge.name) {
-      this.#outbox.mark(runId, { seq: run.head.seq, size, refused: null });
+      advance(run.head.seq);
       return false;
     }
     const events = await this.#store.events(runId);
     const plan = planRecord(run, events, await this.#issueBody(run));
-    // While planning goes on there is nothing to tell; its end makes the log longer.
-    if (plan === null && !isOver(run)) {
-      this.#outbox.mark(runId, { seq: told?.seq ?? 0, size, refused: null });
+    // While planning goes on there is nothing to deliver; its end makes the log longer.
+    if (plan === null && run.status !== 'failed' && run.status !== 'cancelled') {
+      advance(known);
       return false;
     }
-    if (plan !== null && (told?.seq ?? 0) < run.head.seq) {
+    if (plan !== null && known < run.head.seq) {
       try {
-        await this.#tell(run, events, plan, told?.seq ?? 0, signal);
+        await this.#deliverRecords(run, events, plan, known, signal);
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        this.#outbox.mark(runId, { seq: told?.seq ?? 0, size, refused: messageOf(error) });
+        advance(known, messageOf(error));
         return false;
       }
     }
     crashPoint('context.told');
-    this.#outbox.mark(runId, { seq: run.head.seq, size, refused: null });
+    advance(run.head.seq);
     return true;
   }
 
-  async #tell(
+  async #deliverRecords(
     run: Run,
     events: readonly RunEvent[],
-    plan: NonNullable<ReturnType<typeof planRecord>>,
+    plan: PlanRecord,
     after: number,
     signal: AbortSignal,
   ): Promise<void> {
     if (after < plan.seq) await this.#context.recordPlan(plan, signal);
     crashPoint('context.plan_told');
-    const known = await this.#tellOutcome(run, events, after, signal);
-    if (known) return;
-    // It has lost what it was told before.
+    if (await this.#deliverOutcome(run, events, after, signal)) return;
+    // It has lost what was delivered before.
     await this.#context.recordPlan(plan, signal);
-    await this.#tellOutcome(run, events, 0, signal);
+    await this.#deliverOutcome(run, events, 0, signal);
   }
 
-  async #tellOutcome(
+  /** @returns false where the plan is not known there */
+  async #deliverOutcome(
     run: Run,
     events: readonly RunEvent[],
     after: number,
     signal: AbortSignal,
   ): Promise<boolean> {
     const outcome = outcomeRecord(run, events);
-    const episodes = episodesOf(
-      run,
-      events.filter(({ seq }) => seq > after),
-    );
-    let known = true;
-    for (const some of inParts(episodes)) {
-      known = (await this.#context.recordOutcome({ ...outcome, episodes: some }, signal)).plan_known;
-      if (!known) break;
+    const news = events.filter(({ seq }) => seq > after);
+    for (const episodes of inParts(episodesOf(run, news))) {
+      const { plan_known } = await this.#context.recordOutcome({ ...outcome, episodes }, signal);
+      if (!plan_known) return false;
     }
-    return known;
+    return true;
   }
 
   /** Runs of which not everything is known there, oldest first. */
   pending(): string[] {
-    const told = this.#outbox.all();
+    const cursors = this.#outbox.cursors();
     return [...this.#store.logSizes()]
-      .filter(([runId, size]) => size >= 0 && (told.get(runId)?.size ?? -1) < size)
+      .filter(([runId, size]) => size >= 0 && (cursors.get(runId)?.size ?? -1) < size)
       .map(([runId]) => runId)
       .sort();
   }
 
-  /** How much waits to be told, and since when. */
+  /** How much waits to be delivered, and since when. */
   backlog(): Backlog {
     const pending = this.pending();
     const oldest = Math.min(...pending.map((runId) => this.#store.changedAt(runId)));
@@ -123,7 +120,7 @@ export class RunDelivery {
     return { waiting: pending.length, oldest_seconds: age };
   }
 
-  /** Tells everything that waits, until the service does not answer any more. */
+  /** Delivers everything that waits, until the service does not answer any more. */
   async deliverPending(signal: AbortSignal): Promise<DeliveryReport> {
     const delivered: string[] = [];
     const pending = this.pending();
@@ -144,13 +141,13 @@ export class RunDelivery {
     return { delivered, waiting: [], reason, refused: this.#refused() };
   }
 
-  /** Everything is told again, for a service that lost its record. */
+  /** Everything is delivered again, for a service that lost its record. */
   forget(): void {
     this.#outbox.forget();
   }
 
   #refused(): DeliveryReport['refused'] {
-    return [...this.#outbox.all()].flatMap(([run_id, { refused }]) =>
+    return [...this.#outbox.cursors()].flatMap(([run_id, { refused }]) =>
       refused === null ? [] : [{ run_id, reason: refused }],
     );
   }
@@ -168,19 +165,26 @@ export class RunDelivery {
   }
 }
 
-function isOver({ status }: Run): boolean {
-  return status === 'failed' || status === 'cancelled';
-}
-
 function isRefusal(error: unknown): boolean {
   return error instanceof CoreError && !(error instanceof Unavailable) && !(error instanceof Interrupted);
 }
 
-/** At least one part, because an outcome without episodes is told too. */
+/** At least one part, because an outcome without episodes is delivered too. */
 function inParts(episodes: OutcomeRecord['episodes']): OutcomeRecord['episodes'][] {
   const parts = [episodes.slice(0, episodesAtOnce)];
   for (let start = episodesAtOnce; start < episodes.length; start += episodesAtOnce) {
     parts.push(episodes.slice(start, start + episodesAtOnce));
   }
   return parts;
+}
+
+/**
+ * Takes what happened to runs. The same again changes nothing. Rejects with Unavailable (`context_unavailable`) when a later try
+ * can help, and with another CoreError when it refuses.
+ */
+export interface ContextWriter {
+  /** For people, for example `core-context at http://127.0.0.1:8090`. */
+  readonly name: string;
+  recordPlan(plan: PlanRecord, signal: AbortSignal): Promise<RecordedReply>;
+  recordOutcome(outcome: OutcomeRecord, signal: AbortSignal): Promise<RecordedReply>;
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { branchNameProblem } from '../git/tree.ts';
-import { branchName, slugOf } from './branch-name.ts';
+import { branchName, slugOf } from './draft-plan.ts';
 
 const anyText = fc
   .array(fc.integer({ min: 0, max: 0x10ffff }))

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { FileChange, Influence, ValidationPlan } from '../action.ts';
 import type { TreeReader } from '../git/tree.ts';
-import { changeFacts } from './change-facts.ts';
+import { changeFacts } from './change-checks.ts';
 
 const nothing: TreeReader = { list: async () => [], read: async () => null };
 

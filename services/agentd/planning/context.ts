@@ -1,5 +1,7 @@
 import type { ActionScore, ScoreRequest } from '#kit/contracts/context/execution.ts';
-import type { EntityKind, MemoryLayer } from '#kit/contracts/context/vocabulary.ts';
+import type { LookupRequest } from '#kit/contracts/context/memory.ts';
+import type { SearchRequest } from '#kit/contracts/context/search.ts';
+import type { Target } from '../action.ts';
 import type { ContextPassage } from './planner.ts';
 
 /**
@@ -14,26 +16,9 @@ export interface Context {
     repository: { readonly name: string; readonly path: string; readonly commit: string },
     signal: AbortSignal,
   ): Promise<void>;
-  search(
-    request: {
-      readonly query: string;
-      /** `forge/owner/repo`. */
-      readonly repository: string;
-      readonly kinds: readonly EntityKind[];
-      readonly limit: number;
-    },
-    signal: AbortSignal,
-  ): Promise<ContextPassage[]>;
-  lookup(
-    request: {
-      readonly query: string;
-      readonly layer: MemoryLayer;
-      /** Ids of entities: only memories about any of them. Empty: about anything. */
-      readonly about: readonly string[];
-      readonly limit: number;
-    },
-    signal: AbortSignal,
-  ): Promise<ContextPassage[]>;
+  search(request: Omit<SearchRequest, 'as_of'>, signal: AbortSignal): Promise<ContextPassage[]>;
+  /** With an empty `about`: memories about anything. */
+  lookup(request: LookupRequest, signal: AbortSignal): Promise<ContextPassage[]>;
   /** How well actions like these went, in their order. */
   scorePaths(request: ScoreRequest, signal: AbortSignal): Promise<ActionScore[]>;
 }
@@ -41,12 +26,8 @@ export interface Context {
 /** Names of things as core-context knows them. */
 
 /** `forge/owner/repo`. */
-export function contextRepository(target: {
-  readonly forge: string;
-  readonly owner: string;
-  readonly repo: string;
-}): string {
-  return `${target.forge}/${target.owner}/${target.repo}`;
+export function contextRepository({ forge, owner, repo }: Pick<Target, 'forge' | 'owner' | 'repo'>): string {
+  return `${forge}/${owner}/${repo}`;
 }
 
 export const entityId = {

@@ -1,24 +1,31 @@
+import { digestOf } from '#kit/digest.ts';
 import { Refused } from '#kit/errors.ts';
 import { copyTree } from '#kit/git/objects.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import type { Influence, SandboxTerms, Target, ValidationPlan } from '../action.ts';
-import type { CommonPlan } from '../actions/kind.ts';
-import type { ActionDefinition } from '../actions/registry.ts';
-import { changeForAnotherRole } from '../actions/texts.ts';
+import {
+  actionKinds,
+  type Influence,
+  type SandboxTerms,
+  type Target,
+  type ValidationPlan,
+} from '../action.ts';
+import type { CommonPlan, Plan } from '../actions/kind.ts';
+import { changeForAnotherRole } from '../actions/published-texts.ts';
+import { type ActionDefinition, actionDigest, actionType } from '../actions/registry.ts';
+import { withHistory } from '../actions/risk.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
 import type { Policy } from '../policy.ts';
+import type { Repository } from '../ports/forge.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import { type KnownHistory, noHistory } from './action-history.ts';
-import { branchName } from './branch-name.ts';
-import { changeFacts, guardedPaths } from './change-facts.ts';
-import type { Proposal, Role } from './planner.ts';
-import { proposeActions } from './propose-actions.ts';
+import { changeFacts, guardedPaths, requireCleanActions, requireNoSecrets } from './change-checks.ts';
+import { type KnownHistory, noHistory } from './gather-context.ts';
+import type { Proposal } from './planner.ts';
 import type { Sources } from './read-sources.ts';
-import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
-import { requireCleanActions, requireNoSecrets } from './secrets.ts';
+import type { Role } from './roles.ts';
+import type { GitScratchCopy } from './scratch-copy.ts';
 
 export interface DraftPorts {
   readonly store: RunStore;
@@ -61,12 +68,6 @@ export interface Draft {
  * @throws Refused (`change_empty`, `change_too_large`, `patch_adds_secret`, `action_holds_secret`)
  */
 export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal: Proposal): Promise<Draft> {
-  const draft = await draftOf(ports, proposed, proposal);
-  requireCleanActions(draft.actions, ports.secrets);
-  return draft;
-}
-
-async function draftOf(ports: DraftPorts, proposed: Proposed, proposal: Proposal): Promise<Draft> {
   const { policy, secrets } = ports;
   const { run, role, sources } = proposed;
   const common: CommonPlan = {
@@ -79,17 +80,16 @@ async function draftOf(ports: DraftPorts, proposed: Proposed, proposal: Proposal
     may_propose: role.may_propose,
     history: noHistory.byKind,
   };
+  let draft: Draft;
   if (proposal.kind === 'comment') {
     const { byKind, notices } = await proposed.history([]);
-    return commentOnly({ ...common, history: byKind }, 'a comment', secrets.mask(proposal.body), notices);
+    draft = commentOnly({ ...common, history: byKind }, 'a comment', secrets.mask(proposal.body), notices);
+  } else {
+    const { title, explanation } = proposal;
+    draft = await draftChange(ports, proposed, common, secrets.mask(title), secrets.mask(explanation));
   }
-  return draftChange(
-    ports,
-    proposed,
-    common,
-    secrets.mask(proposal.title),
-    secrets.mask(proposal.explanation),
-  );
+  requireCleanActions(draft.actions, secrets);
+  return draft;
 }
 
 async function draftChange(
@@ -202,4 +202,92 @@ function checksOf(files: number, bytes: number, { limits }: Policy, validated: b
 
 function noValidation({ owner, repo }: Target): string {
   return `nothing was found to validate with, so no push and no pull request is proposed; add commands for ${owner}/${repo} to config/validation.json, or a 'validation' member to .core.json in the repository`;
+}
+
+/**
+ * Turns a plan into its actions, in execution order, without those that the role may not propose, and what builds on them.
+ * Pure: same input, same bytes.
+ */
+export function proposeActions(plan: Plan): ActionDefinition[] {
+  const { run_id, target, influences, dry_run, may_propose, policy } = plan;
+  const actions: ActionDefinition[] = [];
+  for (const kind of actionKinds) {
+    const { propose, gate } = actionType(kind);
+    const proposed = may_propose.includes(kind) ? propose(plan) : null;
+    if (proposed === null) continue;
+    const idOf = (needed: string) => actions.find((earlier) => earlier.kind === needed)?.action_id;
+    const [essential] = proposed.needs;
+    if (essential !== undefined && idOf(essential) === undefined) continue;
+    const { title, rationale, params, needs, artifacts } = proposed;
+    const ordinal = actions.length + 1;
+    const action_id = `act_${ordinal}_${digestOf({ run_id, ordinal, kind, target, title }).slice(0, 8)}`;
+    const history = plan.history.get(kind) ?? null;
+    const { risk, score, reasons } = withHistory(proposed.risk, history, policy);
+    const action = {
+      run_id,
+      action_id,
+      ordinal,
+      kind,
+      gate,
+      title,
+      rationale,
+      risk,
+      risk_score: score,
+      risk_reasons: [...reasons],
+      params: typeof params === 'function' ? params({ action_id, earlier: actions }) : params,
+      dry_run,
+      depends_on: needs.flatMap((needed) => idOf(needed) ?? []),
+      artifacts: { ...artifacts },
+      influences: [...influences],
+      history,
+      target,
+    } as Omit<ActionDefinition, 'digest'>;
+    actions.push({ ...action, digest: actionDigest(action) } as ActionDefinition);
+  }
+  return actions;
+}
+
+/** Said before a person spends an approval: what of the plan the account of the token could not do. */
+export function rightsNotices(
+  { owner, repo, access }: Pick<Repository, 'owner' | 'repo' | 'access'>,
+  actions: readonly Pick<ActionDefinition, 'kind'>[],
+): string[] {
+  if (!actions.some(({ kind }) => kind === 'push_branch')) return [];
+  const name = `${owner}/${repo}`;
+  const { push, pull_request, reason } = access;
+  if (push === false) return [`this plan cannot be pushed to ${name}: ${reason}`];
+  if (pull_request === false) return [`no pull request can be opened in ${name}: ${reason}`];
+  if (push === null || pull_request === null)
+    return [`whether this plan can be pushed to ${name} is not known: ${reason}`];
+  return [];
+}
+
+/** `core/<number>-<slug>-<short run id>`: letters, digits and dashes alone, whatever the title holds. */
+export function branchName(number: number, title: string, runId: string): string {
+  return [
+    'core/',
+    [String(number), slugOf(title), shortRunId(runId)].filter((part) => part !== '').join('-'),
+  ].join('');
+}
+
+/** The first words of a title, at most 20 characters. */
+export function slugOf(title: string): string {
+  const words =
+    title
+      .normalize('NFKD')
+      .toLowerCase()
+      .replace(/[\u0300-\u036f]/g, '')
+      .match(/[a-z0-9]+/g) ?? [];
+  let slug = '';
+  for (const word of words) {
+    const longer = slug === '' ? word.slice(0, 20) : `${slug}-${word}`;
+    if (longer.length > 20) break;
+    slug = longer;
+  }
+  return slug;
+}
+
+/** The 48-bit time of the UUIDv7: eight digits would be shared by runs of the same minute. */
+function shortRunId(runId: string): string {
+  return runId.replace(/^run_/, '').replaceAll('-', '').slice(0, 12);
 }

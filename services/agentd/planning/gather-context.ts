@@ -1,5 +1,7 @@
+import type { EntityKind } from '#kit/contracts/context/vocabulary.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
+import { type ActionHistory, actionKinds } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import { treeReader } from '../git/tree.ts';
 import type { Run } from '../runs/run.ts';
@@ -45,7 +47,7 @@ export async function gatherContext(
   if (stale?.gone === true)
     return { passages: [], notices: [`context: ${stale.why}; planned without it`], answered: false };
 
-  const untold = await deliverEarlier(watch.signal);
+  const undelivered = await deliverEarlier(watch.signal);
   const { found, problems } = await askAll(context, run, repository, sources, watch.signal);
   const issue = entityId.issue(repository, run.request.number);
   const fitting = found
@@ -68,7 +70,7 @@ export async function gatherContext(
     passages,
     notices: [
       ...reasons.map((reason) => `context: ${reason}; ${without}`),
-      ...(untold === null ? [] : [`context: ${untold}; prior outcomes may be incomplete`]),
+      ...(undelivered === null ? [] : [`context: ${undelivered}; prior outcomes may be incomplete`]),
     ],
     answered: found.length > 0 || problems.length === 0,
   };
@@ -104,13 +106,13 @@ async function askAll(
   const query = (words.trim() || issue.title).slice(0, maxQueryLength).toWellFormed();
   const { number, role } = run.request;
   const about = [entityId.issue(repository, number), entityId.repository(repository), entityId.agent(role)];
-  const search = (kinds: Parameters<Context['search']>[0]['kinds'], limit: number) =>
-    context.search({ query, repository, kinds, limit }, signal);
+  const search = (kinds: readonly EntityKind[], limit: number) =>
+    context.search({ query, repository, kinds: [...kinds], limit }, signal);
   const asked = await Promise.allSettled([
     search(codeKinds, maxOf.code),
     search(historyKinds, maxOf.history),
     ...layers.map((layer) => context.lookup({ query, layer, about, limit: maxOf.memories }, signal)),
-    // What people told it need not name an entity. What happened in other repositories stays there.
+    // Memories of people need not name an entity. Memories of other repositories are left out below.
     ...(['semantic', 'procedural'] as const).map((layer) =>
       context.lookup({ query, layer, about: [], limit: maxOf.memories }, signal),
     ),
@@ -152,7 +154,7 @@ function isOfRepository(about: readonly string[], repository: string): boolean {
   return repositories.length === 0 || repositories.includes(repository);
 }
 
-/** What tells of a run or an issue is as trusted as who wrote the issue; files at the base commit and what people told are. */
+/** A passage about a run or an issue is as trusted as the author of the issue; files at the base commit and people's memories are trusted. */
 async function isTrustedPassage(store: RunStore, run: Run, passage: ContextPassage): Promise<boolean> {
   if (passage.run_id !== null) return isTrustedRun(await store.read(passage.run_id).catch(() => null));
   if (passage.kind !== 'issue') return true;
@@ -165,4 +167,46 @@ async function isTrustedPassage(store: RunStore, run: Run, passage: ContextPassa
 
 function isTrustedRun(run: Run | null): boolean {
   return run?.issue != null && isTrustedAssociation(run.issue.association);
+}
+
+export interface KnownHistory {
+  /** By kind of action; kinds that nobody tried before are missing. */
+  readonly byKind: ReadonlyMap<string, ActionHistory>;
+  readonly notices: readonly string[];
+}
+
+export const noHistory: KnownHistory = { byKind: new Map(), notices: [] };
+
+/** How actions like those of this change went before. */
+export async function actionHistory(
+  context: Context | null,
+  question: { readonly repository: string; readonly role: string; readonly files: readonly string[] },
+  signal: AbortSignal,
+): Promise<KnownHistory> {
+  if (context === null) return noHistory;
+  const { repository, role, files } = question;
+  try {
+    const actions = actionKinds.map((kind) => ({ kind, files: [...files] }));
+    const scores = await context.scorePaths({ repository, role, actions }, signal);
+    const known = scores.filter(({ cases }) => cases.length > 0);
+    return {
+      byKind: new Map(
+        known.map(({ kind, score, expected, counts, cases }) => [
+          kind,
+          { score, expected, counts, cases: cases.map(withShortReason) },
+        ]),
+      ),
+      notices: [],
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { byKind: new Map(), notices: [`context: ${messageOf(error)}; scored without prior outcomes`] };
+  }
+}
+
+/** Events hold small facts; the whole reason is in the run that it belongs to. */
+function withShortReason<C extends { readonly reason: string | null }>(one: C): C {
+  const { reason } = one;
+  if (reason === null || reason.length <= 300) return one;
+  return { ...one, reason: `${reason.slice(0, 299).toWellFormed()}…` };
 }

@@ -1,9 +1,10 @@
 import type { Influence } from '../action.ts';
 import type { Author, Comment, Issue, RepositoryRef } from '../ports/forge.ts';
 import { commentPlace, type IssueText } from './issue-text.ts';
+import type { JudgedPassage, Rejection } from './planner.ts';
 
 /** Only people who may write to the repository anyway are trusted; a contributor once had a change merged, no more. */
-export function isTrusted(author: Author): boolean {
+function isTrusted(author: Author): boolean {
   return isTrustedAssociation(author.association);
 }
 
@@ -38,14 +39,7 @@ export function commentInfluence(comment: Comment): Influence {
 }
 
 /** People's decisions, each once with its reason; one may be about several actions. */
-export function rejectionInfluences(
-  rejections: readonly {
-    readonly at: string;
-    readonly by: string;
-    readonly action: string;
-    readonly reason: string;
-  }[],
-): Influence[] {
+export function rejectionInfluences(rejections: readonly Rejection[]): Influence[] {
   const decisions = Map.groupBy(rejections, ({ at, by, reason }) => JSON.stringify([at, by, reason]));
   return [...decisions.values()].map((together) => {
     const { at, by, reason } = together[0]!;
@@ -59,14 +53,7 @@ export function rejectionInfluences(
   });
 }
 
-export function passageInfluence(passage: {
-  readonly layer: string;
-  readonly kind: string;
-  readonly path: string | null;
-  readonly id: string;
-  readonly title: string;
-  readonly trusted: boolean;
-}): Influence {
+export function passageInfluence(passage: JudgedPassage): Influence {
   const { layer, kind, path, id, title, trusted } = passage;
   if (path !== null) return { kind: 'file', source: path, author: null, trusted };
   const of = layer === 'graph' && kind === 'issue' ? 'issue' : 'memory';

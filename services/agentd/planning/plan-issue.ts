@@ -7,28 +7,31 @@ import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { type TreeReader, treeReader } from '../git/tree.ts';
 import type { Repository } from '../ports/forge.ts';
-import type { ContextUse, NewEvent } from '../runs/event.ts';
-import { executorLease, issueLease, patientLease } from '../runs/leases.ts';
-import { maskedEvents } from '../runs/masked-event.ts';
-import type { Run } from '../runs/run.ts';
+import type { ContextUse, NewEvent, PlanFacts } from '../runs/event.ts';
+import { maskedEvents, type Run } from '../runs/run.ts';
+import { executorLease, issueLease, patientLease } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
-import { actionHistory, noHistory } from './action-history.ts';
 import { contextRepository } from './context.ts';
-import { type Draft, type DraftPorts, draftPlan } from './draft-plan.ts';
+import { type DraftPorts, draftPlan, rightsNotices } from './draft-plan.ts';
 import {
-  type EarlierRuns,
   earlierRejections,
   lookAtEarlier,
+  requireNeedOfPlan,
   requireNotCancelled,
   supersedeEarlier,
 } from './earlier-runs.ts';
-import { type GatheredContext, type GatheringPorts, gatherContext } from './gather-context.ts';
+import {
+  actionHistory,
+  type GatheredContext,
+  type GatheringPorts,
+  gatherContext,
+  noHistory,
+} from './gather-context.ts';
 import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
-import { requireNeedOfPlan } from './need-of-a-plan.ts';
-import type { Planner, PlanningInput, PlanningResult, Proposal, Role } from './planner.ts';
-import { rightsNotices } from './propose-actions.ts';
+import type { Planner, PlanningInput, Proposal } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
-import type { GitScratchCopy } from './scratch/git-scratch-copy.ts';
+import type { Role } from './roles.ts';
+import type { GitScratchCopy } from './scratch-copy.ts';
 import { storedConversation } from './stored-conversation.ts';
 
 /** What planning is made of. None of it can write to a repository or a forge. */
@@ -133,7 +136,7 @@ export class PlanIssue {
     const rejections = tally.maskDeep(await earlierRejections(store, run), 'an earlier rejection');
     const planner = this.#ports.planner(run.request.planner, role, runId);
     say(watch, `${planner.name} planner is at work`);
-    const result = await this.#propose(planner, {
+    const input: PlanningInput = {
       run_id: runId,
       repository,
       issue: sources.issue,
@@ -148,7 +151,8 @@ export class PlanIssue {
       conversation: await storedConversation(store, run, planner, tally),
       progress: (text) => say(watch, text),
       signal: watch.signal,
-    });
+    };
+    const result = await planner.propose(input).finally(() => planner.close?.());
     watch.signal.throwIfAborted();
     crashPoint('plan.proposed');
     const draft = await draftPlan(
@@ -187,20 +191,41 @@ export class PlanIssue {
     try {
       requireNotCancelled(await store.read(runId));
       const earlier = await lookAtEarlier(store, run);
-      const noted = { ...draft, notices: [...earlier.notices, ...notices] };
-      const sealed = await this.#seal(run, planner, result, noted, earlier, knowledge, validation, tally);
+      const influences = [...(draft.actions[0]?.influences ?? [])];
+      const plan: PlanFacts = {
+        target: draft.target,
+        planner: planner.name,
+        stop_reason: result.stop_reason,
+        title: draft.title,
+        explanation: await store.putArtifact(runId, draft.explanation),
+        influences,
+        patch: draft.patch,
+        files_of_context: influences.filter(({ kind }) => kind === 'file').length,
+        memories: influences.filter(({ kind }) => kind === 'memory').length,
+        context: knowledge.answered ? knowledge.passages.map(contextUse) : undefined,
+        notices: [...earlier.notices, ...notices],
+        validation,
+        checks: [...draft.checks],
+        sealed: draft.actions.map(({ action_id, digest }) => ({ action_id, digest })),
+        supersedes: earlier.superseded.length === 0 ? undefined : [...earlier.superseded],
+      };
+      crashPoint('plan.before_seal');
+      const sealed = await store.append(runId, (now): NewEvent[] => {
+        requireNotCancelled(now);
+        return [
+          ...maskedEvents(now, tally.found),
+          ...draft.actions.map((action): NewEvent => ({ type: 'action_proposed', data: { action } })),
+          { type: 'plan_sealed', data: { plan } },
+          ...(earlier.newer === null
+            ? []
+            : [{ type: 'run_superseded' as const, data: { by_run: earlier.newer } }]),
+        ];
+      });
+      crashPoint('plan.sealed');
       await supersedeEarlier(store, sealed);
       return sealed;
     } finally {
       lease.release();
-    }
-  }
-
-  async #propose(planner: Planner, input: PlanningInput): Promise<PlanningResult> {
-    try {
-      return await planner.propose(input);
-    } finally {
-      await planner.close?.();
     }
   }
 
@@ -224,58 +249,6 @@ export class PlanIssue {
       tally.add(masked);
       return outcome;
     };
-  }
-
-  async #seal(
-    run: Run,
-    planner: Planner,
-    result: PlanningResult,
-    draft: Draft,
-    { superseded, newer }: EarlierRuns,
-    { passages, answered }: GatheredContext,
-    validation: ValidationPlan | null,
-    tally: MaskTally,
-  ): Promise<Run> {
-    const { store } = this.#ports;
-    const { actions, target, title, patch, notices, checks } = draft;
-    const explanation = await store.putArtifact(run.run_id, draft.explanation);
-    const influences = [...(actions[0]?.influences ?? [])];
-    const memories = influences.filter(({ kind }) => kind === 'memory').length;
-    crashPoint('plan.before_seal');
-    const sealed = await store.append(run.run_id, (now) => {
-      requireNotCancelled(now);
-      const replaced: NewEvent[] =
-        newer === null ? [] : [{ type: 'run_superseded', data: { by_run: newer } }];
-      return [
-        ...maskedEvents(now, tally.found),
-        ...actions.map((action): NewEvent => ({ type: 'action_proposed', data: { action } })),
-        {
-          type: 'plan_sealed',
-          data: {
-            plan: {
-              target,
-              planner: planner.name,
-              stop_reason: result.stop_reason,
-              title,
-              explanation,
-              influences,
-              patch,
-              files_of_context: influences.filter(({ kind }) => kind === 'file').length,
-              memories,
-              context: answered ? passages.map(contextUse) : undefined,
-              notices: [...notices],
-              validation,
-              checks: [...checks],
-              sealed: actions.map(({ action_id, digest }) => ({ action_id, digest })),
-              supersedes: superseded.length === 0 ? undefined : [...superseded],
-            },
-          },
-        },
-        ...replaced,
-      ];
-    });
-    crashPoint('plan.sealed');
-    return sealed;
   }
 }
 

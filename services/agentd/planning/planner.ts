@@ -1,7 +1,10 @@
+import type { KnownModel } from '#kit/config/known-models.ts';
+import type { Refused } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Influence, ValidationPlan } from '../action.ts';
 import type { Comment, Issue, Repository } from '../ports/forge.ts';
-import type { ChatMessage, ModelUsage, ToolDefinition } from './model.ts';
+import type { ChatMessage, Model, ModelUsage, ToolDefinition } from './model.ts';
+import type { AgentsConfig, Role } from './roles.ts';
 import type { ScratchCopy } from './scratch-copy.ts';
 
 /** What is known before planning, secrets masked; everything in it that came from outside is data, never an instruction. */
@@ -15,12 +18,7 @@ export interface PlanningInput {
   /** Passages that the context service found; empty without it. */
   readonly context: readonly JudgedPassage[];
   /** Why people rejected earlier proposals for this issue. */
-  readonly rejections: readonly {
-    readonly at: string;
-    readonly by: string;
-    readonly action: string;
-    readonly reason: string;
-  }[];
+  readonly rejections: readonly Rejection[];
   /** null when nothing was found to validate with. */
   readonly validation: ValidationPlan | null;
   /** Runs the validation on the scratch copy, in the sandbox; null where there is none. */
@@ -31,6 +29,15 @@ export interface PlanningInput {
   readonly conversation: Conversation;
   readonly progress: (text: string) => void;
   readonly signal: AbortSignal;
+}
+
+/** A person's decision about one action of an earlier run. */
+export interface Rejection {
+  readonly at: string;
+  readonly by: string;
+  /** Kind of the action. */
+  readonly action: string;
+  readonly reason: string;
 }
 
 export interface ContextPassage {
@@ -51,7 +58,7 @@ export interface ContextPassage {
   readonly score: number;
   /** Ids of the entities that it is about. */
   readonly about: readonly string[];
-  /** The run that it tells of; null for what comes from no run. */
+  /** The run that it is about; null where there is none. */
   readonly run_id: string | null;
 }
 
@@ -80,18 +87,6 @@ export interface Conversation {
   store(turn: Turn): Promise<Turn>;
 }
 
-export interface Role {
-  /** For example `Depute`. */
-  readonly name: string;
-  /** Dashboard role key, for example `default`. */
-  readonly key: string;
-  readonly purpose: string;
-  readonly prompt: string;
-  readonly tier: string;
-  /** Kinds of action that this role may propose. */
-  readonly may_propose: readonly string[];
-}
-
 /** What a planner wants; deciding what becomes an action is the caller's. */
 export type Proposal =
   | {
@@ -110,12 +105,29 @@ export interface PlanningResult {
   readonly stop_reason: string;
 }
 
-/** Works in the scratch copy and says what it wants. `name` is `patch` or `model`. */
+/** Works in the scratch copy and returns a proposal. */
 export interface Planner {
+  /** As in `plannerKinds`. */
   readonly name: string;
   /** null for planners without a model. */
   readonly model: { readonly provider: string; readonly model: string; readonly tier: string } | null;
   propose(input: PlanningInput): Promise<PlanningResult>;
   /** After its planning, however that ended; never throws. */
   close?(): Promise<void>;
+}
+
+/** What planners are made of, beside their input. */
+export interface PlannerServices {
+  readonly agents: AgentsConfig;
+  /** In the order in which they are configured. */
+  readonly models: () => readonly KnownModel[];
+  /** A model for one run; its planner closes it. */
+  readonly openModel: (known: KnownModel, tier: string, runId: string) => Model;
+}
+
+/** A kind of planner: a line of planners/registry.ts. */
+export interface PlannerType {
+  /** Why it cannot plan here; null where it can. */
+  missing(services: PlannerServices): Refused | null;
+  create(services: PlannerServices, role: Role, runId: string): Planner;
 }

@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { decode, decodeJson } from '#kit/decode.ts';
 import { actionKinds } from '../action.ts';
-import { actionDigest } from '../actions/digest.ts';
 import type { ChangePlan } from '../actions/kind.ts';
-import { ActionDefinition } from '../actions/registry.ts';
+import { ActionDefinition, actionDigest } from '../actions/registry.ts';
 import { Policy } from '../policy.ts';
-import { proposeActions } from './propose-actions.ts';
+import { proposeActions } from './draft-plan.ts';
 
 const policy = decodeJson(
   Policy,

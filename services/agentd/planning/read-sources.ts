@@ -6,8 +6,7 @@ import type { Target } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
 import type { Forge, Issue, Repository } from '../ports/forge.ts';
-import { maskedEvents } from '../runs/masked-event.ts';
-import type { Run } from '../runs/run.ts';
+import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { type IssueText, maskedIssue, StoredIssue } from './issue-text.ts';
 

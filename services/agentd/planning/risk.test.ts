@@ -5,7 +5,7 @@ import type { FileChange } from '../action.ts';
 import { assessPatch } from '../actions/apply-patch.ts';
 import type { ChangeFacts } from '../actions/kind.ts';
 import { Policy } from '../policy.ts';
-import { guardedPaths } from './change-facts.ts';
+import { guardedPaths } from './change-checks.ts';
 
 const policy = decodeJson(
   Policy,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { decode } from '#kit/decode.ts';
-import { AgentsConfig, checkAgentsConfig, plannerFor, roleNamed } from './roles.ts';
+import { AgentsConfig, checkAgentsConfig, roleNamed } from './roles.ts';
 
 const shipped = decode(
   AgentsConfig,
@@ -51,23 +51,7 @@ describe('roles', () => {
   });
 });
 
-describe('choice of the planner', () => {
-  it('is patch without a model and model with one, when nobody chose', () => {
-    expect(plannerFor(shipped, () => false)).to.equal('patch');
-    expect(plannerFor(shipped, () => true)).to.equal('model');
-  });
-
-  it('follows what was asked for, then what is configured', () => {
-    expect(plannerFor(shipped, () => true, 'patch')).to.equal('patch');
-    expect(plannerFor(withPlanner({ default: 'patch' }), () => true)).to.equal('patch');
-  });
-
-  it('refuses the model planner where no model is configured, and says how to configure one', () => {
-    expect(() => plannerFor(shipped, () => false, 'model'))
-      .to.throw(/none for chat is configured in models\.json/)
-      .with.property('exitCode', 3);
-  });
-
+describe('the configuration of planners', () => {
   it('rejects bad values with pointer and rule', () => {
     const bounds = { ...shipped.planner.bounds, money: 0 };
     expect(() => withPlanner({ bounds })).to.throw(/\/planner\/bounds\/money is 0: must be a number above 0/);

@@ -1,26 +1,21 @@
 import * as t from 'io-ts';
 import { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, oneOf } from '#kit/decode.ts';
-import { InvalidInput, Refused } from '#kit/errors.ts';
+import { InvalidInput } from '#kit/errors.ts';
 import { ActionKind } from '../action.ts';
-import type { Role } from './planner.ts';
 
 /** `config/agents.json`: who plans, with which prompt and model, within which bounds. */
 
-const PositiveNumber = numberThat('PositiveNumber', 'a number above 0', (number) => number > 0);
-/** It was once configured here where models are asked; a file that still says so is told, and not ignored. */
-const NoEndpoint = new t.Type<null | undefined>(
+const PositiveNumber = typeThat(
+  'PositiveNumber',
+  'be a number above 0',
+  (u): u is number => typeof u === 'number' && Number.isFinite(u) && u > 0,
+);
+/** Model endpoints were once configured here; a file that still has one is rejected, not ignored. */
+const NoEndpoint = typeThat(
   'NoEndpoint',
+  'be left out: core-model-gateway asks the models; ./core model add configures one',
   (u): u is null | undefined => u === null || u === undefined,
-  (u, context) =>
-    u === null || u === undefined
-      ? t.success(u)
-      : t.failure(
-          u,
-          context,
-          'must be left out: core-model-gateway asks the models; ./core model add configures one',
-        ),
-  t.identity,
 );
 
 /** What ends a planning that does not end by itself. */
@@ -29,7 +24,7 @@ export const PlannerBounds = t.strict({
   steps: integerBetween(1, 10_000),
   /** Input and output tokens together. */
   tokens: integerBetween(1, 1_000_000_000),
-  /** Wall time of one process; a resumed planning starts it anew. */
+  /** Wall time of one process; it counts from zero when a planning is resumed. */
   seconds: PositiveNumber,
   /** US dollars. */
   money: PositiveNumber,
@@ -39,27 +34,29 @@ export type PlannerBounds = t.TypeOf<typeof PlannerBounds>;
 export const PlannerKind = oneOf(plannerKinds);
 export type PlannerKind = t.TypeOf<typeof PlannerKind>;
 
+export const Role = t.strict({
+  /** For example `Depute`. */
+  name: NonEmptyString,
+  /** What task dashboards call it, for example `default`. */
+  key: NonEmptyString,
+  /** For people. */
+  purpose: NonEmptyString,
+  /** The model's instructions for this role. */
+  prompt: NonEmptyString,
+  /** Which model plans: the one that serves this tier. */
+  tier: NonEmptyString,
+  /** With an empty list it cannot plan. */
+  may_propose: t.array(ActionKind),
+});
+export type Role = t.TypeOf<typeof Role>;
+
 export const AgentsConfig = t.strict({
   /** Who plans; `--role` takes a name or a key. */
-  roles: t.array(
-    t.strict({
-      name: NonEmptyString,
-      /** What task dashboards call it. */
-      key: NonEmptyString,
-      /** For people. */
-      purpose: NonEmptyString,
-      /** What the model is told of its task. */
-      prompt: NonEmptyString,
-      /** Which model plans: the one that serves this tier. */
-      tier: NonEmptyString,
-      /** With an empty list it cannot plan. */
-      may_propose: t.array(ActionKind),
-    }),
-  ),
+  roles: t.array(Role),
   planner: t.strict({
     /** auto: model where one is configured, else patch. */
     default: oneOf(['auto', ...plannerKinds]),
-    /** Gone: `./core model add` configures models. */
+    /** No longer supported: `./core model add` configures models. */
     endpoint: NoEndpoint,
     /** What ends a planning that does not end by itself. */
     bounds: PlannerBounds,
@@ -113,39 +110,8 @@ export function planningRole(config: AgentsConfig, nameOrKey: string): Role {
   );
 }
 
-/**
- * Which planner plans: the one asked for, else the configured default.
- * @param hasModel whether the gateway has a model for planning
- * @throws Refused (`model_not_configured`)
- */
-export function plannerFor(config: AgentsConfig, hasModel: () => boolean, asked?: PlannerKind): PlannerKind {
-  const { default: preset } = config.planner;
-  const name = asked ?? (preset === 'auto' ? (hasModel() ? 'model' : 'patch') : preset);
-  const problem = missing[name](hasModel);
-  if (problem !== null) throw problem;
-  return name;
-}
-
-/** Why a planner cannot work here; null where it can. */
-const missing: Readonly<Record<PlannerKind, (hasModel: () => boolean) => Refused | null>> = {
-  patch: () => null,
-  model: (hasModel) => (hasModel() ? null : noModelConfigured()),
-};
-
-export function noModelConfigured(): Refused {
-  return new Refused(
-    'model_not_configured',
-    'planner "model" needs a model, and none for chat is configured in models.json; the other planner is "patch"',
-    { hint: './core model add configures one; or plan with --planner patch' },
-  );
-}
-
-function numberThat(name: string, rule: string, test: (number: number) => boolean): t.Type<number> {
-  const is = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u) && test(u);
-  return new t.Type(
-    name,
-    is,
-    (u, context) => (is(u) ? t.success(u) : t.failure(u, context, `must be ${rule}`)),
-    t.identity,
-  );
+function typeThat<A>(name: string, rule: string, is: (u: unknown) => u is A): t.Type<A> {
+  const validate: t.Validate<unknown, A> = (u, context) =>
+    is(u) ? t.success(u) : t.failure(u, context, `must ${rule}`);
+  return new t.Type(name, is, validate, t.identity);
 }

@@ -1,4 +1,11 @@
-import type { TreeReader } from '../git/tree.ts';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { CoreError, InvalidInput, TooLarge } from '#kit/errors.ts';
+import { git, gitText } from '#kit/git/git.ts';
+import { readObject } from '#kit/git/objects.ts';
+import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
+import { applyPatchToTree, pathProblem } from '../git/patch.ts';
+import { patchBetween, type TreeReader } from '../git/tree.ts';
 
 export interface SearchHit {
   readonly path: string;
@@ -22,4 +29,282 @@ export interface ScratchCopy extends TreeReader {
   edit(edit: ScratchEdit): Promise<void>;
   /** The change so far: a git tree and the binary-safe patch from the base to it. */
   diff(): Promise<{ readonly tree: string; readonly patch: Uint8Array }>;
+}
+
+export const maxFileBytes = 16 * 1024 * 1024;
+
+export interface ScratchCopyOptions {
+  /** Bare repository that holds the base commit; it is read and never written. */
+  readonly gitDir: string;
+  readonly base_commit: string;
+  /** Created empty: what an interrupted planning left there is deleted. */
+  readonly folder: string;
+}
+
+export async function createScratchCopy(options: ScratchCopyOptions): Promise<GitScratchCopy> {
+  const gitDir = join(options.folder, 'repository.git');
+  await rm(options.folder, { recursive: true, force: true });
+  await mkdir(options.folder, { recursive: true, mode: 0o700 });
+  const format = options.base_commit.length === 64 ? 'sha256' : 'sha1';
+  await git(['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, gitDir]);
+  await mkdir(join(gitDir, 'objects/info'), { recursive: true });
+  await writeFile(join(gitDir, 'objects/info/alternates'), `${resolve(options.gitDir, 'objects')}\n`);
+  const base = await treeOf(gitDir, options.base_commit);
+  return new GitScratchCopy(gitDir, base, entryMap(await readTree(gitDir, base)));
+}
+
+type Entries = ReadonlyMap<string, TreeEntry>;
+
+/** A scratch copy without a single working file: a hostile tree has no links to follow, no filters and no hooks to run. */
+export class GitScratchCopy implements ScratchCopy {
+  /**
+   * The copy's own bare repository. It borrows the base's objects and keeps new ones to itself, so that a refused change leaves
+   * no byte elsewhere. `copyTree` of git/objects.ts brings an accepted tree over.
+   */
+  readonly gitDir: string;
+  readonly #base: string;
+  readonly #index: Readonly<Record<string, string>>;
+  /** What the index file holds; null when it must be read again. */
+  #indexed: string | null = null;
+  #tree: string;
+  #entries: Entries;
+
+  constructor(gitDir: string, base: string, entries: Entries) {
+    this.gitDir = gitDir;
+    this.#base = base;
+    this.#tree = base;
+    this.#entries = entries;
+    this.#index = { GIT_INDEX_FILE: join(gitDir, 'scratch-index') };
+  }
+
+  async list(): Promise<string[]> {
+    return [...this.#entries.values()]
+      .filter(isRegular)
+      .map(({ path }) => path)
+      .sort();
+  }
+
+  async read(path: string): Promise<Uint8Array | null> {
+    const entry = this.#entries.get(path);
+    if (entry === undefined || !isRegular(entry)) return null;
+    const size = Number(await gitText(['cat-file', '-s', entry.id], { gitDir: this.gitDir }));
+    if (size > maxFileBytes) {
+      throw new TooLarge(
+        'file_too_large',
+        `'${path}' has ${size} bytes; planning reads up to ${maxFileBytes}`,
+      );
+    }
+    return readObject(this.gitDir, entry.id);
+  }
+
+  async search(text: string, options: { limit: number; path_prefix?: string }): Promise<SearchHit[]> {
+    if (text === '' || /[\n\r\0]/.test(text)) {
+      throw new InvalidInput('search_invalid', 'the text to search for must be one line that is not empty');
+    }
+    const hits: SearchHit[] = [];
+    for (const path of await this.#filesWith(text)) {
+      if (!path.startsWith(options.path_prefix ?? '')) continue;
+      if (hits.length >= options.limit) break;
+      const content = await this.read(path).catch(nullIfTooLarge);
+      if (content !== null) hits.push(...hitsIn(path, content, text, options.limit - hits.length));
+    }
+    return hits;
+  }
+
+  /** Text files, in git's order. */
+  async #filesWith(text: string): Promise<string[]> {
+    const args = ['grep', '-l', '-z', '-F', '-I', '--no-textconv', '--full-name', '-e', text, this.#tree];
+    const { stdout } = await git(args, { gitDir: this.gitDir, accept: [1] });
+    const names = stdout.toString('utf8').split('\0');
+    return names.filter((name) => name !== '').map((name) => name.slice(this.#tree.length + 1));
+  }
+
+  async edit(edit: ScratchEdit): Promise<void> {
+    if (edit.kind === 'patch') return this.#patch(edit.patch);
+    refusePath(edit.path, writeProblem(edit.path));
+    const entry = this.#entries.get(edit.path);
+    if (entry === undefined) refusePath(edit.path, parentProblem(edit.path, this.#entries));
+    if (edit.kind === 'create') {
+      if (entry !== undefined) throw new InvalidInput('file_exists', `'${edit.path}' exists already`);
+      return this.#put({ path: edit.path, mode: '100644' }, Buffer.from(edit.content));
+    }
+    if (entry === undefined) throw new InvalidInput('file_not_found', `there is no file '${edit.path}'`);
+    if (!isRegular(entry)) {
+      refusePath(edit.path, entry.mode === linkMode ? 'is a symbolic link' : 'is a submodule');
+    }
+    if (edit.kind === 'delete') return this.#remove(entry);
+    const content = Buffer.from((await this.read(edit.path))!);
+    return this.#put(entry, replaced(edit.path, content, edit.old_text, edit.new_text));
+  }
+
+  async diff(): Promise<{ tree: string; patch: Uint8Array }> {
+    return { tree: this.#tree, patch: await patchBetween(this.gitDir, this.#base, this.#tree) };
+  }
+
+  async #put(file: { path: string; mode: string }, content: Uint8Array): Promise<void> {
+    if (content.length > maxFileBytes) {
+      throw new TooLarge(
+        'file_too_large',
+        `'${file.path}' would have ${content.length} bytes; planning writes up to ${maxFileBytes}`,
+      );
+    }
+    const id = await gitText(['hash-object', '-w', '--stdin'], { gitDir: this.gitDir, input: content });
+    this.#tree = await this.#treeWith(`${file.mode} ${id}\t${file.path}\0`);
+    const entry = { path: file.path, mode: file.mode, id, bytes: Buffer.from(file.path) };
+    this.#entries = new Map([...this.#entries, [file.path, entry]]);
+  }
+
+  async #remove(entry: TreeEntry): Promise<void> {
+    this.#tree = await this.#treeWith(`0 ${'0'.repeat(entry.id.length)}\t${entry.path}\0`);
+    this.#entries = new Map([...this.#entries].filter(([path]) => path !== entry.path));
+  }
+
+  async #treeWith(record: string): Promise<string> {
+    const at = { gitDir: this.gitDir, env: this.#index };
+    if (this.#indexed !== this.#tree) await git(['read-tree', this.#tree], at);
+    this.#indexed = null;
+    await git(['update-index', '-z', '--index-info'], { ...at, input: record });
+    const tree = await gitText(['write-tree'], at);
+    this.#indexed = tree;
+    return tree;
+  }
+
+  async #patch(patch: string): Promise<void> {
+    const tree = await applyPatchToTree(this.gitDir, this.#tree, Buffer.from(patch)).catch(inWordsOfThePort);
+    this.#entries = entryMap(await readTree(this.gitDir, tree));
+    this.#tree = tree;
+  }
+}
+
+function entryMap(entries: readonly TreeEntry[]): Entries {
+  return new Map(entries.map((entry) => [entry.path, entry]));
+}
+
+function isRegular({ mode }: TreeEntry): boolean {
+  return mode !== linkMode && mode !== submoduleMode;
+}
+
+function refusePath(path: string, problem: string | null): void {
+  if (problem !== null) throw new InvalidInput('path_not_allowed', `'${path}' ${problem}`);
+}
+
+function replaced(path: string, content: Buffer, oldText: string, newText: string): Buffer {
+  const old = Buffer.from(oldText);
+  if (old.length === 0) throw new InvalidInput('edit_does_not_apply', 'old_text must not be empty');
+  const at = onlyPlace(path, content, old);
+  return Buffer.concat([content.subarray(0, at), Buffer.from(newText), content.subarray(at + old.length)]);
+}
+
+/** @throws InvalidInput (`edit_does_not_apply`) unless it occurs exactly once */
+export function onlyPlace<T extends string | Buffer>(path: string, content: T, old: T): number {
+  const at = content.indexOf(old as string);
+  if (at < 0) {
+    throw new InvalidInput('edit_does_not_apply', `old_text does not occur in '${path}'`);
+  }
+  if (content.indexOf(old as string, at + 1) >= 0) {
+    throw new InvalidInput(
+      'edit_does_not_apply',
+      `old_text occurs more than once in '${path}'; it must hold enough lines to occur once`,
+    );
+  }
+  return at;
+}
+
+function nullIfTooLarge(error: unknown): null {
+  if (error instanceof TooLarge) return null;
+  throw error;
+}
+
+const codesOfThePort: Readonly<Record<string, string>> = {
+  patch_not_allowed: 'path_not_allowed',
+  patch_does_not_apply: 'edit_does_not_apply',
+};
+
+function inWordsOfThePort(error: unknown): never {
+  if (!(error instanceof CoreError)) throw error;
+  const code = codesOfThePort[error.code];
+  if (code === undefined) throw error;
+  throw new InvalidInput(code, error.message, { cause: error, facts: error.facts });
+}
+
+const maxLineLength = 400;
+
+/** Lines that hold the text, at most `limit`; a long line is cut around its first occurrence. */
+export function hitsIn(path: string, content: Uint8Array, text: string, limit: number): SearchHit[] {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  const hits: SearchHit[] = [];
+  let line = 1;
+  let lineStart = 0;
+  for (let at = bytes.indexOf(text); at >= 0 && hits.length < limit; ) {
+    for (
+      let next = bytes.indexOf(10, lineStart);
+      next >= 0 && next < at;
+      next = bytes.indexOf(10, lineStart)
+    ) {
+      line += 1;
+      lineStart = next + 1;
+    }
+    const lineEnd = bytes.indexOf(10, at);
+    const end = lineEnd < 0 ? bytes.length : lineEnd;
+    hits.push({ path, line, text: excerpt(bytes.subarray(lineStart, end), at - lineStart) });
+    at = bytes.indexOf(text, end);
+  }
+  return hits;
+}
+
+function excerpt(line: Buffer, at: number): string {
+  if (line.length <= maxLineLength) return line.toString('utf8').replace(/\r$/, '');
+  const start = Math.max(0, at - 100);
+  const end = Math.min(line.length, start + maxLineLength);
+  return `${start > 0 ? '…' : ''}${line.toString('utf8', start, end)}${end < line.length ? '…' : ''}`;
+}
+
+const maxPathBytes = 1024;
+
+/** Why a tool must not write to a path, whatever the tree holds; null when it may. */
+function writeProblem(path: string): string | null {
+  if (Buffer.byteLength(path) > maxPathBytes) return `is longer than ${maxPathBytes} bytes`;
+  if (!path.isWellFormed()) return 'is not valid Unicode';
+  return pathProblem(path);
+}
+
+/**
+ * Why a path cannot be written in a tree with these entries, or null: something above it is no folder, or, on a file system that
+ * knows no case, it would meet another entry.
+ */
+function parentProblem(path: string, entries: ReadonlyMap<string, { mode: string }>): string | null {
+  const folded = fold(path);
+  const above = new Set(path.split('/').map((_, index, parts) => fold(parts.slice(0, index).join('/'))));
+  for (const [other, { mode }] of entries) {
+    if (other === path) continue;
+    const foldedOther = fold(other);
+    if (above.has(foldedOther)) return `lies below '${other}', which is ${whatIs(mode)} and no folder`;
+    if (foldedOther === folded) return `differs from '${other}' in nothing but case`;
+    if (foldedOther.startsWith(`${folded}/`)) return `is a folder, it holds '${other}'`;
+  }
+  return null;
+}
+
+function fold(path: string): string {
+  return path.normalize('NFC').toLowerCase();
+}
+
+function whatIs(mode: string): string {
+  if (mode === '120000') return 'a symbolic link';
+  return mode === '160000' ? 'a submodule' : 'a file';
+}
+
+/** The text of a file; null where it is missing, or is no UTF-8. */
+export function utf8Text(content: Uint8Array | null): string | null {
+  if (content === null) return null;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
+  } catch {
+    return null;
+  }
+}
+
+/** The same, and null too where it holds a NUL, so that git takes it for binary. */
+export function plainTextOf(content: Uint8Array | null): string | null {
+  return content?.includes(0) ? null : utf8Text(content);
 }

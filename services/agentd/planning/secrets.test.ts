@@ -6,7 +6,7 @@ import { fingerprintOf } from '#kit/redaction/find-secrets.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { type FileContent, makeRepository } from '../../../test/fixtures/repositories/repository.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref } from '../../../test/fixtures/world/world.ts';
-import { requireNoSecrets } from './secrets.ts';
+import { requireNoSecrets } from './change-checks.ts';
 
 /** Put together at run time, so that no file of the project holds anything that looks like a secret. */
 const secret = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'].join('_');

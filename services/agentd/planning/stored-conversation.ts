@@ -1,8 +1,7 @@
 import * as t from 'io-ts';
 import { decodeJson, nullable } from '#kit/decode.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
-import { maskedEvents } from '../runs/masked-event.ts';
-import type { Run } from '../runs/run.ts';
+import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { ChatMessage } from './model.ts';
 import type { Conversation, Planner, Turn } from './planner.ts';

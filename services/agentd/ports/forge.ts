@@ -1,3 +1,4 @@
+import type { checkStates } from '#kit/contracts/vocabulary.ts';
 import type { ForgeKind } from '#kit/forges/registry.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 
@@ -8,7 +9,7 @@ export interface RepositoryRef {
   readonly repo: string;
 }
 
-/** What the account of the token may do with a repository, as far as its forge tells; the scopes of a token may allow less. */
+/** What the account of the token may do with a repository, as far as its forge reports; the scopes of a token may allow less. */
 export interface Access {
   /** null where it could not be learned. */
   readonly push: boolean | null;
@@ -38,7 +39,8 @@ export interface Repository extends RepositoryRef {
  * How the author stands to the repository, by the forge's word; outsiders' text is untrusted. Collaborators are those who
  * may write.
  */
-export type Association = 'owner' | 'member' | 'collaborator' | 'contributor' | 'none';
+export const associations = ['owner', 'member', 'collaborator', 'contributor', 'none'] as const;
+export type Association = (typeof associations)[number];
 
 /** Who acts on a forge. The id stays when the login is changed, and is the login where a forge has no other. */
 export interface Account {
@@ -117,7 +119,7 @@ export interface PullRequest {
 }
 
 /** How the checks of a pull request stand, all of them together. */
-export type CheckState = 'none' | 'pending' | 'passed' | 'failed';
+export type CheckState = (typeof checkStates)[number];
 
 /** One pull request with what became of it. */
 export interface PullRequestOutcome extends PullRequest {

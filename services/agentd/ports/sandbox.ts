@@ -8,7 +8,7 @@ export interface SandboxLimits {
   readonly output_bytes: number;
 }
 
-/** What all output passes before it is kept, told or cut to its limit. */
+/** What all output passes before it is kept, shown or cut to its limit. */
 export interface OutputFilter {
   push(chunk: Uint8Array): Uint8Array;
   /** What it held back. */
@@ -45,7 +45,7 @@ export const sandboxKinds = ['bubblewrap', 'unshare (weak)', 'none'] as const;
 /** Runs a command that nobody trusts: no network unless asked, read-only system, no view of state, home or tokens. */
 export interface Sandbox {
   readonly kind: (typeof sandboxKinds)[number];
-  /** Whether it works here, tried for real; `reason` names what is missing and how to get it. */
+  /** Tries whether it works here; `reason` names what is missing and how to get it. */
   check(): Promise<{ readonly works: boolean; readonly reason: string }>;
   run(run: SandboxRun): Promise<SandboxResult>;
 }

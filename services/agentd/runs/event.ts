@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { RunTrigger } from '#kit/contracts/run-trigger.ts';
+import { RunTrigger } from '#kit/contracts/plan.ts';
 import { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
 import {

@@ -6,9 +6,8 @@ import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Refused } from '#kit/errors.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
-import { patientLease } from './leases.ts';
 import type { Run } from './run.ts';
-import type { RunPage, RunStore } from './run-store.ts';
+import { patientLease, type RunPage, type RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
@@ -23,7 +22,7 @@ export interface KeyedRunWork {
 }
 
 /**
- * Runs that callers named by a key: the same key names the same run, also when a thousand ask at once, in this process or several.
+ * Runs that callers name by a key. The same key gives the same run, also for concurrent requests in one process or several.
  * The note of which run a key named is written after the run, so that a crash between the two is found by looking through the
  * issue's runs.
  */
@@ -84,7 +83,7 @@ export class KeyedRuns {
   }
 }
 
-/** Told without asking a forge; false where only that could tell. */
+/** True if the two are equal without asking a forge; false where only a forge can decide. */
 function asksForTheSame(
   known: RunRequest,
   { forge, role, planner, dry_run, keep, anyway, ...asked }: KeyedRequest,

@@ -24,9 +24,9 @@ import {
 } from '../../../test/contract/run-store.sample.ts';
 import type { PruneRequest } from '../agent.ts';
 import type { NewEvent } from './event.ts';
-import { createRunStore, type FileRunStore } from './file-run-store.ts';
-import { executorLease } from './leases.ts';
+import { FileRunStore } from './file-run-store.ts';
 import type { Run } from './run.ts';
+import { executorLease } from './run-store.ts';
 
 const day = 86_400_000;
 
@@ -38,7 +38,7 @@ describe('pruning', () => {
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'core-prune-'));
     now = Date.parse('2026-01-01T00:00:00.000Z');
-    store = createRunStore({ stateDir, clock: () => now });
+    store = new FileRunStore({ stateDir, clock: () => now });
   });
 
   afterEach(() => {
@@ -119,7 +119,7 @@ describe('pruning', () => {
     }
     expect(codeOf(await failure(store.append(runId, () => [])))).to.equal('run_pruned');
     rmSync(join(stateDir, 'index.sqlite'));
-    const again = createRunStore({ stateDir });
+    const again = new FileRunStore({ stateDir });
     expect((await again.list({ limit: 10 })).problems).to.deep.equal([]);
     again.close();
   });

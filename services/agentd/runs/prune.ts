@@ -6,13 +6,13 @@ import { decode, Timestamp } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { PruneRequest, PruneResult } from '../agent.ts';
-import type { Heads } from './heads.ts';
-import { type ReadRow, unfinished } from './index-refresh.ts';
-import { executorLease } from './leases.ts';
+import type { RunIndex } from './index/run-index.ts';
+import { type ReadRow, unfinished } from './index/run-list.ts';
+import type { Heads } from './log/heads.ts';
+import type { Tombstone } from './log/open-runs.ts';
+import { isRunId, logName, tombstoneName } from './log/run-folder.ts';
 import type { Run } from './run.ts';
-import { isRunId, logName, tombstoneName } from './run-folder.ts';
-import type { RunIndex } from './run-index.ts';
-import type { Tombstone } from './tombstone.ts';
+import { executorLease } from './run-store.ts';
 
 /** What pruning needs of the store. */
 export interface PruneAccess {

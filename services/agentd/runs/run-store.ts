@@ -1,5 +1,11 @@
+import { setTimeout } from 'node:timers/promises';
+import type { RunList } from '#kit/contracts/run.ts';
+import { codeOf } from '#kit/errors.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
-import type { Run, RunStatus, RunSummary } from './run.ts';
+import type { Run, RunStatus } from './run.ts';
+
+/** Newest first; `problems`: things in the runs folder that are no runs, and runs that cannot be read. */
+export type RunPage = RunList;
 
 export interface RunQuery {
   /** 1 to 100. */
@@ -10,14 +16,6 @@ export interface RunQuery {
   readonly repo?: string;
   readonly forge?: string;
   readonly number?: number;
-}
-
-export interface RunPage {
-  /** Newest first. */
-  readonly runs: readonly RunSummary[];
-  readonly next_cursor: string | null;
-  /** Things in the runs folder that are no runs, and runs that cannot be read. */
-  readonly problems: readonly string[];
 }
 
 /** A named, exclusive right for a while; renews itself until released. Dies with its process. */
@@ -50,6 +48,51 @@ export interface RunStore {
   requireUnaltered(runId: string): Promise<void>;
   /** @throws Conflict (`lease_held`) naming the holder. */
   lease(name: string): Promise<Lease>;
-  /** Ends a command or request: makes the run's head durable, and writes the views of its folder anew, "as of" its newest event. */
+  /** Ends a command or request: makes the run's head durable and rewrites the views of its folder from its newest event. */
   writeViews(runId: string): Promise<void>;
+}
+
+/** Names of the leases that more than one part of the service has to agree on. */
+
+/** Whoever plans, executes or undoes a run holds this; while nobody living does, such a run is `interrupted`. */
+export function executorLease(runId: string): string {
+  return `run ${runId}`;
+}
+
+/** One writer for each branch of a repository. */
+export function branchLease(target: {
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+  readonly branch: string;
+}): string {
+  return `branch ${target.forge}/${target.owner}/${target.repo}/${target.branch}`;
+}
+
+/** Held while the plan of an issue is sealed or decided about, so that of two plans one sees the other, and what is decided. */
+export function issueLease(issue: {
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+  readonly number: number;
+}): string {
+  return `issue ${issue.forge}/${issue.owner}/${issue.repo}#${issue.number}`;
+}
+
+const lookEveryMs = 50;
+
+/** Takes a lease that others hold for a moment only, waiting for them. */
+export async function patientLease(
+  store: Pick<RunStore, 'lease'>,
+  name: string,
+  signal?: AbortSignal,
+): Promise<Lease> {
+  for (;;) {
+    try {
+      return await store.lease(name);
+    } catch (error) {
+      if (codeOf(error) !== 'lease_held') throw error;
+      await setTimeout(lookEveryMs, undefined, signal === undefined ? {} : { signal });
+    }
+  }
 }

@@ -1,10 +1,12 @@
+import type { RunStatus, RunSummary } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
+import type { MaskedSecret } from '#kit/redaction/secret-finder.ts';
 import type { ActionKind, StateOf } from '../action.ts';
 import type { ActionDefinition, ActionOf } from '../actions/registry.ts';
-import type { DataOf, IssueFacts, PlanFacts, RunRequest, Usage } from './event.ts';
+import type { DataOf, IssueFacts, NewEvent, PlanFacts, RunRequest, Usage } from './event.ts';
 
+export type { RunStatus, RunSummary };
 export { runStatuses };
-export type RunStatus = (typeof runStatuses)[number];
 
 /** One proposed action as it stands. */
 export type ActionState = StateOf<ActionDefinition>;
@@ -25,7 +27,7 @@ export interface Run {
   readonly created_at: string;
   readonly updated_at: string;
   readonly head: { readonly seq: number; readonly hash: string };
-  /** Whether its log says that its head is also kept outside its folder. */
+  /** True if the log says that its head is also kept outside its folder. */
   readonly head_kept: boolean;
   /** Each time that the run went on after events of its record were lost. */
   readonly recoveries: readonly (DataOf<'record_recovered'> & { readonly at: string })[];
@@ -42,7 +44,7 @@ export interface Run {
   readonly failure: {
     readonly code: string;
     readonly message: string;
-    /** Whether the same planning can succeed later; left out where nobody knows. */
+    /** True if the same planning can succeed later; left out where that is unknown. */
     readonly retryable?: boolean | undefined;
   } | null;
   /** The execution that runs or ran last. */
@@ -69,24 +71,6 @@ export interface Run {
   readonly cancelling: boolean;
 }
 
-/** What a list shows of a run, without reading its events. */
-export interface RunSummary {
-  readonly run_id: string;
-  readonly status: RunStatus;
-  readonly forge: string;
-  readonly owner: string;
-  readonly repo: string;
-  readonly number: number;
-  readonly title: string | null;
-  readonly role: string;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly highest_risk: string | null;
-  /** Actions that wait for a decision. */
-  readonly waiting: number;
-  readonly actions: number;
-}
-
 export function summaryOf(run: Run): RunSummary {
   const { forge, owner, repo, number, role } = run.request;
   const levels = run.actions.map(({ definition }) => risks.indexOf(definition.risk));
@@ -106,4 +90,70 @@ export function summaryOf(run: Run): RunSummary {
     waiting: closed ? 0 : run.actions.filter(({ approval }) => approval === 'required').length,
     actions: run.actions.length,
   };
+}
+
+/**
+ * Where a run stands between two executions, by its actions alone:
+ *
+ * - `completed`: every action succeeded; rehearsals do not count.
+ * - `partially_completed`: some succeeded.
+ * - `failed`: none succeeded, and one failed, is unknown or was undone; or everything is decided and what was
+ *   approved has been refused.
+ * - `rejected`: every action is rejected.
+ * - `awaiting_approval`: nothing happened yet, and a decision or an execution can come.
+ */
+export function settledStatus(actions: readonly ActionState[]): RunStatus {
+  const succeeded = actions.filter(({ state }) => state === 'succeeded').length;
+  if (actions.length > 0 && succeeded === actions.length) return 'completed';
+  if (succeeded > 0) return 'partially_completed';
+  if (actions.some(({ state }) => state === 'failed' || state === 'unknown' || state === 'undone'))
+    return 'failed';
+  if (actions.length > 0 && actions.every(({ approval }) => approval === 'rejected')) return 'rejected';
+  const approved = actions.filter(({ approval }) => approval === 'approved');
+  const undecided = actions.some(({ approval }) => approval === 'required');
+  const refused = approved.some(({ state }) => state === 'refused' || state === 'blocked');
+  return refused && !undecided ? 'failed' : 'awaiting_approval';
+}
+
+/** True if by its log somebody works on the run, which holds only while the executor's lease is held. */
+export function isActive(status: RunStatus): boolean {
+  return status === 'planning' || status === 'executing';
+}
+
+/** True if its planning was cut off, or failed for a reason that may have passed. */
+export function canBePlanned({ plan, status, failure }: Run): boolean {
+  if (plan !== null) return false;
+  return status === 'planning' || status === 'interrupted' || failure?.retryable === true;
+}
+
+/**
+ * The run as a reader should see it: what the log calls planning or executing is `interrupted` when nobody living does it, and
+ * an action that was running then has an unknown outcome.
+ */
+export function asSeen(run: Run, executorLives: boolean): Run {
+  if (executorLives || !isActive(run.status)) return run;
+  return { ...run, status: 'interrupted', actions: runningBecomeUnknown(run.actions) };
+}
+
+export function runningBecomeUnknown(actions: readonly ActionState[]): readonly ActionState[] {
+  if (!actions.some(({ state }) => state === 'running')) return actions;
+  return actions.map((action) => (action.state === 'running' ? { ...action, state: 'unknown' } : action));
+}
+
+/** True if something of the run can still be published. */
+export function willPublish({ plan, status, actions }: Run): boolean {
+  if (plan === null || ['rejected', 'undone', 'cancelled', 'superseded'].includes(status)) return false;
+  const push = actions.find(({ definition }) => definition.kind === 'push_branch');
+  return push !== undefined && push.state !== 'succeeded' && push.state !== 'undone';
+}
+
+/** What the record of a run does not say yet of masked secrets; no event where there is nothing new. */
+export function maskedEvents(run: Pick<Run, 'masked'>, found: readonly MaskedSecret[]): NewEvent[] {
+  const known = new Set(run.masked.map(keyOf));
+  const fresh = found.filter((one) => !known.has(keyOf(one)));
+  return fresh.length === 0 ? [] : [{ type: 'secrets_masked', data: { found: fresh } }];
+}
+
+function keyOf({ kind, fingerprint, place }: MaskedSecret): string {
+  return JSON.stringify([kind, fingerprint, place]);
 }

@@ -1,15 +1,13 @@
-import { statfsSync } from 'node:fs';
 import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { sqliteCode, sqliteCodes } from '#kit/storage/sqlite-error.ts';
+import { isDiskFull, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
 
-const full = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
 
 /** What the system says about any file that could not be written, as an error that says what to do; all else unchanged. */
 export function diskError(error: unknown): unknown {
   if (error instanceof CoreError) return error;
   const code = codeOf(error);
-  if (full.includes(code)) {
+  if (isDiskFull(error)) {
     return new Failed('disk_full', `the disk is full (${messageOf(error)})`, {
       cause: error,
       hint: 'Free some space and try again.',
@@ -29,11 +27,7 @@ export function storageError(error: unknown, stateDir: string): unknown {
   if (error instanceof CoreError) return error;
   const code = codeOf(error);
   const errcode = sqliteCode(error);
-  if (
-    full.includes(code) ||
-    errcode === sqliteCodes.full ||
-    (errcode === sqliteCodes.ioError && isFull(stateDir))
-  ) {
+  if (isDiskFull(error)) {
     return new Failed(
       'disk_full',
       `no room left for the state folder ${stateDir}; nothing was written (${messageOf(error)})`,
@@ -64,20 +58,4 @@ export function storageError(error: unknown, stateDir: string): unknown {
     });
   }
   return error;
-}
-
-/** SQLite needs this much for its shared memory before it can even read, and calls the lack of it an I/O error. */
-const minRoom = 64 * 1024;
-
-function isFull(folder: string): boolean {
-  try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize < minRoom;
-  } catch {
-    return false;
-  }
-}
-
-export function isBusy(error: unknown): boolean {
-  return sqliteCode(error) === sqliteCodes.busy;
 }

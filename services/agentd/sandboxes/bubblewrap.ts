@@ -2,25 +2,20 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Refused } from '#kit/errors.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
-import { shellArguments } from './command-line.ts';
-import { type Mount, makeMountPoints } from './mount-points.ts';
-import { namespaceOf, resultOf } from './namespace.ts';
-import { existingProcEntries, scratchFolders } from './proc-entries.ts';
+import { failedPromise, shellArguments } from './command-line.ts';
+import { runInNamespace } from './namespace.ts';
 import { seccompFilter } from './seccomp.ts';
-import { cancelledResult, supervise } from './supervise.ts';
-import { sandboxEnvironment, systemView } from './system-view.ts';
+import {
+  existingProcEntries,
+  type Mount,
+  type SandboxOptions,
+  scratchFolders,
+  systemView,
+} from './system-view.ts';
 import { findProgram } from './tool-paths.ts';
-import { failedPromise } from './trial.ts';
 
 const installHint =
   "install bubblewrap, for example 'apt install bubblewrap', 'dnf install bubblewrap' or 'apk add bubblewrap'";
-
-export interface SandboxOptions {
-  /** Folders outside the system that hold tools; see `toolPaths`. */
-  readonly tools: readonly string[];
-  /** Variables that commands with network see in addition, for example a proxy or a package registry. */
-  readonly networkEnvironment: Readonly<Record<string, string>>;
-}
 
 /** Namespaces, a read-only view of the system and a system call filter, by bwrap(1). */
 export function createBubblewrap(options: SandboxOptions): Sandbox {
@@ -45,31 +40,23 @@ export function createBubblewrap(options: SandboxOptions): Sandbox {
 }
 
 async function runInBubblewrap(run: SandboxRun, options: SandboxOptions): Promise<SandboxResult> {
-  if (run.signal?.aborted) return cancelledResult();
   const file = findProgram('bwrap');
   if (!file) throw new Refused('sandbox_unavailable', `bwrap is not installed; ${installHint}`);
-  const mounts = await makeMountPoints(run);
-  const known = await knownOptions(file);
   const filter = seccompFilter();
   if (!filter) throw new Refused('sandbox_unavailable', `there is no system call filter for ${process.arch}`);
-  const supervised = await supervise(
-    {
-      file,
-      args: [
-        ...isolation(run, known),
-        ...view(run, mounts, options, known),
-        ...['--seccomp', '4'],
-        '--',
-        '/bin/sh',
-        ...shellArguments(run, true),
-      ],
-      env: { ...sandboxEnvironment(options.tools), ...(run.network ? options.networkEnvironment : {}) },
-      input: filter,
-      inside: namespaceOf,
-    },
-    run,
-  );
-  return resultOf(supervised, 'bwrap');
+  const known = await knownOptions(file);
+  return runInNamespace(run, options, 'bwrap', (mounts) => ({
+    file,
+    args: [
+      ...isolation(run, known),
+      ...view(run, mounts, options, known),
+      ...['--seccomp', '4'],
+      '--',
+      '/bin/sh',
+      ...shellArguments(run, true),
+    ],
+    input: filter,
+  }));
 }
 
 function isolation(run: SandboxRun, known: string): string[] {

@@ -1,9 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { readlinkSync, statfsSync } from 'node:fs';
 import { codeOf, Failed } from '#kit/errors.ts';
-import type { SandboxResult } from '../ports/sandbox.ts';
-import { isAlive, processAt, processesIn, proportionalBytes } from './processes.ts';
-import type { Inside, Supervised } from './supervise.ts';
+import type { SandboxResult, SandboxRun } from '../ports/sandbox.ts';
+import { isAlive, killNow, processAt, processesIn, proportionalBytes } from './processes.ts';
+import { cancelledResult, type Inside, type Launch, supervise } from './supervise.ts';
+import { type Mount, makeMountPoints, type SandboxOptions, sandboxEnvironment } from './system-view.ts';
 
 /**
  * How long a sandbox may take to name its first process. Until then it is not killed: whoever starts the namespace would die
@@ -15,7 +16,7 @@ const startMs = 5_000;
  * The processes of a sandbox with a process namespace of its own. Its first process is named on the status descriptor as
  * `{"child-pid": N}`; when that one ends the kernel ends all the others, and it is gone only after them.
  */
-export function namespaceOf(child: ChildProcess, status: () => string): Inside {
+function namespaceOf(child: ChildProcess, status: () => string): Inside {
   const began = performance.now();
   let init: { pid: number; started: number } | null = null;
   let inPlace = false;
@@ -54,7 +55,7 @@ export function namespaceOf(child: ChildProcess, status: () => string): Inside {
     kill() {
       const process = first();
       if (process) {
-        if (isAlive(process.pid, process.started)) kill(process.pid);
+        if (isAlive(process.pid, process.started)) killNow(process.pid);
       } else if (performance.now() - began > startMs) {
         child.kill('SIGKILL');
       }
@@ -67,12 +68,25 @@ export function namespaceOf(child: ChildProcess, status: () => string): Inside {
 }
 
 /**
- * The command's own exit status, from `{"exit-code": N}` on the status descriptor.
+ * Runs a command by `tool` in a namespace of its own.
+ * @param launch file and arguments, with the folders that are mounted
  * @throws Failed (`sandbox_failed`) when the sandbox ended before the command could
  */
-export function resultOf(supervised: Supervised, tool: string): SandboxResult {
+export async function runInNamespace(
+  run: SandboxRun,
+  options: SandboxOptions,
+  tool: string,
+  launch: (mounts: readonly Mount[]) => Pick<Launch, 'file' | 'args' | 'input'>,
+): Promise<SandboxResult> {
+  if (run.signal?.aborted) return cancelledResult();
+  const env = { ...sandboxEnvironment(options.tools), ...(run.network ? options.networkEnvironment : {}) };
+  const supervised = await supervise(
+    { ...launch(await makeMountPoints(run)), env, inside: namespaceOf },
+    run,
+  );
   const { status, complaint, stopped, ...result } = supervised;
   if (stopped) return result;
+  // The command's own exit status.
   const code = /"exit-code": ?(\d+)/.exec(status)?.[1];
   if (code !== undefined) return { ...result, exit_code: Number(code), ended_by: 'exit' };
   throw new Failed('sandbox_failed', `${tool} could not run the command: ${complaint || 'it said nothing'}`, {
@@ -95,13 +109,5 @@ function usedBytes(folder: string): number {
     return (blocks - bfree) * bsize;
   } catch {
     return 0;
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // Ended in between.
   }
 }

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 
 /** One process as `/proc` shows it. */
 export interface Process {
@@ -37,7 +38,7 @@ export function proportionalBytes(folder: string, pid: number): number {
   return line ? Number(line[1]) * 1024 : 0;
 }
 
-/** Whether this very process, and not a later one with the same pid, still runs. */
+/** True if this process still runs, not a later one with the same pid. */
 export function isAlive(pid: number, started: number): boolean {
   const text = readText(`/proc/${pid}/stat`);
   return parseStat(text)?.started === started && !/\) [ZX] /.test(text);
@@ -88,7 +89,64 @@ function entries(folder: string): string[] {
   }
 }
 
-/** Whether a process was started with this `NAME=value`; false for those of other people. */
+/** True if a process was started with this `NAME=value`; false for those of other people. */
 export function hasInEnvironment(pid: number, variable: string): boolean {
   return readText(`/proc/${pid}/environ`).split('\0').includes(variable);
+}
+
+/** What `processes` keep open and no folder lists: files in memory (memfd_create), and deleted files of the disk that `workspace` is on. */
+export function namelessBytes(
+  proc: string,
+  processes: readonly Process[],
+  workspace: string,
+): { readonly memory: number; readonly disk: number } {
+  const { dev } = statSync(workspace);
+  const memory = new Map<number, number>();
+  const disk = new Map<number, number>();
+  for (const { pid } of processes) {
+    const folder = `${proc}/${pid}/fd`;
+    for (const name of entries(folder)) {
+      const path = `${folder}/${name}`;
+      try {
+        const inMemory = readlinkSync(path).startsWith('/memfd:');
+        const facts = statSync(path);
+        if (!facts.isFile() || facts.nlink > 0) continue;
+        if (inMemory) memory.set(facts.ino, facts.blocks * 512);
+        else if (facts.dev === dev) disk.set(facts.ino, facts.blocks * 512);
+      } catch {
+        // Closed in between.
+      }
+    }
+  }
+  return { memory: sum(memory), disk: sum(disk) };
+}
+
+/**
+ * Bytes that a folder takes of its disk. `complete` is false where a part of it could not be read: whoever fills a folder
+ * can take the right to read it away.
+ */
+export function folderBytes(folder: string): Promise<{ readonly bytes: number; readonly complete: boolean }> {
+  return new Promise((resolve) => {
+    execFile(
+      'du',
+      ['-skx', '--', folder],
+      { env: { LC_ALL: 'C', PATH: '/usr/bin:/bin' } },
+      (_, stdout, stderr) =>
+        resolve({
+          bytes: (Number.parseInt(stdout, 10) || 0) * 1024,
+          complete: stdout !== '' && !/denied|File name too long/i.test(stderr),
+        }),
+    );
+  });
+}
+
+function sum(sizes: ReadonlyMap<number, number>): number {
+  return [...sizes.values()].reduce((total, size) => total + size, 0);
+}
+
+/** SIGKILL to a process, or with a negative number to its group; one that has ended is no error. */
+export function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {}
 }

@@ -6,11 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ControlGroup, controlGroups } from '#kit/control-groups.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import type { SandboxResult, SandboxRun } from '../ports/sandbox.ts';
-import { BoundedOutput } from './bounded-output.ts';
 import { threadsPerProcess } from './command-line.ts';
-import { openPipe, withoutInherited } from './descriptors.ts';
-import { folderBytes, namelessBytes } from './held-files.ts';
-import type { Process } from './processes.ts';
+import { BoundedOutput, openPipe, withoutInherited } from './output.ts';
+import { folderBytes, namelessBytes, type Process } from './processes.ts';
 
 /** One started sandbox, as its adapter knows it. */
 export interface Launch {
@@ -38,7 +36,7 @@ export interface Inside {
 }
 
 export interface Supervised extends SandboxResult {
-  /** Whether a limit or a cancellation ended it. */
+  /** True if a limit or a cancellation ended it. */
   readonly stopped: boolean;
   /** What the program wrote to descriptor 3: how far it came. */
   readonly status: string;

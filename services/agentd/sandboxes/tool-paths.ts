@@ -3,7 +3,7 @@ import { basename, delimiter, dirname, isAbsolute, join, normalize, sep } from '
 import { environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
 
-/** Where every sandbox finds programs without being told. */
+/** Where every sandbox finds programs by default. */
 export const systemFolders = [
   '/usr',
   '/bin',

@@ -4,20 +4,19 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
-import type { SandboxOptions } from './bubblewrap.ts';
 import { shellArguments } from './command-line.ts';
-import { withoutInherited } from './descriptors.ts';
-import { makeMountPoints } from './mount-points.ts';
+import { withoutInherited } from './output.ts';
 import {
   familyOf,
   hasInEnvironment,
   isAlive,
+  killNow,
   type Process,
   processesIn,
   proportionalBytes,
 } from './processes.ts';
 import { cancelledResult, type Inside, supervise } from './supervise.ts';
-import { sandboxEnvironment } from './system-view.ts';
+import { makeMountPoints, type SandboxOptions, sandboxEnvironment } from './system-view.ts';
 
 /**
  * No sandbox: the command sees what the person sees, network included. Only the limits hold, and a small environment. For repositories
@@ -150,17 +149,10 @@ function trackedProcesses(child: ChildProcess, mark: string): Inside {
     exactBytes: ({ pid }) => proportionalBytes('/proc', pid),
     temporaryBytes: () => 0,
     kill() {
-      for (const { pid } of look()) signal(pid);
-      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) signal(-child.pid);
+      for (const { pid } of look()) killNow(pid);
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+        killNow(-child.pid);
     },
     gone: () => look().length === 0,
   };
-}
-
-function signal(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // Ended in between.
-  }
 }

@@ -2,16 +2,19 @@ import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Refused } from '#kit/errors.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
-import type { SandboxOptions } from './bubblewrap.ts';
-import { shellArguments } from './command-line.ts';
-import { type Mount, makeMountPoints } from './mount-points.ts';
-import { namespaceOf, resultOf } from './namespace.ts';
-import { existingProcEntries, scratchFolders } from './proc-entries.ts';
-import { type ReadOnlyBind, readOnlyBinds } from './read-only-binds.ts';
-import { cancelledResult, supervise } from './supervise.ts';
-import { devices, sandboxEnvironment, systemView } from './system-view.ts';
+import { failedPromise, shellArguments } from './command-line.ts';
+import { runInNamespace } from './namespace.ts';
+import {
+  devices,
+  existingProcEntries,
+  type Mount,
+  type ReadOnlyBind,
+  readOnlyBinds,
+  type SandboxOptions,
+  scratchFolders,
+  systemView,
+} from './system-view.ts';
 import { findProgram } from './tool-paths.ts';
-import { failedPromise } from './trial.ts';
 
 const tools = ['unshare', 'setpriv', 'mount', 'umount', 'pivot_root', 'ip'] as const;
 
@@ -41,37 +44,19 @@ export function createUnshare(options: SandboxOptions): Sandbox {
 }
 
 async function runUnshared(run: SandboxRun, options: SandboxOptions): Promise<SandboxResult> {
-  if (run.signal?.aborted) return cancelledResult();
   const file = findProgram('setpriv');
   if (!file) throw new Refused('sandbox_unavailable', 'setpriv is not installed (package util-linux)');
-  const mounts = await makeMountPoints(run);
-  const supervised = await supervise(
-    {
-      file,
-      args: [
-        // Ends with this process; unshare itself knows only how to take its child along.
-        ...['--pdeathsig', 'KILL', '--', 'unshare'],
-        ...[
-          '--user',
-          '--map-root-user',
-          '--mount',
-          '--pid',
-          '--fork',
-          '--kill-child',
-          '--ipc',
-          '--uts',
-          '--cgroup',
-        ],
-        ...(run.network ? [] : ['--net']),
-        ...['--', '/bin/sh', '-c', setup(run, mounts, options), 'sh'],
-        ...shellArguments(run, true),
-      ],
-      env: { ...sandboxEnvironment(options.tools), ...(run.network ? options.networkEnvironment : {}) },
-      inside: namespaceOf,
-    },
-    run,
-  );
-  return resultOf(supervised, 'unshare');
+  const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
+  return runInNamespace(run, options, 'unshare', (mounts) => ({
+    file,
+    args: [
+      // Ends with this process; unshare itself knows only how to take its child along.
+      ...['--pdeathsig', 'KILL', '--', 'unshare', ...namespaces, '--fork', '--kill-child'],
+      ...(run.network ? [] : ['--net']),
+      ...['--', '/bin/sh', '-c', setup(run, mounts, options), 'sh'],
+      ...shellArguments(run, true),
+    ],
+  }));
 }
 
 /**

@@ -2,11 +2,11 @@ import { codeOf, messageOf, NotFound } from '#kit/errors.ts';
 import { openedPullRequest } from '../actions/open-pull-request.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport, SyncRequest, Watch } from '../agent.ts';
 import type { RunDelivery } from '../outbox/run-delivery.ts';
-import type { Forge } from '../ports/forge.ts';
+import type { Forge, PullRequestOutcome } from '../ports/forge.ts';
+import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { FileRunStore } from '../runs/file-run-store.ts';
 import type { Run, RunStatus } from '../runs/run.ts';
 import type { RunPage } from '../runs/run-store.ts';
-import { seenEvents } from './pull-request-events.ts';
 
 export interface SyncPorts {
   readonly store: FileRunStore;
@@ -18,15 +18,15 @@ export interface SyncPorts {
 /** Runs in these states cannot have a pull request. */
 const without: readonly RunStatus[] = ['planning', 'awaiting_approval', 'rejected'];
 /** Requests to forges at once. */
-const atOnce = 4;
+const concurrency = 4;
 
-/** Learns from the forges what became of pull requests, and tells core-context what it does not know yet. */
+/** Asks the forges about pull requests, and delivers pending runs to core-context. */
 export async function syncRuns(ports: SyncPorts, request: SyncRequest, watch: Watch): Promise<SyncReport> {
   const runs = await runsWithPullRequest(ports.store, request, watch.signal);
   const pull_requests = await inTurns(runs, (run) => askForge(ports, run, watch));
   if (request.full === true) ports.delivery?.forget();
   if (ports.delivery !== null)
-    watch.progress({ step: 'sync', state: 'info', message: `telling ${ports.delivery.contextName}` });
+    watch.progress({ step: 'sync', state: 'info', message: `delivering to ${ports.delivery.contextName}` });
   const context: DeliveryReport | null =
     ports.delivery === null ? null : await ports.delivery.deliverPending(watch.signal);
   return { pull_requests, context };
@@ -59,58 +59,65 @@ function isSettled({ pull_request }: Run): boolean {
 }
 
 async function askForge({ store, forge }: SyncPorts, run: Run, watch: Watch): Promise<PullRequestReport> {
+  const { run_id } = run;
   const { forge: name, owner, repo } = run.request;
   const number = openedPullRequest(run)!;
-  const common = {
-    run_id: run.run_id,
-    forge: name,
-    owner,
-    repo,
-    number,
-    before: run.pull_request?.state ?? null,
+  const report = (
+    { pull_request }: Run,
+    news = false,
+    problem: PullRequestReport['problem'] = null,
+  ): PullRequestReport => {
+    const { state = null, checks = null, url = null, ended_at = null } = pull_request ?? {};
+    const before = run.pull_request?.state ?? null;
+    return { run_id, forge: name, owner, repo, number, before, state, checks, url, ended_at, news, problem };
   };
-  if (isSettled(run)) return { ...common, ...stateOf(run), news: false, problem: null };
-  watch.progress({
-    step: 'sync',
-    state: 'info',
-    message: `asking ${name} about pull request ${owner}/${repo}#${number}`,
-  });
+  if (isSettled(run)) return report(run);
+  const message = `asking ${name} about pull request ${owner}/${repo}#${number}`;
+  watch.progress({ step: 'sync', state: 'info', message });
   try {
     const found = await forge(name).pullRequest({ owner, repo }, number, watch.signal);
     let news = false;
-    const after = await store.append(run.run_id, (now) => {
+    const after = await store.append(run_id, (now) => {
       const events = openedPullRequest(now) === number ? seenEvents(now, found) : [];
       news = events.length > 0;
       return events;
     });
-    if (news) await store.writeViews(run.run_id);
-    return { ...common, ...stateOf(after), news, problem: null };
+    if (news) await store.writeViews(run_id);
+    return report(after, news);
   } catch (error) {
     watch.signal.throwIfAborted();
     const gone = error instanceof NotFound;
-    return {
-      ...common,
-      ...stateOf(run),
-      news: false,
-      problem: { code: codeOf(error), message: messageOf(error), gone },
-    };
+    return report(run, false, { code: codeOf(error), message: messageOf(error), gone });
   }
 }
 
-function stateOf({ pull_request }: Run): Pick<PullRequestReport, 'state' | 'checks' | 'url' | 'ended_at'> {
-  return {
-    state: pull_request?.state ?? null,
-    checks: pull_request?.checks ?? null,
-    url: pull_request?.url ?? null,
-    ended_at: pull_request?.ended_at ?? null,
+/** The event for the state on the forge; none where that is known. */
+function seenEvents(run: Run, found: PullRequestOutcome): NewEvent[] {
+  const seen: DataOf<'pull_request_seen'> = {
+    number: found.number,
+    url: found.html_url,
+    state: found.state,
+    ended_at: found.ended_at,
+    head_commit: found.head_commit,
+    checks: found.checks,
+    failed_checks: [...found.failed_checks],
   };
+  const known = run.pull_request;
+  const same =
+    known !== null &&
+    known.number === seen.number &&
+    known.state === seen.state &&
+    known.checks === seen.checks &&
+    known.head_commit === seen.head_commit &&
+    known.failed_checks.join('\n') === seen.failed_checks.join('\n');
+  return same ? [] : [{ type: 'pull_request_seen', data: seen }];
 }
 
 /** A few at a time, in their order. */
 async function inTurns<A, B>(items: readonly A[], work: (item: A) => Promise<B>): Promise<B[]> {
   const results: B[] = [];
-  for (let start = 0; start < items.length; start += atOnce) {
-    results.push(...(await Promise.all(items.slice(start, start + atOnce).map(work))));
+  for (let start = 0; start < items.length; start += concurrency) {
+    results.push(...(await Promise.all(items.slice(start, start + concurrency).map(work))));
   }
   return results;
 }

@@ -55,7 +55,7 @@ export const ValidationSettings = t.strict({
   prepared_paths: optional(t.array(Path)),
   /** Whose content decides whether to prepare again. */
   lockfiles: optional(t.array(Path)),
-  /** Whether preparing may use the network; default that of the file. */
+  /** True if preparing may use the network; default that of the file. */
   prepare_network: optional(t.boolean),
   /** In place of those of the file. */
   limits: optional(
@@ -83,9 +83,9 @@ export const ValidationConfig = t.strict({
   limits: t.strict(Limits),
   /** auto: bubblewrap, else unshare where the policy allows a weak sandbox; whichever works. */
   sandbox: oneOf(['auto', ...sandboxKinds]),
-  /** Whether what is validated may run as you where no sandbox works. */
+  /** True if validations may run as you where no sandbox works. */
   allow_unsandboxed: t.boolean,
-  /** Whether preparing may use the network where a plan does not say. */
+  /** True if preparing may use the network where a plan does not say. */
   prepare_network: t.boolean,
   /** Variables for commands with network, for example a proxy or a package registry. */
   prepare_environment: t.record(t.string, t.string),
@@ -125,15 +125,10 @@ function limitsOf(
   configured: Limits,
   trusted: boolean,
 ): Limits {
-  function limit(name: keyof Limits): number {
+  const limits = { ...configured };
+  for (const name of Object.keys(configured) as (keyof Limits)[]) {
     const value = own[name] ?? configured[name];
-    return trusted ? value : Math.min(value, configured[name]);
+    limits[name] = trusted ? value : Math.min(value, configured[name]);
   }
-  return {
-    seconds: limit('seconds'),
-    memory_mib: limit('memory_mib'),
-    processes: limit('processes'),
-    disk_mib: limit('disk_mib'),
-    output_bytes: limit('output_bytes'),
-  };
+  return limits;
 }

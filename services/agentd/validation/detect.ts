@@ -3,9 +3,17 @@ import { Refused } from '#kit/errors.ts';
 import type { ValidationCommand, ValidationPlan } from '../action.ts';
 import type { TreeReader } from '../git/tree.ts';
 import { planFromSettings, RepositoryFile, type ValidationConfig } from './configuration.ts';
-import { detectJavaScript } from './detect-javascript.ts';
-import { detectCargo, detectGo, detectMakefile, detectMaven, detectPytest } from './detect-others.ts';
-import { type Ecosystem, type Files, filesOf } from './ecosystem.ts';
+import {
+  detectCargo,
+  detectGo,
+  detectJavaScript,
+  detectMakefile,
+  detectMaven,
+  detectPytest,
+  type Ecosystem,
+  type Files,
+  filesOf,
+} from './ecosystems.ts';
 
 const repositoryFile = '.core.json';
 const detectors = [detectJavaScript, detectCargo, detectGo, detectMaven, detectPytest];

@@ -1,37 +1,37 @@
-/** What is told at once: of output that comes faster only the newest lines are, the log has the rest. */
+/** Lines in one report; of output that comes faster only the newest are shown, the log has the rest. */
 const maxLines = 200;
 const maxLineLength = 1_000;
 const betweenMs = 100;
-/** A line without an end is told when nothing has followed for so long, for example the dots of a test runner. */
-const patienceMs = 1_000;
+/** A line without an end is reported after so long a pause, for example the dots of a test runner. */
+const openLineMs = 1_000;
 
-/** Output of a command as it comes, told in whole lines and not too often for those who watch. */
+/** Reports output of a command live, in whole lines and not too often. */
 export class LiveLines {
-  readonly #tell: (lines: string) => void;
+  readonly #report: (lines: string) => void;
   #lines: string[] = [];
   #leftOut = 0;
   #rest = '';
   #reportedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
-  #patience: NodeJS.Timeout | undefined;
+  #openLine: NodeJS.Timeout | undefined;
 
-  /** @param tell gets one line or several, `\n` between them */
-  constructor(tell: (lines: string) => void) {
-    this.#tell = tell;
+  /** @param report gets one line or several, `\n` between them */
+  constructor(report: (lines: string) => void) {
+    this.#report = report;
   }
 
   add(text: string): void {
     const parts = (this.#rest + text).split('\n');
     this.#rest = parts.pop()!.slice(-maxLineLength);
     for (const part of parts) this.#push(part);
-    clearTimeout(this.#patience);
-    if (this.#rest !== '') this.#patience = setTimeout(() => this.#endLine(), patienceMs).unref();
+    clearTimeout(this.#openLine);
+    if (this.#rest !== '') this.#openLine = setTimeout(() => this.#endLine(), openLineMs).unref();
     this.#reportSoon();
   }
 
-  /** Tells at once what is left: a command has ended. */
+  /** Reports what is left when a command has ended. */
   flush(): void {
-    clearTimeout(this.#patience);
+    clearTimeout(this.#openLine);
     this.#endLine();
     this.#reportNow();
   }
@@ -63,7 +63,7 @@ export class LiveLines {
     if (this.#lines.length === 0) return;
     const gap = this.#leftOut === 0 ? [] : [`[${this.#leftOut} lines that came too fast are in the log]`];
     this.#reportedAt = performance.now();
-    this.#tell([...gap, ...this.#lines].join('\n'));
+    this.#report([...gap, ...this.#lines].join('\n'));
     this.#lines = [];
     this.#leftOut = 0;
   }

@@ -102,7 +102,7 @@ function lockfilesDecide({ source, prepare, lockfiles }: ValidationPlan): boolea
   return source === 'detected' && lockfiles.length > 0 && prepare.every(({ run }) => fetchesOnly.test(run));
 }
 
-/** Moves the prepared folders out of the workspace. One behind a link, or that is none, is not what was promised and stays. */
+/** Moves the prepared folders out of the workspace. A path behind a link, or that is no folder, is left out. */
 async function collect(workspace: string, result: string, paths: readonly string[]): Promise<void> {
   await mkdir(result);
   for (const path of parentsFirst(paths)) {

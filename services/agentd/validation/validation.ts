@@ -30,7 +30,7 @@ export interface ValidationRequest {
   readonly tree: string;
   readonly plan: ValidationPlan;
   readonly signal: AbortSignal;
-  /** The files of `tree`, where they were got ready before; its caller removes them. */
+  /** The files of `tree`, where they were prepared earlier; the caller removes them. */
   readonly copy?: TreeCopy;
   readonly onOutput?: (text: string) => void;
   /** What is being done now, and what is to be known about it. */

@@ -17,7 +17,7 @@ export async function makeWorkFolder(parent: string, prefix: string): Promise<st
   return folder;
 }
 
-/** Removes the work folders of processes that are gone; where that cannot be told, those that nobody touched for a day. */
+/** Removes the work folders of processes that are gone; where that is unknown, those that nobody touched for a day. */
 export async function sweepWorkFolders(parent: string, prefix: string): Promise<void> {
   for (const name of await readdir(parent).catch(() => [])) {
     if (!name.startsWith(prefix)) continue;
@@ -93,7 +93,7 @@ export class TreeCopy {
     this.#written = this.#folder.then((folder) =>
       exportTree(source.mirror_dir, source.tree, join(folder, 'workspace')),
     );
-    // Told to whoever asks for the files.
+    // `workspace` reports it.
     this.#written.catch(() => undefined);
   }
 

@@ -2,14 +2,16 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { codeOf } from '#kit/errors.ts';
+import { Conflict, codeOf } from '#kit/errors.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import type { Workspace } from '../ports/vcs.ts';
 
@@ -54,9 +56,9 @@ function writeGitDir(gitDir: string, workspace: Workspace, kind: CloneKind): voi
 }
 
 /** Files are written as they are recorded, whatever the tree's own attributes say. */
-export const attributesText = '* -text -filter -ident -working-tree-encoding\n';
+const attributesText = '* -text -filter -ident -working-tree-encoding\n';
 
-export function configText({ base_commit, push_url }: Workspace, kind: CloneKind): string {
+function configText({ base_commit, push_url }: Workspace, kind: CloneKind): string {
   const sha256 = base_commit.length === 64;
   return [
     '[core]',
@@ -88,4 +90,64 @@ function linkFile(source: string, target: string): void {
     if (codeOf(error) === 'ENOENT') return;
     copyFileSync(source, target);
   }
+}
+
+/**
+ * A clone's configuration decides where a push goes and which programs run. Neither git nor jj changes it as we use them, so
+ * any difference from what we wrote is somebody else's. @returns whether there is a clone, configured as we made it
+ */
+export function isAsConfigured(workspace: Workspace): boolean {
+  const gitDir = gitDirOf(workspace);
+  return (
+    isFolder(workspace.clone_dir) &&
+    isFolder(gitDir) &&
+    kinds.some((kind) => holds(join(gitDir, 'config'), configText(workspace, kind))) &&
+    holds(join(gitDir, 'info', 'attributes'), attributesText) &&
+    // Would put another repository, or more configuration, in the place of this one.
+    !names(gitDir).some((name) => name === 'commondir' || name === 'config.worktree') &&
+    // The configuration home of jj and of the gits that it starts.
+    names(join(gitDir, 'core')).length === 0 &&
+    isJujutsuAsConfigured(join(workspace.clone_dir, '.jj'))
+  );
+}
+
+const kinds: readonly CloneKind[] = ['bare', 'files'];
+
+function isJujutsuAsConfigured(folder: string): boolean {
+  if (lstatSync(folder, { throwIfNoEntry: false }) === undefined) return true;
+  const repo = join(folder, 'repo');
+  const store = join(repo, 'store');
+  return (
+    [folder, repo, store].every(isFolder) &&
+    holds(join(store, 'git_target'), '../../../.git') &&
+    ![...names(folder), ...names(repo)].some((name) => name.includes('config'))
+  );
+}
+
+/** Deletes a clone that is not as we configured it; it is made again from the record, which loses nothing. */
+export function discardUnlessAsConfigured(workspace: Workspace): void {
+  if (!isAsConfigured(workspace)) rmSync(workspace.clone_dir, { recursive: true, force: true });
+}
+
+/** @throws Conflict `clone_changed`, with the clone deleted */
+export function requireAsConfigured(workspace: Workspace): void {
+  if (isAsConfigured(workspace)) return;
+  discardUnlessAsConfigured(workspace);
+  throw new Conflict(
+    'clone_changed',
+    `the configuration of the clone ${workspace.clone_dir} is not the one that was written there; the clone was deleted`,
+    { hint: 'run it again: the clone is rebuilt from the record' },
+  );
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function names(folder: string): string[] {
+  return isFolder(folder) ? readdirSync(folder) : [];
+}
+
+function holds(path: string, text: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true && readFileSync(path, 'utf8') === text;
 }

@@ -1,6 +1,6 @@
 import { Conflict, Failed } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
-import type { BuildStep, VcsState } from '../ports/vcs.ts';
+import type { BuildStep } from '../ports/vcs.ts';
 
 /** One branch of a clone, as git sees it. */
 export interface BranchState {
@@ -42,23 +42,6 @@ async function onlyBranch(gitDir: string): Promise<string | null> {
   return stdout.toString('utf8').trim().replace('refs/heads/', '') || null;
 }
 
-/** The branch that an earlier step made. */
-export async function requireBranch(gitDir: string, branch: string): Promise<BranchState> {
-  const state = await branchState(gitDir, branch);
-  if (state !== null) return state;
-  throw new Failed('vcs_failed', `the clone has no branch ${branch}; create_branch makes it`);
-}
-
-export function stateOf(operation_id: string, branch: BranchState | null): VcsState {
-  return {
-    operation_id,
-    change_id: branch?.change_id ?? null,
-    commit: branch?.commit ?? null,
-    tree: branch?.tree ?? null,
-    branch_commit: branch?.commit ?? null,
-  };
-}
-
 /** What a step was to leave is what git has. @throws Failed `vcs_failed`, Conflict `tree_differs` */
 export function checkBuilt(present: BranchState, step: BuildStep, base: string): void {
   if (present.parents.length !== 1 || present.parents[0] !== base) {
@@ -74,13 +57,6 @@ export function checkBuilt(present: BranchState, step: BuildStep, base: string):
       `commit ${present.commit} has another message than the one that was approved`,
     );
   }
-}
-
-export function branchExists(branch: string, commit: string): Conflict {
-  return new Conflict(
-    'branch_exists',
-    `the clone has a branch ${branch} at ${commit} that this step did not make`,
-  );
 }
 
 /** @throws Conflict `tree_differs` */

@@ -45,7 +45,7 @@ export function forgetInterruption(workspace: Workspace): void {
   rmSync(join(trackFolder(workspace), 'busy'), { force: true });
 }
 
-/** Whether recovering failed because of what the clone holds; it is made anew then, which loses nothing. */
+/** True if recovering failed because of what the clone holds; it is rebuilt then, which loses nothing. */
 export function isBeyondRepair(error: unknown): boolean {
   return ['vcs_failed', 'git_failed', 'tree_differs', 'object_missing', 'ENOENT'].includes(codeOf(error));
 }

@@ -1,5 +1,5 @@
 import { Failed, Refused } from '#kit/errors.ts';
-import { detectSpecials, isSpecial } from '../git/specials.ts';
+import { detectSpecials, isSpecial } from '../git/tree.ts';
 import type { Vcs } from '../ports/vcs.ts';
 import { gitVcs } from './git/git-vcs.ts';
 import { jjVersion } from './jj/jj.ts';

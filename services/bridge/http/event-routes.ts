@@ -3,10 +3,10 @@ import {
   EventList,
   type EventState,
   EventView,
+  eventStates,
   ProcessBody,
   ProcessReply,
 } from '#kit/contracts/bridge/events.ts';
-import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import {
   type ParameterDescription,

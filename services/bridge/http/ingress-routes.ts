@@ -2,9 +2,9 @@ import * as t from 'io-ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { IngressReply } from '#kit/contracts/bridge/events.ts';
 import { Problem } from '#kit/contracts/problem.ts';
+import { codeOf, messageOf } from '#kit/errors.ts';
 import { type Route, routeWithBytes } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
-import { IngressLog } from '../ingress/ingress-log.ts';
 import {
   type IngressRequest,
   type IngressSource,
@@ -77,23 +77,62 @@ function ingressRoute(source: IngressSource, parts: IngressRouteParts, log: Ingr
 
 function keptReply({ event, duplicate }: AcceptedEvent, unknown: readonly string[]): IngressReply {
   const { event_id, state, target, role, run_id, reason, notes } = event;
-  return {
-    ...{ event_id, state, duplicate, target, role, run_id, reason },
-    notes: [...notes],
-    unknown_members: [...unknown],
-  };
+  const kept = { event_id, state, duplicate, target, role, run_id, reason };
+  return { ...kept, notes: [...notes], unknown_members: [...unknown] };
 }
 
 function ignoredReply({ code, message }: Extract<ReadEvent, { event: null }>): IngressReply {
-  return {
-    event_id: null,
-    state: 'ignored',
-    duplicate: false,
-    target: null,
-    role: null,
-    run_id: null,
-    reason: { code, message },
-    notes: [],
-    unknown_members: [],
-  };
+  const none = { event_id: null, duplicate: false, target: null, role: null, run_id: null };
+  return { ...none, state: 'ignored', reason: { code, message }, notes: [], unknown_members: [] };
+}
+
+/** So many lines in a minute: whoever sets up a webhook sees each request, and a flood fills no disk. */
+const linesPerMinute = 30;
+const minuteMs = 60_000;
+
+/** What became of requests that bring events, for who looks why nothing arrives. */
+export class IngressLog {
+  readonly #logger: Logger;
+  readonly #now: () => number;
+  #since = Number.NEGATIVE_INFINITY;
+  #lines = 0;
+  #suppressed = 0;
+
+  constructor(logger: Logger, now: () => number = () => performance.now()) {
+    this.#logger = logger;
+    this.#now = now;
+  }
+
+  /** @param source of the requests, as in `dashboard` */
+  answered(source: string, { event_id, state, duplicate, reason }: IngressReply): void {
+    if (duplicate) return;
+    const why = reason === null ? '' : `: ${reason.message}`;
+    this.#log(`event ${state}${why}`, {
+      source,
+      event_id,
+      ...(reason === null ? {} : { code: reason.code }),
+    });
+  }
+
+  refused(source: string, error: unknown): void {
+    this.#log(`event refused: ${messageOf(error)}`, { source, code: codeOf(error) });
+  }
+
+  #log(message: string, facts: Readonly<Record<string, unknown>>): void {
+    const now = this.#now();
+    if (now - this.#since >= minuteMs) {
+      this.#since = now;
+      this.#lines = 0;
+    }
+    if (this.#lines >= linesPerMinute) {
+      this.#suppressed++;
+      return;
+    }
+    this.#lines++;
+    this.#logger.info(message, {
+      ...facts,
+      ...(this.#suppressed === 0 ? {} : { not_told_before: this.#suppressed }),
+    });
+    this.#suppressed = 0;
+  }
 }

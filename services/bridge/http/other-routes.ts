@@ -8,8 +8,8 @@ import {
   SyncRepositories,
 } from '#kit/contracts/bridge/sync.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
-import type { CatchUp } from '../catch-up/catch-up.ts';
 import type { Schedules } from '../schedules/schedules.ts';
+import type { CatchUp } from '../sync/catch-up.ts';
 import type { Sync } from '../sync/sync.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 

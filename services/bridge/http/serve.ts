@@ -1,5 +1,5 @@
 import { openBus } from '#kit/bus/open-bus.ts';
-import type { ServeOptions } from '#kit/cli/serve-command.ts';
+import type { ServeOptions } from '#kit/cli/start-service.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { readKnownForges } from '#kit/config/known-forges.ts';
@@ -8,7 +8,7 @@ import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
-import { serviceToken } from '#kit/tokens.ts';
+import { serviceToken } from '#kit/tokens/tokens.ts';
 import { composeBridge } from '../compose.ts';
 import { readBridgeConfig } from '../configuration.ts';
 import { connectDaemon } from '../daemon.ts';

@@ -1,5 +1,6 @@
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
+import { unknownKeys } from '#kit/config/unknown-keys.ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
@@ -8,11 +9,15 @@ import type { BridgeConfig } from '../configuration.ts';
 import type { SecretFile } from '../secret-file.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { targetOf } from '../targets/target.ts';
-import { jsonOf } from './body-text.ts';
-import { type IngressRequest, type IngressSource, needSignature, type ReadEvent } from './ingress-source.ts';
-import { planned } from './planned.ts';
+import {
+  type IngressRequest,
+  type IngressSource,
+  jsonOf,
+  needSignature,
+  planned,
+  type ReadEvent,
+} from './ingress-source.ts';
 import { isSigned, signatureHeader, timestampHeader } from './signature.ts';
-import { unknownMembers } from './unknown-members.ts';
 
 export interface DashboardSourceParts {
   readonly config: Pick<BridgeConfig['ingress'], 'dashboard' | 'role_label' | 'signature_seconds'>;
@@ -100,4 +105,12 @@ export class DashboardSource implements IngressSource {
 /** Boards write their columns as they like. */
 function plain(status: string): string {
   return status.trim().toLowerCase();
+}
+
+/**
+ * Members of an event that nobody reads, as JSON pointers.
+ * @param event what `DashboardEvent` accepts, as it came
+ */
+export function unknownMembers(event: unknown): string[] {
+  return unknownKeys(DashboardEvent, event).map(({ pointer }) => pointer);
 }

@@ -1,8 +1,11 @@
-import { Forbidden, Unauthorized } from '#kit/errors.ts';
+import { parseJson } from '#kit/decode.ts';
+import { Forbidden, InvalidInput, Unauthorized } from '#kit/errors.ts';
 import type { WebhookForge } from '#kit/forges/registry.ts';
-import type { Identity } from '#kit/tokens.ts';
-import type { NewEvent } from '../queue/stored-event.ts';
+import type { Identity } from '#kit/tokens/tokens.ts';
+import type { NewEvent, Reason } from '../queue/stored-event.ts';
 import type { SecretFile } from '../secret-file.ts';
+import type { RoleChoice } from '../targets/role-map.ts';
+import type { FoundTarget } from '../targets/target.ts';
 
 /** What came over HTTP, before anybody looked into it. */
 export interface IngressRequest {
@@ -72,4 +75,43 @@ export function needSignature(
       },
     );
   return { given, secrets: secret.read() };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws InvalidInput (`invalid_json`) */
+export function jsonOf(body: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = utf8.decode(body);
+  } catch (cause) {
+    throw new InvalidInput('invalid_json', 'the body is not JSON: it is not UTF-8', { cause });
+  }
+  return parseJson(text, 'the body');
+}
+
+/** An event with what was found out about it; without a target, or a role that plans, it is one to skip. */
+export function planned({
+  found,
+  choice,
+  skip = null,
+  ...event
+}: Omit<NewEvent, 'target' | 'role' | 'skip' | 'notes'> & {
+  readonly found: FoundTarget;
+  readonly choice: RoleChoice;
+  /** Why else not. */
+  readonly skip?: Reason | null;
+}): NewEvent {
+  const { role, plans, note } = choice;
+  const noTarget = found.target === null ? { code: found.code, message: found.message } : null;
+  const noPlan = plans
+    ? null
+    : { code: 'role_does_not_plan', message: `role ${role.name} may propose nothing, so it plans nothing` };
+  return {
+    ...event,
+    target: found.target,
+    role,
+    skip: noTarget ?? noPlan ?? skip,
+    notes: note === null ? [] : [note],
+  };
 }

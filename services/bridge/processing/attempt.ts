@@ -1,6 +1,6 @@
 import { type Bus, BusError } from '#kit/bus/bus.ts';
 import { callWithRetry } from '#kit/bus/call-with-retry.ts';
-import { functionIds } from '#kit/contracts/bus/function-ids.ts';
+import { functionIds } from '#kit/contracts/bus/function.ts';
 import { type PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/plan-issue.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, codeOf, Interrupted, messageOf } from '#kit/errors.ts';

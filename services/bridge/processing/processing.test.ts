@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { BusError } from '#kit/bus/bus.ts';
 import { codeOf } from '#kit/errors.ts';
-import { silentLogger } from '#kit/silent-logger.ts';
+import { silentLogger } from '#kit/log.ts';
+import { queueConfig } from '../../../test/fixtures/bridge/queue-config.ts';
 import { failure, toyPlanning } from '../../../test/fixtures/bridge/toy-planning.ts';
 import { memoryBus } from '../../../test/fixtures/bus/memory-bus.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
@@ -9,15 +10,8 @@ import { openBridgeDatabase } from '../queue/bridge-database.ts';
 import { EventQueue } from '../queue/event-queue.ts';
 import { eventView, type NewEvent } from '../queue/stored-event.ts';
 import { Processing, type ProcessingParts } from './processing.ts';
-import { retrySeconds } from './retry-time.ts';
 
-const config = {
-  automatic: true,
-  concurrency: 2,
-  attempts: 5,
-  first_retry_seconds: 5,
-  most_retry_seconds: 3_600,
-};
+const config = { automatic: true, concurrency: 2 };
 
 function event(number: number): NewEvent {
   return {
@@ -52,7 +46,7 @@ describe('Processing an event', () => {
     now = 1_000_000;
     const database = openBridgeDatabase(temporaryFolder());
     closeDatabase = () => database.close();
-    queue = new EventQueue(database, () => now);
+    queue = new EventQueue(database, queueConfig, () => now);
     planning = toyPlanning();
     bus = memoryBus();
     bus.connect('worker').register([planning.offered]);
@@ -252,13 +246,5 @@ describe('Processing an event', () => {
     processing.wake();
     await untilEnded(11);
     expect(queue.get('e11').state).to.equal('done');
-  });
-
-  it('waits six times as long after each failure, up to a limit', () => {
-    const waits = [1, 2, 3, 4, 5, 60].map((n) => retrySeconds(n, { first: 5, most: 600 }, () => 0.5));
-    expect(waits).to.deep.equal([5, 30, 180, 600, 600, 600]);
-    const bounds = [0, 0.999].map((random) => retrySeconds(1, { first: 5, most: 600 }, () => random));
-    expect(bounds[0]).to.equal(4);
-    expect(bounds[1]).to.be.within(5.9, 6);
   });
 });

@@ -8,12 +8,11 @@ import type { BridgeConfig } from '../configuration.ts';
 import type { Claim, EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
 import { attemptPlanning, type Outcome } from './attempt.ts';
-import { retrySeconds } from './retry-time.ts';
 
 export interface ProcessingParts {
   readonly queue: EventQueue;
   readonly bus: Pick<Bus, 'call' | 'connected' | 'whenConnected'>;
-  readonly config: Omit<BridgeConfig['processing'], 'same_content_seconds'>;
+  readonly config: Pick<BridgeConfig['processing'], 'automatic' | 'concurrency'>;
   /** Milliseconds for one attempt, calls that are repeated in it included. */
   readonly callMs: number;
   /** Milliseconds for which one attempt waits for a function that nobody provides. */
@@ -29,7 +28,7 @@ export interface ProcessingParts {
 /** A claim outlives its attempt by so much, in milliseconds. */
 const leaseMarginMs = 60_000;
 /** The queue is looked at this often, in milliseconds, whatever is known of it. */
-const longestPauseMs = 30_000;
+const maxPauseMs = 30_000;
 /** Milliseconds that a caller waits for a bus that is just connecting. */
 const connectMs = 2_000;
 const storeAgainMs = 1_000;
@@ -124,9 +123,9 @@ export class Processing {
 
   #lookAgainAt(time: number | null): void {
     if (this.#ending.signal.aborted) return;
-    const wait = time === null ? longestPauseMs : Math.max(50, time - this.#now());
+    const wait = time === null ? maxPauseMs : Math.max(50, time - this.#now());
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#look(), Math.min(longestPauseMs, wait));
+    this.#timer = setTimeout(() => this.#look(), Math.min(maxPauseMs, wait));
     this.#timer.unref();
   }
 
@@ -168,7 +167,7 @@ export class Processing {
   }
 
   #record(claim: Claim, outcome: Outcome): boolean {
-    const { queue, config } = this.#parts;
+    const { queue } = this.#parts;
     const isSmoke = claim.event.target?.forge === smokeForge.name;
     if (isSmoke && (outcome.kind === 'hopeless' || outcome.kind === 'failed'))
       return queue.skipped(claim, outcome.reason);
@@ -181,17 +180,10 @@ export class Processing {
         return queue.release(claim);
       case 'hopeless':
         return queue.dead(claim, outcome.reason, outcome.run_id);
-      case 'unreached': {
-        const seconds = Math.min(unreachedSeconds, config.most_retry_seconds);
-        return queue.postponed(claim, outcome.reason, this.#now() + seconds * 1000);
-      }
-      case 'failed': {
-        const failures = claim.event.attempts + 1;
-        if (failures >= config.attempts) return queue.dead(claim, outcome.reason, null);
-        const { first_retry_seconds: first, most_retry_seconds: most } = config;
-        const retryAt = Math.ceil(this.#now() + retrySeconds(failures, { first, most }) * 1000);
-        return queue.failed(claim, outcome.reason, retryAt);
-      }
+      case 'unreached':
+        return queue.postponed(claim, outcome.reason, unreachedSeconds);
+      case 'failed':
+        return queue.failed(claim, outcome.reason);
     }
   }
 

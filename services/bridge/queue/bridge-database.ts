@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { jobColumns } from '#kit/jobs/durable-queue.ts';
 import { type DatabaseKind, openDatabase } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { storageError } from '#kit/storage/storage-error.ts';
@@ -63,7 +64,7 @@ const tables = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** What is old is found without a look at what is not; events of an issue are looked for where a forge tells all of it. */
+/** What is old is found without a look at what is not; events of an issue are looked for where a forge gives all of it. */
 const retentionAndContent = `
   ALTER TABLE events ADD COLUMN issue_sha256 TEXT;
   CREATE INDEX events_by_issue ON events (target, seq) WHERE issue_sha256 IS NOT NULL;
@@ -71,7 +72,7 @@ const retentionAndContent = `
   CREATE INDEX deliveries_ended ON deliveries (changed_at) WHERE state IN ('delivered', 'dead');
 `;
 
-/** How far each repository was asked for what its forge's deliveries did not tell; milliseconds since 1970, by the forge's clock. */
+/** How far each repository was asked for what its forge did not deliver; milliseconds since 1970, by the forge's clock. */
 const catchUps = `
   CREATE TABLE catch_ups (
     forge TEXT NOT NULL,
@@ -88,29 +89,53 @@ const bodiesOfAnyForge = `
   CREATE UNIQUE INDEX forge_bodies ON events (source, body_sha256) WHERE source NOT IN ('dashboard', 'schedule');
 `;
 
-const kind: DatabaseKind = {
+/** Deliveries are jobs of the same queue as events. */
+const deliveriesAsJobs = `
+  CREATE TABLE jobs (${jobColumns},
+    dashboard TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (dashboard, run_id, status)
+  ) STRICT;
+  INSERT INTO jobs (seq, dashboard, run_id, status, body, state, attempts, due_at, changed_at, reason_code, reason)
+    SELECT seq, dashboard, run_id, status, body,
+      CASE state WHEN 'waiting' THEN 'pending' WHEN 'delivered' THEN 'done' ELSE state END,
+      attempts, iif(state = 'waiting', due_at, NULL), changed_at, iif(problem IS NULL, NULL, 'delivery_failed'), problem
+    FROM deliveries;
+  DROP TABLE deliveries;
+  ALTER TABLE jobs RENAME TO deliveries;
+  CREATE INDEX deliveries_by_state ON deliveries (dashboard, state);
+  CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
+  CREATE INDEX deliveries_of_run ON deliveries (dashboard, run_id, seq) WHERE state IN ('pending', 'processing');
+  CREATE INDEX deliveries_ended ON deliveries (changed_at) WHERE state IN ('done', 'skipped', 'dead');
+`;
+
+export const queueKind: DatabaseKind = {
   codePrefix: 'queue',
   name: 'the event queue',
-  migrations: [tables, retentionAndContent, catchUps, bodiesOfAnyForge],
+  migrations: [tables, retentionAndContent, catchUps, bodiesOfAnyForge, deliveriesAsJobs],
   whenDamaged: 'Move it away to begin a new queue; dashboards have to send again what was pending.',
 };
 
 /**
- * Opens `<state>/bridge/queue.sqlite`, and makes it where it is missing. A commit is on the disk when it returns. Events that the
+ * Opens `<state>/bridge/queue.sqlite`, and makes it where it is missing. A commit is on the disk when it returns. Jobs that the
  * process before was working on are pending again.
  * @throws Conflict (`queue_held`), Failed (`queue_damaged`, `queue_newer`), Unavailable (`disk_full`)
  */
 export function openBridgeDatabase(state: string): BridgeDatabase {
   const folder = join(state, 'bridge');
-  const hold = holdFolder(folder, { code: 'queue_held', name: kind.name });
+  const hold = holdFolder(folder, { code: 'queue_held', name: queueKind.name });
   const path = join(folder, 'queue.sqlite');
   let db: DatabaseSync | null = null;
   try {
-    const opened = openDatabase(path, kind);
+    const opened = openDatabase(path, queueKind);
     db = opened;
-    opened.exec(`
-      UPDATE events SET state = 'pending', due_at = changed_at, claim = NULL, claimed_until = NULL
-      WHERE state = 'processing'`);
+    for (const table of ['events', 'deliveries']) {
+      opened.exec(`
+        UPDATE ${table} SET state = 'pending', due_at = coalesce(due_at, changed_at), claim = NULL, claimed_until = NULL
+        WHERE state = 'processing'`);
+    }
     return {
       db: opened,
       path,
@@ -128,5 +153,5 @@ export function openBridgeDatabase(state: string): BridgeDatabase {
 
 /** What SQLite reports about the queue, as an error for callers. */
 export function queueError(error: unknown, path: string): unknown {
-  return storageError(error, path, kind);
+  return storageError(error, path, queueKind);
 }

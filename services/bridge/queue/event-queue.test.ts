@@ -1,9 +1,12 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
+import { migrate } from '#kit/storage/database.ts';
+import { queueConfig } from '../../../test/fixtures/bridge/queue-config.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { type BridgeDatabase, openBridgeDatabase } from './bridge-database.ts';
+import { type BridgeDatabase, openBridgeDatabase, queueKind } from './bridge-database.ts';
 import { EventQueue } from './event-queue.ts';
 import type { NewEvent } from './stored-event.ts';
 
@@ -53,11 +56,23 @@ describe('The queue of events', () => {
 
   function open(): void {
     database = openBridgeDatabase(state);
-    queue = new EventQueue(database, () => now);
+    queue = new EventQueue(database, queueConfig, () => now);
   }
 
   function reopen(): void {
     database.close();
+    open();
+  }
+
+  /** Of a file that an earlier version made. */
+  function reopenOf(version: number, fill: (db: DatabaseSync) => void): void {
+    database.close();
+    const path = join(state, 'bridge/queue.sqlite');
+    rmSync(path);
+    const db = new DatabaseSync(path);
+    migrate(db, queueKind, version);
+    fill(db);
+    db.close();
     open();
   }
 
@@ -185,11 +200,15 @@ describe('The queue of events', () => {
   it('knows the bytes of deliveries that the version before kept', async () => {
     const first = event(1, { source: 'github', event_id: 'github:a', body_sha256: 'same' });
     await queue.accept(first);
-    database.db.exec(`
-      DROP INDEX forge_bodies;
-      CREATE UNIQUE INDEX forge_bodies ON events (source, body_sha256) WHERE source IN ('github', 'gitea');
-      PRAGMA user_version = 3`);
-    reopen();
+    const { facts } = database.db.prepare('SELECT facts FROM events').get() as { facts: string };
+    reopenOf(3, (db) =>
+      db
+        .prepare(
+          `INSERT INTO events (event_id, source, body_sha256, facts, target, state, received_at, changed_at, due_at)
+          VALUES ('github:a', 'github', 'same', ?, 'local/demo/hello#1', 'pending', 1, 1, 1)`,
+        )
+        .run(facts),
+    );
     expect((await queue.accept({ ...first, event_id: 'github:b' })).event.event_id).to.equal('github:a');
     const plan = database.db
       .prepare(
@@ -197,6 +216,24 @@ describe('The queue of events', () => {
       )
       .all('github', 'same') as { detail: string }[];
     expect(plan.map(({ detail }) => detail).join()).to.contain('forge_bodies');
+  });
+
+  it('keeps the deliveries of the version before', () => {
+    reopenOf(4, (db) =>
+      db.exec(`
+        INSERT INTO deliveries (dashboard, run_id, status, body, state, attempts, due_at, changed_at, problem) VALUES
+          ('board', 'run_1', 'planned', '{}', 'delivered', 0, 5, 6, NULL),
+          ('board', 'run_1', 'completed', '{}', 'waiting', 2, 7, 8, 'answered 500'),
+          ('board', 'run_2', 'planned', '{}', 'dead', 3, 9, 10, 'answered 422')`),
+    );
+    const rows = database.db
+      .prepare('SELECT seq, status, state, attempts, due_at, changed_at, reason FROM deliveries')
+      .all();
+    expect(rows.map((row) => Object.values(row))).to.deep.equal([
+      [1, 'planned', 'done', 0, null, 6, null],
+      [2, 'completed', 'pending', 2, 7, 8, 'answered 500'],
+      [3, 'planned', 'dead', 3, null, 10, 'answered 422'],
+    ]);
   });
 
   it('plans an issue once where several deliveries say the same of it', async () => {
@@ -254,7 +291,7 @@ describe('The queue of events', () => {
 
   it('gives out the event that is asked for, also before its time', async () => {
     for (const number of [1, 2]) await queue.accept(event(number));
-    queue.failed(queue.claim(1_000, 'e2')!, { code: 'x', message: 'y' }, now + 60_000);
+    queue.failed(queue.claim(1_000, 'e2')!, { code: 'x', message: 'y' });
     expect(queue.claim(1_000, 'e2')?.event).to.deep.include({ event_id: 'e2', attempts: 1 });
     expect(await failure(() => queue.claim(1_000, 'e2'))).to.equal('event_not_pending');
     expect(await failure(() => queue.claim(1_000, 'e9'))).to.equal('event_not_found');
@@ -268,7 +305,7 @@ describe('The queue of events', () => {
     now += 1;
     const again = queue.claim(1_000)!;
     expect(queue.done(lost, 'run_lost')).to.equal(false);
-    expect(queue.failed(lost, { code: 'x', message: 'y' }, now)).to.equal(false);
+    expect(queue.failed(lost, { code: 'x', message: 'y' })).to.equal(false);
     expect(queue.release(lost)).to.equal(false);
     expect(queue.done(again, 'run_1')).to.equal(true);
     expect(queue.get('e1')).to.deep.include({ state: 'done', run_id: 'run_1', attempts: 0 });
@@ -285,11 +322,12 @@ describe('The queue of events', () => {
   it('waits after a failure, and says what is due next', async () => {
     await queue.accept(sample);
     const reason = { code: 'TIMEOUT', message: 'nothing came' };
-    queue.failed(queue.claim(1_000)!, reason, now + 5_000);
+    queue.failed(queue.claim(1_000)!, reason);
     expect(queue.get('e1')).to.deep.include({ state: 'pending', attempts: 1, reason });
     expect(queue.claim(1_000)).to.equal(null);
-    expect(queue.nextDue()).to.equal(now + 5_000);
-    now += 5_000;
+    const due = queue.nextDue()!;
+    expect(due - now).to.be.within(4_000, 6_001);
+    now = due;
     expect(queue.claim(1_000)?.event.event_id).to.equal('e1');
   });
 

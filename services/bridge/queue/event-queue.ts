@@ -1,22 +1,21 @@
-import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
-import { eventStates } from '#kit/contracts/bridge/vocabulary.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
-import { findSecrets, Redactor } from '#kit/redaction.ts';
+import { DurableQueue, type JobClaim, type JobTable } from '#kit/jobs/durable-queue.ts';
+import { findSecrets, Redactor } from '#kit/redaction/redactor.ts';
+import { transaction } from '#kit/storage/database.ts';
 import { WriteBatch } from '#kit/storage/write-batch.ts';
-import { type AcceptedEvent, acceptEvent } from './accept-event.ts';
+import type { BridgeConfig } from '../configuration.ts';
+import { type AcceptedEvent, acceptEvent, EventRows, storedEvent, targetKey } from './accept-event.ts';
 import { type BridgeDatabase, queueError } from './bridge-database.ts';
-import { EventRows, storedEvent, targetKey } from './event-rows.ts';
 import type { NewEvent, Reason, StoredEvent } from './stored-event.ts';
 
 /** The right to process one event, for a while. */
-export interface Claim {
+export interface Claim extends JobClaim {
   readonly event: StoredEvent;
-  readonly token: string;
 }
 
 export interface EventPage {
@@ -31,36 +30,45 @@ export interface EventQuery {
   readonly cursor?: string;
 }
 
-/** No retry waits longer: what is due later was put off by a clock that was set back since. */
-const mostAheadMs = 36 * 3_600_000;
-/** No lease is longer, in milliseconds, unless one asks for it. */
-const longestLeaseMs = 6 * 3_600_000;
+const jobs: JobTable = {
+  name: 'events',
+  // One event of an issue is planned at a time.
+  ready: "target NOT IN (SELECT target FROM events WHERE state = 'processing')",
+  dueIndex: 'events_due',
+};
+
+export type QueueConfig = Pick<
+  BridgeConfig['processing'],
+  'attempts' | 'first_retry_seconds' | 'most_retry_seconds' | 'same_content_seconds'
+>;
 
 /** The durable queue of events. Every change is on the disk when its method returns or resolves. */
 export class EventQueue {
+  readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #rows: EventRows;
+  readonly #jobs: DurableQueue;
   readonly #batch: WriteBatch;
   readonly #sameContentMs: number;
   readonly #now: () => number;
   readonly #redactor = new Redactor();
-  readonly #statements: ReturnType<typeof prepare>;
 
-  /** @param sameContentMs see `EventRows.coveringOf` */
-  constructor({ db, path }: BridgeDatabase, now: () => number = Date.now, sameContentMs = 600_000) {
+  constructor({ db, path }: BridgeDatabase, config: QueueConfig, now: () => number = Date.now) {
+    const { attempts, first_retry_seconds: first, most_retry_seconds: max } = config;
+    this.#db = db;
     this.#path = path;
     this.#now = now;
     this.#rows = new EventRows(db);
-    this.#sameContentMs = sameContentMs;
+    this.#jobs = new DurableQueue(db, jobs, { attempts, first, max }, now);
+    this.#sameContentMs = config.same_content_seconds * 1000;
     this.#batch = new WriteBatch(db, {
       committed: () => crashPoint('bridge.event_stored'),
       explain: (error) => queueError(error, path),
     });
-    this.#statements = prepare(db);
   }
 
   /**
-   * What the event tells is kept without secrets.
+   * What the event says is kept without secrets.
    * @throws InvalidInput (`event_id_holds_secret`), Conflict (`event_id_reused`), Unavailable (`disk_full`)
    */
   async accept(event: NewEvent): Promise<AcceptedEvent> {
@@ -80,17 +88,10 @@ export class EventQueue {
    * @throws NotFound (`event_not_found`), Conflict (`event_not_pending`)
    */
   claim(leaseMs: number, eventId?: string): Claim | null {
-    const now = this.#now();
-    const token = randomUUID();
-    const { reclaim, claimNext, claimOne } = this.#statements;
     return this.#write(() => {
-      reclaim.run(now, now, now, now + Math.max(longestLeaseMs, 2 * leaseMs));
-      const row =
-        eventId === undefined
-          ? (claimNext.get(token, now + leaseMs, now, 0, now) ??
-            claimNext.get(token, now + leaseMs, now, now + mostAheadMs, Number.MAX_SAFE_INTEGER))
-          : claimOne.get(token, now + leaseMs, now, eventId);
-      if (row !== undefined) return { event: storedEvent(row), token };
+      const named = eventId === undefined ? {} : { event_id: eventId };
+      const taken = this.#jobs.claim(leaseMs, named, eventId !== undefined);
+      if (taken !== null) return { ...taken.claim, event: storedEvent(taken.row) };
       if (eventId !== undefined && this.get(eventId).state !== 'pending') throw this.#notPending(eventId);
       return null;
     });
@@ -98,68 +99,58 @@ export class EventQueue {
 
   /** Each ends a claim; false where it had been lost meanwhile, and nothing was changed. */
   done(claim: Claim, runId: string): boolean {
-    const { done } = this.#statements;
-    return this.#write(() => done.run(runId, this.#now(), claim.event.seq, claim.token).changes === 1);
+    return this.#write(() => this.#jobs.done(claim, { run_id: runId }));
   }
 
-  /** Pending again at `retryAt`. */
-  failed(claim: Claim, reason: Reason, retryAt: number): boolean {
-    const { failed } = this.#statements;
-    const { code, message } = this.#redactor.redactDeep(reason);
-    return this.#write(
-      () => failed.run(code, message, retryAt, this.#now(), claim.event.seq, claim.token).changes === 1,
-    );
+  /** Pending again after a while, or dead after the last attempt. */
+  failed(claim: Claim, reason: Reason): boolean {
+    return this.#write(() => this.#jobs.failed(claim, this.#redactor.redactDeep(reason)));
   }
 
-  /** Pending again at `retryAt`; no attempt is counted. */
-  postponed(claim: Claim, reason: Reason, retryAt: number): boolean {
-    const { postponed } = this.#statements;
-    const { code, message } = this.#redactor.redactDeep(reason);
-    return this.#write(
-      () => postponed.run(code, message, retryAt, this.#now(), claim.event.seq, claim.token).changes === 1,
-    );
+  /** Pending again after so many seconds; no attempt is counted. */
+  postponed(claim: Claim, reason: Reason, seconds: number): boolean {
+    return this.#write(() => this.#jobs.postponed(claim, this.#redactor.redactDeep(reason), seconds));
   }
 
   /** @param runId of a run that was made and failed */
   dead(claim: Claim, reason: Reason, runId: string | null): boolean {
-    const { dead } = this.#statements;
-    const { code, message } = this.#redactor.redactDeep(reason);
-    return this.#write(
-      () => dead.run(code, message, runId, this.#now(), claim.event.seq, claim.token).changes === 1,
-    );
+    return this.#write(() => this.#jobs.dead(claim, this.#redactor.redactDeep(reason), { run_id: runId }));
   }
 
-  /** Not tried again, and nobody is to be told of it. */
+  /** Not tried again, and not reported as a failure. */
   skipped(claim: Claim, reason: Reason): boolean {
-    const { skipped } = this.#statements;
-    const { code, message } = this.#redactor.redactDeep(reason);
-    return this.#write(
-      () => skipped.run(code, message, this.#now(), claim.event.seq, claim.token).changes === 1,
-    );
+    return this.#write(() => this.#jobs.skipped(claim, this.#redactor.redactDeep(reason)));
   }
 
   /** Pending again at once, as if it had not been taken. */
   release(claim: Claim): boolean {
-    const { release } = this.#statements;
-    const now = this.#now();
-    return this.#write(() => release.run(now, now, claim.event.seq, claim.token).changes === 1);
+    return this.#write(() => this.#jobs.release(claim));
   }
 
   /** A dead event, once more from the beginning. @throws NotFound (`event_not_found`), Conflict (`event_not_dead`) */
   revive(eventId: string): StoredEvent {
-    const now = this.#now();
-    const row = this.#write(() => this.#statements.revive.get(now, now, eventId));
-    if (row !== undefined) return storedEvent(row);
-    const { state, reason } = this.get(eventId);
+    const revived = this.#write(() =>
+      transaction(this.#db, () => {
+        const { length } = this.#jobs.revive({ event_id: eventId });
+        // A run that failed is not joined: the event gets another one.
+        this.#db
+          .prepare(
+            "UPDATE events SET generation = generation + 1, run_id = NULL WHERE event_id = ? AND state = 'pending' AND run_id IS NOT NULL",
+          )
+          .run(eventId);
+        return length > 0;
+      }),
+    );
+    const event = this.get(eventId);
+    if (revived) return event;
+    const { state, reason } = event;
     const why = state === 'skipped' && reason !== null ? ` (${reason.message})` : '';
+    const hint =
+      'Mend what the reason names, start the bridge again, and send the event once more: it is judged anew.';
     throw new Conflict(
       'event_not_dead',
       `event ${JSON.stringify(eventId)} is ${state}${why}: only a dead one can be tried again`,
-      state === 'skipped'
-        ? {
-            hint: 'Mend what the reason names, start the bridge again, and send the event once more: it is judged anew.',
-          }
-        : {},
+      state === 'skipped' ? { hint } : {},
     );
   }
 
@@ -170,68 +161,73 @@ export class EventQueue {
     throw new NotFound('event_not_found', `there is no event ${JSON.stringify(eventId.slice(0, 200))}`);
   }
 
-  /** The newest event of an issue, of those that tell all that it says and were not skipped. */
+  /** The newest event of an issue, of those that contain all that it says and were not skipped. */
   lastOfIssue(target: EventTarget): StoredEvent | null {
     return this.#rows.lastOfIssue(target);
   }
 
   /** The event that led to a run. */
   ofRun(runId: string): StoredEvent | null {
-    const row = this.#statements.ofRun.get(runId);
-    return row === undefined ? null : storedEvent(row);
+    return this.#select('run_id = ? ORDER BY seq LIMIT 1', runId)[0] ?? null;
   }
 
   /** The event that an issue is planned for now; a run of it has just begun. */
-  underWayFor({
-    forge,
-    ...issue
-  }: Pick<RunSummary, 'forge' | 'owner' | 'repo' | 'number'>): StoredEvent | null {
-    const keys = [targetKey({ forge, ...issue }), targetKey({ forge: null, ...issue })] as const;
-    const row = this.#statements.underWay.get(...keys);
-    return row === undefined ? null : storedEvent(row);
+  underWayFor(issue: Pick<RunSummary, 'forge' | 'owner' | 'repo' | 'number'>): StoredEvent | null {
+    const keys = [targetKey(issue), targetKey({ ...issue, forge: null })];
+    return this.#select("state = 'processing' AND target IN (?, ?) LIMIT 1", ...keys)[0] ?? null;
   }
 
   /** @throws InvalidInput (`invalid_cursor`) */
   list({ state, limit, cursor }: EventQuery): EventPage {
     const oldestFirst = state === 'pending';
     const from = cursor === undefined ? (oldestFirst ? 0 : Number.MAX_SAFE_INTEGER) : seqOf(cursor);
-    const { page, pageOfState, pendingPage } = this.#statements;
-    const rows =
+    const [than, order] = oldestFirst ? ['>', 'ASC'] : ['<', 'DESC'];
+    // An event of a smoke test is found by its id alone.
+    const listed = `coalesce(target, '') NOT LIKE '${smokeForge.name}/%'`;
+    const page = `seq ${than} ? AND ${listed} ORDER BY seq ${order} LIMIT ?`;
+    const found =
       state === undefined
-        ? page.all(from, limit + 1)
-        : oldestFirst
-          ? pendingPage.all(from, limit + 1)
-          : pageOfState.all(state, from, limit + 1);
-    const events = rows.slice(0, limit).map(storedEvent);
-    const last = rows.length > limit ? events.at(-1) : undefined;
+        ? this.#select(page, from, limit + 1)
+        : this.#select(`state = ? AND ${page}`, state, from, limit + 1);
+    const events = found.slice(0, limit);
+    const last = found.length > limit ? events.at(-1) : undefined;
     return { events, next_cursor: last === undefined ? null : cursorOf(last.seq) };
   }
 
   /** How many died since a time, in milliseconds since 1970. */
   diedSince(time: number): number {
-    return (this.#statements.diedSince.get(time) as { n: number }).n;
+    const row = this.#db
+      .prepare(
+        "SELECT count(*) AS n FROM events WHERE state = 'dead' AND changed_at > ? AND state IN ('done', 'skipped', 'dead')",
+      )
+      .get(time);
+    return (row as { n: number }).n;
   }
 
   counts(): Readonly<Record<EventState, number>> {
-    const rows = this.#statements.counts.all() as { state: EventState; n: number }[];
-    const none = Object.fromEntries(eventStates.map((state) => [state, 0])) as Record<EventState, number>;
-    return { ...none, ...Object.fromEntries(rows.map(({ state, n }) => [state, n])) };
+    return { pending: 0, processing: 0, done: 0, skipped: 0, dead: 0, ...this.#jobs.counts() };
   }
 
   /** When the event came that is pending longest, in milliseconds since 1970; null where none is. */
   oldestPending(): number | null {
-    const row = this.#statements.oldestPending.get() as { received_at: number } | undefined;
-    return row?.received_at ?? null;
+    return this.#select("state = 'pending' ORDER BY seq LIMIT 1")[0]?.received_at ?? null;
   }
 
   /** When the next event can be claimed; null where none is pending. */
   nextDue(): number | null {
-    return (this.#statements.nextDue.get() as { due: number | null }).due;
+    return this.#jobs.nextDue();
   }
 
   /** What keeps events from being stored; null where nothing does. */
   get problem(): unknown {
     return this.#batch.problem;
+  }
+
+  #select(condition: string, ...values: (string | number)[]): StoredEvent[] {
+    return this.#db
+      .prepare(`SELECT * FROM events WHERE ${condition}`)
+      .all(...values)
+      .map(storedEvent);
   }
 
   #notPending(eventId: string): Error {
@@ -249,67 +245,6 @@ export class EventQueue {
       throw queueError(error, this.#path);
     }
   }
-}
-
-function prepare(db: DatabaseSync) {
-  const own = "WHERE seq = ? AND claim = ? AND state = 'processing'";
-  const free = 'claim = NULL, claimed_until = NULL';
-  // An event of a smoke test is found by its id alone.
-  const listed = `coalesce(target, '') NOT LIKE '${smokeForge.name}/%'`;
-  const take =
-    "UPDATE events SET state = 'processing', claim = ?, claimed_until = ?, changed_at = ?, due_at = NULL";
-  return {
-    reclaim: db.prepare(
-      `UPDATE events SET state = 'pending', due_at = ?, changed_at = ?, ${free} WHERE state = 'processing' AND (claimed_until < ? OR claimed_until > ?)`,
-    ),
-    claimNext: db.prepare(`
-      ${take} WHERE seq = (
-        SELECT seq FROM events INDEXED BY events_due WHERE state = 'pending' AND due_at BETWEEN ? AND ?
-          AND target NOT IN (SELECT target FROM events WHERE state = 'processing')
-        ORDER BY due_at, seq LIMIT 1)
-      RETURNING *`),
-    claimOne: db.prepare(`
-      ${take} WHERE event_id = ? AND state = 'pending'
-        AND target NOT IN (SELECT target FROM events WHERE state = 'processing')
-      RETURNING *`),
-    done: db.prepare(
-      `UPDATE events SET state = 'done', run_id = ?, changed_at = ?, reason_code = NULL, reason = NULL, ${free} ${own}`,
-    ),
-    failed: db.prepare(
-      `UPDATE events SET state = 'pending', attempts = attempts + 1, reason_code = ?, reason = ?, due_at = ?, changed_at = ?, ${free} ${own}`,
-    ),
-    postponed: db.prepare(
-      `UPDATE events SET state = 'pending', reason_code = ?, reason = ?, due_at = ?, changed_at = ?, ${free} ${own}`,
-    ),
-    dead: db.prepare(
-      `UPDATE events SET state = 'dead', attempts = attempts + 1, reason_code = ?, reason = ?, run_id = ?, changed_at = ?, ${free} ${own}`,
-    ),
-    skipped: db.prepare(
-      `UPDATE events SET state = 'skipped', attempts = attempts + 1, reason_code = ?, reason = ?, changed_at = ?, ${free} ${own}`,
-    ),
-    release: db.prepare(`UPDATE events SET state = 'pending', due_at = ?, changed_at = ?, ${free} ${own}`),
-    revive: db.prepare(`
-      UPDATE events SET state = 'pending', attempts = 0, due_at = ?, changed_at = ?, reason_code = NULL, reason = NULL,
-        generation = generation + (run_id IS NOT NULL), run_id = NULL
-      WHERE event_id = ? AND state = 'dead' RETURNING *`),
-    ofRun: db.prepare('SELECT * FROM events WHERE run_id = ? ORDER BY seq LIMIT 1'),
-    underWay: db.prepare("SELECT * FROM events WHERE state = 'processing' AND target IN (?, ?) LIMIT 1"),
-    page: db.prepare(`SELECT * FROM events WHERE seq < ? AND ${listed} ORDER BY seq DESC LIMIT ?`),
-    pageOfState: db.prepare(
-      `SELECT * FROM events WHERE state = ? AND seq < ? AND ${listed} ORDER BY seq DESC LIMIT ?`,
-    ),
-    pendingPage: db.prepare(
-      `SELECT * FROM events WHERE state = 'pending' AND seq > ? AND ${listed} ORDER BY seq LIMIT ?`,
-    ),
-    counts: db.prepare('SELECT state, count(*) AS n FROM events GROUP BY state'),
-    oldestPending: db.prepare("SELECT received_at FROM events WHERE state = 'pending' ORDER BY seq LIMIT 1"),
-    diedSince: db.prepare(
-      "SELECT count(*) AS n FROM events WHERE state = 'dead' AND changed_at > ? AND state IN ('done', 'skipped', 'dead')",
-    ),
-    nextDue: db.prepare(
-      "SELECT min(due_at) AS due FROM events INDEXED BY events_due WHERE state = 'pending'",
-    ),
-  };
 }
 
 /** An id names its event in answers, logs and lists, and cannot be masked: the masked one would name another. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { silentLogger } from '#kit/silent-logger.ts';
+import { silentLogger } from '#kit/log.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { type BridgeDatabase, openBridgeDatabase } from './bridge-database.ts';
 import { Pruning } from './pruning.ts';
@@ -70,13 +70,13 @@ describe('Old events', () => {
 
   it('stay as long as dashboards are told of their runs', async () => {
     insert('e1', 'done', 100);
-    deliver('run_1', 'delivered', 100);
+    deliver('run_1', 'done', 100);
     expect(await pruning({ told: 200 }).prune()).to.equal(0);
     expect(await pruning({ told: 30 }).prune()).to.equal(2);
   });
 
   it('leave deliveries that still wait', async () => {
-    deliver('run_1', 'waiting', 500);
+    deliver('run_1', 'pending', 500);
     deliver('run_2', 'dead', 500);
     await pruning().prune();
     expect(left('deliveries', 'run_id')).to.deep.equal(['run_1']);

@@ -17,7 +17,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 const everyMs = 60 * 60 * 1000;
 const betweenBatchesMs = 50;
 
-/** Removes what ended long ago: events, and what dashboards were told. What is pending or processed stays, however old it is. */
+/** Removes what ended long ago: events, and deliveries to dashboards. What is pending or processed stays, however old it is. */
 export class Pruning {
   readonly #parts: PruningParts;
   readonly #ending = new AbortController();
@@ -39,20 +39,24 @@ export class Pruning {
   /** @returns how many rows went */
   async prune(): Promise<number> {
     const { database, config, logger, now = Date.now, batch = 500 } = this.#parts;
-    const { events, deliveries } = prepare(database.db);
-    // A run that dashboards are still told of needs its event, and the note of what they were told.
+    // A run that is still delivered to dashboards needs its event and its earlier deliveries.
     const days = Math.max(config.retention.days, config.sync.days + 1);
     const deadDays = Math.max(config.retention.dead_days, days);
     const before = now() - days * dayMs;
     const deadBefore = now() - deadDays * dayMs;
     let removed = 0;
     const removals = [
-      () => events.run(before, deadBefore, batch).changes,
-      () => deliveries.run(before, batch).changes,
+      { table: 'events', deadBefore },
+      { table: 'deliveries', deadBefore: before },
     ];
-    for (const remove of removals) {
+    for (const { table, deadBefore } of removals) {
+      const statement = database.db.prepare(`
+        DELETE FROM ${table} WHERE seq IN (
+          SELECT seq FROM ${table} INDEXED BY ${table}_ended
+          WHERE state IN ('done', 'skipped', 'dead') AND changed_at < ? AND (state <> 'dead' OR changed_at < ?)
+          LIMIT ?)`);
       for (let last = batch; last === batch && !this.#ending.signal.aborted; ) {
-        last = Number(remove());
+        last = Number(statement.run(before, deadBefore, batch).changes);
         removed += last;
         if (last === batch) await this.#pause();
       }
@@ -70,18 +74,4 @@ export class Pruning {
   #pause(): Promise<void> {
     return pause(betweenBatchesMs, undefined, { signal: this.#ending.signal }).catch(() => {});
   }
-}
-
-function prepare(db: BridgeDatabase['db']) {
-  return {
-    events: db.prepare(`
-      DELETE FROM events WHERE seq IN (
-        SELECT seq FROM events INDEXED BY events_ended
-        WHERE state IN ('done', 'skipped', 'dead') AND changed_at < ? AND (state <> 'dead' OR changed_at < ?)
-        LIMIT ?)`),
-    deliveries: db.prepare(`
-      DELETE FROM deliveries WHERE seq IN (
-        SELECT seq FROM deliveries INDEXED BY deliveries_ended
-        WHERE state IN ('delivered', 'dead') AND changed_at < ? LIMIT ?)`),
-  };
 }

@@ -6,7 +6,7 @@ import type {
   EventView,
 } from '#kit/contracts/bridge/events.ts';
 
-/** What is told of an event and of nothing else; never acted upon. */
+/** What an event says of itself; never acted upon. */
 export interface EventContent {
   readonly kind: string;
   readonly occurred_at: string;
@@ -26,7 +26,7 @@ export interface NewEvent {
   /** Of the bytes that came. */
   readonly body_sha256: string;
   readonly content: EventContent;
-  /** Of all that the issue says, for those who tell all of it. */
+  /** Of all that the issue says, from senders who give all of it. */
   readonly issue_sha256?: string | null;
   /** It is planned although the issue says what it said, as one that was opened again is. */
   readonly replan?: boolean;

@@ -1,3 +1,4 @@
+import { Cron } from 'croner';
 import * as t from 'io-ts';
 import { decodeConcern, mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
@@ -7,7 +8,6 @@ import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/deco
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { RoleMap } from '../targets/role-map.ts';
-import { cronProblem, isZone } from './cron-times.ts';
 
 const ScheduleName = stringThat(
   'ScheduleName',
@@ -17,7 +17,7 @@ const ScheduleName = stringThat(
 
 const Zone = stringThat('Zone', 'a time zone of the IANA database, for example Europe/Berlin', isZone);
 
-const Cron = new t.Type<string>(
+const CronExpression = new t.Type<string>(
   'Cron',
   (u): u is string => typeof u === 'string' && cronProblem(u) === null,
   (u, context) => {
@@ -37,7 +37,7 @@ const ScheduleEntry = t.strict({
   /** Stands in events and lists. */
   name: ScheduleName,
   /** Minute, hour, day of month, month, day of week. */
-  cron: Cron,
+  cron: CronExpression,
   /** Default UTC. */
   zone: optional(Zone),
   /** Default true. */
@@ -64,20 +64,10 @@ export const SchedulesConfig = t.strict({
   schedules: t.array(ScheduleEntry),
 });
 
+type Entry = t.TypeOf<typeof ScheduleEntry>;
+
 /** Which issues of a repository are planned when. */
-export interface Schedule {
-  readonly name: string;
-  readonly cron: string;
-  readonly zone: string;
-  readonly enabled: boolean;
-  readonly forge: string | null;
-  readonly owner: string;
-  readonly repo: string;
-  readonly label: string | null;
-  readonly state: (typeof issueStates)[number];
-  readonly limit: number;
-  readonly role: string | null;
-}
+export type Schedule = { readonly [Name in keyof Entry]-?: Exclude<Entry[Name], undefined> };
 
 /** @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule */
 export function readSchedules(
@@ -130,4 +120,35 @@ function problemsOf(
     errors.push({ pointer: `${at}/role`, detail });
   }
   return errors;
+}
+
+/** The times of a cron expression of five parts in a time zone, to the minute. */
+export interface CronTimes {
+  /** The first time after `time`; null where there is none. Milliseconds since 1970. */
+  after(time: number): number | null;
+}
+
+export function cronTimes(cron: string, zone: string): CronTimes {
+  const times = new Cron(cron, { timezone: zone, paused: true, mode: '5-part' });
+  return { after: (time) => times.nextRun(new Date(time))?.getTime() ?? null };
+}
+
+/** Why a text is no cron expression of five parts; null where it is one. */
+export function cronProblem(text: string): string | null {
+  if (text.trim().split(/\s+/).length !== 5) return 'it has not five parts';
+  try {
+    const first = new Cron(text, { timezone: 'UTC', paused: true, mode: '5-part' }).nextRun();
+    return first === null ? 'no time ever fits it' : null;
+  } catch (error) {
+    return (error as Error).message.replace(/^CronPattern: /, '');
+  }
+}
+
+export function isZone(text: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text });
+    return !/^[+-]/.test(text);
+  } catch {
+    return false;
+  }
 }

@@ -1,19 +1,24 @@
-import type {
-  ScheduleList,
-  ScheduleResult,
-  ScheduleView,
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import * as t from 'io-ts';
+import type { BusFunction, BusTrigger } from '#kit/bus/bus.ts';
+import {
+  type ScheduleList,
+  type ScheduleResult,
+  type ScheduleView,
   TickResult,
 } from '#kit/contracts/bridge/schedules.ts';
+import type { IssueList } from '#kit/contracts/issues.ts';
 import { crashPoint } from '#kit/crash-point.ts';
+import { sha256 } from '#kit/digest.ts';
 import { messageOf } from '#kit/errors.ts';
+import { jsonSchema } from '#kit/json-schema.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Daemon } from '../daemon.ts';
+import { planned } from '../ingress/ingress-source.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
+import type { NewEvent } from '../queue/stored-event.ts';
 import type { RoleMap } from '../targets/role-map.ts';
-import type { Schedule } from './configuration.ts';
-import { type CronTimes, cronTimes } from './cron-times.ts';
-import { needsPlanning, scheduleEvent } from './schedule-event.ts';
-import type { ScheduleRows } from './schedule-rows.ts';
+import { type CronTimes, cronTimes, type Schedule } from './configuration.ts';
 
 export interface SchedulesParts {
   readonly schedules: readonly Schedule[];
@@ -158,3 +163,95 @@ export class Schedules {
     };
   }
 }
+
+/** How far each schedule has come. Times are milliseconds since 1970. */
+export class ScheduleRows {
+  readonly #get: StatementSync;
+  readonly #begin: StatementSync;
+  readonly #passed: StatementSync;
+  readonly #result: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#get = db.prepare('SELECT evaluated_until, result FROM schedules WHERE name = ?');
+    this.#begin = db.prepare(
+      'INSERT INTO schedules (name, evaluated_until) VALUES (?, ?) ON CONFLICT DO NOTHING',
+    );
+    this.#passed = db.prepare('UPDATE schedules SET evaluated_until = ?, result = ? WHERE name = ?');
+    this.#result = db.prepare('UPDATE schedules SET result = ? WHERE name = ?');
+  }
+
+  /** A schedule that was not there before begins at `now`: what was due earlier is not made up for. */
+  begin(name: string, now: number): void {
+    this.#begin.run(name, now);
+  }
+
+  get(name: string): { readonly evaluated_until: number; readonly result: ScheduleResult | null } {
+    const row = this.#get.get(name) as { evaluated_until: number; result: string | null };
+    return {
+      evaluated_until: row.evaluated_until,
+      result: row.result === null ? null : (JSON.parse(row.result) as ScheduleResult),
+    };
+  }
+
+  /** Everything due up to `until` is done; `result` is left out where nothing was due. */
+  passed(name: string, until: number, result: ScheduleResult | null = this.get(name).result): void {
+    this.#passed.run(until, result === null ? null : JSON.stringify(result), name);
+  }
+
+  /** It is due still. */
+  failed(name: string, result: ScheduleResult): void {
+    this.#result.run(JSON.stringify(result), name);
+  }
+}
+
+export type ListedIssue = IssueList['issues'][number];
+
+/** Whether an issue has changed since it was planned, other than by Core's own comments, or was never planned. */
+export function needsPlanning({ planned }: ListedIssue): boolean {
+  return planned === null || !planned.unchanged;
+}
+
+/** An issue as a schedule found it. Its id names the update, so that the same update is one event however often it is found. */
+export function scheduleEvent(
+  { name, role }: Schedule,
+  { forge, owner, repo }: Pick<IssueList, 'forge' | 'owner' | 'repo'>,
+  { number, title, state, labels, updated_at, html_url }: ListedIssue,
+  roles: RoleMap,
+): NewEvent {
+  const issue = `${owner}/${repo}#${number}`;
+  const event_id = `schedule:${name}:${forge}/${issue}:${updated_at}`;
+  return planned({
+    event_id,
+    source: 'schedule',
+    body_sha256: sha256(event_id),
+    content: {
+      kind: 'schedule',
+      occurred_at: updated_at,
+      issue: { id: issue, title, status: state, labels, url: html_url },
+      actor: `schedule ${name}`,
+    },
+    found: { target: { forge, owner, repo, number } },
+    choice: roles.choose(role, [], null),
+    by: `schedule:${name}`,
+  });
+}
+
+export const tickFunctionId = 'core.schedules.tick';
+
+/** What the bus calls each minute; which schedules are due is found out here, where time zones are known. */
+export function tickFunction(schedules: Pick<Schedules, 'tick'>): BusFunction {
+  return {
+    id: tickFunctionId,
+    description: 'Finds the schedules that are due, and makes events of their issues',
+    request: jsonSchema(t.strict({})),
+    response: jsonSchema(TickResult),
+    handle: () => schedules.tick(),
+  };
+}
+
+/** Seconds first, as iii has it. */
+export const everyMinute: BusTrigger = {
+  type: 'cron',
+  function_id: tickFunctionId,
+  config: { expression: '0 * * * * *' },
+};

@@ -1,4 +1,9 @@
-/** What a dashboard is told: that a run reached a state. */
+import { codeOf, messageOf } from '#kit/errors.ts';
+import { type Connections, openConnections } from '#kit/http/client.ts';
+import { signatureHeader, signatureOf, timestampHeader } from '../ingress/signature.ts';
+import type { SecretFile } from '../secret-file.ts';
+
+/** Says that a run reached a state. */
 export interface Message {
   /** One for each dashboard, run and state: the same again is the same message. */
   readonly key: string;
@@ -34,4 +39,99 @@ export class DeliveryFailed extends Error {
     this.ofMessage = options.ofMessage ?? false;
     this.retryAfter = options.retryAfter ?? null;
   }
+}
+
+export interface WebhookDashboardOptions {
+  readonly name: string;
+  readonly url: string;
+  /** null sends it unsigned. */
+  readonly secret: SecretFile | null;
+  readonly timeoutMs: number;
+  readonly userAgent: string;
+  readonly now?: () => number;
+}
+
+/** Of an answer nobody reads more than this, in bytes. */
+const answerLimit = 64 * 1024;
+
+/** Any service that takes a signed POST: 2xx is "taken", everything else is not. Redirects are not followed. */
+export class WebhookDashboard implements Dashboard {
+  readonly name: string;
+  readonly #options: WebhookDashboardOptions;
+  readonly #connections: Connections;
+
+  constructor(options: WebhookDashboardOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#connections = openConnections({
+      connectMs: Math.min(5_000, options.timeoutMs),
+      answerLimit,
+    });
+  }
+
+  async deliver({ key, body }: Message, signal?: AbortSignal): Promise<void> {
+    const { url, timeoutMs, userAgent } = this.#options;
+    const bytes = Buffer.from(body);
+    const limit = AbortSignal.timeout(timeoutMs);
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      'idempotency-key': key,
+      ...this.#signature(bytes),
+    };
+    try {
+      const answer = await this.#connections.request(url, {
+        method: 'POST',
+        headers,
+        body: bytes,
+        signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+      });
+      if (answer.statusCode >= 200 && answer.statusCode < 300) {
+        // It is taken, however its words end.
+        void answer.body.dump({ limit: answerLimit }).catch(() => {});
+        return;
+      }
+      const text = await answer.body.text().catch(() => '');
+      throw refused(answer.statusCode, text, answer.headers);
+    } catch (cause) {
+      if (cause instanceof DeliveryFailed) throw cause;
+      if (limit.aborted) throw new DeliveryFailed(`no answer within ${timeoutMs / 1000} s`, { cause });
+      throw new DeliveryFailed(`cannot be reached: ${messageOf(cause) || codeOf(cause)}`, { cause });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#connections.destroy();
+  }
+
+  #signature(body: Buffer): Record<string, string> {
+    const { secret, now = Date.now } = this.#options;
+    if (secret === null) return {};
+    let secrets: readonly [Buffer, ...Buffer[]];
+    try {
+      secrets = secret.read();
+    } catch (cause) {
+      throw new DeliveryFailed(messageOf(cause), { cause });
+    }
+    const timestamp = String(Math.floor(now() / 1000));
+    return {
+      [timestampHeader]: timestamp,
+      [signatureHeader]: signatureOf(secrets[0], timestamp, body),
+    };
+  }
+}
+
+function refused(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): DeliveryFailed {
+  const elsewhere = status >= 300 && status < 400 ? `, which names ${String(headers.location)}` : '';
+  const words = text.trim() === '' ? '' : `: ${text.trim().slice(0, 200)}`;
+  const seconds = Number(headers['retry-after']);
+  const busy = status === 408 || status === 425 || status === 429;
+  return new DeliveryFailed(`answered ${status}${elsewhere}${words}`, {
+    ofMessage: status >= 400 && status < 500 && !busy,
+    retryAfter: headers['retry-after'] !== undefined && Number.isFinite(seconds) ? seconds : null,
+  });
 }

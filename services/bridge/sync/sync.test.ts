@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import type { RunStateMessage } from '#kit/contracts/bridge/sync.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { Unavailable } from '#kit/errors.ts';
-import { silentLogger } from '#kit/silent-logger.ts';
+import { silentLogger } from '#kit/log.ts';
+import { queueConfig } from '../../../test/fixtures/bridge/queue-config.ts';
 import { ToyDaemon } from '../../../test/fixtures/bridge/toy-daemon.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { type BridgeDatabase, openBridgeDatabase } from '../queue/bridge-database.ts';
 import { EventQueue } from '../queue/event-queue.ts';
 import { type Dashboard, DeliveryFailed } from './dashboard.ts';
-import { DeliveryRows } from './delivery-rows.ts';
 import { Sync } from './sync.ts';
 
 class ToyDashboard implements Dashboard {
@@ -54,10 +54,10 @@ describe('What dashboards are told of runs', () => {
   });
 
   function start(): void {
-    const queue = new EventQueue(database, () => now);
+    const queue = new EventQueue(database, queueConfig, () => now);
     const config = { seconds: 60, days: 30, attempts: 3, dashboards: [] };
-    const rows = new DeliveryRows(database.db);
-    const parts = { rows, queue, daemon, config, logger: silentLogger, observe: () => {}, now: () => now };
+    const { db } = database;
+    const parts = { db, queue, daemon, config, logger: silentLogger, observe: () => {}, now: () => now };
     sync = new Sync({ ...parts, dashboards: [board, other] });
   }
 

@@ -8,11 +8,9 @@ import type { Daemon } from '../daemon.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
 import type { Dashboard } from './dashboard.ts';
-import type { DeliveryCounts, DeliveryRows, NewDelivery } from './delivery-rows.ts';
-import { deliveryKey, Outbox, type OutboxParts } from './outbox.ts';
+import { type Delivery, deliveryKey, Outbox, type OutboxParts } from './outbox.ts';
 
-export interface SyncParts extends Pick<OutboxParts, 'observe'> {
-  readonly rows: DeliveryRows;
+export interface SyncParts extends Pick<OutboxParts, 'db' | 'observe'> {
   readonly dashboards: readonly Dashboard[];
   readonly daemon: Pick<Daemon, 'runs'>;
   readonly queue: Pick<EventQueue, 'ofRun' | 'underWayFor'>;
@@ -33,7 +31,7 @@ type Counts = Pick<SyncReply, 'runs' | 'queued' | 'delivered' | 'failed'>;
 /** What happened in the daemon goes to the dashboards: looks what runs have come to, queues it, and delivers what is due. */
 export class Sync {
   readonly #parts: SyncParts;
-  readonly #outboxes: readonly Outbox[];
+  readonly #outbox: Outbox;
   readonly #now: () => number;
   readonly #ending = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
@@ -45,9 +43,8 @@ export class Sync {
   constructor(parts: SyncParts) {
     this.#parts = parts;
     this.#now = parts.now ?? Date.now;
-    const { rows, logger, observe, config, dashboards } = parts;
-    const own = { rows, logger, observe, attempts: config.attempts, now: this.#now };
-    this.#outboxes = dashboards.map((dashboard) => new Outbox(dashboard, own));
+    const { db, logger, observe, config } = parts;
+    this.#outbox = new Outbox({ db, logger, observe, attempts: config.attempts, now: this.#now });
   }
 
   /** Does it once, after what of it is under way. @throws what the daemon's client throws, after what waits was delivered */
@@ -59,7 +56,7 @@ export class Sync {
 
   /** Begins to do it by itself, where there is a dashboard. */
   begin(): void {
-    this.#begun = this.#outboxes.length > 0;
+    this.#begun = this.#parts.dashboards.length > 0;
     this.#again(0);
   }
 
@@ -68,15 +65,14 @@ export class Sync {
     this.#again(200);
   }
 
-  counts(): Record<string, DeliveryCounts> {
-    const { rows, dashboards } = this.#parts;
-    return Object.fromEntries(dashboards.map(({ name }) => [name, rows.counts(name)]));
+  counts(): SyncReply['dashboards'] {
+    const { dashboards } = this.#parts;
+    return Object.fromEntries(dashboards.map(({ name }) => [name, this.#outbox.counts(name)]));
   }
 
-  /** Since when something waits to be told, in milliseconds since 1970; null where nothing does. */
+  /** Since when a delivery waits, in milliseconds since 1970; null where nothing does. */
   oldestWaiting(): number | null {
-    const { rows, dashboards } = this.#parts;
-    const times = dashboards.flatMap(({ name }) => rows.oldestWaiting(name) ?? []);
+    const times = this.#parts.dashboards.flatMap(({ name }) => this.#outbox.oldestWaiting(name) ?? []);
     return times.length === 0 ? null : Math.min(...times);
   }
 
@@ -99,14 +95,14 @@ export class Sync {
   }
 
   #nextPause(): number {
-    const { rows, dashboards, config } = this.#parts;
-    const due = dashboards.map(({ name }) => rows.nextDue(name) ?? Number.POSITIVE_INFINITY);
+    const { dashboards, config } = this.#parts;
+    const due = dashboards.map(({ name }) => this.#outbox.nextDue(name) ?? Number.POSITIVE_INFINITY);
     return Math.min(config.seconds * 1000, Math.max(1_000, Math.min(...due) - this.#now()));
   }
 
   async #syncOnce({ retryDead = false, early = false }: HowToSync): Promise<SyncReply> {
-    const { rows, dashboards } = this.#parts;
-    if (retryDead) for (const { name } of dashboards) rows.revive(name, this.#now());
+    const { dashboards } = this.#parts;
+    if (retryDead) for (const { name } of dashboards) this.#outbox.revive(name);
     let counts: Counts = { runs: 0, queued: 0, delivered: 0, failed: 0 };
     let unseen: unknown = null;
     try {
@@ -116,7 +112,9 @@ export class Sync {
       this.problem = messageOf(error);
       unseen = error;
     }
-    const sent = await Promise.all(this.#outboxes.map((outbox) => outbox.flush(this.#ending.signal, early)));
+    const sent = await Promise.all(
+      dashboards.map((dashboard) => this.#outbox.flush(dashboard, this.#ending.signal, early)),
+    );
     if (unseen !== null) throw unseen;
     return {
       ...counts,
@@ -127,26 +125,26 @@ export class Sync {
   }
 
   async #collect(): Promise<Pick<Counts, 'runs' | 'queued'>> {
-    const { rows, dashboards, daemon, config } = this.#parts;
+    const { dashboards, daemon, config } = this.#parts;
     if (dashboards.length === 0) return { runs: 0, queued: 0 };
     const oldest = this.#now() - config.days * 24 * 3_600_000;
     let runs = 0;
     let queued = 0;
     for await (const page of daemon.runs(this.#ending.signal)) {
       const recent = page.filter(({ created_at }) => Date.parse(created_at) >= oldest);
-      const told = recent.filter(({ forge }) => forge !== smokeForge.name);
-      runs += told.length;
-      const byId = new Map(told.map((run) => [run.run_id, run]));
-      const wanted = told.flatMap(({ run_id, status }) =>
-        dashboards.map(({ name }): NewDelivery => ({ dashboard: name, run_id, status })),
+      const shown = recent.filter(({ forge }) => forge !== smokeForge.name);
+      runs += shown.length;
+      const byId = new Map(shown.map((run) => [run.run_id, run]));
+      const wanted = shown.flatMap(({ run_id, status }) =>
+        dashboards.map(({ name }): Delivery => ({ dashboard: name, run_id, status })),
       );
-      queued += rows.enqueue(wanted, (one) => this.#bodyOf(one, byId.get(one.run_id)!), this.#now());
+      queued += this.#outbox.enqueue(wanted, (one) => this.#bodyOf(one, byId.get(one.run_id)!));
       if (recent.length < page.length) break;
     }
     return { runs, queued };
   }
 
-  #bodyOf(delivery: NewDelivery, run: RunSummary): string {
+  #bodyOf(delivery: Delivery, run: RunSummary): string {
     const message: RunStateMessage = {
       type: 'run.state',
       dashboard: delivery.dashboard,

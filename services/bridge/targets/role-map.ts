@@ -24,7 +24,7 @@ const defaultKey = 'default';
 export interface RoleChoice {
   readonly role: EventRole;
   readonly plans: boolean;
-  /** What to tell of the choice; null where it was asked for. */
+  /** A note about the choice; null where it was asked for. */
   readonly note: string | null;
 }
 
@@ -52,7 +52,7 @@ export class RoleMap {
     return { role: { key: found.key, name: found.name }, plans: found.plans, note: null };
   }
 
-  /** What an event asks for, else what its labels choose, else the default. A word that is no role is told, not followed. */
+  /** What an event asks for, else what its labels choose, else the default. A word that is no role is noted, not followed. */
   choose(word: string | null, labels: readonly string[], labelPrefix: string | null): RoleChoice {
     const asked = word === null || word.trim() === '' ? null : this.find(word);
     if (asked !== null) return asked;

@@ -4,7 +4,7 @@ import type { ForgeIssue } from '#kit/contracts/bridge/dashboard-event.ts';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
 
-/** The issue that is meant, or why there is none to be told. */
+/** The issue that is meant, or why there is none. */
 export type FoundTarget =
   | { readonly target: EventTarget }
   | { readonly target: null; readonly code: string; readonly message: string };

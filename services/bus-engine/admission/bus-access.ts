@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Unauthorized, Unavailable } from '#kit/errors.ts';
-import { createAccess } from '#kit/http/access.ts';
-import type { Identity, Scope, Tokens } from '#kit/tokens.ts';
+import { createAccess } from '#kit/http/authentication.ts';
+import type { Identity, Scope, Tokens } from '#kit/tokens/tokens.ts';
 import type { BusConfig } from '../configuration.ts';
 import type { Workers } from '../registry/workers.ts';
 

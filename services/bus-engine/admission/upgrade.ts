@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { EngineFrame } from '#kit/contracts/bus/frames.ts';
 import { CoreError, Forbidden, NotFound } from '#kit/errors.ts';
+import { STATUS_CODES } from '#kit/http/node-http.ts';
 import { problemHeaders, problemOf, problemType } from '#kit/http/problem.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Redactor } from '#kit/redaction.ts';
-import { joinChannel } from '../channels/channel.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
+import { joinChannel } from '../channels/channels.ts';
 import type { BusConfig } from '../configuration.ts';
 import type { Engine } from '../engine.ts';
 import { stringMembers } from '../wire/json-scan.ts';
@@ -25,7 +25,7 @@ export interface UpgradeParts {
 
 /** Telemetry needs no token, so few connections may send it. */
 const maxTelemetry = 32;
-/** Connections without a valid token that are told why at the same time, and the bytes of a frame of theirs. */
+/** Connections without a valid token that are sent the reason at the same time, and the bytes of a frame of theirs. */
 const maxTurnedAway = 32;
 const turnedAwayBytes = 256 * 1024;
 /** The same reason is logged once in so many milliseconds: a worker without its token reconnects every second. */
@@ -174,7 +174,7 @@ function keep(ws: WebSocket, sockets: Set<WebSocket>): void {
 const farewellMs = 1_000;
 
 /**
- * Tells a worker that may not connect why, on the websocket itself: the official SDK connects again and again, shows nobody with what
+ * Sends a worker that may not connect the reason, on the websocket itself: the official SDK connects again and again, shows nobody with what
  * an upgrade or a close was refused, and prints the reason of a registration that failed. Its calls fail with the reason too.
  */
 function turnAway(ws: WebSocket, reason: string): void {

@@ -187,7 +187,7 @@ export class Calls {
     call.callee = callee;
     callee.runningCalls++;
     this.#pending.set(call.id, call);
-    callee.outbox.push(payload, () => this.#redeliver(payload, callee, call));
+    callee.sendBuffer.push(payload, () => this.#redeliver(payload, callee, call));
   }
 
   /** Its worker is gone before the call left for it: another one gets it, now or a little later. */
@@ -229,8 +229,8 @@ export class Calls {
     return failure('bus_busy', `the worker has not read ${buffered_bytes} bytes that wait for it, the limit`);
   }
 
-  #isFull(peer: Connection): boolean {
-    return peer.outbox.waiting >= this.#options.limits.buffered_bytes;
+  #isFull({ sendBuffer }: Connection): boolean {
+    return sendBuffer.waiting >= this.#options.limits.buffered_bytes;
   }
 
   /** A caller that does not read its results is disconnected. */

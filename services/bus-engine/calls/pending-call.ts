@@ -47,7 +47,7 @@ export function prepareOutcome(
     ...(baggage == null ? {} : { baggage }),
   };
   const text = JSON.stringify(answer);
-  return () => caller.outbox.push(text);
+  return () => caller.sendBuffer.push(text);
 }
 
 export function failure(code: string, message: string): Outcome {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { ChannelItem } from './channel.ts';
-import { Channels } from './channels.ts';
+import { type ChannelItem, Channels } from './channels.ts';
 
 describe('channels', () => {
   let now: number;

@@ -1,15 +1,47 @@
 import type { Command } from 'commander';
-import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
-import { withCheck } from '#kit/cli/serve-command.ts';
-import * as lists from './lists.ts';
+import * as t from 'io-ts';
+import { askBus } from '#kit/bus/open-bus.ts';
+import {
+  type CommandContext,
+  type ProgramStart,
+  type RunCommand,
+  runServiceProgram,
+} from '#kit/cli/program.ts';
+import { withCheck } from '#kit/cli/start-service.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { decode, nullable, optional } from '#kit/decode.ts';
+import { exitCodes } from '#kit/errors.ts';
 
 const description = `The capability bus: functions by name, whoever provides them.
 Every command but serve asks the running bus; ./core up starts it.`;
 
 /** Runs one command line of core-bus-engine to its end and gives its exit code. */
 export function runBusProgram(start: ProgramStart): Promise<number> {
-  return runServiceProgram(start, { description, groups: [{ define }, lists] });
+  return runServiceProgram(start, { description, groups: [{ define }] });
 }
+
+const text = optional(nullable(t.string));
+const number = optional(nullable(t.number));
+
+const FunctionList = t.strict({
+  functions: t.array(t.strict({ function_id: t.string, worker_name: t.string, description: text })),
+});
+
+const WorkerList = t.strict({
+  workers: t.array(
+    t.strict({
+      id: t.string,
+      name: text,
+      version: text,
+      runtime: text,
+      status: text,
+      function_count: number,
+      active_invocations: number,
+    }),
+  ),
+});
+
+const answerTimeoutMs = 10_000;
 
 function define(program: Command, run: RunCommand): void {
   const serve = program
@@ -19,4 +51,56 @@ function define(program: Command, run: RunCommand): void {
     .option('--port <n>', 'on which port workers connect')
     .option('--http-port <n>', 'on which port HTTP triggers answer');
   withCheck(serve, run, () => import('../serve.ts'));
+  program
+    .command('functions')
+    .description('list what can be called, and who provides it')
+    .option('--prefix <id>', 'only ids that begin so')
+    .option('--all', "the engine's own, too")
+    .action(({ prefix, all }: { prefix?: string; all?: boolean }) =>
+      run(async (context) => {
+        const data = { ...(prefix === undefined ? {} : { prefix }), include_internal: all === true };
+        const found = decode(FunctionList, await ask(context, 'engine::functions::list', data), 'the list');
+        const rows = found.functions.map((one) => [one.function_id, one.worker_name, one.description ?? '']);
+        return print(context, found, ['function', 'worker', 'what it does'], rows);
+      }),
+    );
+  program
+    .command('workers')
+    .description('list who is connected')
+    .action(() =>
+      run(async (context) => {
+        const found = decode(WorkerList, await ask(context, 'engine::workers::list', {}), 'the list');
+        const rows = found.workers.map((one) => [
+          one.name ?? one.id,
+          `${one.runtime ?? ''} ${one.version ?? ''}`.trim(),
+          `${one.function_count ?? 0} functions`,
+          `${one.active_invocations ?? 0} calls`,
+          one.id,
+        ]);
+        return print(context, found, ['worker', 'runtime', 'provides', 'answers', 'id'], rows);
+      }),
+    );
+}
+
+function ask(context: CommandContext, functionId: string, data: unknown): Promise<unknown> {
+  return askBus(context, (bus) => bus.call(functionId, data, { timeoutMs: answerTimeoutMs }));
+}
+
+function print(
+  { json }: CommandContext,
+  found: unknown,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): number {
+  if (json) {
+    process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
+    return exitCodes.done;
+  }
+  const shown = [head, ...rows].map((row) => row.map(visibleLine));
+  const widths = head.map((_, nth) => Math.max(...shown.map((row) => row[nth]!.length)));
+  for (const row of shown) {
+    const line = row.map((cell, nth) => cell.padEnd(widths[nth]!)).join('  ');
+    process.stdout.write(`${line.trimEnd()}\n`);
+  }
+  return exitCodes.done;
 }

@@ -1,10 +1,10 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { transaction } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
-import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
+import { isSqliteDamage } from '#kit/storage/storage-error.ts';
 
 /** A trigger as it is on disk. */
 export interface Binding {
@@ -44,37 +44,23 @@ const tables = `
 const asObject =
   "json_object('type', type, 'function_id', function_id, 'config', config, 'metadata', metadata, 'token', token)";
 
-interface Row {
-  id: string;
-  type: string;
-  function_id: string;
-  config: string;
-  metadata: string;
-  token: string | null;
-  durable: number;
-  due: number | null;
-}
+type Row = Omit<Binding, 'functionId' | 'config' | 'metadata' | 'durable'> & {
+  readonly function_id: string;
+  readonly config: string;
+  readonly metadata: string;
+  readonly durable: number;
+};
 
 /** Triggers that outlive the process. */
 export class BindingStore {
   readonly path: string;
   readonly #db: DatabaseSync;
-  readonly #put: StatementSync;
-  readonly #remove: StatementSync;
-  readonly #setDue: StatementSync;
-  readonly #setAside: StatementSync;
 
   /** @throws what SQLite throws */
   constructor(path: string) {
     this.path = path;
     this.#db = new DatabaseSync(path);
     this.#db.exec(tables);
-    this.#put = this.#db.prepare('INSERT OR REPLACE INTO binding VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
-    this.#remove = this.#db.prepare('DELETE FROM binding WHERE id = ?');
-    this.#setAside = this.#db.prepare(
-      `INSERT OR REPLACE INTO set_aside SELECT id, ?, ${asObject} FROM binding WHERE id = ?`,
-    );
-    this.#setDue = this.#db.prepare('UPDATE binding SET due = ? WHERE id = ?');
   }
 
   all(): Binding[] {
@@ -90,25 +76,30 @@ export class BindingStore {
 
   put({ id, type, functionId, config, metadata, token, durable, due }: Binding): void {
     const texts = [JSON.stringify(config ?? null), JSON.stringify(metadata ?? null)] as const;
-    this.#put.run(id, type, functionId, ...texts, token, durable ? 1 : 0, due);
+    this.#db
+      .prepare('INSERT OR REPLACE INTO binding VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+      .run(id, type, functionId, ...texts, token, durable ? 1 : 0, due);
   }
 
   remove(id: string): void {
-    this.#remove.run(id);
+    this.#db.prepare('DELETE FROM binding WHERE id = ?').run(id);
   }
 
   /** Keeps one that cannot be used out of `all`, where a person can find it. */
   setAside(id: string, why: string): void {
     transaction(this.#db, () => {
-      this.#setAside.run(why, id);
-      this.#remove.run(id);
+      this.#db
+        .prepare(`INSERT OR REPLACE INTO set_aside SELECT id, ?, ${asObject} FROM binding WHERE id = ?`)
+        .run(why, id);
+      this.remove(id);
     });
   }
 
   /** All or none. */
   setDue(changes: Iterable<readonly [id: string, due: number | null]>): void {
+    const update = this.#db.prepare('UPDATE binding SET due = ? WHERE id = ?');
     transaction(this.#db, () => {
-      for (const [id, due] of changes) this.#setDue.run(due, id);
+      for (const [id, due] of changes) update.run(due, id);
     });
   }
 

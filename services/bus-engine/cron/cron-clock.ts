@@ -1,10 +1,51 @@
+import { Cron } from 'croner';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { weigh } from '../registry/kept-value.ts';
 import { conditionOf, configOf, TriggerRefused, type TriggerType } from '../triggers/trigger.ts';
 import type { Binding, BindingStore } from './binding-store.ts';
-import { type Expression, parseExpression } from './expression.ts';
+
+/** When something is due, by the wall clock. */
+interface Expression {
+  /** Milliseconds since 1970 of the first tick after that time; null when there is none any more. */
+  next(after: number): number | null;
+}
+
+/** Lists and ranges of longer ones take long to unfold. */
+const maxLength = 200;
+
+/**
+ * Six fields, seconds first, and perhaps a seventh for the year; days of the week count from Sunday, 1. Or a name such as `@daily`.
+ * @param zone IANA name; the protocol knows none, so that UTC is the default
+ * @throws TriggerRefused
+ */
+function parseExpression(text: unknown, zone: unknown): Expression {
+  if (typeof text !== 'string')
+    throw new TriggerRefused(
+      'expression is required for cron triggers: six fields, for example "0 */5 * * * *"',
+    );
+  if (text.length > maxLength)
+    throw new TriggerRefused(
+      `cron expression ${JSON.stringify(text.slice(0, 40))}… has ${text.length} characters: must have at most ${maxLength}`,
+    );
+  if (typeof zone === 'string' && zone.length > maxLength)
+    throw new TriggerRefused(`timezone has ${zone.length} characters: must have at most ${maxLength}`);
+  if (zone !== undefined && zone !== null && typeof zone !== 'string')
+    throw new TriggerRefused('timezone must be the name of a time zone, for example Europe/Zurich');
+  try {
+    const mode = text.startsWith('@') ? 'auto' : '6-or-7-parts';
+    const cron = new Cron(text, { mode, alternativeWeekdays: true, timezone: zone ?? 'UTC' });
+    const expression: Expression = { next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
+    if (expression.next(0) === null) throw new RangeError('there is no such time');
+    return expression;
+  } catch (error) {
+    const where = zone == null ? '' : ` in the time zone ${JSON.stringify(zone)}`;
+    throw new TriggerRefused(
+      `cron expression ${JSON.stringify(text.slice(0, 100))}${where}: ${messageOf(error)}`,
+    );
+  }
+}
 
 export interface Clock {
   /** Milliseconds since 1970; people and time servers change it. */
@@ -13,14 +54,14 @@ export interface Clock {
   monotonic(): number;
 }
 
-export interface Tick {
+interface Tick {
   readonly binding: Binding;
   /** Milliseconds since 1970 of the tick, and of when it was made. */
   readonly scheduled: number;
   readonly actual: number;
 }
 
-export interface CronClockOptions {
+interface CronClockOptions {
   readonly store: BindingStore;
   readonly clock: Clock;
   /** Whether anybody answers to that function now. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { CoreError, messageOf } from '#kit/errors.ts';
+import { validateHeaderName, validateHeaderValue } from '#kit/http/node-http.ts';
 import { problemHeaders } from '#kit/http/problem.ts';
-import type { Channel, ChannelItem } from '../channels/channel.ts';
+import type { Channel, ChannelItem } from '../channels/channels.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 

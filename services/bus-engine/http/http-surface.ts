@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Unavailable } from '#kit/errors.ts';
+import { FairSemaphore } from '#kit/jobs/fair-semaphore.ts';
 import type { Logger } from '#kit/log.ts';
 import type { BusAccess } from '../admission/bus-access.ts';
 import type { Outcome } from '../calls/pending-call.ts';
@@ -18,6 +19,9 @@ export interface HttpSurfaceParts {
   readonly logger: Logger;
 }
 
+/** The limit of Node's timers, in milliseconds. */
+const maxWaitMs = 2 ** 31 - 1;
+
 const defaultHeaders = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -28,7 +32,10 @@ const defaultHeaders = {
 export function httpSurface(parts: HttpSurfaceParts): RequestListener {
   const { config, access, engine, logger } = parts;
   const { routes, functions, calls, channels } = engine;
-  const places = new Places(config.http.requests);
+  const places = new FairSemaphore(
+    { concurrency: config.http.requests, maxPending: Number.MAX_SAFE_INTEGER },
+    () => new Unavailable('bus_busy', 'too many requests wait', { retryAfter: 1 }),
+  );
   const timeoutMs = config.http.seconds * 1_000;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -39,12 +46,9 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
     const matched = routes.find(request.method ?? 'GET', path);
     if (matched === null) return nothingHere(request, response, path);
     if (!isOpen(matched.route)) access.checkScope(request, isRead(matched.route) ? 'read' : 'plan');
-    const leave = await places.enter();
-    try {
+    await places.run('requests', maxWaitMs, async () => {
       if (!response.destroyed) await answerRoute(request, response, matched);
-    } finally {
-      leave();
-    }
+    });
   }
 
   function answerHealth(response: ServerResponse): void {
@@ -177,25 +181,4 @@ async function within(work: Promise<unknown>, ms: number): Promise<void> {
   });
   await Promise.race([work, late]);
   clearTimeout(timer);
-}
-
-/** Limits how many requests are answered at a time; others wait in order. */
-class Places {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Resolves with what gives the place back; to be called once. */
-  async enter(): Promise<() => void> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    return () => {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    };
-  }
 }

@@ -1,4 +1,4 @@
-import type { Owners } from '../registry/owners.ts';
+import type { Owners } from '../registry/functions.ts';
 import {
   conditionOf,
   configOf,

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Connection } from '../wire/connection.ts';
-import { Functions } from './functions.ts';
-import { Owners } from './owners.ts';
+import { Functions, Owners } from './functions.ts';
 
 const frame = (id: string) => ({ type: 'registerfunction', id }) as const;
 

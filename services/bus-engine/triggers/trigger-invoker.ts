@@ -1,7 +1,7 @@
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { inForce } from '#kit/tokens/token.ts';
-import type { Tokens } from '#kit/tokens.ts';
+import type { Tokens } from '#kit/tokens/tokens.ts';
 import type { Calls } from '../calls/calls.ts';
 import { conditionOf, type Trigger } from './trigger.ts';
 

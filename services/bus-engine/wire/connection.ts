@@ -12,7 +12,7 @@ import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
 import { shapeOf, stringMembers } from './json-scan.ts';
-import { Outbox } from './outbox.ts';
+import { SendBuffer } from './send-buffer.ts';
 import { Throttle } from './throttle.ts';
 
 /** What a worker says about itself, unproved. */
@@ -67,7 +67,7 @@ export class Connection {
   readonly mayCall: boolean;
   readonly tokenText: string | null;
   readonly token: string | null;
-  readonly outbox: Outbox;
+  readonly sendBuffer: SendBuffer;
   /** Calls that it made and that have no result yet. */
   waitingCalls = 0;
   /** Calls that it has not answered yet. */
@@ -90,7 +90,7 @@ export class Connection {
     this.mayCall = parts.mayCall;
     this.token = token?.name ?? null;
     this.tokenText = token?.text ?? null;
-    this.outbox = new Outbox(ws, socket);
+    this.sendBuffer = new SendBuffer(ws, socket);
     this.#maxUnread = parts.maxUnread;
     this.#ws = ws;
     this.#handlers = handlers;
@@ -115,7 +115,7 @@ export class Connection {
   }
 
   send(frame: EngineFrame): void {
-    this.outbox.push(JSON.stringify(frame));
+    this.sendBuffer.push(JSON.stringify(frame));
   }
 
   ping(): void {
@@ -138,7 +138,7 @@ export class Connection {
 
   overflow(): void {
     this.#logger.warn('connection ended: it does not read what is sent to it', {
-      waiting: this.outbox.waiting,
+      waiting: this.sendBuffer.waiting,
     });
     this.terminate();
   }
@@ -147,7 +147,7 @@ export class Connection {
     if (this.#gone) return;
     this.heard = true;
     this.#throttle.spend(1);
-    if (this.outbox.waiting > this.#maxUnread) return void this.overflow();
+    if (this.sendBuffer.waiting > this.#maxUnread) return void this.overflow();
     const bytes = data as Buffer;
     // A smaller frame cannot break either limit.
     if (bytes.length > limits.depth && !this.#isUsable(bytes)) return;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { endOfString } from './json-bytes.ts';
+import { endOfString } from './json-scan.ts';
 
 describe('The end of a string of JSON', () => {
   it('is after its closing quote, whatever stands in it and behind it', () => {

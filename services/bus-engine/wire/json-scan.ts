@@ -1,10 +1,24 @@
-import { endOfString } from './json-bytes.ts';
-
 const quote = 0x22;
+const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
 
-export interface JsonShape {
+/**
+ * Where a string of JSON ends, after its closing quote; the end of all where it has none.
+ * @param from its opening quote
+ */
+export function endOfString(json: Buffer, from: number): number {
+  let at = from;
+  for (;;) {
+    at = json.indexOf(quote, at + 1);
+    if (at === -1) return json.length;
+    let slashes = 0;
+    while (json[at - 1 - slashes] === backslash) slashes++;
+    if (slashes % 2 === 0) return at + 1;
+  }
+}
+
+interface JsonShape {
   /** Levels of lists and objects in each other. */
   readonly depth: number;
   /** About how many values there are. */
@@ -15,19 +29,19 @@ export interface JsonShape {
  * The shape of JSON without parsing it: eight million brackets take seconds and half a gigabyte to parse. Stops as soon as one of the
  * limits is exceeded.
  */
-export function shapeOf(json: Buffer, most: JsonShape): JsonShape {
-  let [depth, deepest, values] = [0, 0, 1];
+export function shapeOf(json: Buffer, limits: JsonShape): JsonShape {
+  let [depth, maxDepth, values] = [0, 0, 1];
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
     if (byte === quote) at = endOfString(json, at) - 1;
     else if (byte === comma) values++;
     else if (byte === 0x5b || byte === 0x7b) {
       values++;
-      if (++depth > deepest) deepest = depth;
+      if (++depth > maxDepth) maxDepth = depth;
     } else if (byte === 0x5d || byte === 0x7d) depth--;
-    if (deepest > most.depth || values > most.values) break;
+    if (maxDepth > limits.depth || values > limits.values) break;
   }
-  return { depth: deepest, values };
+  return { depth: maxDepth, values };
 }
 
 /** The members of an object that are strings, found without building the others. */

@@ -7,10 +7,10 @@ import {
   type RunCommand,
   runServiceProgram,
 } from '#kit/cli/program.ts';
-import { withCheck } from '#kit/cli/serve-command.ts';
+import { withCheck } from '#kit/cli/start-service.ts';
 import { decode, parseJson } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
-import { describedFunctions } from '../functions/functions.ts';
+import { describedFunctions } from '../functions.ts';
 
 const description = `The platform's functions on the capability bus.
 functions and call ask the running bus; ./core up starts it.`;

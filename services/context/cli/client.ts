@@ -1,4 +1,4 @@
-import type { CommandContext } from '#kit/cli/program.ts';
+import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { askService } from '#kit/cli/service-client.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import { readServiceAddress, serviceUrl } from '#kit/config/service-address.ts';
@@ -11,10 +11,10 @@ import type { HttpClient } from '#kit/http/client.ts';
 const timeoutMs = 600_000;
 
 /** @throws Unavailable (`http_unavailable`) with how to start it */
-export function withService<T>(
+export function withService(
   context: CommandContext,
-  work: (client: HttpClient) => Promise<T>,
-): Promise<T> {
+  work: (client: HttpClient) => Promise<number>,
+): Promise<number> {
   const folders = resolveFolders({ home: context.home }, environment);
   const sources = { folders, environment };
   const baseUrl =
@@ -23,4 +23,12 @@ export function withService<T>(
     serviceUrl(readServiceAddress('context', sources));
   const service = { name: 'core-context', baseUrl, timeoutMs } as const;
   return askService(context, { folders, word: 'context', service }, work);
+}
+
+/** Runs a command that asks the running service. @param work resolves with the exit code */
+export function runWithService(
+  run: RunCommand,
+  work: (client: HttpClient, context: CommandContext) => Promise<number>,
+): Promise<void> {
+  return run((context) => withService(context, (client) => work(client, context)));
 }

@@ -1,7 +1,8 @@
 import { InvalidInput } from '#kit/errors.ts';
 
-/** An option that is a whole number in decimal digits. */
-export function wholeNumber(option: string, text: string): number {
+/** An option that is a whole number in decimal digits; undefined where it was left out. */
+export function wholeNumber(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidInput('invalid_option', `${option} is ${JSON.stringify(text)}: must be a whole number`);
 }

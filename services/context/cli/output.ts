@@ -1,9 +1,9 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 
 /** Words of others, on one line of at most so many characters. */
-export function short(text: string, most: number): string {
+export function short(text: string, max: number): string {
   const line = visibleLine(text.replaceAll(/\s+/g, ' ').trim());
-  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
 }
 
 export function counted(count: number, one: string, many = `${one}s`): string {

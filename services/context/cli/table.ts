@@ -2,14 +2,14 @@ import { short } from './output.ts';
 
 interface Cell {
   readonly text: string;
-  /** Whether it names something, so that a part of it is of no use. */
+  /** True if it names something, so that a part of it is of no use. */
   readonly whole: boolean;
 }
 
 const gap = '  ';
 /** Columns wider than this are cut, or not filled up where nothing is cut. */
-const widest = 60;
-const narrowest = 16;
+const maxColumn = 60;
+const minColumn = 16;
 const id =
   /^(?:repo|dir|file|symbol|section|issue|run|reasoning|task|action|artifact|agent|service|procedure|memory):\S/;
 
@@ -27,15 +27,13 @@ export function tableOf(
   const wanted = columns.map((column, nth) =>
     Math.max(column.length, ...cells.map((row) => row[nth]!.text.length)),
   );
-  const least = columns.map((column, nth) =>
+  const minWidths = columns.map((column, nth) =>
     Math.max(column.length, ...cells.map((row) => (row[nth]!.whole ? row[nth]!.text.length : 0))),
   );
-  if (width === Number.POSITIVE_INFINITY) {
-    const filled = wanted.map((want, nth) => Math.max(least[nth]!, Math.min(want, widest)));
-    return [columns, ...cells.map((row) => row.map(({ text }) => text))].map((row) => line(row, filled));
-  }
-  const widths = wanted.map((want, nth) => Math.max(least[nth]!, Math.min(want, widest)));
-  shrink(widths, least, width);
+  const widths = wanted.map((want, nth) => Math.max(minWidths[nth]!, Math.min(want, maxColumn)));
+  if (width === Number.POSITIVE_INFINITY)
+    return [columns, ...cells.map((row) => row.map(({ text }) => text))].map((row) => line(row, widths));
+  shrink(widths, minWidths, width);
   if (total(widths) > width) return cells.flatMap((row) => below(columns, row, width));
   return [columns.map((text): Cell => ({ text, whole: true })), ...cells].map((row) =>
     line(
@@ -68,9 +66,9 @@ function visible(text: string): string {
 }
 
 /** Takes from the widest column that can give, until it fits or none can. */
-function shrink(widths: number[], least: readonly number[], width: number): void {
+function shrink(widths: number[], minWidths: readonly number[], width: number): void {
   while (total(widths) > width) {
-    const spare = widths.map((is, nth) => (is > Math.max(least[nth]!, narrowest) ? is : 0));
+    const spare = widths.map((is, nth) => (is > Math.max(minWidths[nth]!, minColumn) ? is : 0));
     const most = Math.max(...spare);
     if (most === 0) return;
     widths[spare.indexOf(most)]!--;
@@ -90,7 +88,7 @@ function line(texts: readonly string[], widths: readonly number[]): string {
 
 function below(columns: readonly string[], row: readonly Cell[], width: number): string[] {
   const names = Math.max(...columns.map(({ length }) => length));
-  const room = Math.max(narrowest, width - names - gap.length);
+  const room = Math.max(minColumn, width - names - gap.length);
   return [
     ...row.map(
       ({ text, whole }, nth) => `${columns[nth]!.padEnd(names)}${gap}${whole ? text : short(text, room)}`,

@@ -6,8 +6,7 @@ import type { InvalidInput } from '#kit/errors.ts';
 import { at, rejected, sampleOutcome, samplePlan } from '../../../test/fixtures/context/sample-execution.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { Memory } from '../memory/memory.ts';
-import { Readers, Writer } from '../store/access.ts';
-import { openRecord } from '../store/open-store.ts';
+import { openRecord, Readers, Writer } from '../store/access.ts';
 import { Execution } from './execution.ts';
 
 describe('what is told of a run', () => {

@@ -1,20 +1,13 @@
 import type { CaseOutcome, OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
+import { sha256 } from '#kit/digest.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
-import { areasOf } from './areas.ts';
-import { forgottenIn, noteForgotten, withoutWords } from './forgotten-words.ts';
+import { areasOf } from './execution-queries.ts';
 import { putRunGraph } from './run-graph.ts';
-
-interface StoredExecution {
-  readonly plan: PlanRecord | null;
-  readonly plan_seq: number;
-  readonly outcome: OutcomeRecord | null;
-  readonly outcome_seq: number;
-}
 
 export interface Recorded {
   /** false where the same or something newer was there. */
   readonly recorded: boolean;
-  /** What is known now; null where it was never told. */
+  /** What is known now; null where no plan arrived yet. */
   readonly plan: PlanRecord | null;
 }
 
@@ -87,18 +80,17 @@ function noteRunMemories(
   return null;
 }
 
-function storedExecution(record: GraphRecord, runId: string): StoredExecution {
+function storedExecution(record: GraphRecord, runId: string) {
   const row = record
     .prepare('SELECT plan, plan_seq, outcome, outcome_seq FROM executions WHERE run_id = ?')
     .get(runId) as
     | { plan: string | null; plan_seq: number; outcome: string | null; outcome_seq: number }
     | undefined;
-  if (row === undefined) return { plan: null, plan_seq: -1, outcome: null, outcome_seq: -1 };
   return {
-    plan: row.plan === null ? null : JSON.parse(row.plan),
-    plan_seq: row.plan_seq,
-    outcome: row.outcome === null ? null : JSON.parse(row.outcome),
-    outcome_seq: row.outcome_seq,
+    plan: JSON.parse(row?.plan ?? 'null') as PlanRecord | null,
+    plan_seq: row?.plan_seq ?? -1,
+    outcome: JSON.parse(row?.outcome ?? 'null') as OutcomeRecord | null,
+    outcome_seq: row?.outcome_seq ?? -1,
   };
 }
 
@@ -127,7 +119,7 @@ interface EndedAction {
 /** What the pull request's end says something about: what made the change and showed it. */
 const judgedByPullRequest: readonly string[] = ['apply_patch', 'commit', 'push_branch', 'open_pull_request'];
 
-/** The actions whose end is known. Rehearsals, and what waits or was only blocked by others, teach nothing. */
+/** The actions whose end is known. Dry runs, and what waits or was only blocked by others, teach nothing. */
 function endedActions(plan: PlanRecord, outcome: OutcomeRecord): EndedAction[] {
   return plan.actions.flatMap(({ action_id, kind, dry_run }): EndedAction[] => {
     const action = outcome.actions.find((candidate) => candidate.action_id === action_id);
@@ -154,4 +146,47 @@ function wentWell(outcome: CaseOutcome): boolean {
 
 function pullReason({ number, checks }: NonNullable<OutcomeRecord['pull_request']>): string {
   return `pull request #${number}${checks === 'none' ? '' : `, checks ${checks}`}`;
+}
+
+/**
+ * The outcome without the words that people had forgotten: its reasons, messages and summary.
+ * @returns also the texts that were left out
+ */
+export function withoutWords(
+  outcome: OutcomeRecord,
+  isForgotten: (text: string) => boolean,
+): { readonly outcome: OutcomeRecord; readonly left_out: readonly string[] } {
+  const gone = new Set<string>();
+  const kept = <T extends string | null>(text: T, instead: T): T => {
+    if (text === null || text === '' || !isForgotten(text)) return text;
+    gone.add(text);
+    return instead;
+  };
+  const actions = outcome.actions.map((action) => ({
+    ...action,
+    reason: kept(action.reason, null),
+    message: kept(action.message, null),
+    earlier_rejections: action.earlier_rejections.map((one) => ({ ...one, reason: kept(one.reason, '') })),
+  }));
+  const quotesGone = (text: string) => [...gone].some((word) => text.includes(`: ${word}`));
+  const errors = outcome.errors.map((error) =>
+    quotesGone(`: ${error.message}`) ? { ...error, message: '' } : error,
+  );
+  const whole = kept(outcome.summary, '');
+  const summary = whole !== null && quotesGone(whole) ? '' : whole;
+  return { outcome: { ...outcome, actions, errors, summary }, left_out: [...gone] };
+}
+
+/** Whether a text of the run was forgotten; only digests of those are kept, beside the keys of the run's memories. */
+export function forgottenIn(record: GraphRecord, runId: string): (text: string) => boolean {
+  const find = record.prepare('SELECT 1 FROM run_memories WHERE run_id = ? AND key = ?');
+  return (text) => find.get(runId, wordKey(runId, text)) !== undefined;
+}
+
+export function noteForgotten(record: GraphRecord, run_id: string, texts: readonly string[]): void {
+  noteRunMemories(record, { run_id, keys: texts.map((text) => wordKey(run_id, text)) });
+}
+
+function wordKey(runId: string, text: string): string {
+  return `${runId}/forgotten/${sha256(`${runId} ${text}`)}`;
 }

@@ -1,6 +1,42 @@
+import { posix } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { ActionScore, CaseOutcome, ScoreRequest } from '#kit/contracts/context/execution.ts';
-import { areaOverlap, areasOf } from './areas.ts';
+
+/**
+ * The runs of core-agentd as they were reported last, how each of their actions ended, and which memories were made of them: one
+ * that was forgotten since does not come back when its run is reported again.
+ */
+export const executionTables = `
+  CREATE TABLE executions (
+    run_id TEXT PRIMARY KEY,
+    plan TEXT,
+    plan_seq INTEGER NOT NULL DEFAULT -1,
+    outcome TEXT,
+    outcome_seq INTEGER NOT NULL DEFAULT -1
+  ) STRICT;
+
+  CREATE TABLE run_memories (
+    run_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (run_id, key)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE action_cases (
+    run_id TEXT NOT NULL,
+    action_id TEXT NOT NULL,
+    repository TEXT NOT NULL,
+    role TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    areas TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    went_well INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    reason TEXT,
+    PRIMARY KEY (run_id, action_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX action_cases_here ON action_cases (kind, repository, at);
+  CREATE INDEX action_cases_anywhere ON action_cases (kind, at);
+`;
 
 /** See store/queries.ts. */
 export const executionQueries = { scorePaths, runMemories } as const;
@@ -95,4 +131,21 @@ function countsOf(rows: readonly CaseRow[]): ActionScore['counts'] {
 
 function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
+}
+
+/** Where a change works: the upper folders and kinds of its files, for example `src/http *.ts`. Sorted, each once. */
+export function areasOf(files: readonly string[]): string[] {
+  const areas = files.map((file) => {
+    const folders = posix.dirname(file).split('/').slice(0, 2).join('/');
+    const extension = posix.extname(file);
+    return `${folders} ${extension === '' ? posix.basename(file) : `*${extension}`}`;
+  });
+  return [...new Set(areas)].sort();
+}
+
+/** 0 to 1: how much of the smaller one lies in the other; 1 where one of them is nowhere. */
+export function areaOverlap(one: readonly string[], other: readonly string[]): number {
+  if (one.length === 0 || other.length === 0) return 1;
+  const known = new Set(other);
+  return one.filter((area) => known.has(area)).length / Math.min(one.length, other.length);
 }

@@ -10,8 +10,7 @@ import {
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { Memory } from '../memory/memory.ts';
 import { nodeId } from '../record/node-id.ts';
-import { Readers, Writer } from '../store/access.ts';
-import { openRecord } from '../store/open-store.ts';
+import { openRecord, Readers, Writer } from '../store/access.ts';
 import { Execution } from './execution.ts';
 
 describe('the execution graph', () => {

@@ -1,4 +1,4 @@
-import type {
+import {
   OutcomeRecord,
   PlanRecord,
   RecordedReply,
@@ -7,66 +7,59 @@ import type {
 } from '#kit/contracts/context/execution.ts';
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { CoreError, type FieldError, InvalidInput } from '#kit/errors.ts';
-import { Redactor } from '#kit/redaction.ts';
+import { type Route, routeWithBody } from '#kit/http/route.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { executionCommands, Recorded } from './execution-commands.ts';
 import type { executionQueries } from './execution-queries.ts';
 import { memoriesOf } from './run-memories.ts';
 
-/** The part of the memory that runs are told to. */
-export interface RunMemory {
-  record(request: RecordRequest): Promise<unknown>;
-}
-
 export interface ExecutionParts {
   readonly writer: RecordWriter<typeof executionCommands>;
   readonly readers: RecordReader<typeof executionQueries>;
-  readonly memory: RunMemory;
+  /** Keeps what runs teach. */
+  readonly memory: { record(request: RecordRequest): Promise<unknown> };
 }
 
 /**
  * The execution graph: what core-agentd planned, what became of it, and how well like actions went. The run's own log is the
- * authority; everything here can be told again, in any order, and changes nothing when it is not news.
+ * authority; everything here can be sent again, in any order, and changes nothing when it is not news.
  */
 export class Execution {
-  readonly #writer: ExecutionParts['writer'];
-  readonly #readers: ExecutionParts['readers'];
-  readonly #memory: RunMemory;
+  readonly #parts: ExecutionParts;
 
-  constructor({ writer, readers, memory }: ExecutionParts) {
-    this.#writer = writer;
-    this.#readers = readers;
-    this.#memory = memory;
+  constructor(parts: ExecutionParts) {
+    this.#parts = parts;
   }
 
   /** @throws InvalidInput for two actions with one id or one place */
   async recordPlan(given: PlanRecord): Promise<RecordedReply> {
     const plan = checkedPlan(given);
-    return replyOf(plan.run_id, await this.#writer.run('recordPlan', plan));
+    return replyOf(plan.run_id, await this.#parts.writer.run('recordPlan', plan));
   }
 
-  /** Its memories are kept once the plan is known, because they are about nodes that the plan made. @throws InvalidInput for an action told twice */
+  /** Its memories are kept once the plan is known, because they are about nodes that the plan made. @throws InvalidInput for an action that is there twice */
   async recordOutcome(given: OutcomeRecord): Promise<RecordedReply> {
     const outcome = checkedOutcome(given);
-    const recorded = await this.#writer.run('recordOutcome', outcome);
+    const recorded = await this.#parts.writer.run('recordOutcome', outcome);
     const problems = recorded.plan === null ? [] : await this.#remember(recorded.plan, outcome);
     return { ...replyOf(outcome.run_id, recorded), problems };
   }
 
   async scorePaths(request: ScoreRequest): Promise<ScoreReply> {
-    return { actions: await this.#readers.ask('scorePaths', request), source: 'record' };
+    return { actions: await this.#parts.readers.ask('scorePaths', request), source: 'record' };
   }
 
   /** Each once, so that what people had forgotten stays so. One that is refused holds up none of the others. */
   async #remember(plan: PlanRecord, outcome: OutcomeRecord): Promise<string[]> {
     const { run_id } = outcome;
-    const known = new Set(await this.#readers.ask('runMemories', run_id));
+    const known = new Set(await this.#parts.readers.ask('runMemories', run_id));
     const memories = memoriesOf(plan, outcome).filter(({ key }) => !known.has(key));
     const problems: string[] = [];
     const keys: string[] = [];
     const kept = memories.map(async (memory) => {
       try {
-        await this.#memory.record(memory);
+        await this.#parts.memory.record(memory);
         keys.push(memory.key);
       } catch (error) {
         if (!(error instanceof CoreError) || error.status >= 500) throw error;
@@ -76,7 +69,7 @@ export class Execution {
       }
     });
     await Promise.all(kept);
-    if (keys.length > 0) await this.#writer.run('noteRunMemories', { run_id, keys });
+    if (keys.length > 0) await this.#parts.writer.run('noteRunMemories', { run_id, keys });
     return problems.sort();
   }
 }
@@ -101,7 +94,7 @@ function checkedPlan(plan: PlanRecord): PlanRecord {
 
 /**
  * An outcome as it is kept: secrets are masked.
- * @throws InvalidInput with a pointer to each action that is told twice
+ * @throws InvalidInput with a pointer to each action that is there twice
  */
 function checkedOutcome(outcome: OutcomeRecord): OutcomeRecord {
   refuse(
@@ -134,4 +127,43 @@ function refuse(what: string, errors: readonly FieldError[]): void {
   if (first === undefined) return;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   throw new InvalidInput('invalid_input', `${what}: ${first.pointer} ${first.detail}${more}`, { errors });
+}
+
+/** What core-agentd calls before, while and after it works on a run. */
+export function executionRoutes(execution: Execution): Route[] {
+  return [
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/execution/plan',
+        summary: 'Records a run as it was planned: ReasoningRun, Task, its Actions and their edges.',
+        scope: 'plan',
+        body: PlanRecord,
+        answers: { 200: { description: 'Recorded, or known already', content: RecordedReply } },
+      },
+      async ({ body }) => ({ json: await execution.recordPlan(body) }),
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/execution/outcome',
+        summary: 'Records what became of a run so far; older than what is known changes nothing.',
+        scope: 'plan',
+        body: OutcomeRecord,
+        answers: { 200: { description: 'Recorded, or known already', content: RecordedReply } },
+      },
+      async ({ body }) => ({ json: await execution.recordOutcome(body) }),
+    ),
+    routeWithBody(
+      {
+        method: 'POST',
+        path: '/v1/execution/score',
+        summary: 'How well actions like these went before, with the cases.',
+        scope: 'read',
+        body: ScoreRequest,
+        answers: { 200: { description: 'One score for each action', content: ScoreReply } },
+      },
+      async ({ body }) => ({ json: await execution.scorePaths(body) }),
+    ),
+  ];
 }

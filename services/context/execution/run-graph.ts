@@ -2,9 +2,9 @@ import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution
 import type { RelationKind } from '#kit/contracts/context/vocabulary.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
-import { indexText } from '../search/index-text.ts';
+import { indexText } from '../search/text-index.ts';
 
-/** Writes the nodes and edges of a run: all of them from what was told last, so that writing twice changes nothing. */
+/** Writes the nodes and edges of a run: all of them from what was reported last, so that writing twice changes nothing. */
 export function putRunGraph(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): void {
   const run = putEntities(record, plan, outcome);
   putArtifacts(record, run, plan, outcome);
@@ -50,7 +50,7 @@ function putEntities(record: GraphRecord, plan: PlanRecord, outcome: OutcomeReco
   return run;
 }
 
-/** The issue and its task as the newest of their plans read them; an older run, told again, turns nothing back. */
+/** The issue and its task as the newest of their plans read them; an older run that is reported again turns nothing back. */
 function putIssue(record: GraphRecord, plan: PlanRecord, title: string): number {
   const { repository, issue: facts, created_at, planned_at } = plan;
   const id = nodeId.issue(repository, facts.number);

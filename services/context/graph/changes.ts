@@ -1,4 +1,5 @@
-import type { EdgeType, NodeLabel } from '../record/graph-record.ts';
+import { hash as hashed } from 'node:crypto';
+import { type EdgeType, type NodeLabel, nodeLabels } from '../record/graph-record.ts';
 
 export type Scalar = string | number | boolean;
 export type Properties = Readonly<Record<string, Scalar>>;
@@ -23,15 +24,7 @@ export interface GraphEdge {
 
 export type Deletion =
   | { readonly subject: 'node'; readonly id: string }
-  | {
-      readonly subject: 'edge';
-      readonly from: string;
-      readonly from_label: NodeLabel;
-      readonly to: string;
-      readonly to_label: NodeLabel;
-      readonly type: EdgeType;
-      readonly kind: string;
-    };
+  | ({ readonly subject: 'edge' } & Omit<GraphEdge, 'properties'>);
 
 /** How much of which record a projection has seen, by numbers of the change sequence. */
 export interface Position {
@@ -61,7 +54,96 @@ export const labelsOf: Readonly<Record<NodeLabel, readonly string[]>> = {
   Action: ['Action', 'ProposedAction'],
 };
 
-/** Items of one key together, in the order of their first ones. */
-export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): T[][] {
-  return [...Map.groupBy(items, keyOf).values()];
+export function byLabel(nodes: Changes['nodes']): [NodeLabel, Properties[]][] {
+  const groups = Map.groupBy(nodes, ({ label }) => label);
+  return [...groups].map(([label, some]) => [label, some.map(({ properties }) => properties)]);
+}
+
+/** Cypher that both engines understand. */
+interface Statement {
+  readonly query: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export function edgeStatements(edges: Changes['edges']): Statement[] {
+  return byEnds(edges).map(([{ from_label, to_label, type, key }, some]) => ({
+    query: `UNWIND $rows AS r MATCH (a:${from_label} {id: r.from}) MATCH (b:${to_label} {id: r.to})
+      MERGE (a)-[e:${type}${key}]->(b) SET e = r.properties`,
+    params: { rows: some.map(({ from, to, kind, properties }) => ({ from, to, kind, properties })) },
+  }));
+}
+
+export function deletionStatements(deletions: Changes['deletions']): Statement[] {
+  const edges = deletions.filter((deletion) => deletion.subject === 'edge');
+  const statements = byEnds(edges).map(
+    ([{ from_label, to_label, type, key }, rows]): Statement => ({
+      query: `UNWIND $rows AS r
+        MATCH (:${from_label} {id: r.from})-[e:${type}${key}]->(:${to_label} {id: r.to}) DELETE e`,
+      params: { rows },
+    }),
+  );
+  const ids = deletions.flatMap((deletion) => (deletion.subject === 'node' ? [deletion.id] : []));
+  if (ids.length === 0) return statements;
+  const nodes = nodeLabels.map((label) => ({
+    query: `UNWIND $ids AS id MATCH (n:${label} {id: id}) DETACH DELETE n`,
+    params: { ids },
+  }));
+  return [...statements, ...nodes];
+}
+
+type EdgeKey = Omit<GraphEdge, 'properties'>;
+
+/** Edges that one statement can write: labels and types cannot be parameters. */
+function byEnds<Edge extends EdgeKey>(
+  edges: readonly Edge[],
+): [EdgeKey & { readonly key: string }, Edge[]][] {
+  const groups = Map.groupBy(edges, (edge) => `${edge.from_label} ${edge.type} ${edge.to_label}`);
+  return [...groups.values()].map((some) => {
+    const key = some[0]!.type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
+    return [{ ...some[0]!, key }, some];
+  });
+}
+
+/** How many things there are and a sum over their contents in which their order does not matter. */
+export interface Digest {
+  readonly count: number;
+  /** Hexadecimal. */
+  readonly sum: string;
+}
+
+/** By label for nodes, by type for edges. */
+export interface GraphDigests {
+  readonly nodes: Readonly<Record<string, Digest>>;
+  readonly edges: Readonly<Record<string, Digest>>;
+}
+
+const modulus = 2n ** 64n;
+
+export class DigestSums {
+  readonly #sums = new Map<string, { count: number; sum: bigint }>();
+
+  addNode(label: string, properties: Properties): void {
+    this.#add(label, ordered(properties));
+  }
+
+  addEdge(type: string, from: string, to: string, properties: Properties): void {
+    this.#add(type, [from, to, ...ordered(properties)]);
+  }
+
+  result(): Record<string, Digest> {
+    const sorted = [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(
+      sorted.map(([name, { count, sum }]) => [name, { count, sum: sum.toString(16).padStart(16, '0') }]),
+    );
+  }
+
+  #add(name: string, content: readonly unknown[]): void {
+    const hash = hashed('sha256', JSON.stringify(content), 'buffer').readBigUInt64BE();
+    const before = this.#sums.get(name) ?? { count: 0, sum: 0n };
+    this.#sums.set(name, { count: before.count + 1, sum: (before.sum + hash) % modulus });
+  }
+}
+
+function ordered(properties: Properties): unknown[] {
+  return Object.entries(properties).sort(([a], [b]) => (a < b ? -1 : 1));
 }

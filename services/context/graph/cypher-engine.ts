@@ -25,8 +25,8 @@ export interface CypherLimits {
   readonly memory_mb: number;
 }
 
-/** The largest reply, in bytes of JSON: more would hold up whoever else the service answers. */
-export const largestReply = 8 * 1024 * 1024;
+/** The largest reply, in bytes of JSON: more would hold up other callers. */
+export const maxReplyBytes = 8 * 1024 * 1024;
 
 /** Where Cypher runs. Read only, whatever the text says. */
 export interface CypherEngine {
@@ -36,4 +36,24 @@ export interface CypherEngine {
    */
   query(call: CypherCall): Promise<CypherReply>;
   health(): Promise<EngineHealth>;
+}
+
+/**
+ * A value of a reply as both engines give it: whole numbers beyond 2^53 and what is no number as text.
+ * @param ownOf what a value that only the engine at hand knows looks like; undefined for any other
+ */
+export function plainValue(value: unknown, ownOf: (value: object) => unknown): unknown {
+  const plain = (each: unknown) => plainValue(each, ownOf);
+  if (typeof value === 'bigint')
+    return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
+  if (value === null || typeof value !== 'object') return value ?? null;
+  if (Array.isArray(value)) return value.map(plain);
+  const own = ownOf(value);
+  if (own !== undefined) return own;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
+}
+
+export function byName(properties: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(properties).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -22,7 +22,7 @@ describe('the change feed', () => {
     record.putNode({ id, label: 'CoreEntity', kind: 'file', title: id, properties, valid_from: at });
   const link = (from: number, to: number) =>
     record.putEdge({ from, to, type: 'CORE_RELATION', kind: 'imports', valid_from: at });
-  const changes = (after: Position | null, most = 100) => graphQueries.graphChanges(db, { after, most });
+  const changes = (after: Position | null, limit = 100) => graphQueries.graphChanges(db, { after, limit });
 
   it('gives what is there, then what changed, then nothing', () => {
     link(node('a'), node('b'));

@@ -1,16 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { lastChange, type NodeLabel } from '../record/graph-record.ts';
-import { prepared } from '../record/prepared.ts';
-import type { Changes, Position } from './changes.ts';
-import { DigestSums, type GraphDigests } from './digest.ts';
+import { prepared } from '../record/connection.ts';
+import { type EdgeType, lastChange, type NodeLabel } from '../record/graph-record.ts';
 import {
-  type DeletionRow,
-  type EdgeRow,
-  type NodeRow,
-  projectedDeletion,
-  projectedEdge,
-  projectedNode,
-} from './projected.ts';
+  type Changes,
+  type Deletion,
+  DigestSums,
+  type GraphDigests,
+  type GraphEdge,
+  type GraphNode,
+  type Position,
+  type Properties,
+  type Scalar,
+} from './changes.ts';
 
 const nodeColumns =
   'changed, id, label, kind, repository, title, path, start_line, end_line, properties, valid_from, valid_to';
@@ -19,13 +20,13 @@ const edgeColumns = `e.changed, f.id AS from_id, f.label AS from_label, t.id AS 
 const edgeEnds = 'JOIN nodes f ON f.node = e.from_node JOIN nodes t ON t.node = e.to_node';
 
 /** See store/queries.ts. */
-export const graphQueries = { graphChanges, graphChangesText, graphLag, graphDigests } as const;
+export const graphQueries = { graphChanges, graphLag, graphDigests } as const;
 
 interface ChangesInput {
   /** null: from the beginning. */
   readonly after: Position | null;
-  /** At most so many of each. */
-  readonly most: number;
+  /** Of deletions, nodes and edges each. */
+  readonly limit: number;
 }
 
 interface ChangesOutput {
@@ -40,17 +41,17 @@ interface ChangesOutput {
  * What changed after a position. Deletions come before all else, so that what was made again under an id that was deleted stays;
  * edges come only once no node is left, so that they find their ends.
  */
-function graphChanges(db: DatabaseSync, { after, most }: ChangesInput): ChangesOutput {
+function graphChanges(db: DatabaseSync, { after, limit }: ChangesInput): ChangesOutput {
   const start = positionOf(db);
   const restart = after !== null && !isOf(db, after);
   const from = after === null || restart ? start : after;
   const deletions = prepared(
     db,
     'SELECT changed, subject, key FROM deletions WHERE changed > ? ORDER BY changed LIMIT ?',
-  ).all(from.deletions, most) as unknown as DeletionRow[];
-  const nodes = deletions.length === most ? [] : nodesAfter(db, from.nodes, most);
-  const edgesMay = deletions.length < most && nodes.length < most;
-  const edges = edgesMay ? edgesAfter(db, from.edges, most) : [];
+  ).all(from.deletions, limit) as unknown as DeletionRow[];
+  const nodes = deletions.length === limit ? [] : nodesAfter(db, from.nodes, limit);
+  const edgesMay = deletions.length < limit && nodes.length < limit;
+  const edges = edgesMay ? edgesAfter(db, from.edges, limit) : [];
   const label = prepared(db, 'SELECT label FROM nodes WHERE id = ?');
   const labelOf = (id: string) => (label.get(id) as { label: NodeLabel } | undefined)?.label ?? null;
   const position: Position = {
@@ -66,25 +67,9 @@ function graphChanges(db: DatabaseSync, { after, most }: ChangesInput): ChangesO
     nodes: nodes.map(projectedNode),
     edges: edges.map(projectedEdge),
     position,
-    complete: edgesMay && edges.length < most,
+    complete: edgesMay && edges.length < limit,
   };
   return { restart, changes, last: lastChange(db) };
-}
-
-export interface ChangesText extends Omit<ChangesOutput, 'changes'> {
-  /** `Changes` in JSON. */
-  readonly text: string;
-  readonly count: number;
-  readonly position: Position;
-  readonly complete: boolean;
-}
-
-/** The same for another process: as one text they leave the thread between with nothing to collect. */
-function graphChangesText(db: DatabaseSync, input: ChangesInput): ChangesText {
-  const { restart, changes, last } = graphChanges(db, input);
-  const { deletions, nodes, edges, position, complete } = changes;
-  const count = deletions.length + nodes.length + edges.length;
-  return { restart, last, text: JSON.stringify(changes), count, position, complete };
 }
 
 /** How many changes a projection has not seen. */
@@ -113,18 +98,18 @@ function graphDigests(db: DatabaseSync, _input: Readonly<Record<string, never>>)
   return { nodes: nodes.result(), edges: edges.result() };
 }
 
-function nodesAfter(db: DatabaseSync, after: number, most: number): NodeRow[] {
+function nodesAfter(db: DatabaseSync, after: number, limit: number): NodeRow[] {
   return prepared(db, `SELECT ${nodeColumns} FROM nodes WHERE changed > ? ORDER BY changed LIMIT ?`).all(
     after,
-    most,
+    limit,
   ) as unknown as NodeRow[];
 }
 
-function edgesAfter(db: DatabaseSync, after: number, most: number): EdgeRow[] {
+function edgesAfter(db: DatabaseSync, after: number, limit: number): EdgeRow[] {
   return prepared(
     db,
     `SELECT ${edgeColumns} FROM edges e ${edgeEnds} WHERE e.changed > ? ORDER BY e.changed LIMIT ?`,
-  ).all(after, most) as unknown as EdgeRow[];
+  ).all(after, limit) as unknown as EdgeRow[];
 }
 
 function positionOf(db: DatabaseSync): Position {
@@ -135,4 +120,99 @@ function positionOf(db: DatabaseSync): Position {
 /** A position ahead of the record is of one that was lost. */
 function isOf(db: DatabaseSync, { record, nodes, edges, deletions }: Position): boolean {
   return record === positionOf(db).record && Math.max(nodes, edges, deletions) <= lastChange(db);
+}
+
+export interface NodeRow {
+  readonly changed: number;
+  readonly id: string;
+  readonly label: NodeLabel;
+  readonly kind: string;
+  readonly repository: string | null;
+  readonly title: string;
+  readonly path: string | null;
+  readonly start_line: number | null;
+  readonly end_line: number | null;
+  readonly properties: string;
+  readonly valid_from: string;
+  readonly valid_to: string | null;
+}
+
+export interface EdgeRow {
+  readonly changed: number;
+  readonly from_id: string;
+  readonly from_label: NodeLabel;
+  readonly to_id: string;
+  readonly to_label: NodeLabel;
+  readonly type: EdgeType;
+  readonly kind: string;
+  readonly weight: number;
+  readonly ordinal: number | null;
+  readonly valid_from: string;
+  readonly valid_to: string | null;
+}
+
+/** The columns win over properties of the same name; what is null is absent. */
+export function projectedNode(row: NodeRow): GraphNode {
+  const { id, kind, title, repository, path, start_line, end_line, valid_from, valid_to } = row;
+  const own = JSON.parse(row.properties) as Record<string, unknown>;
+  const properties = scalars({
+    ...own,
+    ...present({ id, kind, title, repository, path, start_line, end_line, valid_from, valid_to }),
+  });
+  return { label: row.label, properties };
+}
+
+/** Only a `CORE_RELATION` has a history and a weight; the other types have what spec.md gives them, and `valid_to` once closed. */
+export function projectedEdge(row: EdgeRow): GraphEdge {
+  const { type, kind, weight, ordinal, valid_from, valid_to } = row;
+  const properties = type === 'CORE_RELATION' ? { kind, weight, valid_from } : {};
+  return {
+    from: row.from_id,
+    from_label: row.from_label,
+    to: row.to_id,
+    to_label: row.to_label,
+    type,
+    kind,
+    properties: scalars({ ...properties, ...present({ ordinal, valid_to }) }),
+  };
+}
+
+export interface DeletionRow {
+  readonly changed: number;
+  readonly subject: 'node' | 'edge';
+  readonly key: string;
+}
+
+/** null: an edge that went with one of its ends. */
+export function projectedDeletion(
+  { subject, key }: DeletionRow,
+  labelOf: (id: string) => NodeLabel | null,
+): Deletion | null {
+  if (subject === 'node') return { subject, id: key };
+  const { from_id, type, kind, to_id } = JSON.parse(key) as Pick<
+    EdgeRow,
+    'from_id' | 'type' | 'kind' | 'to_id'
+  >;
+  const [from_label, to_label] = [labelOf(from_id), labelOf(to_id)];
+  if (from_label === null || to_label === null) return null;
+  return { subject, from: from_id, from_label, to: to_id, to_label, type, kind };
+}
+
+function present(columns: Readonly<Record<string, Scalar | null>>): Record<string, Scalar> {
+  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null)) as Record<
+    string,
+    Scalar
+  >;
+}
+
+/** Names that begin with `_` belong to the engines. */
+function scalars(values: Readonly<Record<string, unknown>>): Properties {
+  return Object.fromEntries(
+    Object.entries(values).filter(([name, value]) => !name.startsWith('_') && isScalar(value)),
+  ) as Properties;
+}
+
+function isScalar(value: unknown): value is Scalar {
+  if (typeof value === 'number') return Number.isFinite(value);
+  return typeof value === 'string' || typeof value === 'boolean';
 }

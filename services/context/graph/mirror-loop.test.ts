@@ -1,17 +1,16 @@
 import { expect } from 'chai';
-import { silentLogger } from '#kit/silent-logger.ts';
+import { silentLogger } from '#kit/log.ts';
 import type { Changes, Position } from './changes.ts';
-import { type GraphMirror, TooMuchAtOnce } from './graph-mirror.ts';
-import { MirrorLoop } from './mirror-loop.ts';
+import { type GraphMirror, MirrorLoop, TooMuchAtOnce } from './mirror-loop.ts';
 
 const last = 5_000;
 const positionAt = (nodes: number): Position => ({ record: 'r', nodes, edges: 0, deletions: 0 });
 
 /** A record of nodes alone. */
 const readers = {
-  async ask(_: string, { after, most }: { after: Position | null; most: number }) {
+  async ask(_: string, { after, limit }: { after: Position | null; limit: number }) {
     const from = after?.nodes ?? 0;
-    const to = Math.min(last, from + most);
+    const to = Math.min(last, from + limit);
     const nodes = Array.from({ length: to - from }, (_, nth) => ({
       label: 'CoreEntity' as const,
       properties: { id: String(from + nth + 1) },

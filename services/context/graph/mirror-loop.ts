@@ -1,15 +1,34 @@
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RecordReader } from '../record/calls.ts';
-import type { Changes, Position } from './changes.ts';
+import type { Changes, GraphDigests, Position } from './changes.ts';
 import type { EngineHealth } from './cypher-engine.ts';
-import { type GraphMirror, TooMuchAtOnce } from './graph-mirror.ts';
 import type { graphQueries } from './graph-queries.ts';
+
+/** More than the mirror takes in one transaction: in its time, or its memory. Fewer changes may pass. */
+export class TooMuchAtOnce extends Error {}
+
+/** A copy of the record's graph elsewhere, which can be made again at any time. */
+export interface GraphMirror {
+  /** Makes constraints and indexes where they are missing. */
+  prepare(): Promise<void>;
+  /** What it had seen when it was written last, without asking it. */
+  readonly lastKnown: Position | null;
+  /** What it has seen; null when it holds nothing, or its contents are unknown. */
+  position(): Promise<Position | null>;
+  /** All changes or nothing, then the position after them; twice is once. @throws TooMuchAtOnce */
+  apply(changes: Changes): Promise<void>;
+  /** Forgets all of Core's nodes and the position, the position first. */
+  clear(): Promise<void>;
+  /** What it really holds. */
+  digests(): Promise<GraphDigests>;
+  close(): Promise<void>;
+}
 
 const largestBatch = 2_000;
 const lookMs = 500;
 const firstBackoffMs = 500;
-const longestBackoffMs = 30_000;
+const maxBackoffMs = 30_000;
 
 /**
  * Keeps a mirror up to date from the record's change sequence, by itself: it looks for changes, hands them over in their order, and
@@ -77,15 +96,15 @@ export class MirrorLoop {
     const { changes } = await this.#readers.ask('graphLag', {
       after: this.#position ?? this.#mirror.lastKnown,
     });
-    const behind = changes === 0 && this.#failure === null;
-    const seconds = behind ? 0 : Math.round((performance.now() - this.#seenAt) / 1_000);
+    const isCurrent = changes === 0 && this.#failure === null;
+    const seconds = isCurrent ? 0 : Math.round((performance.now() - this.#seenAt) / 1_000);
     const lag = { changes, seconds };
-    const told = `${changes} changes and ${seconds} s behind`;
+    const behindBy = `${changes} changes and ${seconds} s behind`;
     if (this.#failure !== null)
-      return { status: 'degraded', detail: `neo4j, ${told}: ${this.#failure}`, lag };
+      return { status: 'degraded', detail: `neo4j, ${behindBy}: ${this.#failure}`, lag };
     return {
       status: seconds > 10 ? 'degraded' : 'ok',
-      detail: changes === 0 ? 'neo4j, up to date' : `neo4j, ${told}`,
+      detail: changes === 0 ? 'neo4j, up to date' : `neo4j, ${behindBy}`,
       lag,
     };
   }
@@ -121,7 +140,7 @@ export class MirrorLoop {
     while (!this.#closed) {
       const { restart, changes } = await this.#readers.ask('graphChanges', {
         after: this.#position,
-        most: this.#batch,
+        limit: this.#batch,
       });
       if (restart) {
         this.#logger.warn('the mirror is of another record: it is emptied and filled again');
@@ -166,7 +185,7 @@ export class MirrorLoop {
   }
 
   #failed(error: unknown): never {
-    this.#backoffMs = Math.min(longestBackoffMs, this.#backoffMs * 2 || firstBackoffMs);
+    this.#backoffMs = Math.min(maxBackoffMs, this.#backoffMs * 2 || firstBackoffMs);
     if (this.#failure === null)
       this.#logger.warn('the mirror cannot be written; it catches up by itself', { error });
     this.#failure = messageOf(error).split('\n')[0]!;

@@ -6,7 +6,7 @@ import {
 import { CheckReply, RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
 import { Forbidden, InvalidInput } from '#kit/errors.ts';
 import { type Route, type RouteRequest, route, routeWithBody } from '#kit/http/route.ts';
-import type { Scope } from '#kit/tokens.ts';
+import type { Scope } from '#kit/tokens/tokens.ts';
 import type { Ingestion } from '../ingest/ingestion.ts';
 import type { RefreshJobs } from './refresh-jobs.ts';
 
@@ -14,7 +14,7 @@ export interface AdminParts {
   readonly jobs: RefreshJobs;
   readonly ingestion: Ingestion;
   readonly check: () => Promise<CheckReply>;
-  /** What planning calls the repository at a path; null where that cannot be told. */
+  /** What planning calls the repository at a path; null where it is unknown. */
   readonly nameOf: (path: string) => Promise<string | null>;
   /** Where core-agentd keeps its clone of a repository. */
   readonly mirrorOf: (repository: string) => string;
@@ -109,7 +109,7 @@ async function named(
   return { ...body, repositories };
 }
 
-/** Whether it names a path by itself, other than that of core-agentd's clone of just that repository. */
+/** True if it names a path by itself, other than that of core-agentd's clone of just that repository. */
 function namesPath({ repositories = [] }: RefreshRequest, mirrorOf: AdminParts['mirrorOf']): boolean {
   return repositories.some((wanted) =>
     typeof wanted === 'string' ? wanted.startsWith('/') : wanted.path !== mirrorOf(wanted.name),

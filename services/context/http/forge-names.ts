@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import { type KnownForge, readKnownForges } from '#kit/config/known-forges.ts';
-import { RepositoryName } from '#kit/contracts/context/common.ts';
+import { RepositoryName } from '#kit/contracts/context/vocabulary.ts';
 import { matches } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 import { git } from '#kit/git/git.ts';
 
 /**
  * What planning calls the repository at `path`: forge/owner/repo of its `origin`, else of the only other remote that a configured
- * forge keeps. null where no remote tells, and where nothing can be read there.
+ * forge keeps. null where no remote says so, and where nothing can be read there.
  */
 export async function nameByForge(path: string, folders: Folders): Promise<string | null> {
   const found = await git(['config', '--get-regexp', '^remote\\..*\\.url$'], {

@@ -21,10 +21,10 @@ interface Job {
   readonly end: Promise<RefreshStatus>;
 }
 
-const mostKept = 20;
-const mostRunning = 20;
+const maxKept = 20;
+const maxRunning = 20;
 /** So long, in milliseconds, an answer that does not wait for the end waits for a refusal. */
-const beginningMs = 1_000;
+const minWaitMs = 1_000;
 
 /** Refreshes under way and the last ones that are over. */
 export class RefreshJobs {
@@ -45,7 +45,7 @@ export class RefreshJobs {
     this.#checkRoom();
     const job = this.#start(request, by);
     if (request.wait !== false) return job.end;
-    await Promise.race([job.end, setTimeout(beginningMs, undefined, { ref: false })]);
+    await Promise.race([job.end, setTimeout(minWaitMs, undefined, { ref: false })]);
     return job.status;
   }
 
@@ -71,7 +71,7 @@ export class RefreshJobs {
 
   /** Stops what is under way; the next refresh does what is left. */
   async close(): Promise<void> {
-    this.#ending.abort(new Interrupted('interrupted', 'core-context ends'));
+    this.#ending.abort(new Interrupted('interrupted', 'core-context is ending'));
     await Promise.allSettled([...this.#jobs.values()].map(({ end }) => end));
   }
 
@@ -99,7 +99,7 @@ export class RefreshJobs {
     end.catch((error) => this.#parts.logger.warn(`refresh ended: ${messageOf(error)}`, { id, error }));
     const job = { status, end };
     this.#jobs.set(id, job);
-    this.#forgetOld();
+    this.#removeOld();
     return job;
   }
 
@@ -109,8 +109,8 @@ export class RefreshJobs {
   ): Promise<Pick<RefreshStatus, 'repositories' | 'rebuilt'>> {
     const { ingestion, rebuild, afterwards } = this.#parts;
     const { signal } = this.#ending;
-    const tell = (progress: Progress) => this.#change(id, { progress });
-    const rebuilt = request.rebuild === true ? await rebuild(tell, signal) : [];
+    const report = (progress: Progress) => this.#change(id, { progress });
+    const rebuilt = request.rebuild === true ? await rebuild(report, signal) : [];
     if (request.rebuild === true && request.repositories === undefined && request.full !== true)
       return { repositories: [], rebuilt };
     const { repositories: wanted, full } = request;
@@ -118,7 +118,7 @@ export class RefreshJobs {
       { repositories: wanted, full },
       {
         signal,
-        progress: ({ repository, done, total, path }) => tell({ what: repository, done, total, path }),
+        progress: ({ repository, done, total, path }) => report({ what: repository, done, total, path }),
       },
     );
     await afterwards();
@@ -138,15 +138,15 @@ export class RefreshJobs {
   #checkRoom(): void {
     if (this.#ending.signal.aborted)
       throw new Unavailable('ending', 'core-context is ending', { retryAfter: 5 });
-    if (this.running().length < mostRunning) return;
-    throw new Unavailable('too_busy', `${mostRunning} refreshes are under way, the limit`, {
+    if (this.running().length < maxRunning) return;
+    throw new Unavailable('too_busy', `${maxRunning} refreshes are under way, the limit`, {
       retryAfter: 30,
     });
   }
 
-  #forgetOld(): void {
+  #removeOld(): void {
     for (const [id, { status }] of this.#jobs) {
-      if (this.#jobs.size <= mostKept) return;
+      if (this.#jobs.size <= maxKept) return;
       if (status.state !== 'running') this.#jobs.delete(id);
     }
   }

@@ -1,10 +1,11 @@
-import type { ServeOptions } from '#kit/cli/serve-command.ts';
+import type { ServeOptions } from '#kit/cli/start-service.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
+import { composeContext } from '../compose.ts';
 import { type ContextConfig, readContextConfig } from '../configuration.ts';
-import { recordPath } from '../record/record-path.ts';
+import { recordPath } from '../record/connection.ts';
 import { Readers } from '../store/access.ts';
 
 export function readConfiguration({ home, host, port }: ServeOptions): ContextConfig {
@@ -16,9 +17,7 @@ export function readConfiguration({ home, host, port }: ServeOptions): ContextCo
 export async function serve(options: ServeOptions): Promise<number> {
   const config = readConfiguration(options);
   const own = openServiceProcess('core-context', options);
-  // Its thread loads what it needs while this one loads the rest.
   const readers = new Readers(recordPath(own.folders.state));
-  const { composeContext } = await import('../compose.ts');
   const context = await composeContext({ ...own, config, readers });
   own.shutdown.add('the record', () => context.close());
   return serveService(own, {

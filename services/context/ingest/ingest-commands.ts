@@ -1,9 +1,8 @@
 import { posix } from 'node:path';
-import type { GraphRecord } from '../record/graph-record.ts';
+import type { GraphRecord, NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
-import { indexText, type NodeText } from '../search/index-text.ts';
-import { closeDirectory, closeFile, closeParts } from './close-nodes.ts';
-import { type Link, type LinkedFile, linkKinds, type PartRow, type StoreStep } from './stored-rows.ts';
+import { indexText, type NodeText } from '../search/text-index.ts';
+import { type Link, type LinkedFile, linkKinds, type StepOf, type StoreStep } from './stored-rows.ts';
 
 interface InRepository {
   readonly repository: string;
@@ -12,57 +11,51 @@ interface InRepository {
 }
 
 /** Marks the repository as being read: until `finishIngestion` a refresh reads it again whatever its commit. */
-function beginIngestion(
-  record: GraphRecord,
-  { repository, path, at }: InRepository & { path: string },
-): void {
+function beginIngestion(record: GraphRecord, input: InRepository & { readonly path: string }): void {
   record
     .prepare(
       `INSERT INTO ingested_repositories (repository, path) VALUES (?, ?)
        ON CONFLICT (repository) DO UPDATE SET path = excluded.path, basis = NULL`,
     )
-    .run(repository, path);
-  repositoryNode(record, repository, at);
+    .run(input.repository, input.path);
+  new RepositoryNodes(record, input).repositoryNode();
 }
 
 function storeSteps(
   record: GraphRecord,
-  { repository, at, steps }: InRepository & { readonly steps: readonly StoreStep[] },
+  { steps, ...place }: InRepository & { readonly steps: readonly StoreStep[] },
 ): void {
-  const texts = new Map<number, NodeText>();
+  const nodes = new RepositoryNodes(record, place);
   for (const step of steps) {
-    if (step.step === 'file') storeFile(record, repository, at, step, texts);
-    else if (step.step === 'parts')
-      for (const part of step.parts) storePart(record, repository, at, step.path, part, texts);
-    else if (step.step === 'done') finishFile(record, repository, at, step);
-    else {
-      closeFile(record, repository, step.path, at);
-      putFileRow(record, repository, step.path);
-      record
-        .prepare('UPDATE ingested_files SET source = ?, skipped = ? WHERE repository = ? AND path = ?')
-        .run(step.source, step.reason, repository, step.path);
-    }
+    if (step.step === 'file') nodes.storeFile(step);
+    else if (step.step === 'part') nodes.storePart(step);
+    else if (step.step === 'done') nodes.finishFile(step);
+    else nodes.skipFile(step);
   }
-  // Last of all: a statement with RETURNING makes SQLite write out what a full-text index has gathered, each time.
-  for (const [node, text] of texts) indexText(record, node, text);
+  nodes.indexTexts();
 }
 
 function closeFiles(
   record: GraphRecord,
-  { repository, at, paths }: InRepository & { readonly paths: readonly string[] },
+  { paths, ...place }: InRepository & { readonly paths: readonly string[] },
 ): void {
-  const forget = record.prepare('DELETE FROM ingested_files WHERE repository = ? AND path = ?');
+  const nodes = new RepositoryNodes(record, place);
+  const remove = record.prepare('DELETE FROM ingested_files WHERE repository = ? AND path = ?');
   for (const path of paths) {
-    closeFile(record, repository, path, at);
-    forget.run(repository, path);
+    nodes.closeFile(path);
+    remove.run(place.repository, path);
   }
 }
 
 function closeDirectories(
   record: GraphRecord,
-  { repository, at, paths }: InRepository & { readonly paths: readonly string[] },
+  { paths, ...place }: InRepository & { readonly paths: readonly string[] },
 ): void {
-  for (const path of paths) closeDirectory(record, repository, path, at);
+  const nodes = new RepositoryNodes(record, place);
+  for (const path of paths) {
+    const node = record.nodeOf(nodeId.directory(place.repository, path));
+    if (node !== null) nodes.close(node);
+  }
 }
 
 function linkFiles(
@@ -86,8 +79,7 @@ function finishIngestion(
       'UPDATE ingested_repositories SET basis = ?, commit_id = ?, at = ?, totals = ? WHERE repository = ?',
     )
     .run(basis, commit, at, totals, repository);
-  const properties = { commit };
-  record.putNode({ ...repositoryInput(repository, at), properties });
+  new RepositoryNodes(record, input).putRepository({ commit });
 }
 
 export const ingestCommands = {
@@ -99,119 +91,148 @@ export const ingestCommands = {
   finishIngestion,
 } as const;
 
-function repositoryInput(repository: string, at: string) {
-  const id = nodeId.repository(repository);
-  return {
-    id,
-    label: 'CoreEntity',
-    kind: 'repository',
-    title: repository,
-    repository,
-    valid_from: at,
-  } as const;
-}
+const ownKinds = "'file', 'document', 'symbol', 'section', 'service'";
+/** Edges that ingestion makes; what runs and memories say about a file stays true when it is gone. */
+const ownRelations = ['contains', 'defines', ...linkKinds].map((kind) => `'${kind}'`).join(', ');
 
-function repositoryNode(record: GraphRecord, repository: string, at: string): number {
-  return record.nodeOf(nodeId.repository(repository)) ?? record.putNode(repositoryInput(repository, at));
-}
+/** Writes the nodes of one repository, valid from the time of its ingestion. */
+class RepositoryNodes {
+  readonly #record: GraphRecord;
+  readonly #repository: string;
+  readonly #at: string;
+  readonly #texts = new Map<number, NodeText>();
 
-/** The node of a folder, with those above it; the root is the repository itself. */
-function directoryNode(record: GraphRecord, repository: string, path: string, at: string): number {
-  if (path === '.') return repositoryNode(record, repository, at);
-  const id = nodeId.directory(repository, path);
-  const open = record.prepare('SELECT node FROM nodes WHERE id = ? AND valid_to IS NULL').get(id);
-  if (open !== undefined) return open.node as number;
-  const parent = directoryNode(record, repository, posix.dirname(path), at);
-  const title = posix.basename(path);
-  const node = record.putNode({
-    ...{ id, label: 'CoreEntity', kind: 'directory', title, repository, path, valid_from: at },
-  });
-  record.putEdge({ from: parent, to: node, type: 'CORE_RELATION', kind: 'contains', valid_from: at });
-  return node;
-}
+  constructor(record: GraphRecord, { repository, at }: InRepository) {
+    this.#record = record;
+    this.#repository = repository;
+    this.#at = at;
+  }
 
-function putFileRow(record: GraphRecord, repository: string, path: string): void {
-  record
-    .prepare(
-      `INSERT INTO ingested_files (repository, path) VALUES (?, ?) ON CONFLICT (repository, path)
-       DO UPDATE SET source = NULL, skipped = NULL, links = NULL, definitions = NULL, uses = NULL`,
-    )
-    .run(repository, path);
-}
-
-function storeFile(
-  record: GraphRecord,
-  repository: string,
-  at: string,
-  { path, kind, properties, text }: Extract<StoreStep, { step: 'file' }>,
-  texts: Map<number, NodeText>,
-): void {
-  putFileRow(record, repository, path);
-  const title = posix.basename(path);
-  const id = nodeId.file(repository, path);
-  const node = record.putNode({
-    ...{ id, label: 'CoreEntity', kind, title, repository, path, properties, valid_from: at },
-    start_line: 1,
-    end_line: typeof properties.lines === 'number' ? Math.max(1, properties.lines) : 1,
-  });
-  const folder = directoryNode(record, repository, posix.dirname(path), at);
-  record.putEdge({ from: folder, to: node, type: 'CORE_RELATION', kind: 'contains', valid_from: at });
-  texts.set(node, { title, path, body: text });
-}
-
-function storePart(
-  record: GraphRecord,
-  repository: string,
-  at: string,
-  path: string,
-  part: PartRow,
-  texts: Map<number, NodeText>,
-): void {
-  const { id, kind, title, start_line, end_line, properties, text, parent, relation } = part;
-  const node = record.putNode({
-    ...{
-      id,
-      label: 'CoreEntity',
-      kind,
-      title,
-      repository,
-      path,
-      start_line,
-      end_line,
+  putRepository(properties: NonNullable<NodeInput['properties']>): number {
+    const repository = this.#repository;
+    return this.#put({
+      id: nodeId.repository(repository),
+      kind: 'repository',
+      title: repository,
       properties,
-      valid_from: at,
-    },
-  });
-  const from = record.nodeOf(parent);
-  for (const edge of otherHolders(record, node, from)) record.closeEdge(edge, at);
-  if (from !== null)
-    record.putEdge({ from, to: node, type: 'CORE_RELATION', kind: relation, valid_from: at });
-  texts.set(node, { title, path, body: text });
-}
+    });
+  }
 
-/** A section can move below another heading. */
-function otherHolders(record: GraphRecord, node: number, holder: number | null): number[] {
-  const rows = record
-    .prepare(
-      `SELECT edge FROM edges WHERE to_node = ? AND type = 'CORE_RELATION' AND kind IN ('contains', 'defines')
-         AND valid_to IS NULL AND from_node IS NOT ?`,
-    )
-    .all(node, holder) as { edge: number }[];
-  return rows.map(({ edge }) => edge);
-}
+  repositoryNode(): number {
+    return this.#record.nodeOf(nodeId.repository(this.#repository)) ?? this.putRepository({});
+  }
 
-function finishFile(
-  record: GraphRecord,
-  repository: string,
-  at: string,
-  { path, source, definitions, uses, ids }: Extract<StoreStep, { step: 'done' }>,
-): void {
-  closeParts(record, repository, path, new Set(ids), at);
-  record
-    .prepare(
-      'UPDATE ingested_files SET source = ?, definitions = ?, uses = ? WHERE repository = ? AND path = ?',
-    )
-    .run(source, definitions, uses, repository, path);
+  storeFile({ path, kind, properties, text }: StepOf<'file'>): void {
+    this.#putFileRow(path);
+    const title = posix.basename(path);
+    const lines = typeof properties.lines === 'number' ? Math.max(1, properties.lines) : 1;
+    const place = { path, start_line: 1, end_line: lines };
+    const node = this.#put({ id: nodeId.file(this.#repository, path), kind, title, properties, ...place });
+    this.#hold(this.#directoryNode(posix.dirname(path)), node, 'contains');
+    this.#texts.set(node, { title, path, body: text });
+  }
+
+  storePart({ path, part: { text, parent, relation, ...input } }: StepOf<'part'>): void {
+    const node = this.#put({ ...input, path });
+    const holder = this.#record.nodeOf(parent);
+    // A section can move below another heading.
+    const others = this.#record
+      .prepare(
+        `SELECT edge FROM edges WHERE to_node = ? AND type = 'CORE_RELATION' AND kind IN ('contains', 'defines')
+           AND valid_to IS NULL AND from_node IS NOT ?`,
+      )
+      .all(node, holder) as { edge: number }[];
+    for (const { edge } of others) this.#record.closeEdge(edge, this.#at);
+    if (holder !== null) this.#hold(holder, node, relation);
+    this.#texts.set(node, { title: input.title, path, body: text });
+  }
+
+  /** Closes the parts that the file has no more. */
+  finishFile({ path, source, definitions, uses, ids }: StepOf<'done'>): void {
+    const present = new Set(ids).add(nodeId.file(this.#repository, path));
+    for (const { node, id } of this.#openNodes(path)) if (!present.has(id)) this.close(node);
+    this.#record
+      .prepare(
+        'UPDATE ingested_files SET source = ?, definitions = ?, uses = ? WHERE repository = ? AND path = ?',
+      )
+      .run(source, definitions, uses, this.#repository, path);
+  }
+
+  skipFile({ path, source, reason }: StepOf<'skipped'>): void {
+    this.closeFile(path);
+    this.#putFileRow(path);
+    this.#record
+      .prepare('UPDATE ingested_files SET source = ?, skipped = ? WHERE repository = ? AND path = ?')
+      .run(source, reason, this.#repository, path);
+  }
+
+  /** Last of all: a statement with RETURNING makes SQLite write out what a full-text index has gathered, each time. */
+  indexTexts(): void {
+    for (const [node, text] of this.#texts) indexText(this.#record, node, text);
+  }
+
+  closeFile(path: string): void {
+    for (const { node } of this.#openNodes(path)) this.close(node);
+  }
+
+  /** The links of the files that lead here are compared again at the next linking, so that they come back when the node does. */
+  close(node: number): void {
+    this.#record
+      .prepare(
+        `UPDATE ingested_files SET links = NULL WHERE file IN (
+           SELECT i.file FROM edges e JOIN nodes f ON f.node = e.from_node
+           JOIN ingested_files i ON i.repository = f.repository AND i.path = f.path
+           WHERE e.to_node = ? AND e.type = 'CORE_RELATION' AND e.valid_to IS NULL)`,
+      )
+      .run(node);
+    const own = `type = 'CORE_RELATION' AND kind IN (${ownRelations}) AND valid_to IS NULL`;
+    const edges = this.#record
+      .prepare(
+        `SELECT edge FROM edges WHERE from_node = ?1 AND ${own} UNION SELECT edge FROM edges WHERE to_node = ?1 AND ${own}`,
+      )
+      .all(node) as { edge: number }[];
+    for (const { edge } of edges) this.#record.closeEdge(edge, this.#at);
+    this.#record.closeNode(node, this.#at);
+  }
+
+  /** The node of a folder, with those above it; the root is the repository itself. */
+  #directoryNode(path: string): number {
+    if (path === '.') return this.repositoryNode();
+    const id = nodeId.directory(this.#repository, path);
+    const open = this.#record.prepare('SELECT node FROM nodes WHERE id = ? AND valid_to IS NULL').get(id);
+    if (open !== undefined) return open.node as number;
+    const parent = this.#directoryNode(posix.dirname(path));
+    const node = this.#put({ id, kind: 'directory', title: posix.basename(path), path });
+    this.#hold(parent, node, 'contains');
+    return node;
+  }
+
+  #openNodes(path: string): { node: number; id: string }[] {
+    return this.#record
+      .prepare(
+        `SELECT node, id FROM nodes WHERE repository = ? AND path = ? AND label = 'CoreEntity' AND valid_to IS NULL
+         AND kind IN (${ownKinds})`,
+      )
+      .all(this.#repository, path) as { node: number; id: string }[];
+  }
+
+  #putFileRow(path: string): void {
+    this.#record
+      .prepare(
+        `INSERT INTO ingested_files (repository, path) VALUES (?, ?) ON CONFLICT (repository, path)
+         DO UPDATE SET source = NULL, skipped = NULL, links = NULL, definitions = NULL, uses = NULL`,
+      )
+      .run(this.#repository, path);
+  }
+
+  #put(input: Omit<NodeInput, 'label' | 'repository' | 'valid_from'>): number {
+    const common = { label: 'CoreEntity', repository: this.#repository, valid_from: this.#at } as const;
+    return this.#record.putNode({ ...input, ...common });
+  }
+
+  #hold(from: number, to: number, kind: 'contains' | 'defines'): void {
+    this.#record.putEdge({ from, to, type: 'CORE_RELATION', kind, valid_from: this.#at });
+  }
 }
 
 /** Makes the links of a file's nodes what they should be; those that are so already are left alone. */
@@ -222,35 +243,24 @@ function replaceLinks(
   links: readonly Link[],
   at: string,
 ): void {
-  const wanted = new Map(links.map((link) => [`${link.from}\0${link.kind}\0${link.to}`, link]));
-  for (const { edge, key, weight } of linksOf(record, repository, path)) {
-    const link = wanted.get(key);
-    if (link === undefined) record.closeEdge(edge, at);
-    else if (link.weight === weight) wanted.delete(key);
+  const keyOf = ({ from, kind, to }: Omit<Link, 'weight'>) => `${from}\0${kind}\0${to}`;
+  const wanted = new Map(links.map((link) => [keyOf(link), link]));
+  const present = record
+    .prepare(
+      `SELECT e.edge, e.kind, e.weight, f.id AS "from", t.id AS "to"
+       FROM nodes f JOIN edges e ON e.from_node = f.node JOIN nodes t ON t.node = e.to_node
+       WHERE f.repository = ? AND f.path = ? AND e.type = 'CORE_RELATION' AND e.valid_to IS NULL
+         AND e.kind IN (${linkKinds.map((kind) => `'${kind}'`).join(', ')})`,
+    )
+    .all(repository, path) as unknown as (Link & { readonly edge: number })[];
+  for (const row of present) {
+    const link = wanted.get(keyOf(row));
+    if (link === undefined) record.closeEdge(row.edge, at);
+    else if (link.weight === row.weight) wanted.delete(keyOf(row));
   }
   for (const { from, kind, to, weight } of wanted.values()) {
     const [source, target] = [record.nodeOf(from), record.nodeOf(to)];
     if (source === null || target === null) continue;
     record.putEdge({ from: source, to: target, type: 'CORE_RELATION', kind, weight, valid_from: at });
   }
-}
-
-function linksOf(record: GraphRecord, repository: string, path: string) {
-  const rows = record
-    .prepare(
-      `SELECT e.edge, e.kind, e.weight, f.id AS source, t.id AS target
-       FROM nodes f JOIN edges e ON e.from_node = f.node JOIN nodes t ON t.node = e.to_node
-       WHERE f.repository = ? AND f.path = ? AND e.type = 'CORE_RELATION' AND e.valid_to IS NULL
-         AND e.kind IN (${linkKinds.map((kind) => `'${kind}'`).join(', ')})`,
-    )
-    .all(repository, path) as {
-    edge: number;
-    kind: string;
-    weight: number;
-    source: string;
-    target: string;
-  }[];
-  return rows.map(({ edge, kind, weight, source, target }) => {
-    return { edge, weight, key: `${source}\0${kind}\0${target}` };
-  });
 }

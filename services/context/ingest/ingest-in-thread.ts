@@ -3,18 +3,23 @@ import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import { CoreError, Failed, Interrupted } from '#kit/errors.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import { copyOf, errorFrom } from '../record/error-copy.ts';
-import type { IngestTarget, Progress } from './ingest-repository.ts';
-import type { IngestCommands, IngestQueries } from './record-access.ts';
-import type { AccessAnswer, ThreadMessage } from './thread-messages.ts';
+import type { AnswerMessage } from '../record/thread.ts';
+import type {
+  IngestCommands,
+  IngestQueries,
+  IngestTarget,
+  Progress,
+  ThreadMessage,
+} from './record-access.ts';
 
-export interface Record {
+interface Record {
   readonly writer: RecordWriter<IngestCommands>;
   readonly readers: RecordReader<IngestQueries>;
 }
 
-export interface IngestOptions {
+interface IngestOptions {
   readonly signal?: AbortSignal | undefined;
-  readonly progress?: ((progress: Progress) => void) | undefined;
+  readonly progress: (progress: Progress) => void;
   /** What the thread runs. */
   readonly thread?: URL | undefined;
 }
@@ -22,7 +27,7 @@ export interface IngestOptions {
 const ownThread = new URL('./ingest-thread.ts', import.meta.url);
 
 /** A parser that breaks takes its thread with it; a repository full of such files is given up. */
-const mostBrokenFiles = 100;
+const maxBrokenFiles = 100;
 
 /**
  * Ingests a repository in a thread of its own, which reads git, parses, and asks here for what it needs of the record. Ended by
@@ -40,7 +45,7 @@ export async function ingestInThread(
       return await oneThread({ ...target, plainly }, record, options);
     } catch (error) {
       const blob = brokenBlob(error);
-      if (blob === null || plainly.includes(blob) || plainly.length >= mostBrokenFiles) throw error;
+      if (blob === null || plainly.includes(blob) || plainly.length >= maxBrokenFiles) throw error;
       plainly.push(blob);
     }
   }
@@ -68,7 +73,7 @@ function oneThread(
     const abort = (): void => end(() => reject(interrupted(target, signal!)));
     signal?.addEventListener('abort', abort);
     worker.on('message', (message: ThreadMessage) => {
-      if (message.type === 'progress') progress?.(message.progress);
+      if (message.type === 'progress') progress(message.progress);
       else if (message.type === 'done') end(() => resolve(message.result));
       else if (message.type === 'failed') end(() => reject(errorFrom(message.error)));
       else void answer(record, message).then((reply) => worker.postMessage(reply));
@@ -85,26 +90,20 @@ function oneThread(
 
 async function answer(
   { writer, readers }: Record,
-  message: Extract<ThreadMessage, { id: number }>,
-): Promise<AccessAnswer> {
-  const { id, input } = message;
+  { type, id, name, input }: Extract<ThreadMessage, { id: number }>,
+): Promise<AnswerMessage> {
   try {
     const value =
-      message.type === 'ask'
-        ? await readers.ask(message.query, input as never)
-        : await writer.run(message.command, input as never, 'normal');
+      type === 'ask'
+        ? await readers.ask(name as keyof IngestQueries, input as never)
+        : await writer.run(name as keyof IngestCommands, input as never, 'normal');
     return { id, value };
   } catch (error) {
     return { id, error: copyOf(error) };
   }
 }
 
-function interrupted({ repository }: IngestTarget, signal: AbortSignal): Interrupted {
-  return new Interrupted(
-    'interrupted',
-    `the ingestion of ${repository} was stopped; the next goes on from here`,
-    {
-      cause: signal.reason,
-    },
-  );
+function interrupted({ repository }: IngestTarget, { reason: cause }: AbortSignal): Interrupted {
+  const message = `the ingestion of ${repository} was stopped; the next goes on from here`;
+  return new Interrupted('interrupted', message, { cause });
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { SkippedByContent } from './repository/skipped.ts';
+import type { SkippedByContent } from './repository/listing.ts';
 
 /** What the record holds of a file; see ingest-tables.ts. */
 export interface IngestedFile {
@@ -27,22 +27,15 @@ export interface FactsOfFile {
   readonly facts: string;
 }
 
-/** Sorted by path, as SQLite sorts text: by its bytes. */
-function definitionsOfFiles(db: DatabaseSync, page: Page): FactsOfFile[] {
-  return factsOfFiles(db, 'definitions', page);
-}
-
-function usesOfFiles(db: DatabaseSync, page: Page): FactsOfFile[] {
-  return factsOfFiles(db, 'uses', page);
-}
-
-function factsOfFiles(db: DatabaseSync, column: 'definitions' | 'uses', page: Page): FactsOfFile[] {
-  return db
-    .prepare(
-      `SELECT path, ${column} AS facts FROM ingested_files
-       WHERE repository = ? AND path > ? AND source IS NOT NULL AND skipped IS NULL ORDER BY path LIMIT ?`,
-    )
-    .all(page.repository, page.after, page.limit) as unknown as FactsOfFile[];
+/** A query of one column of facts, sorted by path, as SQLite sorts text: by its bytes. */
+function factsOfFiles(column: 'definitions' | 'uses') {
+  return (db: DatabaseSync, { repository, after, limit }: Page) =>
+    db
+      .prepare(
+        `SELECT path, ${column} AS facts FROM ingested_files
+         WHERE repository = ? AND path > ? AND source IS NOT NULL AND skipped IS NULL ORDER BY path LIMIT ?`,
+      )
+      .all(repository, after, limit) as unknown as FactsOfFile[];
 }
 
 function openDirectories(db: DatabaseSync, { repository }: { readonly repository: string }): string[] {
@@ -89,8 +82,8 @@ function ingestedRepositories(db: DatabaseSync, _all: null): IngestedRepository[
 
 export const ingestQueries = {
   ingestedFiles,
-  definitionsOfFiles,
-  usesOfFiles,
+  definitionsOfFiles: factsOfFiles('definitions'),
+  usesOfFiles: factsOfFiles('uses'),
   openDirectories,
   ingestedTotals,
   ingestedRepositories,

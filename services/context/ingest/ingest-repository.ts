@@ -4,39 +4,21 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { digestOf } from '#kit/digest.ts';
 import { codeOf, Failed, messageOf } from '#kit/errors.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
-import { learnHistory } from '../search/history/learn-history.ts';
+import { learnHistory } from '../search/history.ts';
 import { Batches } from './batches.ts';
 import { Extractor, extractorVersion } from './extraction/extractor.ts';
 import type { IngestedFile } from './ingest-queries.ts';
 import { linkRepository } from './linking/link-repository.ts';
-import type { RecordAccess } from './record-access.ts';
-import { readBlobs } from './repository/blobs.ts';
-import { type ListedFile, type Listing, listFiles } from './repository/listing.ts';
-import { isLfsPointer, type Skipped } from './repository/skipped.ts';
+import type { IngestTarget, Progress, RecordAccess } from './record-access.ts';
+import { readBlobs } from './repository/git-repository.ts';
+import {
+  isLfsPointer,
+  type ListedFile,
+  type Listing,
+  listFiles,
+  type Skipped,
+} from './repository/listing.ts';
 import { type StoreStep, stepsOf } from './stored-rows.ts';
-
-export interface IngestTarget {
-  readonly repository: string;
-  /** As a person named it. */
-  readonly path: string;
-  readonly gitDir: string;
-  /** null where there is none yet. */
-  readonly commit: string | null;
-  readonly full: boolean;
-  readonly maxFileBytes: number;
-  readonly historyCommits: number;
-  /** Fingerprints of secrets that people found harmless; all others are masked. */
-  readonly released: readonly string[];
-  /** Blobs that broke the parser and are read as text alone. */
-  readonly plainly: readonly string[];
-}
-
-export interface Progress {
-  readonly done: number;
-  /** Files to read in all. */
-  readonly total: number;
-  readonly path: string;
-}
 
 type Counts = Pick<RefreshedRepository, 'files' | 'symbols' | 'edges'> & { readonly skipped: Skipped };
 
@@ -55,18 +37,20 @@ export async function ingestRepository(
   const unchanged = target.full ? null : await totalsOf(target, access);
   const took = () => Math.round(performance.now() - started);
   if (unchanged !== null) {
-    const { files } = unchanged;
-    return { repository, commit, read: 0, closed: 0, unchanged: files, ...unchanged, took_ms: took() };
+    const counts = { read: 0, closed: 0, unchanged: unchanged.files };
+    return { repository, commit, ...counts, ...unchanged, took_ms: took() };
   }
   const at = new Date().toISOString();
   await access.write('beginIngestion', { repository, path, at });
   const listing = await listFiles(target.gitDir, commit, target.maxFileBytes);
-  const known = await knownFiles(target, access);
+  const files = await access.ask('ingestedFiles', { repository });
+  const known = new Map(files.map((file) => [file.path, file]));
   const closed = await closeGone(target, listing, known, at, access);
   const read = await readChanged(target, listing, known, at, access, progress);
   await closeEmptyFolders(target, at, access);
   await linkRepository(target, at, access);
-  await learnCommits(target, access);
+  if (commit !== null)
+    await learnHistory(access, { repository, gitDir: target.gitDir, commit, max: target.historyCommits });
   crashPoint('ingest_before_finish');
   const stored = await access.ask('ingestedFiles', { repository });
   const counts = await countsOf(repository, listing, stored, read.lost, access);
@@ -89,14 +73,6 @@ async function totalsOf(target: IngestTarget, access: RecordAccess): Promise<Cou
   const rows = await access.ask('ingestedRepositories', null);
   const row = rows.find(({ repository }) => repository === target.repository);
   return row?.basis === basisOf(target) && row.totals !== null ? (JSON.parse(row.totals) as Counts) : null;
-}
-
-async function knownFiles(
-  { repository }: IngestTarget,
-  access: RecordAccess,
-): Promise<ReadonlyMap<string, IngestedFile>> {
-  const files = await access.ask('ingestedFiles', { repository });
-  return new Map(files.map((file) => [file.path, file]));
 }
 
 /** Each of these transactions closes all that is in so many files. */
@@ -195,13 +171,6 @@ async function closeEmptyFolders(
   }
   const paths = open.filter((path) => !used.has(path));
   if (paths.length > 0) await access.write('closeDirectories', { repository, at, paths });
-}
-
-/** What commits say helps to find what they touched. */
-async function learnCommits(target: IngestTarget, access: RecordAccess): Promise<void> {
-  const { repository, gitDir, commit, historyCommits } = target;
-  if (commit === null) return;
-  await learnHistory(access, { repository, gitDir, commit, most: historyCommits });
 }
 
 async function countsOf(

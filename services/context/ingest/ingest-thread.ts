@@ -1,48 +1,34 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { copyOf, errorFrom } from '../record/error-copy.ts';
-import { type IngestTarget, ingestRepository, type Progress } from './ingest-repository.ts';
-import type { RecordAccess } from './record-access.ts';
-import type { AccessAnswer, ThreadMessage } from './thread-messages.ts';
+import { copyOf } from '../record/error-copy.ts';
+import { type AnswerMessage, PendingCalls } from '../record/thread.ts';
+import { ingestRepository } from './ingest-repository.ts';
+import type { IngestTarget, Progress, RecordAccess, ThreadMessage } from './record-access.ts';
 
 /** Runs one ingestion, then ends; see ingest-in-thread.ts for the other side. */
 const port = parentPort!;
-const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
-let next = 1;
-
-port.on('message', (answer: AccessAnswer) => {
-  const caller = waiting.get(answer.id);
-  waiting.delete(answer.id);
-  if ('error' in answer) caller?.reject(errorFrom(answer.error));
-  else caller?.resolve(answer.value as never);
-});
+const calls = new PendingCalls();
+port.on('message', (answer: AnswerMessage) => calls.settle(answer));
 
 const access: RecordAccess = {
-  ask: (query, input) => call({ type: 'ask', id: next++, query, input }),
-  write: (command, input) => call({ type: 'write', id: next++, command, input }),
+  ask: (name, input) => calls.start((id) => send({ type: 'ask', id, name, input })),
+  write: (name, input) => calls.start((id) => send({ type: 'write', id, name, input })),
 };
-
-function call<Output>(message: Extract<ThreadMessage, { id: number }>): Promise<Output> {
-  return new Promise<Output>((resolve, reject) => {
-    waiting.set(message.id, { resolve, reject });
-    send(message);
-  });
-}
 
 function send(message: ThreadMessage): void {
   port.postMessage(message);
 }
 
 const everyMs = 50;
-let told = Number.NEGATIVE_INFINITY;
+let lastReport = Number.NEGATIVE_INFINITY;
 
-function tell(progress: Progress): void {
-  if (progress.done < progress.total && performance.now() - told < everyMs) return;
-  told = performance.now();
+function report(progress: Progress): void {
+  if (progress.done < progress.total && performance.now() - lastReport < everyMs) return;
+  lastReport = performance.now();
   send({ type: 'progress', progress });
 }
 
 try {
-  send({ type: 'done', result: await ingestRepository(workerData as IngestTarget, access, tell) });
+  send({ type: 'done', result: await ingestRepository(workerData as IngestTarget, access, report) });
 } catch (thrown) {
   send({ type: 'failed', error: copyOf(thrown) });
 } finally {

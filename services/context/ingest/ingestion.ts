@@ -1,17 +1,16 @@
 import { basename } from 'node:path';
-import { RepositoryName } from '#kit/contracts/context/common.ts';
 import type {
   FailedRepository,
   KnownRepository,
   RefreshedRepository,
 } from '#kit/contracts/context/refresh.ts';
+import { RepositoryName } from '#kit/contracts/context/vocabulary.ts';
 import { matches } from '#kit/decode.ts';
-import { CoreError, codeOf, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
+import { codeOf, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
 import type { ContextConfig } from '../configuration.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import { ingestInThread } from './ingest-in-thread.ts';
-import type { Progress } from './ingest-repository.ts';
-import type { IngestCommands, IngestQueries } from './record-access.ts';
+import type { IngestCommands, IngestQueries, Progress } from './record-access.ts';
 import { commitOf, gitDirOf, nameByOrigin } from './repository/git-repository.ts';
 
 export interface IngestionParts {
@@ -100,8 +99,7 @@ export class Ingestion {
       return await this.#join(one, full, options);
     } catch (error) {
       if (options.signal?.aborted) throw error;
-      const detail = error instanceof CoreError ? error.message : messageOf(error);
-      return { repository: one.name, error: { code: codeOf(error), detail } };
+      return { repository: one.name, error: { code: codeOf(error), detail: messageOf(error) } };
     }
   }
 
@@ -126,8 +124,8 @@ export class Ingestion {
     const { max_file_bytes: maxFileBytes, history_commits: historyCommits } = config.ingestion;
     const limits = { maxFileBytes, historyCommits };
     const target = { repository: name, path, gitDir, commit, full, ...limits, released: released() };
-    const tell = progress && ((step: Progress) => progress({ repository: name, ...step }));
-    return ingestInThread(target, { writer, readers }, { signal, progress: tell, thread });
+    const report = (step: Progress) => progress?.({ repository: name, ...step });
+    return ingestInThread(target, { writer, readers }, { signal, progress: report, thread });
   }
 }
 

@@ -1,8 +1,33 @@
+import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import type { Inputs, Outputs } from '../record/calls.ts';
-import type { searchCommands } from '../search/search-commands.ts';
-import type { searchQueries } from '../search/search-queries.ts';
+import type { ErrorCopy } from '../record/error-copy.ts';
+import type { searchCommands } from '../search/history.ts';
+import type { searchQueries } from '../search/search.ts';
 import type { ingestCommands } from './ingest-commands.ts';
 import type { ingestQueries } from './ingest-queries.ts';
+
+export interface IngestTarget {
+  readonly repository: string;
+  /** As a person named it. */
+  readonly path: string;
+  readonly gitDir: string;
+  /** null where there is none yet. */
+  readonly commit: string | null;
+  readonly full: boolean;
+  readonly maxFileBytes: number;
+  readonly historyCommits: number;
+  /** Fingerprints of secrets that people found harmless; all others are masked. */
+  readonly released: readonly string[];
+  /** Blobs that broke the parser and are read as text alone. */
+  readonly plainly: readonly string[];
+}
+
+export interface Progress {
+  readonly done: number;
+  /** Files to read in all. */
+  readonly total: number;
+  readonly path: string;
+}
 
 /** What an ingestion asks the record for. */
 export type IngestQueries = typeof ingestQueries & typeof searchQueries;
@@ -20,3 +45,16 @@ export interface RecordAccess {
     input: Inputs<IngestCommands>[Name],
   ): Promise<Outputs<IngestCommands>[Name]>;
 }
+
+/** From the thread of an ingestion. */
+export type ThreadMessage =
+  | {
+      readonly type: 'ask' | 'write';
+      readonly id: number;
+      /** Of a query or of a command. */
+      readonly name: string;
+      readonly input: unknown;
+    }
+  | { readonly type: 'progress'; readonly progress: Progress }
+  | { readonly type: 'done'; readonly result: RefreshedRepository }
+  | { readonly type: 'failed'; readonly error: ErrorCopy };

@@ -3,9 +3,9 @@ import { nodeId } from '../record/node-id.ts';
 import type { Extraction, Part } from './extraction/extraction.ts';
 import { isDocument } from './extraction/languages.ts';
 import { factsOf } from './linking/facts.ts';
-import type { SkippedByContent } from './repository/skipped.ts';
+import type { SkippedByContent } from './repository/listing.ts';
 
-/** What goes to the writer, in this order for each file: `file`, any number of `parts`, `done`; or `skipped` alone. */
+/** What goes to the writer, in this order for each file: `file`, any number of `part`, `done`; or `skipped` alone. */
 export type StoreStep =
   | {
       readonly step: 'file';
@@ -14,7 +14,7 @@ export type StoreStep =
       readonly properties: NodeProperties;
       readonly text: string;
     }
-  | { readonly step: 'parts'; readonly path: string; readonly parts: readonly PartRow[] }
+  | { readonly step: 'part'; readonly path: string; readonly part: PartRow }
   | {
       readonly step: 'done';
       readonly path: string;
@@ -31,9 +31,11 @@ export type StoreStep =
       readonly reason: SkippedByContent;
     };
 
-export type NodeProperties = Readonly<Record<string, string | number | boolean | null>>;
+export type StepOf<Step extends StoreStep['step']> = Extract<StoreStep, { step: Step }>;
 
-export interface PartRow {
+type NodeProperties = Readonly<Record<string, string | number | boolean | null>>;
+
+interface PartRow {
   readonly id: string;
   readonly kind: 'symbol' | 'section' | 'service';
   readonly title: string;
@@ -64,24 +66,21 @@ export interface LinkedFile {
   readonly links: readonly Link[];
 }
 
-/** What the writer is told of a file that was read. */
+/** How a file that was read is stored. */
 export function stepsOf(
   repository: string,
-  file: { readonly path: string; readonly source: string; readonly size: number },
+  { path, source, size }: { readonly path: string; readonly source: string; readonly size: number },
   extraction: Extraction,
 ): StoreStep[] {
-  const { path, source, size } = file;
   const { language, lines, text, parts } = extraction;
   const own = nodeId.file(repository, path);
   const ids = parts.map((part) => idOf(repository, path, part));
   const kind = isDocument(language) ? 'document' : 'file';
   return [
     { step: 'file', path, kind, properties: { language, lines, bytes: size }, text },
-    {
-      step: 'parts',
-      path,
-      parts: parts.map((part, at) => rowOf(part, ids[at]!, ids[part.parent] ?? own, language)),
-    },
+    ...parts.map((part, at): StoreStep => {
+      return { step: 'part', path, part: rowOf(part, ids[at]!, ids[part.parent] ?? own, language) };
+    }),
     { step: 'done', path, source, ...factsOf(extraction, own, ids), ids },
   ];
 }

@@ -4,7 +4,7 @@ import { changeEnd } from './store-memory.ts';
 
 /**
  * Facts on the same subject and predicate follow each other in time: each holds from its `valid_from` to the end that was
- * stated for it or the next one's beginning, whichever is earlier, in whatever order they were told. Of two that begin together the
+ * stated for it or the next one's beginning, whichever is earlier, in whatever order they were recorded. Of two that begin together the
  * one recorded later holds. Facts about different entities alone do not touch each other; one about nothing touches all.
  */
 

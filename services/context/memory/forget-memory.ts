@@ -1,11 +1,12 @@
+import type { ForgetReply } from '#kit/contracts/context/memory.ts';
 import { NotFound } from '#kit/errors.ts';
-import { forgetRunWords } from '../execution/execution-commands.ts';
+import { forgetRunWords, forgottenIn } from '../execution/execution-commands.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { closeGap } from './fact-timeline.ts';
 import { aboutOf, type MemoryRow, memoryById, memoryRow } from './memory-row.ts';
 import { project, removeMemory } from './store-memory.ts';
 
-export interface Forgetting {
+interface Forgetting {
   readonly asked_for: 'id' | 'source';
   /** The id or the source. */
   readonly name: string;
@@ -14,13 +15,9 @@ export interface Forgetting {
   readonly reason: string | null;
 }
 
-export interface Forgotten {
-  readonly forgotten: number;
-  readonly ids: string[];
-  readonly kept: number;
-}
+type Forgotten = Omit<ForgetReply, 'wiped'>;
 
-const mostIds = 1_000;
+const maxIds = 1_000;
 
 /**
  * Removes memories for good and notes which, without their content.
@@ -56,7 +53,7 @@ function forgetSource(record: GraphRecord, forgetting: Forgetting, at: string): 
     record.prepare('DELETE FROM memory_sightings WHERE memory = ? AND source = ?').run(memory, source);
     kept++;
   }
-  return { forgotten: ids.length, ids: ids.slice(0, mostIds), kept };
+  return { forgotten: ids.length, ids: ids.slice(0, maxIds), kept };
 }
 
 /** Whose words they were as well, has them from now on; false where nobody said just the same. */
@@ -105,4 +102,47 @@ export function markWiped(record: GraphRecord, { until }: { readonly until: stri
     .prepare('UPDATE forgotten_memories SET wiped = 1 WHERE wiped = 0 AND forgotten_at <= ?')
     .run(until);
   return Number(done.changes);
+}
+
+const maxPieces = 40;
+
+/**
+ * What a run's memory says without the words that people had forgotten of that run, wherever it quotes them: behind a colon, up to
+ * the end of a sentence.
+ * @param key of the memory; that of a run's begins with its id
+ */
+export function withoutForgotten(record: GraphRecord, key: string | null, content: string): string {
+  const run = key === null ? null : (/^(run_[^/]+)\//.exec(key)?.[1] ?? null);
+  if (run === null || !hasForgotten(record, run)) return content;
+  const isForgotten = forgottenIn(record, run);
+  if (isForgotten(content)) return '[forgotten]';
+  let kept = content;
+  for (const start of placesOf(content, ': ').toReversed()) {
+    const from = start + 2;
+    const end = endsAfter(kept, from).find((end) => isForgotten(kept.slice(from, end)));
+    if (end !== undefined) kept = kept.slice(0, start) + kept.slice(end);
+  }
+  return kept;
+}
+
+function hasForgotten(record: GraphRecord, run: string): boolean {
+  return (
+    record
+      .prepare('SELECT 1 FROM run_memories WHERE run_id = ? AND key >= ? AND key < ? LIMIT 1')
+      .get(run, `${run}/forgotten/`, `${run}/forgotten0`) !== undefined
+  );
+}
+
+/** Those of the longest pieces first. */
+function endsAfter(text: string, from: number): number[] {
+  const ends = [...placesOf(text, '; '), ...placesOf(text, '. '), ...placesOf(text, ', ')];
+  const last = text.endsWith('.') ? [text.length, text.length - 1] : [text.length];
+  return [...ends, ...last].filter((end) => end > from).sort((a, b) => b - a);
+}
+
+function placesOf(text: string, mark: string): number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(mark); at >= 0 && places.length < maxPieces; at = text.indexOf(mark, at + 1))
+    places.push(at);
+  return places;
 }

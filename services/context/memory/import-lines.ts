@@ -7,9 +7,9 @@ import { masked, maskedName } from './mask-secrets.ts';
 import { utc } from './prepare-recording.ts';
 
 const linesAtOnce = 100;
-const mostErrors = 100;
+const maxErrors = 100;
 /** Of one line; a memory of the greatest length, escaped, and all that comes with it. */
-const longestLine = 4 * 1024 * 1024;
+const maxLineLength = 4 * 1024 * 1024;
 
 /** Reads all lines, and gives them on when every one of them is good. */
 export async function importLines(
@@ -47,7 +47,7 @@ async function readAll(chunks: AsyncIterable<string> | Iterable<string>): Promis
       lines.push({ line, memory });
     } catch (error) {
       bad++;
-      if (errors.length < mostErrors) errors.push({ pointer: `/${line}`, detail: messageOf(error) });
+      if (errors.length < maxErrors) errors.push({ pointer: `/${line}`, detail: messageOf(error) });
     }
   }
   if (bad === 0) return lines;
@@ -83,10 +83,10 @@ async function* linesOf(chunks: AsyncIterable<string> | Iterable<string>): Async
     const pieces = (rest + chunk).split('\n');
     rest = pieces.pop()!;
     yield* pieces;
-    if (rest.length > longestLine)
+    if (rest.length > maxLineLength)
       throw new InvalidInput(
         'memory_import_invalid',
-        `nothing was imported: a line has more than ${longestLine} characters`,
+        `nothing was imported: a line has more than ${maxLineLength} characters`,
       );
   }
   if (rest !== '') yield rest;

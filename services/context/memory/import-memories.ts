@@ -1,12 +1,11 @@
 import type { ImportReply, MemoryLine } from '#kit/contracts/context/memory.ts';
 import { canonicalJson } from '#kit/digest.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
-import { bandsOfText } from './bands-of-text.ts';
 import { placeFact } from './fact-timeline.ts';
 import { lineOf } from './memory-line.ts';
-import { type MemoryRow, memoryById } from './memory-row.ts';
-import { countOutcomes, putOutcome } from './record-outcome.ts';
-import type { Remembered } from './remembered.ts';
+import { type MemoryRow, memoryById, type Remembered } from './memory-row.ts';
+import { bandsOfMemory } from './minhash.ts';
+import { countOutcomes, putOutcome, putSighting } from './record-memory.ts';
 import { rememberSignature } from './signatures.ts';
 import { storeMemory } from './store-memory.ts';
 
@@ -16,14 +15,12 @@ export interface NumberedLine {
   readonly memory: MemoryLine;
 }
 
-type Counts = { -readonly [K in keyof ImportReply]: ImportReply[K] };
-
 /** Brings in what an export holds; what is there stays. Importing the same again changes nothing. */
 export function importMemories(
   record: GraphRecord,
   { lines, force }: { readonly lines: readonly NumberedLine[]; readonly force: boolean },
 ): ImportReply {
-  const counts: Counts = {
+  const counts: ImportReply = {
     lines: lines.length,
     created: 0,
     unchanged: 0,
@@ -40,7 +37,7 @@ function importOne(
   memory: MemoryLine,
   line: number,
   force: boolean,
-  counts: Counts,
+  counts: ImportReply,
 ): void {
   const { id } = memory;
   const present = memoryById(record.db, id);
@@ -67,14 +64,10 @@ function create(record: GraphRecord, line: MemoryLine): boolean {
   const { sightings, outcomes, valid_to, ...rest } = line;
   const memory: Remembered = { ...rest, about: [...new Set(line.about)].sort(), stated_to: valid_to };
   const row = storeMemory(record, memory);
-  const put = record.prepare(
-    'INSERT INTO memory_sightings (memory, source, key, digest, seen_at, first, exact) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  );
-  for (const { source, key, digest, seen_at, first, exact } of sightings)
-    put.run(row.memory, source, key, digest, seen_at, first ? 1 : 0, exact ? 1 : 0);
+  for (const sighting of sightings) putSighting(record, row.memory, sighting);
   for (const outcome of outcomes) putOutcome(record, row.memory, outcome);
   if (outcomes.length > 0) countOutcomes(record, row.memory);
-  const bands = bandsOfText(memory);
+  const bands = bandsOfMemory(memory);
   if (bands !== null) rememberSignature(record, row.memory, bands);
   placeFact(record, row);
   return (
@@ -123,16 +116,16 @@ function mergeOutcomes(record: GraphRecord, present: MemoryRow, { outcomes }: Me
   if (fresh.length > 0) countOutcomes(record, present.memory);
 }
 
-const mostAtOnce = 500;
+const maxAtOnce = 500;
 
-/** Joins memories to entities that became known after they were told. @returns how many; again while it is not 0 */
+/** Joins memories to entities that became known after they were recorded. @returns how many; again while it is not 0 */
 export function linkMemories(record: GraphRecord, _: null): number {
   const found = record
     .prepare(
       `SELECT a.memory, a.entity, n.node, m.valid_from, nullif(m.valid_to, '9999-12-31T23:59:59.999Z') AS valid_to
        FROM memory_about a JOIN nodes n ON n.id = a.entity JOIN memories m USING (memory) WHERE a.linked = 0 LIMIT ?`,
     )
-    .all(mostAtOnce) as {
+    .all(maxAtOnce) as {
     memory: number;
     entity: string;
     node: number;

@@ -1,9 +1,9 @@
-import { Redactor } from '#kit/redaction.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
 
 const redactor = new Redactor();
 const maskPattern = /\[redacted [^\]\n]*\]/g;
 
-/** What people write beside the word for a password, which no form of secrets tells: short, and not of one maker. */
+/** What people write beside the word for a password, which no known form of secrets matches. */
 const password =
   /(?:pass(?:word|wd|phrase)|pwd|secret)(?<name>["'`]?)[ \t]{0,5}(?:=>|:=|[:=])(?!=)[ \t]{0,5}(?:(?<quote>["'`])(?<quoted>[^"'`\s]{6,200})\k<quote>|(?<bare>(?:[^\s"'`,;&<>(){}[\]]|&(?!\w+=)){6,200})(?![(<[{]))/dgi;
 

@@ -1,7 +1,6 @@
 import { forgetMemories, markWiped } from './forget-memory.ts';
 import { importMemories, linkMemories } from './import-memories.ts';
-import { recordMemory } from './record-memory.ts';
-import { recordMemoryOutcome } from './record-outcome.ts';
+import { recordMemory, recordMemoryOutcome } from './record-memory.ts';
 import { rebuildMemoryIndex } from './signatures.ts';
 
 /** See store/commands.ts. */

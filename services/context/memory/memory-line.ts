@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryLine } from '#kit/contracts/context/memory.ts';
-import { prepared } from '../record/prepared.ts';
-import { aboutOf, type MemoryRow } from './memory-row.ts';
+import { prepared } from '../record/connection.ts';
+import { aboutOf, type MemoryRow, statementOf } from './memory-row.ts';
 
 /** A memory as an export has it. */
 export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
@@ -17,25 +17,11 @@ export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
     db,
     "SELECT run, worked, at FROM memory_outcomes WHERE memory = ? ORDER BY at, coalesce(run, '')",
   ).all(row.memory) as { run: string | null; worked: number; at: string }[];
-  const { id, layer, kind, content, source, subject, predicate, confidence, session, seq, speaker, at } = row;
+  const { id, layer, kind, content, recorded_at, valid_from, stated_to } = row;
   return {
-    id,
-    layer,
-    kind,
-    content,
-    about: aboutOf(db, row.memory),
-    source,
-    subject,
-    predicate,
-    confidence,
-    session,
-    seq,
-    speaker,
-    at,
-    steps: JSON.parse(row.steps) as string[],
-    recorded_at: row.recorded_at,
-    valid_from: row.valid_from,
-    valid_to: row.stated_to,
+    ...{ id, layer, kind, content, about: aboutOf(db, row.memory) },
+    ...statementOf(row),
+    ...{ recorded_at, valid_from, valid_to: stated_to },
     sightings: sightings.map(({ first, exact, ...rest }) => ({
       ...rest,
       first: first === 1,
@@ -52,7 +38,7 @@ export interface MemoryLines {
   readonly taken: number;
 }
 
-const mostBytes = 4 * 1024 * 1024;
+const maxBytes = 4 * 1024 * 1024;
 
 /** Rows of all memories, the oldest first. */
 export function memoryOrder(db: DatabaseSync, _: null): number[] {
@@ -72,7 +58,7 @@ export function memoryLines(db: DatabaseSync, memories: readonly number[]): Memo
     const line = JSON.stringify(lineOf(db, row));
     lines.push(line);
     bytes += line.length;
-    if (bytes > mostBytes) return { lines, taken: at + 1 };
+    if (bytes > maxBytes) return { lines, taken: at + 1 };
   }
   return { lines, taken: memories.length };
 }

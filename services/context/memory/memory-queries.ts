@@ -1,16 +1,9 @@
-import { createRequire } from 'node:module';
 import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryDetail } from '#kit/contracts/context/memory.ts';
 import { NotFound } from '#kit/errors.ts';
+import { lookUpMemories } from './lookup/lookup.ts';
 import { memoryLines, memoryOrder } from './memory-line.ts';
 import { aboutOf, memoryById, memoryFacts } from './memory-row.ts';
-
-const require = createRequire(import.meta.url);
-type Lookup = typeof import('./lookup/lookup.ts');
-
-/** See lookup/lookup.ts, which is loaded for the first who asks. */
-const lookUpMemories: Lookup['lookUpMemories'] = (db, input) =>
-  (require('./lookup/lookup.ts') as Lookup).lookUpMemories(db, input);
 
 function readMemory(db: DatabaseSync, id: string): MemoryDetail {
   const row = memoryById(db, id);
@@ -26,7 +19,7 @@ function readMemory(db: DatabaseSync, id: string): MemoryDetail {
   );
 }
 
-/** Whether bytes of forgotten memories may still be in the files. */
+/** True if bytes of forgotten memories may still be in the files. */
 function hasUnwiped(db: DatabaseSync, _: null): boolean {
   return db.prepare('SELECT 1 FROM forgotten_memories WHERE wiped = 0 LIMIT 1').get() !== undefined;
 }

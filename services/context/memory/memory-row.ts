@@ -1,40 +1,33 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { MemoryLayer } from '#kit/contracts/context/vocabulary.ts';
-import { prepared } from '../record/prepared.ts';
+import type { MemoryLine } from '#kit/contracts/context/memory.ts';
+import { prepared } from '../record/connection.ts';
+import { normalisedName } from './normalise.ts';
 
 /** Stands in `memories.valid_to` for no end. */
 export const noEnd = '9999-12-31T23:59:59.999Z';
 
+/** What a memory says, whoever brings it: a recording or an import. Times are ISO 8601 in UTC with milliseconds. */
+export type Remembered = Readonly<Omit<MemoryLine, 'about' | 'valid_to' | 'sightings' | 'outcomes'>> & {
+  /** Sorted, each once. */
+  readonly about: readonly string[];
+  readonly stated_to: string | null;
+};
+
 /** A row of `memories`. */
-export interface MemoryRow {
+export type MemoryRow = Omit<Remembered, 'about' | 'steps'> & {
   readonly memory: number;
-  readonly id: string;
-  readonly layer: MemoryLayer;
-  readonly kind: string;
-  readonly content: string;
   /** Further words under which it is found: date, speaker, subject, steps. */
   readonly context: string;
   readonly words: number;
-  readonly source: string | null;
-  readonly subject: string | null;
-  readonly predicate: string | null;
   readonly subject_name: string | null;
   readonly speaker_name: string | null;
   readonly fact: string | null;
-  readonly confidence: number | null;
-  readonly session: string | null;
-  readonly seq: number | null;
-  readonly speaker: string | null;
-  readonly at: string | null;
   /** JSON. */
   readonly steps: string;
   readonly worked: number;
   readonly failed: number;
-  readonly recorded_at: string;
-  readonly valid_from: string;
-  readonly stated_to: string | null;
   readonly valid_to: string;
-}
+};
 
 export function memoryRow(db: DatabaseSync, memory: number): MemoryRow {
   return prepared(db, 'SELECT * FROM memories WHERE memory = ?').get(memory) as unknown as MemoryRow;
@@ -51,40 +44,42 @@ export function aboutOf(db: DatabaseSync, memory: number): string[] {
   return (rows as { entity: string }[]).map(({ entity }) => entity);
 }
 
-const longestTitle = 120;
+const maxTitleLength = 120;
 
 /** The first line that says something, cut. */
 export function titleOf(content: string): string {
   const line = content.trim().split(/\r?\n/, 1)[0]!.trim();
-  if (line.length <= longestTitle) return line;
+  if (line.length <= maxTitleLength) return line;
   return `${line
-    .slice(0, longestTitle - 1)
+    .slice(0, maxTitleLength - 1)
     .toWellFormed()
     .replace(/\ufffd$/, '')}…`;
 }
 
-/** What leaves of a row towards the wire. */
+/** What was said and by whom, as replies and exports have it. */
+export function statementOf(row: MemoryRow) {
+  const { source, subject, predicate, confidence, session, seq, speaker, at } = row;
+  const steps = JSON.parse(row.steps) as string[];
+  return { source, subject, predicate, confidence, session, seq, speaker, at, steps };
+}
+
+/** The part of a row that replies have. */
 export function memoryFacts(row: MemoryRow, about: readonly string[]) {
-  const { id, layer, kind, source, subject, predicate, confidence, session, seq, speaker, at } = row;
+  const { id, layer, kind, content, worked, failed, recorded_at, valid_from, valid_to } = row;
   return {
-    id,
-    layer,
-    kind,
-    title: titleOf(row.content),
-    about: [...about],
-    source,
-    subject,
-    predicate,
-    confidence,
-    session,
-    seq,
-    speaker,
-    at,
-    steps: JSON.parse(row.steps) as string[],
-    worked: row.worked,
-    failed: row.failed,
-    recorded_at: row.recorded_at,
-    valid_from: row.valid_from,
-    valid_to: row.valid_to === noEnd ? null : row.valid_to,
+    ...{ id, layer, kind, title: titleOf(content), about: [...about] },
+    ...statementOf(row),
+    ...{ worked, failed, recorded_at, valid_from, valid_to: valid_to === noEnd ? null : valid_to },
   };
+}
+
+/** The name under which facts on the same subject and predicate meet; null for what is no fact. */
+export function factOf({ layer, subject, predicate }: Pick<Remembered, 'layer' | 'subject' | 'predicate'>) {
+  if (layer !== 'semantic' || subject === null || predicate === null) return null;
+  return `${normalisedName(subject)}\n${normalisedName(predicate)}`;
+}
+
+/** True if it has a place in the order of a session. */
+export function isTurn({ layer, session, kind }: Pick<Remembered, 'layer' | 'session' | 'kind'>): boolean {
+  return layer === 'episodic' && session !== null && kind !== 'summary';
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import type {
   ForgetReply,
   ForgetRequest,
@@ -14,11 +16,11 @@ import { defaultLimit, memoryLayers } from '#kit/contracts/context/vocabulary.ts
 import { InvalidInput } from '#kit/errors.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { Embedder } from '../vectors/embedder.ts';
+import { importLines } from './import-lines.ts';
 import { masked } from './mask-secrets.ts';
 import type { memoryCommands } from './memory-commands.ts';
 import type { memoryQueries } from './memory-queries.ts';
-import { prepareRecording, storedName, utc } from './prepare-recording.ts';
-import { wipeLog } from './wipe-log.ts';
+import { prepareRecording, utc } from './prepare-recording.ts';
 
 const linesAtOnce = 500;
 
@@ -102,7 +104,7 @@ export class Memory {
     const asked_for = id == null ? 'source' : 'id';
     const forgotten = await this.#writer.run(
       'forgetMemories',
-      { asked_for, name: storedName(name), by, reason: reason == null ? null : storedName(reason) },
+      { asked_for, name: masked(name).text, by, reason: reason == null ? null : masked(reason).text },
       'full',
     );
     return { ...forgotten, wiped: await this.finishForgetting() };
@@ -140,25 +142,34 @@ export class Memory {
    * @throws InvalidInput (`memory_import_invalid`) with a pointer `/<line>` for each line that cannot be read; what stops an import
    * midway says how many lines were done
    */
-  async importAll(
+  importAll(
     chunks: AsyncIterable<string> | Iterable<string>,
     { force = false }: { readonly force?: boolean } = {},
   ): Promise<ImportReply> {
-    const { importLines } = await import('./import-lines.ts');
     return importLines(chunks, (lines) => this.#writer.run('importMemories', { lines, force }, 'full'));
   }
 
-  /** Makes the text index again from what is remembered. */
-  rebuildIndex(): Promise<null> {
-    return this.#writer.run('rebuildMemoryIndex', null, 'normal');
-  }
-
-  /** Joins memories to entities that were not known when they were told. @returns how many joins were made */
+  /** Joins memories to entities that were not known when they were recorded. @returns how many joins were made */
   async link(): Promise<number> {
     for (let joined = 0; ; ) {
       const now = await this.#writer.run('linkMemories', null, 'normal');
       if (now === 0) return joined;
       joined += now;
     }
+  }
+}
+
+/**
+ * Empties the record's write-ahead log, in which older pages still have what was deleted. In a thread with a connection of its own,
+ * since it waits for readers.
+ * @returns false where somebody read for so long
+ */
+async function wipeLog(path: string, seconds = 5): Promise<boolean> {
+  const worker = new Worker(new URL('./wipe-thread.ts', import.meta.url), { workerData: { path, seconds } });
+  try {
+    const [empty] = (await once(worker, 'message')) as [boolean];
+    return empty;
+  } finally {
+    await worker.terminate();
   }
 }

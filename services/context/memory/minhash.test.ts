@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { bandsOf, signatureOf, signatureOfTrigrams } from './minhash.ts';
+import { bandsOf, signatureOf } from './minhash.ts';
 import { jaccard, normalised, trigrams } from './normalise.ts';
 
 const words = fc.array(fc.string({ minLength: 1, maxLength: 8 }), { minLength: 30, maxLength: 60 });
@@ -10,20 +10,6 @@ describe('MinHash', () => {
     fc.assert(
       fc.property(words, (grams) => {
         expect(signatureOf(grams)).to.deep.equal(signatureOf(grams.toReversed()));
-      }),
-    );
-  });
-
-  it('is that of the 3-grams of a text, short, long or repeating itself', () => {
-    const texts = fc.oneof(
-      fc.string({ unit: 'grapheme', maxLength: 300 }),
-      fc
-        .tuple(fc.string({ minLength: 1, maxLength: 40 }), fc.nat(200))
-        .map(([part, times]) => part.repeat(times)),
-    );
-    fc.assert(
-      fc.property(texts, (text) => {
-        expect(signatureOfTrigrams(text)).to.deep.equal(signatureOf(trigrams(text)));
       }),
     );
   });

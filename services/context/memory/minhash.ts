@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { factOf, isTurn, type Remembered } from './memory-row.ts';
+import { comparedText, distinguishingMarks, normalised, trigrams } from './normalise.ts';
 
 /**
  * MinHash (Broder 1997) with locality-sensitive bands. Of two sets with Jaccard 0.9, one of 6 bands of 5 rows agrees with a
@@ -15,46 +17,32 @@ for (let n = 0; n < permutations; n++) {
   offsets[n] = mixed(2 * n + 2);
 }
 
-/** The least hash of each permutation. */
+/** The smallest hash of each permutation. */
 export function signatureOf(grams: Iterable<string>): Uint32Array {
-  const least = new Int32Array(permutations).fill(greatest);
-  for (const gram of grams) lower(least, hashOf(gram, 0, gram.length));
-  return unsigned(least);
-}
-
-/** That of a text's 3-grams, which are those of `trigrams`; none of them is made. */
-export function signatureOfTrigrams(text: string): Uint32Array {
-  const least = new Int32Array(permutations).fill(greatest);
-  // What a long text has said lately is not looked at again.
-  const lately = new Int32Array(text.length > 1_000 ? 4_096 : 0);
-  if (text.length < 3) lower(least, hashOf(text, 0, text.length));
-  for (let at = 0; at + 3 <= text.length; at++) {
-    const value = hashOf(text, at, at + 3);
-    if (lately.length > 0) {
-      const place = value & 4_095;
-      if (value !== 0 && lately[place] === value) continue;
-      lately[place] = value;
+  const smallest = new Uint32Array(permutations).fill(0xffffffff);
+  for (const gram of grams) {
+    const value = hashOf(gram);
+    for (let n = 0; n < permutations; n++) {
+      const permuted = (Math.imul(value, multipliers[n]!) + offsets[n]!) | 0;
+      const hashed = (permuted ^ (permuted >>> 15)) >>> 0;
+      if (hashed < smallest[n]!) smallest[n] = hashed;
     }
-    lower(least, value);
   }
-  return unsigned(least);
+  return smallest;
 }
 
-const greatest = 0x7fffffff;
-const sign = 0x80000000 | 0;
+type ComparedMemory = Pick<
+  Remembered,
+  'layer' | 'session' | 'kind' | 'subject' | 'predicate' | 'about' | 'content' | 'steps'
+>;
 
-/** Unsigned numbers are compared as signed ones with the first bit turned, which are integers to the machine too. */
-function lower(least: Int32Array, value: number): void {
-  for (let n = 0; n < permutations; n++) {
-    const permuted = (Math.imul(value, multipliers[n]!) + offsets[n]!) | 0;
-    const turned = permuted ^ (permuted >>> 15) ^ sign;
-    if (turned < least[n]!) least[n] = turned;
-  }
-}
-
-function unsigned(least: Int32Array): Uint32Array {
-  for (let n = 0; n < permutations; n++) least[n]! ^= sign;
-  return new Uint32Array(least.buffer);
+/** Where a memory meets those that say the same, within its layer and what it is about; null for facts and turns, which meet otherwise. */
+export function bandsOfMemory(memory: ComparedMemory): readonly number[] | null {
+  if (isTurn(memory) || factOf(memory) !== null) return null;
+  const { layer, about, content, steps } = memory;
+  const text = comparedText(content, steps);
+  const scope = [layer, ...about, '', distinguishingMarks(text)].join('\n');
+  return bandsOf(signatureOf(trigrams(normalised(text))), scope);
 }
 
 /** Where the texts of one scope meet that are probably alike: 52-bit numbers, one for each band. */
@@ -73,10 +61,10 @@ export function bandsOf(signature: Uint32Array, scope: string): number[] {
   return bands;
 }
 
-/** FNV-1a of a part of a text, its bits mixed. */
-function hashOf(text: string, from: number, to: number): number {
+/** FNV-1a of a text, its bits mixed. */
+function hashOf(text: string): number {
   let value = 0x811c9dc5;
-  for (let at = from; at < to; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
   return mixed(value);
 }
 

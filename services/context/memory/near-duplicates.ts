@@ -1,17 +1,16 @@
 import { Conflict } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { factsHolding } from './fact-timeline.ts';
-import { aboutOf, type MemoryRow, noEnd } from './memory-row.ts';
+import { aboutOf, factOf, isTurn, type MemoryRow, noEnd, type Remembered } from './memory-row.ts';
 import { comparedText, distinguishingMarks, jaccard, normalised, trigrams } from './normalise.ts';
-import { factOf, isTurn, type Remembered } from './remembered.ts';
 import { bandMates } from './signatures.ts';
 
 /** From this Jaccard index of their 3-grams on, two texts say the same. */
 const alike = 0.9;
 /** Of the memories that share a band the newest; more would be the same text many times over. */
-const mostMates = 200;
+const maxMates = 200;
 
-export interface Duplicate {
+interface Duplicate {
   readonly row: MemoryRow;
   /** The same words, but for case, punctuation and spaces. */
   readonly exact: boolean;
@@ -20,7 +19,7 @@ export interface Duplicate {
 /**
  * The memory that says the same already. Facts are compared with the facts that they would end, and word for word; turns with what
  * has their place in the session, or with its last turn; all others within their layer and the entities that they are about.
- * @param bands of its text, as bands-of-text.ts has them
+ * @param bands of its text, as minhash.ts has them
  * @param statedAt when it happened, where the caller said so: the same at another time is another event
  * @throws Conflict (`memory_place_taken`) where another text has the turn's place
  */
@@ -66,7 +65,7 @@ function sameTurn(record: GraphRecord, memory: Remembered, statedAt: string | nu
   );
 }
 
-/** Whether the two hold at a common time, and the new one does not say another end. */
+/** True if the two hold at a common time, and the new one does not say another end. */
 function meets(row: MemoryRow, memory: Remembered): boolean {
   if (memory.stated_to !== null && memory.stated_to !== row.stated_to) return false;
   return row.valid_to > memory.valid_from && row.valid_from < (memory.stated_to ?? noEnd);
@@ -83,7 +82,7 @@ function likenessOf(row: MemoryRow, memory: Remembered): 'exact' | 'near' | null
 }
 
 function mates(record: GraphRecord, bands: readonly number[]): MemoryRow[] {
-  const newest = bandMates(record, bands, mostMates);
+  const newest = bandMates(record, bands, maxMates);
   if (newest.length === 0) return [];
   return record
     .prepare('SELECT * FROM memories WHERE memory IN (SELECT value FROM json_each(?))')

@@ -1,40 +1,22 @@
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
-import { sha256 } from '#kit/digest.ts';
+import { digestOf } from '#kit/digest.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
-import { bandsOfText } from './bands-of-text.ts';
 import { masked, maskedName } from './mask-secrets.ts';
+import type { Remembered } from './memory-row.ts';
 
 /** A decoded request whose members fit together, in one form: no member is missing, times are in UTC, secrets are masked, in names too. */
-export interface Recording {
-  readonly layer: RecordRequest['layer'];
-  readonly content: string;
-  readonly kind: string;
-  readonly about: readonly string[];
-  readonly source: string | null;
-  readonly subject: string | null;
-  readonly predicate: string | null;
+export type Recording = Omit<Remembered, 'id' | 'recorded_at' | 'valid_from' | 'stated_to'> & {
   readonly valid_from: string | null;
   readonly valid_to: string | null;
-  readonly confidence: number | null;
-  readonly session: string | null;
-  readonly seq: number | null;
-  readonly speaker: string | null;
-  readonly at: string | null;
-  readonly steps: readonly string[];
-}
+};
 
 export interface PreparedRecording {
   readonly recording: Recording;
   readonly key: string | null;
-  /** sha256 over the canonical JSON of the recording. */
   readonly digest: string;
+  /** How many secrets were masked. */
   readonly masked: number;
-  /** Of its text; null where that has none, or is so long that the event loop would wait. */
-  readonly bands: readonly number[] | null;
 }
-
-/** Characters; half a millisecond. */
-const longestSigned = 4_000;
 
 /** @throws InvalidInput with a pointer to each member that does not fit the others */
 export function prepareRecording(request: RecordRequest): PreparedRecording {
@@ -75,31 +57,13 @@ export function prepareRecording(request: RecordRequest): PreparedRecording {
   return {
     recording,
     key: request.key ?? null,
-    digest: recordingDigest(recording),
+    digest: digestOf(recording),
     masked: [content, ...steps, ...Object.values(names)].reduce((sum, { count }) => sum + count, 0),
-    bands: lengthOf(recording) > longestSigned ? null : bandsOfText(recording),
   };
-}
-
-function lengthOf({ content, steps }: Recording): number {
-  return steps.reduce((sum, step) => sum + step.length, content.length);
-}
-
-/** `digestOf` of it: with its members in order and no number that is not JSON's own, its JSON is canonical. */
-export function recordingDigest(recording: Recording): string {
-  const { about, at, confidence, content, kind, layer, predicate, seq, session, source } = recording;
-  const { speaker, steps, subject, valid_from, valid_to } = recording;
-  const first = { about, at, confidence, content, kind, layer, predicate, seq, session, source };
-  return sha256(JSON.stringify({ ...first, speaker, steps, subject, valid_from, valid_to }));
 }
 
 export function utc(time: string | null | undefined): string | null {
   return time === null || time === undefined ? null : new Date(time).toISOString();
-}
-
-/** A name as it is stored, so that what was recorded under it can be found by it. */
-export function storedName(name: string): string {
-  return masked(name).text;
 }
 
 function contradictions(request: RecordRequest): FieldError[] {

@@ -1,17 +1,16 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { RecordReply } from '#kit/contracts/context/memory.ts';
-import { Conflict } from '#kit/errors.ts';
+import type { MemoryLine, OutcomeReply, OutcomeRequest, RecordReply } from '#kit/contracts/context/memory.ts';
+import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
-import { bandsOfText } from './bands-of-text.ts';
 import { placeFact } from './fact-timeline.ts';
-import { checkEntities } from './known-entities.ts';
-import { type MemoryRow, memoryRow, noEnd } from './memory-row.ts';
+import { withoutForgotten } from './forget-memory.ts';
+import { isTurn, type MemoryRow, memoryById, memoryRow, noEnd, type Remembered } from './memory-row.ts';
+import { bandsOfMemory } from './minhash.ts';
 import { findDuplicate } from './near-duplicates.ts';
+import { jaccard, trigrams } from './normalise.ts';
 import type { PreparedRecording, Recording } from './prepare-recording.ts';
-import { isTurn, type Remembered } from './remembered.ts';
 import { rememberSignature } from './signatures.ts';
-import { storeMemory } from './store-memory.ts';
-import { withoutForgotten } from './without-forgotten.ts';
+import { project, storeMemory } from './store-memory.ts';
 
 /** Stores a memory, or finds that it is there. See Memory.record. */
 export function recordMemory(record: GraphRecord, prepared: PreparedRecording): RecordReply {
@@ -27,27 +26,20 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
     );
   }
   const content = withoutForgotten(record, key, prepared.recording.content);
-  const isAsPrepared = content === prepared.recording.content;
-  const recording = isAsPrepared ? prepared.recording : { ...prepared.recording, content };
+  const recording = { ...prepared.recording, content };
   checkEntities(record, recording.about);
   const now = new Date().toISOString();
   const memory = rememberedFrom(recording, now);
-  const bands = (isAsPrepared && prepared.bands) || bandsOfText(memory);
+  const bands = bandsOfMemory(memory);
   const duplicate = findDuplicate(record, memory, bands, recording.at);
+  const sighting = { source: recording.source, key, digest, seen_at: now };
   if (duplicate !== null) {
-    noteSighting(record, duplicate.row, {
-      ...prepared,
-      seen_at: now,
-      first: 0,
-      exact: duplicate.exact ? 1 : 0,
-    });
+    noteRepetition(record, duplicate.row.memory, { ...sighting, first: false, exact: duplicate.exact });
     return replyOf(duplicate.row, { created: false, duplicate: true, masked }, []);
   }
-  const row = storeMemory(
-    record,
-    isTurn(memory) ? { ...memory, seq: memory.seq ?? nextSeq(record, memory) } : memory,
-  );
-  noteSighting(record, row, { ...prepared, seen_at: now, first: 1, exact: 1 });
+  const seq = isTurn(memory) ? (memory.seq ?? nextSeq(record, memory)) : memory.seq;
+  const row = storeMemory(record, { ...memory, seq });
+  putSighting(record, row.memory, { ...sighting, first: true, exact: true });
   if (bands !== null) rememberSignature(record, row.memory, bands);
   const closed = placeFact(record, row);
   const placed = row.fact === null ? row : memoryRow(record.db, row.memory);
@@ -76,39 +68,27 @@ function sightingOf(record: GraphRecord, key: string) {
   return { row: memoryRow(record.db, found.memory), digest: found.digest, first: found.first };
 }
 
-interface Sighting {
-  readonly recording: { readonly source: string | null };
-  readonly key: string | null;
-  readonly digest: string;
-  readonly seen_at: string;
-  readonly first: 0 | 1;
-  readonly exact: 0 | 1;
-}
+type Sighting = MemoryLine['sightings'][number];
 
 /** Who said it again is kept once for each source; a key always, for it stands for its request. */
-function noteSighting(record: GraphRecord, row: MemoryRow, sighting: Sighting): void {
-  const { recording, key, digest, seen_at, first, exact } = sighting;
-  const isKnown = () =>
-    record
-      .prepare('SELECT 1 FROM memory_sightings WHERE memory = ? AND source IS ? AND exact >= ?')
-      .get(row.memory, recording.source, exact) !== undefined;
-  if (first === 0 && key === null && isKnown()) return;
-  record
-    .prepare(
-      'INSERT INTO memory_sightings (memory, source, key, digest, seen_at, first, exact) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    )
-    .run(row.memory, recording.source, key, digest, seen_at, first, exact);
+function noteRepetition(record: GraphRecord, memory: number, sighting: Sighting): void {
+  const known = record.prepare(
+    'SELECT 1 FROM memory_sightings WHERE memory = ? AND source IS ? AND exact >= ?',
+  );
+  const { source, key, exact } = sighting;
+  if (key === null && known.get(memory, source, exact ? 1 : 0) !== undefined) return;
+  putSighting(record, memory, sighting);
 }
 
-interface Telling {
-  readonly created: boolean;
-  readonly duplicate: boolean;
-  readonly masked: number;
+export function putSighting(record: GraphRecord, memory: number, sighting: Sighting): void {
+  const { source, key, digest, seen_at, first, exact } = sighting;
+  const flags = { first: first ? 1 : 0, exact: exact ? 1 : 0 };
+  record.insert('memory_sightings', { memory, source, key, digest, seen_at, ...flags });
 }
 
 function replyOf(
   row: MemoryRow,
-  { created, duplicate, masked }: Telling,
+  { created, duplicate, masked }: { created: boolean; duplicate: boolean; masked: number },
   closed: readonly string[],
 ): RecordReply {
   return {
@@ -121,4 +101,104 @@ function replyOf(
     seq: row.seq,
     masked,
   };
+}
+
+/** @throws Refused (`entity_unknown`) naming the nearest; InvalidInput where a memory would be about a memory */
+function checkEntities(record: GraphRecord, about: readonly string[]): void {
+  const find = record.prepare('SELECT label FROM nodes WHERE id = ?');
+  for (const [index, id] of about.entries()) {
+    const found = find.get(id) as { label: string } | undefined;
+    const pointer = `/about/${index}`;
+    if (found === undefined) throw unknownEntity(record, id, pointer);
+    if (found.label !== 'Memory') continue;
+    const detail = `is ${JSON.stringify(id)}: must be the id of an entity; a memory is not about memories`;
+    throw new InvalidInput('invalid_input', `the memory: ${pointer} ${detail}`, {
+      errors: [{ pointer, detail }],
+    });
+  }
+}
+
+function unknownEntity(record: GraphRecord, id: string, pointer: string): Refused {
+  const near = nearIds(record, id);
+  const rule =
+    near.length === 0
+      ? 'there is nothing like it here; ids are those that search gives'
+      : `near it ${near.length === 1 ? 'is' : 'are'} ${near.join(', ')}`;
+  const detail = `no entity has the id ${JSON.stringify(id)}; ${rule}`;
+  return new Refused('entity_unknown', detail, { facts: { id, near }, errors: [{ pointer, detail }] });
+}
+
+const maxNearIds = 3;
+const minLikeness = 0.3;
+
+/** Ids like one that nothing has, the most similar first: its neighbours in order, and what has its ending as a path or name. */
+function nearIds(record: GraphRecord, id: string): string[] {
+  const own = id.includes(':') ? id.slice(id.indexOf(':') + 1) : id;
+  const path = own.includes(':') ? own.slice(own.indexOf(':') + 1) : own;
+  const candidates = [
+    ...record
+      .prepare("SELECT id FROM nodes WHERE id < ? AND label <> 'Memory' ORDER BY id DESC LIMIT 40")
+      .all(id),
+    ...record.prepare("SELECT id FROM nodes WHERE id > ? AND label <> 'Memory' ORDER BY id LIMIT 40").all(id),
+    ...record.prepare("SELECT id FROM nodes WHERE kind = 'repository' ORDER BY repository LIMIT 200").all(),
+    ...record
+      .prepare(
+        `SELECT n.id FROM (SELECT DISTINCT repository FROM nodes WHERE kind = 'repository' LIMIT 200) r
+         JOIN nodes n ON n.repository = r.repository AND n.path = ? WHERE n.label <> 'Memory' LIMIT 40`,
+      )
+      .all(path),
+  ] as { id: string }[];
+  const wanted = trigrams(id.toLowerCase());
+  const scored = [...new Set(candidates.map((row) => row.id))].map((candidate) => ({
+    candidate,
+    likeness: Math.max(
+      jaccard(wanted, trigrams(candidate.toLowerCase())),
+      candidate.endsWith(`:${path}`) || candidate.endsWith(`/${path}`) ? 0.9 : 0,
+    ),
+  }));
+  return scored
+    .filter(({ likeness }) => likeness >= minLikeness)
+    .sort((a, b) => b.likeness - a.likeness || a.candidate.localeCompare(b.candidate))
+    .slice(0, maxNearIds)
+    .map(({ candidate }) => candidate);
+}
+
+/** Notes that a playbook worked or did not. Of one run the last word holds. */
+export function recordMemoryOutcome(record: GraphRecord, request: OutcomeRequest): OutcomeReply {
+  const { id, worked, run = null } = request;
+  const row = memoryById(record.db, id);
+  if (row === null) throw new NotFound('memory_not_found', `no memory has the id ${JSON.stringify(id)}`);
+  if (row.layer !== 'procedural') {
+    const rule = `${id} is of the layer ${row.layer}: only a procedural memory can work or fail`;
+    throw new Refused('memory_not_procedural', rule);
+  }
+  putOutcome(record, row.memory, { run, worked, at: new Date().toISOString() });
+  countOutcomes(record, row.memory);
+  const { worked: times, failed } = memoryRow(record.db, row.memory);
+  return { id, worked: times, failed };
+}
+
+type Outcome = MemoryLine['outcomes'][number];
+
+export function putOutcome(record: GraphRecord, memory: number, { run, worked, at }: Outcome): void {
+  record
+    .prepare(
+      `INSERT INTO memory_outcomes (memory, run, worked, at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (memory, run) DO UPDATE SET worked = excluded.worked, at = excluded.at
+       WHERE worked <> excluded.worked AND at <= excluded.at`,
+    )
+    .run(memory, run, worked ? 1 : 0, at);
+}
+
+/** Brings a playbook's counters to what its outcomes say. */
+export function countOutcomes(record: GraphRecord, memory: number): void {
+  record
+    .prepare(
+      `UPDATE memories SET
+         worked = (SELECT count(*) FROM memory_outcomes o WHERE o.memory = memories.memory AND o.worked = 1),
+         failed = (SELECT count(*) FROM memory_outcomes o WHERE o.memory = memories.memory AND o.worked = 0)
+       WHERE memory = ?`,
+    )
+    .run(memory);
+  project(record, memory);
 }

@@ -4,10 +4,12 @@ import { expect } from 'chai';
 import type { RecordReply, RecordRequest } from '#kit/contracts/context/memory.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { openForWriting } from '../record/connection.ts';
+import { GraphRecord } from '../record/graph-record.ts';
 import { GroupCommit } from '../record/group-commit.ts';
 import { writeCommands } from '../store/commands.ts';
 import { migrate } from '../store/schema.ts';
 import { prepareRecording } from './prepare-recording.ts';
+import { bandMates, rememberSignature } from './signatures.ts';
 
 const content = 'The release waits for the second reviewer, who is on leave until the end of the week.';
 const near = content.replace(', who', ' who');
@@ -85,6 +87,17 @@ describe('Signatures of memories', () => {
     expect(first.created).to.equal(true);
     expect(record({ content: `${text.toUpperCase()}!`, ...fact }).duplicate_of).to.equal(first.id);
     expect(record({ content: changed, ...fact }).created).to.equal(true);
+  });
+
+  it('name the newest memories of a band, at most so many', () => {
+    db.exec('PRAGMA foreign_keys = OFF');
+    const direct = new GraphRecord(db);
+    for (let memory = 1; memory <= 50; memory++)
+      rememberSignature(direct, memory, [memory % 5, 2 ** 50 + (memory % 7)]);
+    expect(bandMates(direct, [1], 3)).to.deep.equal([46, 41, 36]);
+    expect(bandMates(direct, [1, 2], 3)).to.deep.equal([47, 46, 42]);
+    expect(bandMates(direct, [2 ** 50 + 6, 77], 2)).to.deep.equal([48, 41]);
+    expect(bandMates(direct, [77], 3)).to.deep.equal([]);
   });
 
   it('are made again where they are missing, but not for facts and turns', () => {

@@ -1,6 +1,6 @@
 import type { GraphRecord, NodeInput } from '../record/graph-record.ts';
-import { aboutOf, type MemoryRow, memoryRow, noEnd, titleOf } from './memory-row.ts';
-import { derivedColumns, type Remembered } from './remembered.ts';
+import { aboutOf, factOf, type MemoryRow, memoryRow, noEnd, type Remembered, titleOf } from './memory-row.ts';
+import { countWords, normalisedName } from './normalise.ts';
 
 const excerptLength = 500;
 
@@ -9,46 +9,49 @@ type MemoryColumns = Omit<MemoryRow, 'memory'>;
 /** Adds a memory: its node, row, text and edges. @returns its row, whose validity is the stated one */
 export function storeMemory(record: GraphRecord, said: Remembered): MemoryRow {
   const columns = columnsOf(said);
-  const node = record.addNode(nodeOf(columns));
-  record.prepare(insertMemory).run(node, ...columnNames.map((name) => columns[name]));
-  record
-    .prepare('INSERT INTO memory_index (rowid, content, context) VALUES (?, ?, ?)')
-    .run(node, columns.content, columns.context);
-  const row: MemoryRow = { memory: node, ...columns };
-  const name = record.prepare('INSERT INTO memory_about (memory, entity, linked) VALUES (?, ?, ?)');
-  for (const entity of said.about) name.run(node, entity, record.nodeOf(entity) === null ? 0 : 1);
+  const memory = record.addNode(nodeOf(columns));
+  record.insert('memories', { memory, ...columns });
+  const { content, context } = columns;
+  record.insert('memory_index', { rowid: memory, content, context });
+  const row: MemoryRow = { memory, ...columns };
+  for (const entity of said.about)
+    record.insert('memory_about', { memory, entity, linked: record.nodeOf(entity) === null ? 0 : 1 });
   linkEntities(record, row, said.about);
   return row;
 }
 
-function columnsOf(said: Remembered): MemoryColumns {
-  const derived = derivedColumns(said);
+function columnsOf({ about, ...said }: Remembered): MemoryColumns {
+  const context = contextWords(said);
   return {
-    id: said.id,
-    layer: said.layer,
-    kind: said.kind,
-    words: derived.words,
-    source: said.source,
-    subject: said.subject,
-    predicate: said.predicate,
-    subject_name: derived.subject_name,
-    speaker_name: derived.speaker_name,
-    fact: derived.fact,
-    confidence: said.confidence,
-    session: said.session,
-    seq: said.seq,
-    speaker: said.speaker,
-    at: said.at,
+    ...said,
+    steps: JSON.stringify(said.steps),
+    context,
+    words: countWords(said.content) + countWords(context),
+    subject_name: said.subject === null ? null : normalisedName(said.subject),
+    speaker_name: said.speaker === null ? null : normalisedName(said.speaker),
+    fact: factOf(said),
     worked: 0,
     failed: 0,
-    recorded_at: said.recorded_at,
-    valid_from: said.valid_from,
-    stated_to: said.stated_to,
     valid_to: said.stated_to ?? noEnd,
-    steps: JSON.stringify(said.steps),
-    context: derived.context,
-    content: said.content,
   };
+}
+
+/** Made when it is first needed: that takes as long as half a start of the service. */
+let longDate: Intl.DateTimeFormat | undefined;
+
+function contextWords({
+  at,
+  speaker,
+  subject,
+  predicate,
+  kind,
+  layer,
+  steps,
+}: Omit<Remembered, 'about'>): string {
+  longDate ??= new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' });
+  const date = at === null ? null : longDate.format(new Date(at));
+  const words = [date, speaker, subject, predicate, kind === layer ? null : kind, ...steps];
+  return words.filter((word) => word !== null).join('\n');
 }
 
 /** Writes a memory's node and ABOUT edges again, as its row has them. */
@@ -76,33 +79,6 @@ function nodeOf(row: MemoryColumns): NodeInput {
 function endOf({ valid_to }: Pick<MemoryRow, 'valid_to'>): string | null {
   return valid_to === noEnd ? null : valid_to;
 }
-
-const columnNames = [
-  'id',
-  'layer',
-  'kind',
-  'words',
-  'source',
-  'subject',
-  'predicate',
-  'subject_name',
-  'speaker_name',
-  'fact',
-  'confidence',
-  'session',
-  'seq',
-  'speaker',
-  'at',
-  'recorded_at',
-  'valid_from',
-  'stated_to',
-  'valid_to',
-  'steps',
-  'context',
-  'content',
-] as const;
-
-const insertMemory = `INSERT INTO memories (memory, ${columnNames.join(', ')}) VALUES (?, ${columnNames.map(() => '?').join(', ')})`;
 
 /** Ends a memory's validity at another time, or at none. */
 export function changeEnd(record: GraphRecord, memory: number, valid_to: string): void {

@@ -2,9 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { storageError } from '#kit/storage/storage-error.ts';
 import type { Queries } from './calls.ts';
-import { openForReading } from './connection.ts';
+import { openForReading, recordThing } from './connection.ts';
 import { copyOf } from './error-copy.ts';
-import { recordThing } from './record-path.ts';
 import type { AnswerMessage, CallMessage } from './thread.ts';
 
 /** What a thread of `ReaderPool` does. The record is opened by the first question: the thread starts while it is still made ready. */

@@ -1,4 +1,22 @@
-import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+
+/** What messages call the record, and what its error codes begin with. */
+export const recordThing = {
+  codePrefix: 'record',
+  name: 'the context record',
+  whenDamaged: 'The next start of core-context sets it aside and rebuilds it from what can be read.',
+} as const;
+
+/** @param state folder of the state */
+export function recordFolder(state: string): string {
+  return join(state, 'context');
+}
+
+/** The SQLite file of the record. */
+export function recordPath(state: string): string {
+  return join(recordFolder(state), 'record.sqlite');
+}
 
 /** How much of a commit survives the machine's power: `full` all of it, `normal` all but the last moments. A killed process loses nothing with either. */
 export type Durability = 'full' | 'normal';
@@ -16,6 +34,8 @@ export function openForWriting(path: string): DatabaseSync {
   // Pages that many commits change are moved into the file once.
   db.exec(`PRAGMA wal_autocheckpoint = ${pagesBeforeCheckpoint}`);
   db.exec(`PRAGMA journal_size_limit = ${64 * 1024 * 1024}`);
+  // Temporary tables repeat what the record holds, and are gone with the process.
+  db.exec('PRAGMA temp_store = MEMORY');
   setDurability(db, 'full');
   return db;
 }
@@ -30,4 +50,15 @@ export function openForReading(path: string): DatabaseSync {
 /** Between transactions. */
 export function setDurability(db: DatabaseSync, durability: Durability): void {
   db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
+}
+
+const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
+/** A statement of a connection, prepared once. For texts that are constant. */
+export function prepared(db: DatabaseSync, sql: string): StatementSync {
+  const own = statements.get(db) ?? new Map<string, StatementSync>();
+  statements.set(db, own);
+  const found = own.get(sql) ?? db.prepare(sql);
+  own.set(sql, found);
+  return found;
 }

@@ -1,4 +1,61 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { prepared } from './connection.ts';
+
+/**
+ * The graph: everything that core-context knows, and the only copy of what cannot be read again. Times are ISO 8601 in
+ * UTC with milliseconds, so that they sort as text.
+ *
+ * `changed` is the place in the change sequence at which a row was written last. A projection that has seen everything up to
+ * n asks for the rows with a higher one; rows that are gone leave a line in `deletions`.
+ */
+export const recordTables = `
+  CREATE TABLE nodes (
+    node INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    label TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    repository TEXT,
+    title TEXT NOT NULL,
+    path TEXT,
+    start_line INTEGER,
+    end_line INTEGER,
+    properties TEXT NOT NULL DEFAULT '{}',
+    valid_from TEXT NOT NULL,
+    valid_to TEXT,
+    changed INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX nodes_changed ON nodes (changed);
+  CREATE INDEX nodes_place ON nodes (repository, path);
+  CREATE INDEX nodes_kind ON nodes (kind, repository);
+
+  CREATE TABLE edges (
+    edge INTEGER PRIMARY KEY,
+    from_node INTEGER NOT NULL REFERENCES nodes (node) ON DELETE CASCADE,
+    type TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    to_node INTEGER NOT NULL REFERENCES nodes (node) ON DELETE CASCADE,
+    weight REAL NOT NULL DEFAULT 1,
+    ordinal INTEGER,
+    valid_from TEXT NOT NULL,
+    valid_to TEXT,
+    changed INTEGER NOT NULL,
+    UNIQUE (from_node, type, kind, to_node)
+  ) STRICT;
+  CREATE INDEX edges_to ON edges (to_node, type, kind);
+  CREATE INDEX edges_changed ON edges (changed);
+
+  CREATE TABLE deletions (
+    changed INTEGER PRIMARY KEY,
+    subject TEXT NOT NULL CHECK (subject IN ('node', 'edge')),
+    key TEXT NOT NULL
+  ) STRICT;
+`;
+
+/** Which record this is: a projection of another one, or of one that was rebuilt, starts over. */
+export const identityTable = `
+  CREATE TABLE record_identity (id TEXT NOT NULL) STRICT;
+  INSERT INTO record_identity VALUES (lower(hex(randomblob(16))));
+`;
 
 /** Labels of spec.md; the second of a pair is the projection's to add. */
 export const nodeLabels = ['CoreEntity', 'Memory', 'ReasoningRun', 'Task', 'Action'] as const;
@@ -36,53 +93,47 @@ export interface EdgeInput {
   readonly valid_to?: string | null;
 }
 
+// Neither returns a row: SQLite then keeps what it takes to undo the statement alone, and has the text indexes write out all
+// that they gathered before.
+const addNode = `
+  INSERT INTO nodes (label, kind, repository, title, path, start_line, end_line, properties, valid_from, valid_to, changed, id)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const replaceNode = `
+  UPDATE nodes SET label = ?, kind = ?, repository = ?, title = ?, path = ?, start_line = ?, end_line = ?,
+    properties = ?, valid_from = min(valid_from, ?), valid_to = ?, changed = ?
+  WHERE node = ?`;
+const putEdge = `
+  INSERT INTO edges (from_node, type, kind, to_node, weight, ordinal, valid_from, valid_to, changed)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (from_node, type, kind, to_node) DO UPDATE SET weight = excluded.weight, ordinal = excluded.ordinal,
+    valid_to = excluded.valid_to, changed = excluded.changed
+  WHERE weight <> excluded.weight OR ordinal IS NOT excluded.ordinal OR valid_to IS NOT excluded.valid_to`;
+
 /**
  * Writes nodes and edges, each write with the next number of the change sequence. Lives in the writer's thread, where every call
  * is part of a transaction that its caller began.
  */
 export class GraphRecord {
   readonly db: DatabaseSync;
-  readonly #add: StatementSync;
-  readonly #replace: StatementSync;
-  readonly #find: StatementSync;
-  readonly #close: StatementSync;
-  readonly #link: StatementSync;
-  readonly #closeEdge: StatementSync;
-  readonly #statements = new Map<string, StatementSync>();
   #changed: number;
 
   constructor(db: DatabaseSync) {
     this.db = db;
     this.#changed = lastChange(db);
-    // Neither returns a row: SQLite then keeps what it takes to undo the statement alone, and has the text indexes write out all
-    // that they gathered before.
-    this.#add = db.prepare(`
-      INSERT INTO nodes (label, kind, repository, title, path, start_line, end_line, properties, valid_from, valid_to, changed, id)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-    this.#replace = db.prepare(`
-      UPDATE nodes SET label = ?, kind = ?, repository = ?, title = ?, path = ?, start_line = ?, end_line = ?,
-        properties = ?, valid_from = min(valid_from, ?), valid_to = ?, changed = ?
-      WHERE node = ?`);
-    this.#find = db.prepare('SELECT node FROM nodes WHERE id = ?');
-    this.#close = db.prepare(
-      'UPDATE nodes SET valid_to = ?, changed = ? WHERE node = ? AND valid_to IS NULL',
-    );
-    this.#link = db.prepare(`
-      INSERT INTO edges (from_node, type, kind, to_node, weight, ordinal, valid_from, valid_to, changed)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (from_node, type, kind, to_node) DO UPDATE SET weight = excluded.weight, ordinal = excluded.ordinal,
-        valid_to = excluded.valid_to, changed = excluded.changed
-      WHERE weight <> excluded.weight OR ordinal IS NOT excluded.ordinal OR valid_to IS NOT excluded.valid_to`);
-    this.#closeEdge = db.prepare(
-      'UPDATE edges SET valid_to = ?, changed = ? WHERE edge = ? AND valid_to IS NULL',
-    );
   }
 
   /** A statement of the caller's own, prepared once. */
   prepare(sql: string): StatementSync {
-    const found = this.#statements.get(sql) ?? this.db.prepare(sql);
-    this.#statements.set(sql, found);
-    return found;
+    return prepared(this.db, sql);
+  }
+
+  /** Adds a row to a table of the caller's own. @param row by column */
+  insert(table: string, row: Readonly<Record<string, SQLInputValue>>): void {
+    const columns = Object.keys(row);
+    const places = columns.map(() => '?').join(', ');
+    this.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`).run(
+      ...Object.values(row),
+    );
   }
 
   /** The next number of the change sequence, for a row that a caller writes itself. */
@@ -99,62 +150,57 @@ export class GraphRecord {
   putNode(input: NodeInput): number {
     const known = this.nodeOf(input.id);
     if (known === null) return this.addNode(input);
-    this.#replace.run(...this.#columnsOf(input), known);
+    this.prepare(replaceNode).run(...this.#columnsOf(input), known);
     return known;
   }
 
   /** Adds a node that is not there, as its id is new. @returns its row */
   addNode(input: NodeInput): number {
-    return Number(this.#add.run(...this.#columnsOf(input), input.id).lastInsertRowid);
+    return Number(this.prepare(addNode).run(...this.#columnsOf(input), input.id).lastInsertRowid);
   }
 
   #columnsOf(input: NodeInput) {
     const { label, kind, title, repository = null, path = null, start_line = null, end_line = null } = input;
     const { properties = {}, valid_from, valid_to = null } = input;
-    const text = JSON.stringify(properties);
-    return [
-      label,
-      kind,
-      repository,
-      title,
-      path,
-      start_line,
-      end_line,
-      text,
-      valid_from,
-      valid_to,
-      this.nextChange(),
-    ];
+    const place = [repository, title, path, start_line, end_line];
+    return [label, kind, ...place, JSON.stringify(properties), valid_from, valid_to, this.nextChange()];
   }
 
   /** The row of an id; null where there is none. */
   nodeOf(id: string): number | null {
-    return (this.#find.get(id) as { node: number } | undefined)?.node ?? null;
+    return (
+      (this.prepare('SELECT node FROM nodes WHERE id = ?').get(id) as { node: number } | undefined)?.node ??
+      null
+    );
   }
 
   /** Ends a node's validity; it stays, for questions about then. */
   closeNode(node: number, at: string): void {
-    this.#close.run(at, this.nextChange(), node);
+    this.prepare('UPDATE nodes SET valid_to = ?, changed = ? WHERE node = ? AND valid_to IS NULL').run(
+      at,
+      this.nextChange(),
+      node,
+    );
   }
 
   /** Adds an edge, or changes the one that is there. */
   putEdge(input: EdgeInput): void {
     const { from, to, type, kind = '', weight = 1, ordinal = null, valid_from, valid_to = null } = input;
-    this.#link.run(from, type, kind, to, weight, ordinal, valid_from, valid_to, this.nextChange());
+    this.prepare(putEdge).run(from, type, kind, to, weight, ordinal, valid_from, valid_to, this.nextChange());
   }
 
   closeEdge(edge: number, at: string): void {
-    this.#closeEdge.run(at, this.nextChange(), edge);
+    this.prepare('UPDATE edges SET valid_to = ?, changed = ? WHERE edge = ? AND valid_to IS NULL').run(
+      at,
+      this.nextChange(),
+      edge,
+    );
   }
 
   /** Removes a node and its edges for good; the projections learn of it. */
   deleteNode(node: number): void {
-    const row = this.prepare('DELETE FROM nodes WHERE node = ? RETURNING id').get(node) as
-      | { id: string }
-      | undefined;
-    if (row === undefined) return;
-    const note = this.prepare("INSERT INTO deletions (changed, subject, key) VALUES (?, 'node', ?)");
-    note.run(this.nextChange(), row.id);
+    const row = this.prepare('DELETE FROM nodes WHERE node = ? RETURNING id').get(node);
+    if (row !== undefined) this.#noteDeletion('node', row.id as string);
   }
 
   /** Removes an edge for good. */
@@ -165,8 +211,11 @@ export class GraphRecord {
     ).get(edge);
     if (row === undefined) return;
     this.prepare('DELETE FROM edges WHERE edge = ?').run(edge);
-    const note = this.prepare("INSERT INTO deletions (changed, subject, key) VALUES (?, 'edge', ?)");
-    note.run(this.nextChange(), JSON.stringify(row));
+    this.#noteDeletion('edge', JSON.stringify(row));
+  }
+
+  #noteDeletion(subject: 'node' | 'edge', key: string): void {
+    this.insert('deletions', { changed: this.nextChange(), subject, key });
   }
 }
 

@@ -5,11 +5,10 @@ import { NotFound } from '#kit/errors.ts';
 import { migrate } from '#kit/storage/database.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import type { Commands } from './calls.ts';
-import { openForWriting } from './connection.ts';
+import { openForWriting, recordThing } from './connection.ts';
 import type { GraphRecord } from './graph-record.ts';
+import { recordTables } from './graph-record.ts';
 import { GroupCommit } from './group-commit.ts';
-import { recordThing } from './record-path.ts';
-import { recordTables } from './tables.ts';
 import type { AnswerMessage, CallMessage } from './thread.ts';
 
 const node = (id: string) => ({

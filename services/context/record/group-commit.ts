@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { storageError } from '#kit/storage/storage-error.ts';
 import type { Commands } from './calls.ts';
-import { type Durability, setDurability } from './connection.ts';
+import { type Durability, openForWriting, recordThing, setDurability } from './connection.ts';
 import { copyOf } from './error-copy.ts';
 import { GraphRecord } from './graph-record.ts';
-import { recordThing } from './record-path.ts';
 import type { AnswerMessage, CallMessage } from './thread.ts';
 
 /** The caller of a short command does not wait for many long ones. */
@@ -90,4 +90,39 @@ export class GroupCommit {
 
 function durabilityOf(input: unknown): Durability {
   return (input as { durability: Durability }).durability;
+}
+
+const maxGroup = 256;
+
+/** What the thread of a `SingleWriter` does: what was asked meanwhile is committed together. */
+export function performCommands(commands: Commands): void {
+  const { path } = workerData as { readonly path: string };
+  const port = parentPort!;
+  const db = openForWriting(path);
+  const group = new GroupCommit(db, commands);
+
+  port.on('message', (first: CallMessage) => {
+    const waiting = [first];
+    while (waiting.length > 0) {
+      takeWaiting(waiting);
+      const close = waiting.findIndex(({ name }) => name === 'close');
+      const calls = close === -1 ? waiting : waiting.slice(0, close);
+      if (calls.length === 0) {
+        db.close();
+        port.postMessage([{ id: waiting[close]!.id, value: null }]);
+        return;
+      }
+      const answers = group.commitSome(calls);
+      port.postMessage(answers);
+      waiting.splice(0, answers.length);
+    }
+  });
+
+  function takeWaiting(waiting: CallMessage[]): void {
+    while (waiting.length < maxGroup) {
+      const next = receiveMessageOnPort(port);
+      if (next === undefined) return;
+      waiting.push(next.message as CallMessage);
+    }
+  }
 }

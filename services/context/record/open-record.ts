@@ -3,12 +3,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { migrate } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
-import { isSqliteDamage } from '#kit/storage/sqlite-error.ts';
-import { storageError } from '#kit/storage/storage-error.ts';
-import { openForWriting } from './connection.ts';
-import type { RecordContents } from './contents.ts';
-import { recordFolder, recordPath, recordThing } from './record-path.ts';
-import { finishRecovery, notedDamage, type Recovery, readRecovery, setAside } from './recovery.ts';
+import { isSqliteDamage, storageError } from '#kit/storage/storage-error.ts';
+import { openForWriting, recordFolder, recordPath, recordThing } from './connection.ts';
+import {
+  finishRecovery,
+  notedDamage,
+  type RecordContents,
+  type Recovery,
+  readRecovery,
+  setAside,
+} from './recovery.ts';
 
 /** The record of one installation, held by this process, checked and up to date. */
 export interface OpenRecord {
@@ -16,9 +20,9 @@ export interface OpenRecord {
   readonly path: string;
   /** Set while a damaged record that was set aside is still in the folder. */
   readonly recovery: Recovery | null;
-  /** Whether this opening made the record anew from what could be read of a damaged one. */
+  /** True if this opening rebuilt the record from what could be read of a damaged one. */
   readonly recoveredNow: boolean;
-  /** After the threads have closed: says that this was an orderly end, and lets go. */
+  /** After the threads have closed: notes an orderly end, and releases the folder. */
   close(): void;
 }
 

@@ -1,7 +1,6 @@
 import { Unavailable } from '#kit/errors.ts';
 import type { Inputs, Outputs, Queries, RecordReader } from './calls.ts';
-import { IdleGate } from './idle-gate.ts';
-import { lateStartMs, Thread } from './thread.ts';
+import { Thread } from './thread.ts';
 
 /** How many questions may wait for one thread. */
 const maxPending = 100;
@@ -18,17 +17,15 @@ export class ReaderPool<Q extends Queries> implements RecordReader<Q> {
   readonly #path: string;
   readonly #urgent: ReadonlySet<keyof Q>;
   #maxThreads: number;
-  readonly #late: NodeJS.Timeout;
   /** Resolves with the reason when one of the threads can read nothing any more. */
   readonly ended: Promise<Error>;
   readonly damaged: Promise<Error>;
-  #answers = false;
   readonly #resolveEnded: (error: Error) => void;
   readonly #resolveDamaged: (error: Error) => void;
   readonly #gate = new IdleGate();
 
   /**
-   * One thread starts at once, the others when one has more than it can do, or after `lateStartMs`.
+   * One thread starts at once, the others when all are busy.
    * @param script a module that calls `answerQueries`
    * @param path of the SQLite file, which is there and migrated before something is asked
    * @param urgent what people wait for; writes that can wait go after it
@@ -41,15 +38,12 @@ export class ReaderPool<Q extends Queries> implements RecordReader<Q> {
     ({ promise: this.ended, resolve: this.#resolveEnded } = Promise.withResolvers<Error>());
     ({ promise: this.damaged, resolve: this.#resolveDamaged } = Promise.withResolvers<Error>());
     this.#start();
-    this.#late = setTimeout(() => this.#startAll(), lateStartMs).unref();
   }
 
   /** Asks the thread that has least to do. @throws Unavailable (`too_busy`) */
   ask<Name extends keyof Q>(query: Name, input: Inputs<Q>[Name]): Promise<Outputs<Q>[Name]> {
     const least = this.#threads.reduce((best, thread) => (thread.load < best.load ? thread : best));
-    // What waits for a thread that is just starting needs no second one, unless it is very much.
-    const busy = least.load > (this.#answers ? 0 : maxPending / 2);
-    const idle = busy && this.#threads.length < this.#maxThreads ? this.#start() : least;
+    const idle = least.load > 0 && this.#threads.length < this.#maxThreads ? this.#start() : least;
     if (idle.load >= maxPending) {
       const waiting = this.#threads.reduce((sum, thread) => sum + thread.load, 0);
       return Promise.reject(
@@ -57,7 +51,6 @@ export class ReaderPool<Q extends Queries> implements RecordReader<Q> {
       );
     }
     const answer = idle.call<Outputs<Q>[Name]>(String(query), input);
-    if (!this.#answers) void answer.catch(() => {}).then(() => (this.#answers = true));
     return this.#urgent.has(query) ? this.#gate.urgent(answer) : answer;
   }
 
@@ -67,13 +60,8 @@ export class ReaderPool<Q extends Queries> implements RecordReader<Q> {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#late);
     this.#maxThreads = 0;
     await Promise.all(this.#threads.map((thread) => thread.close()));
-  }
-
-  #startAll(): void {
-    while (this.#threads.length < this.#maxThreads) this.#start();
   }
 
   #start(): Thread {
@@ -82,5 +70,32 @@ export class ReaderPool<Q extends Queries> implements RecordReader<Q> {
     void thread.ended.then(this.#resolveEnded);
     void thread.damaged.then(this.#resolveDamaged);
     return thread;
+  }
+}
+
+/** Lets work that can wait continue when no urgent work is running. */
+export class IdleGate {
+  #running = 0;
+  readonly #waiting = new Set<() => void>();
+
+  /** Counts the work as running until it ends. */
+  async urgent<Output>(work: Promise<Output>): Promise<Output> {
+    this.#running++;
+    try {
+      return await work;
+    } finally {
+      if (--this.#running === 0) for (const resume of this.#waiting) resume();
+    }
+  }
+
+  /** Resolves when nothing urgent is running, or after `maxMs` at the latest. */
+  async idle(maxMs: number): Promise<void> {
+    if (this.#running === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, maxMs);
+    this.#waiting.add(resolve);
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(resolve);
   }
 }

@@ -1,15 +1,28 @@
 import { constants, copyFileSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import * as t from 'io-ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, nullable } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { migrate } from '#kit/storage/database.ts';
-import { openForWriting } from './connection.ts';
-import type { RecordContents } from './contents.ts';
+import { openForWriting, recordThing } from './connection.ts';
 import { GraphRecord } from './graph-record.ts';
-import { recordThing } from './record-path.ts';
 import { type SalvagedTable, salvage } from './salvage.ts';
+
+/** What those who keep something in the record do after a damage. */
+export interface RestoreSteps {
+  /** Adds the rows without which others that came over would be orphans. */
+  keepRows(db: DatabaseSync): void;
+  /** Makes everything again that is made from other rows; in a transaction. */
+  rebuild(record: GraphRecord): void;
+}
+
+export interface RecordContents {
+  /** See kit/storage/database.ts. */
+  readonly versions: readonly string[];
+  readonly restoreSteps: RestoreSteps;
+}
 
 /** A record that was damaged, and what of it came over. */
 export const Recovery = t.strict({
@@ -118,14 +131,13 @@ function remakeRecord(
 }
 
 function fill(fresh: string, copy: string, { versions, restoreSteps }: RecordContents): SalvagedTable[] {
-  const steps = restoreSteps();
   const db = openForWriting(fresh);
   try {
     migrate(db, { ...recordThing, migrations: versions });
-    const tables = salvage(copy, db, steps);
+    const tables = salvage(copy, db, restoreSteps.keepRows);
     const record = new GraphRecord(db);
     db.exec('BEGIN');
-    steps.rebuild(record);
+    restoreSteps.rebuild(record);
     db.exec('COMMIT');
     return tables;
   } finally {

@@ -1,14 +1,14 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { RestoreSteps } from './contents.ts';
 
-/** What came over of one table. */
-export interface SalvagedTable {
-  readonly name: string;
+interface Copied {
   readonly rows: number;
   /** false where parts of it could not be read. */
   readonly whole: boolean;
 }
+
+/** What came over of one table. */
+export type SalvagedTable = Copied & { readonly name: string };
 
 interface Source {
   readonly db: DatabaseSync;
@@ -23,11 +23,12 @@ const maxProbes = 50_000;
  * Copies every row that can still be read from a damaged record into a new one, whose tables exist. Text indexes are not copied:
  * they are made again from the rows.
  * @param damaged path of the file; read, and changed only where its first page is gone
+ * @param keepRows adds the rows without which others that came over would be orphans
  */
 export function salvage(
   damaged: string,
   target: DatabaseSync,
-  { keepRows }: Pick<RestoreSteps, 'keepRows'>,
+  keepRows: (db: DatabaseSync) => void,
 ): SalvagedTable[] {
   const source = openDamaged(damaged, target);
   if (source === null) return [];
@@ -109,8 +110,7 @@ function salvageTable(db: DatabaseSync, name: string, target: DatabaseSync): Sal
     const source = { db, name, columns };
     const copy = (row: Record<string, never>) =>
       Number(put.run(...shared.map((column) => row[column]!)).changes);
-    const { rows, whole } = hasRowid(target, name) ? byRowid(source, copy) : byKey(source, copy);
-    return { name, rows, whole };
+    return { name, ...(hasRowid(target, name) ? byRowid(source, copy) : byKey(source, copy)) };
   } catch {
     return { name, rows: 0, whole: false };
   }
@@ -119,10 +119,10 @@ function salvageTable(db: DatabaseSync, name: string, target: DatabaseSync): Sal
 type Copy = (row: Record<string, never>) => number;
 
 /** Halves what cannot be read until the unreadable rows are alone. */
-function byRowid({ db, name, columns }: Source, copy: Copy): { rows: number; whole: boolean } {
+function byRowid({ db, name, columns }: Source, copy: Copy): Copied {
   const read = db.prepare(`SELECT ${columns} FROM "${name}" NOT INDEXED WHERE rowid BETWEEN ? AND ?`);
   read.setReadBigInts(true);
-  const ranges: [bigint, bigint][] = [[smallest(db, name), largest(db, name)]];
+  const ranges: [bigint, bigint][] = [rowidRange(db, name)];
   let rows = 0;
   let whole = true;
   for (let probes = 0; ranges.length > 0 && probes < maxProbes; probes++) {
@@ -139,26 +139,19 @@ function byRowid({ db, name, columns }: Source, copy: Copy): { rows: number; who
 }
 
 /** From both ends until something cannot be read. */
-function byKey({ db, name, columns }: Source, copy: Copy): { rows: number; whole: boolean } {
+function byKey({ db, name, columns }: Source, copy: Copy): Copied {
   const keys = db.prepare('SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk').all(name) as {
     name: string;
   }[];
   const order = (direction: string) => keys.map((key) => `"${key.name}" ${direction}`).join(', ');
   const forward = copyAll(db.prepare(`SELECT ${columns} FROM "${name}" ORDER BY ${order('ASC')}`), [], copy);
   if (forward.whole) return forward;
-  const backward = copyAll(
-    db.prepare(`SELECT ${columns} FROM "${name}" ORDER BY ${order('DESC')}`),
-    [],
-    copy,
-  );
+  const reversed = db.prepare(`SELECT ${columns} FROM "${name}" ORDER BY ${order('DESC')}`);
+  const backward = copyAll(reversed, [], copy);
   return { rows: forward.rows + backward.rows, whole: false };
 }
 
-function copyAll(
-  read: StatementSync,
-  bounds: readonly bigint[],
-  copy: Copy,
-): { rows: number; whole: boolean } {
+function copyAll(read: StatementSync, bounds: readonly bigint[], copy: Copy): Copied {
   let rows = 0;
   try {
     for (const row of read.iterate(...bounds)) rows += copyOne(row as Record<string, never>, copy);
@@ -191,13 +184,10 @@ function hasRowid(db: DatabaseSync, name: string): boolean {
   return (row as { wr: number } | undefined)?.wr === 0;
 }
 
-function smallest(db: DatabaseSync, name: string): bigint {
-  return edge(db, `SELECT min(rowid) AS edge FROM "${name}" NOT INDEXED`) ?? 0n;
-}
-
-/** Where the end cannot be read, far enough for any record; nothing is read between. */
-function largest(db: DatabaseSync, name: string): bigint {
-  return edge(db, `SELECT max(rowid) AS edge FROM "${name}" NOT INDEXED`) ?? 2n ** 40n;
+/** Where an end cannot be read, 0 or far enough for any record; nothing is read between. */
+function rowidRange(db: DatabaseSync, name: string): [bigint, bigint] {
+  const end = (which: 'min' | 'max') => edge(db, `SELECT ${which}(rowid) AS edge FROM "${name}" NOT INDEXED`);
+  return [end('min') ?? 0n, end('max') ?? 2n ** 40n];
 }
 
 function edge(db: DatabaseSync, sql: string): bigint | null {

@@ -2,7 +2,7 @@ import type { Commands, Inputs, Outputs, RecordWriter } from './calls.ts';
 import type { Durability } from './connection.ts';
 import { Thread } from './thread.ts';
 
-/** Tells when nobody waits for an answer. */
+/** Resolves when nobody waits for an answer. */
 export interface Idle {
   idle(maxMs: number): Promise<void>;
 }
@@ -21,13 +21,12 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
   #deferred: Promise<void> = Promise.resolve();
 
   /**
-   * The thread starts with the first write, or after `lateStartMs`.
    * @param script a module that calls `performCommands`
    * @param path of the SQLite file, which exists and is migrated
    */
   constructor(script: URL, path: string, readers?: Idle) {
     this.#readers = readers;
-    this.#thread = new Thread(script, { path }, 'when asked');
+    this.#thread = new Thread(script, { path });
   }
 
   run<Name extends keyof C>(

@@ -15,9 +15,6 @@ export type AnswerMessage =
 /** What lives long here is in SQLite; a heap that may grow does so before it is cleaned. */
 const resourceLimits = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 512 };
 
-/** Milliseconds after a start; what nobody has asked for by then no longer slows down services that start together. */
-export const lateStartMs = 10_000;
-
 const start = new URL('./thread-start.js', import.meta.url);
 
 interface Waiting {
@@ -25,17 +22,56 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** Calls to another thread that have no answer yet. */
+export class PendingCalls {
+  readonly #waiting = new Map<number, Waiting>();
+  #next = 1;
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** @param send posts the call under its number; what it throws rejects the call */
+  start<Output>(send: (id: number) => void): Promise<Output> {
+    const id = this.#next++;
+    return new Promise<Output>((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      try {
+        send(id);
+      } catch (error) {
+        this.settle({ id, error: copyOf(error) });
+      }
+    });
+  }
+
+  /** @returns the error of an answer that is one */
+  settle(answer: AnswerMessage): Error | null {
+    const waiting = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if ('value' in answer) {
+      waiting?.resolve(answer.value as never);
+      return null;
+    }
+    const error = errorFrom(answer.error);
+    waiting?.reject(error);
+    return error;
+  }
+
+  rejectAll(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}
+
 /**
- * A thread that answers calls by name, in any number at once. It keeps the process alive only while calls
- * wait for an answer.
+ * A thread that answers calls by name, in any number at once. It starts with its first call, and keeps the process alive only
+ * while calls wait for an answer.
  */
 export class Thread {
   readonly #script: URL;
   readonly #data: object;
-  readonly #late: NodeJS.Timeout | undefined;
   #worker: Worker | null = null;
-  readonly #waiting = new Map<number, Waiting>();
-  #next = 1;
+  readonly #calls = new PendingCalls();
   #ended: Error | null = null;
   /** Resolves with the reason when the thread can answer nothing any more. */
   readonly ended: Promise<Error>;
@@ -47,18 +83,15 @@ export class Thread {
   /**
    * @param script a module that answers each CallMessage, in lists of AnswerMessage of any length
    * @param data what it finds as `workerData`
-   * @param begin with `when asked` it starts with the first call, or after `lateStartMs`
    */
-  constructor(script: URL, data: object, begin: 'now' | 'when asked' = 'now') {
-    this.#script = script;
-    this.#data = data;
+  constructor(script: URL, data: object) {
     ({ promise: this.ended, resolve: this.#resolveEnded } = Promise.withResolvers<Error>());
     ({ promise: this.damaged, resolve: this.#resolveDamaged } = Promise.withResolvers<Error>());
-    if (begin === 'now') this.#start();
-    else this.#late = setTimeout(() => this.#start(), lateStartMs).unref();
+    this.#script = script;
+    this.#data = data;
   }
 
-  /** Whether it has begun. */
+  /** True after the first call. */
   get started(): boolean {
     return this.#worker !== null;
   }
@@ -66,60 +99,50 @@ export class Thread {
   /** @throws what the thread's function threw, Core's errors with their class; Failed (`thread_ended`) */
   call<Output>(name: string, input: unknown): Promise<Output> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
-    const id = this.#next++;
-    this.#start().ref();
-    return new Promise<Output>((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      try {
-        this.#start().postMessage({ id, name, input } satisfies CallMessage);
-      } catch (error) {
-        this.#settle({ id, error: copyOf(error) });
-      }
-    });
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    worker.ref();
+    const answered = this.#calls.start<Output>((id) =>
+      worker.postMessage({ id, name, input } satisfies CallMessage),
+    );
+    this.#unrefIdle();
+    return answered;
   }
 
   /** How many calls have no answer yet. */
   get load(): number {
-    return this.#waiting.size;
+    return this.#calls.size;
   }
 
   async close(): Promise<void> {
     this.#end(new Failed('thread_ended', 'the thread was closed'));
-    clearTimeout(this.#late);
     await this.#worker?.terminate();
   }
 
   #start(): Worker {
-    if (this.#worker !== null) return this.#worker;
     const workerData = { ...this.#data, script: this.#script.href };
     const worker = new Worker(start, { workerData, resourceLimits });
-    worker.unref();
     worker.on('message', (answers: readonly AnswerMessage[]) => {
       for (const answer of answers) this.#settle(answer);
     });
     worker.on('error', (error) => this.#end(error));
     worker.on('exit', (code) => this.#end(new Failed('thread_ended', `a thread ended with ${code}`)));
-    this.#worker = worker;
     return worker;
   }
 
   #settle(answer: AnswerMessage): void {
-    const waiting = this.#waiting.get(answer.id);
-    this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) this.#worker?.unref();
-    if ('error' in answer) this.#refuse(waiting, errorFrom(answer.error));
-    else waiting?.resolve(answer.value as never);
+    const error = this.#calls.settle(answer);
+    this.#unrefIdle();
+    if (codeOf(error) === 'record_damaged') this.#resolveDamaged(error!);
   }
 
-  #refuse(waiting: Waiting | undefined, error: Error): void {
-    if (codeOf(error) === 'record_damaged') this.#resolveDamaged(error);
-    waiting?.reject(error);
+  #unrefIdle(): void {
+    if (this.#calls.size === 0) this.#worker?.unref();
   }
 
   #end(error: Error): void {
     this.#ended ??= error;
     this.#resolveEnded(this.#ended);
-    for (const { reject } of this.#waiting.values()) reject(error);
-    this.#waiting.clear();
+    this.#calls.rejectAll(error);
   }
 }

@@ -6,9 +6,9 @@ import { decode } from '#kit/decode.ts';
 import { GraphRecord, type NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
 import { migrate } from '../store/schema.ts';
-import { learnChanges } from './history/history-commands.ts';
-import { indexText } from './index-text.ts';
+import { learnChanges } from './history.ts';
 import { search } from './search.ts';
+import { indexText } from './text-index.ts';
 
 const repository = 'local/demo/hello';
 const early = '2026-01-01T00:00:00.000Z';
@@ -304,7 +304,7 @@ ValueError: stranger`;
     learnChanges(scene.record, {
       repository,
       changes: [{ ...change, paths: ['src/log.ts', 'gone.ts'] }],
-      anew: true,
+      replace: true,
       upTo: 'c0ffee',
     });
     const [found] = scene.search('flux capacitors overheat');

@@ -1,20 +1,29 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { SearchRequest, SearchResult } from '#kit/contracts/context/search.ts';
-import { defaultLimit } from '#kit/contracts/context/vocabulary.ts';
+import { defaultLimit, type EntityKind } from '#kit/contracts/context/vocabulary.ts';
 import { NotFound } from '#kit/errors.ts';
-import { resultOf } from './explain.ts';
-import { withFallingScores } from './falling-scores.ts';
-import { expand } from './ranking/expansion.ts';
-import { type Group, groupsOf, putFirst } from './ranking/groups.ts';
-import { mixed } from './ranking/mixed.ts';
-import { nameHits } from './ranking/name-hits.ts';
+import { learnedCommit } from './history.ts';
+import { addPastChanges, expand, type Group, groupsOf, putFirst } from './ranking/groups.ts';
 import { namedIn } from './ranking/named.ts';
-import { addPastChanges } from './ranking/past-changes.ts';
-import { lowerTests } from './ranking/questions.ts';
-import { rows } from './ranking/statements.ts';
+import { lowerTests, mixed, withFallingScores } from './ranking/order.ts';
 import { matchesOf, matchOfAny, type WeighedTerm, weighedTerms } from './ranking/terms.ts';
-import { type Scope, textHits } from './ranking/text-hits.ts';
-import { weights as chosen, type Weights } from './ranking/weights.ts';
+import {
+  weights as chosen,
+  type NodeRow,
+  nameHits,
+  rows,
+  type Scope,
+  textHits,
+  type Weights,
+} from './ranking/text-hits.ts';
+import { snippetOf, termsIn } from './snippet.ts';
+import { pathTermsOf } from './words/words.ts';
+
+/** See store/queries.ts. */
+export const searchQueries = {
+  search: (db: DatabaseSync, request: SearchRequest): SearchResult[] => search(db, request),
+  learnedCommit,
+} as const;
 
 /**
  * What the record has on a query, best first: text relevance of files and of their parts, then what similar changes of the past
@@ -84,4 +93,78 @@ function repositoriesOf(db: DatabaseSync, name: string): string[] {
     'repository_unknown',
     `there is no repository '${name}' in the context; ${some === '' ? 'none is there yet' : `the choices are ${some}`}`,
   );
+}
+
+const maxTermsShown = 8;
+const maxEdgesShown = 3;
+
+/** What the caller is shown of a group: its best part, or the whole, and why. @param best score of the first result */
+export function resultOf(
+  db: DatabaseSync,
+  group: Group,
+  terms: readonly WeighedTerm[],
+  best: number,
+): SearchResult {
+  const row = representativeOf(group);
+  const rarity = new Map(terms.map(({ term, rarity }) => [term, rarity]));
+  const text = textOf(db, row);
+  return {
+    id: row.id,
+    kind: row.kind as EntityKind,
+    title: row.title,
+    repository: row.repository,
+    path: row.path,
+    start_line: row.start_line,
+    end_line: row.end_line,
+    snippet: snippetOf(text, rarity),
+    score: rounded(group.score / best),
+    why: {
+      terms: matchedWords(db, group, row, text, terms, rarity),
+      text: rounded(group.text / group.score),
+      named: group.named?.written ?? null,
+      edges: group.edges
+        .toSorted((a, b) => b.score - a.score)
+        .slice(0, maxEdgesShown)
+        .map((edge) => ({ ...edge, score: rounded(edge.score / best) })),
+    },
+  };
+}
+
+/** What was named; else the best part, where there is one: it says where in the file to look. */
+function representativeOf({ named, whole, parts }: Group): NodeRow {
+  return named?.row ?? parts[0]?.row ?? whole!;
+}
+
+/** As the query has them, the rarest first. */
+function matchedWords(
+  db: DatabaseSync,
+  { whole }: Group,
+  row: NodeRow,
+  text: string,
+  terms: readonly WeighedTerm[],
+  rarity: ReadonlyMap<string, number>,
+): string[] {
+  const found = termsIn(text, rarity);
+  if (whole !== null && whole.node !== row.node) {
+    for (const term of termsIn(textOf(db, whole).slice(0, maxWholeLength), rarity)) found.add(term);
+  }
+  const names = pathTermsOf(row.title, row.path ?? '');
+  const matched = terms.filter(({ term }) => found.has(term) || names.has(term));
+  return [...new Set(matched.map(({ written }) => written.slice(0, 100)))].slice(0, maxTermsShown);
+}
+
+const maxTextLength = 100_000;
+const maxWholeLength = 20_000;
+
+function textOf(db: DatabaseSync, row: NodeRow): string {
+  const found = rows<{ text: string }>(
+    db,
+    `SELECT substr(text, 1, ${maxTextLength}) AS text FROM bodies WHERE node = :node`,
+    { node: row.node },
+  );
+  return found[0]?.text ?? '';
+}
+
+function rounded(score: number): number {
+  return Math.round(score * 10_000) / 10_000;
 }

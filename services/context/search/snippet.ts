@@ -1,19 +1,19 @@
-import { addTerms, type Terms } from './words/words.ts';
+import { termsOf } from './words/words.ts';
 
-const mostLines = 5;
-const longestLine = 240;
+const maxLines = 5;
+const maxLineLength = 240;
 /** More of a text is not looked through. */
-const mostRead = 100_000;
+const maxRead = 100_000;
 
 /**
  * The lines of a text that match best, at most five that stand together, as plain text.
  * @param rarity of each term of the query
  */
 export function snippetOf(text: string, rarity: ReadonlyMap<string, number>): string {
-  const lines = text.slice(0, mostRead).split('\n');
+  const lines = text.slice(0, maxRead).split('\n');
   const matched = lines.map((line) => termsIn(line, rarity));
   const start = bestWindow(lines, matched, rarity);
-  return withoutMargin(lines.slice(start, start + mostLines))
+  return withoutMargin(lines.slice(start, start + maxLines))
     .map((line) => shortened(plain(line), rarity))
     .join('\n')
     .trimEnd();
@@ -21,9 +21,7 @@ export function snippetOf(text: string, rarity: ReadonlyMap<string, number>): st
 
 /** The query's terms that a text has. */
 export function termsIn(text: string, rarity: ReadonlyMap<string, number>): Set<string> {
-  const terms: Terms = new Map();
-  addTerms(text, terms);
-  return new Set([...terms.keys()].filter((term) => rarity.has(term)));
+  return new Set([...termsOf(text).keys()].filter((term) => rarity.has(term)));
 }
 
 /** Where the window begins whose different terms are worth most; earlier and tighter ones first. */
@@ -37,7 +35,7 @@ function bestWindow(
     if (matched[line]!.size === 0) continue;
     const seen = new Set<string>();
     let worth = 0;
-    for (let at = line; at < Math.min(lines.length, line + mostLines); at++) {
+    for (let at = line; at < Math.min(lines.length, line + maxLines); at++) {
       for (const term of matched[at]!) {
         if (seen.has(term)) continue;
         seen.add(term);
@@ -64,15 +62,15 @@ function withoutMargin(lines: readonly string[]): string[] {
 
 /** Of a long line, the piece around its first match. */
 function shortened(line: string, rarity: ReadonlyMap<string, number>): string {
-  if (line.length <= longestLine) return line;
-  const step = Math.floor(longestLine / 2);
+  if (line.length <= maxLineLength) return line;
+  const step = Math.floor(maxLineLength / 2);
   for (let start = 0; start < line.length; start += step) {
     if (termsIn(line.slice(start, start + step), rarity).size === 0) continue;
     const from = Math.max(0, start - Math.floor(step / 2));
-    const piece = line.slice(from, from + longestLine).toWellFormed();
-    return `${from > 0 ? '…' : ''}${piece}${from + longestLine < line.length ? '…' : ''}`;
+    const piece = line.slice(from, from + maxLineLength).toWellFormed();
+    return `${from > 0 ? '…' : ''}${piece}${from + maxLineLength < line.length ? '…' : ''}`;
   }
-  return `${line.slice(0, longestLine).toWellFormed()}…`;
+  return `${line.slice(0, maxLineLength).toWellFormed()}…`;
 }
 
 /** Nothing that moves a terminal's cursor or reverses a line. */

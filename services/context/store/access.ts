@@ -1,7 +1,10 @@
+import { type OpenRecord, openRecord as open } from '../record/open-record.ts';
 import { ReaderPool } from '../record/reader-pool.ts';
 import { type Idle, SingleWriter } from '../record/single-writer.ts';
 import type { WriteCommands } from './commands.ts';
 import type { ReadQueries } from './queries.ts';
+import { restoreSteps } from './restore.ts';
+import { versions } from './schema.ts';
 
 const readerThread = new URL('./reader-thread.ts', import.meta.url);
 const writerThread = new URL('./writer-thread.ts', import.meta.url);
@@ -18,4 +21,9 @@ export class Writer extends SingleWriter<WriteCommands> {
   constructor(path: string, readers?: Idle) {
     super(writerThread, path, readers);
   }
+}
+
+/** Opens the record with what all domains keep in it. @param state folder of the state @throws what record/open-record.ts throws */
+export function openRecord(state: string, log?: (message: string) => void): OpenRecord {
+  return open(state, { versions, restoreSteps }, log);
 }

@@ -19,10 +19,10 @@ import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-f
 import { openForWriting } from '../record/connection.ts';
 import { GraphRecord } from '../record/graph-record.ts';
 import { noteDamage } from '../record/recovery.ts';
-import { openRecord } from './open-store.ts';
+import { openRecord } from './access.ts';
 
 const nodes = 4_000;
-const module = new URL('./open-store.ts', import.meta.url).href;
+const module = new URL('./access.ts', import.meta.url).href;
 
 describe('The record of an installation', () => {
   let state: string;

@@ -3,8 +3,8 @@ import { executionQueries } from '../execution/execution-queries.ts';
 import { graphQueries } from '../graph/graph-queries.ts';
 import { ingestQueries } from '../ingest/ingest-queries.ts';
 import { memoryQueries } from '../memory/memory-queries.ts';
-import { searchQueries } from '../search/search-queries.ts';
-import { vectorQueries } from '../vectors/vector-queries.ts';
+import { searchQueries } from '../search/search.ts';
+import { vectorQueries } from '../vectors/vectors.ts';
 
 export interface RecordCounts {
   readonly nodes: number;

@@ -4,8 +4,7 @@ import { codeOf } from '#kit/errors.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { Memory } from '../memory/memory.ts';
 import type { OpenRecord } from '../record/open-record.ts';
-import { Readers, Writer } from './access.ts';
-import { openRecord } from './open-store.ts';
+import { openRecord, Readers, Writer } from './access.ts';
 
 const pageBytes = 4_096;
 

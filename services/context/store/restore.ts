@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { putRunGraph } from '../execution/run-graph.ts';
 import { rebuildMemoryIndex } from '../memory/signatures.ts';
 import { project } from '../memory/store-memory.ts';
-import type { RestoreSteps } from '../record/contents.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
-import { rebuildTexts } from '../search/rebuild-texts.ts';
+import type { RestoreSteps } from '../record/recovery.ts';
+import { rebuildTexts } from '../search/text-index.ts';
 
 /** How the domains complete a record that was made from the rows of a damaged one. */
 export const restoreSteps: RestoreSteps = { keepRows: keepMemories, rebuild };

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { migrate as migrateTo } from '#kit/storage/database.ts';
-import { executionTables } from '../execution/execution-tables.ts';
+import { executionTables } from '../execution/execution-queries.ts';
 import { ingestTables } from '../ingest/ingest-tables.ts';
 import { memoryTables, signatureTables } from '../memory/memory-tables.ts';
-import { recordThing } from '../record/record-path.ts';
-import { identityTable, recordTables } from '../record/tables.ts';
-import { searchTables } from '../search/search-tables.ts';
-import { vectorTables } from '../vectors/vector-queries.ts';
+import { recordThing } from '../record/connection.ts';
+import { identityTable, recordTables } from '../record/graph-record.ts';
+import { searchTables } from '../search/text-index.ts';
+import { vectorTables } from '../vectors/vectors.ts';
 
 /**
  * What costs every write and serves hardly any question is not indexed: places of nodes that lie in no repository, sightings without a

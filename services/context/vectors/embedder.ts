@@ -3,8 +3,7 @@ import { messageOf, Refused } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { EmbeddingsClient } from './embeddings-client.ts';
-import { bytesOf } from './vector-bytes.ts';
-import type { TextWithoutVector, vectorCommands, vectorQueries } from './vector-queries.ts';
+import { bytesOf, type TextWithoutVector, type vectorCommands, type vectorQueries } from './vectors.ts';
 
 export interface EmbedderOptions {
   readonly readers: RecordReader<typeof vectorQueries>;
@@ -20,7 +19,7 @@ export type EmbedderState =
   | { readonly answers: false; readonly problem: string };
 
 const batch = 32;
-const longestWaitMs = 300_000;
+const maxWaitMs = 300_000;
 /** Looked for so often where nobody says that something is new. */
 const restMs = 60_000;
 /** A lookup waits no longer for the vector of its query. */
@@ -98,7 +97,7 @@ export class Embedder {
         if (this.#end.signal.aborted) return;
         this.#state = { answers: false, problem: messageOf(error) };
         if (this.#failures++ === 0) logger.warn(`memories get no vectors for now: ${messageOf(error)}`);
-        await this.#rest(Math.min(longestWaitMs, firstWaitMs * 2 ** (this.#failures - 1)));
+        await this.#rest(Math.min(maxWaitMs, firstWaitMs * 2 ** (this.#failures - 1)));
       }
     }
   }

@@ -4,7 +4,7 @@ import * as t from 'io-ts';
 import { decodeJson } from '#kit/decode.ts';
 import { codeOf, Refused, Unavailable } from '#kit/errors.ts';
 import { openConnections } from '#kit/http/client.ts';
-import { unitVector } from './vector-bytes.ts';
+import { unitVector } from './vectors.ts';
 
 export interface EmbeddingsOptions {
   /** Before `/v1/embeddings`. */

@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { CommandContext } from '../cli/program.ts';
-import { answerMs } from '../config/answer-ms.ts';
 import { type BusAddressSources, busAddress } from '../config/bus-url.ts';
+import { answerMs } from '../config/settings.ts';
 import { environment } from '../environment.ts';
 import { Unavailable } from '../errors.ts';
 import { type Folders, resolveFolders } from '../folders.ts';
-import type { Logger } from '../log.ts';
-import { silentLogger } from '../silent-logger.ts';
+import { type Logger, silentLogger } from '../log.ts';
 import { reportBusConnected } from '../supervisor-channel.ts';
-import { tokenAtHand } from '../tokens.ts';
+import { tokenAtHand } from '../tokens/tokens.ts';
 import type { Bus } from './bus.ts';
 import { connectBus } from './websocket-bus.ts';
 

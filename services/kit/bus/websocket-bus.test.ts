@@ -19,7 +19,7 @@ import { freePort } from '../../../test/support/free-port.ts';
 import { NotFound } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Bus, BusFunction } from './bus.ts';
-import { busLimits, defaultTiming, waitBefore } from './timing.ts';
+import { busLimits, defaultTiming, waitBefore } from './bus-connection.ts';
 import { type BusOptions, connectBus } from './websocket-bus.ts';
 
 interface Said {

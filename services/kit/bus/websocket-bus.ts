@@ -1,14 +1,12 @@
 import { platform, release } from 'node:os';
 import type { EngineFrame, InvokeFunction, WorkerFrame } from '../contracts/bus/frames.ts';
 import type { Logger } from '../log.ts';
-import { ownVersion } from '../own-version.ts';
+import { ownVersion } from '../program.ts';
 import { startupLogLevel } from '../supervisor-channel.ts';
-import { Answers } from './answers.ts';
 import { type Bus, BusError } from './bus.ts';
-import { BusConnection } from './bus-connection.ts';
-import { PendingCalls } from './pending-calls.ts';
+import { BusConnection, type BusTiming, defaultTiming } from './bus-connection.ts';
+import { Answers, PendingCalls } from './calls.ts';
 import { Registrations } from './registrations.ts';
-import { type BusTiming, defaultTiming } from './timing.ts';
 
 export interface BusOptions {
   /** For example `ws://127.0.0.1:49134`; a function is asked before each attempt to connect. */

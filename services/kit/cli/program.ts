@@ -114,7 +114,7 @@ function contextOf(program: Command, name: string): CommandContext {
   };
 }
 
-/** Wrong usage is told in our own form, so the parser's words are kept from the terminal. */
+/** Wrong usage is reported in our own form, so the parser's words are kept from the terminal. */
 function keepQuiet(command: Command, writeErr: (text: string) => void): void {
   command.exitOverride().configureOutput({ writeErr });
   for (const child of command.commands) keepQuiet(child, writeErr);

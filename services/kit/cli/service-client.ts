@@ -2,7 +2,7 @@ import type { ServiceName } from '../config/running-service.ts';
 import { TimedOut, Unavailable } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import { createHttpClient, type HttpClient } from '../http/client.ts';
-import { ownToken } from '../tokens.ts';
+import { ownToken } from '../tokens/tokens.ts';
 import type { CommandContext } from './program.ts';
 
 /** A service that commands ask. */

@@ -1,8 +1,9 @@
-import type { ProgramStart } from './program.ts';
-import type { ServeModule, ServeOptions } from './serve-command.ts';
+import type { Command } from 'commander';
+import { exitCodes } from '../errors.ts';
+import type { ProgramStart, RunCommand } from './program.ts';
 
 /** What the command line of a service is made of; each part is loaded when it is needed. */
-export interface ServiceParts {
+interface ServiceParts {
   /** What `serve` runs. */
   readonly serve: () => Promise<Pick<ServeModule<ServeOptions>, 'serve'>>;
   /** All commands. */
@@ -24,4 +25,52 @@ export async function startService(start: ProgramStart, { serve, program }: Serv
     const { tellError } = await import('./tell-error.ts');
     return tellError(error, start.args);
   }
+}
+
+export interface ServeOptions {
+  readonly home: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: string | undefined;
+}
+
+/** What runs a service: a module, loaded when the command is called. */
+interface ServeModule<Options> {
+  /** Resolves with the exit code. */
+  serve(options: Options): Promise<number>;
+  /** Reads all that `serve` would read before it begins. @throws InvalidInput (`config_invalid`) and its like */
+  readConfiguration(options: Options): unknown;
+}
+
+/** The command that runs a service. */
+export function defineServe(
+  program: Command,
+  run: RunCommand,
+  load: () => Promise<ServeModule<ServeOptions>>,
+  { isDefault = false }: { readonly isDefault?: boolean } = {},
+): void {
+  const command = program
+    .command('serve', { isDefault })
+    .description('run the service here, until a signal comes')
+    .option('--host <address>', 'where to listen')
+    .option('--port <n>', 'on which port');
+  withCheck(command, run, load);
+}
+
+/** Gives a command that runs a service its work, and `--check`, which begins nothing. */
+export function withCheck<Options extends { readonly home: string | undefined }>(
+  command: Command,
+  run: RunCommand,
+  load: () => Promise<ServeModule<Options>>,
+): void {
+  command
+    .option('--check', 'only read the configuration, and say what is wrong with it')
+    .action(({ check = false, ...given }: Omit<Options, 'home'> & { readonly check?: boolean }) =>
+      run(async ({ home }) => {
+        const options = { ...given, home } as unknown as Options;
+        const module = await load();
+        if (!check) return module.serve(options);
+        module.readConfiguration(options);
+        return exitCodes.done;
+      }),
+    );
 }

@@ -6,7 +6,7 @@ import { CoreError, exitCodes, messageOf } from '../errors.ts';
  * @returns the exit code
  */
 export async function tellError(error: unknown, args: readonly string[], exitCode?: number): Promise<number> {
-  const { Redactor } = await import('../redaction.ts');
+  const { Redactor } = await import('../redaction/redactor.ts');
   const redactor = new Redactor();
   const safe = (text: string) => visible(redactor.redact(text));
   const known = error instanceof CoreError;

@@ -1,5 +1,6 @@
 import type { Environment } from '../environment.ts';
 import type { Folders } from '../folders.ts';
+import { urlOf } from './address.ts';
 import { runningService, type ServiceName } from './running-service.ts';
 import {
   type AddressedConcern,
@@ -9,7 +10,6 @@ import {
   serviceUrl,
 } from './service-address.ts';
 import { readSettings, type SettingSources } from './settings.ts';
-import { urlOf } from './url-of.ts';
 
 interface Places {
   readonly folders: Pick<Folders, 'config' | 'state'>;

@@ -6,7 +6,7 @@ import { decodeJson } from '../decode.ts';
 import { makePrivateFolder, replaceNote } from '../durable-file.ts';
 import type { Folders } from '../folders.ts';
 import { isRunning, thisProcess } from '../storage/process-identity.ts';
-import { Hostname, HttpUrl } from './address-codecs.ts';
+import { Hostname, HttpUrl } from './address.ts';
 
 const Note = t.strict({
   url: HttpUrl,

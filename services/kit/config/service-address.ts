@@ -3,11 +3,8 @@ import { decode, integerBetween, nullable } from '../decode.ts';
 import type { Environment } from '../environment.ts';
 import { InvalidInput } from '../errors.ts';
 import type { Folders } from '../folders.ts';
-import { Hostname, Tls } from './address-codecs.ts';
-import { mergedDocument, readConcernDocument } from './concern.ts';
-import { describeConcern } from './concern-rows.ts';
-import type { SettingRow } from './setting-row.ts';
-import { urlOf } from './url-of.ts';
+import { Hostname, Tls, urlOf } from './address.ts';
+import { describeConcern, mergedDocument, readConcernDocument, type SettingRow } from './concern.ts';
 
 /** The variables that give a service its address, by the configuration file that holds it otherwise. */
 export const addressVariables = {

@@ -1,17 +1,15 @@
 import * as t from 'io-ts';
 import { decode, integerBetween, NonEmptyString, nullable, oneOf } from '../decode.ts';
 import type { Environment } from '../environment.ts';
-import { InvalidInput } from '../errors.ts';
+import { CoreError, InvalidInput } from '../errors.ts';
 import type { Folders } from '../folders.ts';
-import { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
-import { decodeConcern, readConcernDocument } from './concern.ts';
+import { AbsolutePath, Hostname, HttpUrl, Tls } from './address.ts';
+import { decodeConcern, readConcernDocument, type SettingRow } from './concern.ts';
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
 import { runningService } from './running-service.ts';
 import { describeAddress, readServiceAddress, serviceUrl } from './service-address.ts';
-import type { SettingRow } from './setting-row.ts';
 
-export { AbsolutePath, Hostname, HttpUrl, Tls } from './address-codecs.ts';
-export type { SettingRow } from './setting-row.ts';
+export type { SettingRow } from './concern.ts';
 
 /** What `config/core.json` holds. */
 export const Settings = t.strict({
@@ -80,41 +78,26 @@ interface Binding {
   readonly variable: keyof SettingEnvironment | null;
 }
 
-const shape = Settings.type.props;
+const { agentd, log, context, vcs } = Settings.type.props;
 /** Settings that a flag or a variable can give. */
 export const settingBindings: readonly Binding[] = [
-  {
-    key: 'agentd.host',
-    codec: shape.agentd.type.props.host,
-    flag: { name: 'host', text: '--host' },
-    variable: 'CORE_AGENTD_HOST',
-  },
-  {
-    key: 'agentd.port',
-    codec: shape.agentd.type.props.port,
-    flag: { name: 'port', text: '--port' },
-    variable: 'CORE_AGENTD_PORT',
-  },
-  {
-    key: 'log.level',
-    codec: shape.log.type.props.level,
-    flag: { name: 'logLevel', text: '--log-level' },
-    variable: 'CORE_LOG_LEVEL',
-  },
-  {
-    key: 'log.format',
-    codec: shape.log.type.props.format,
-    flag: { name: 'logFormat', text: '--log-format' },
-    variable: 'CORE_LOG_FORMAT',
-  },
-  {
-    key: 'context.url',
-    codec: shape.context.type.props.url,
-    flag: { name: 'contextUrl', text: '--context-url' },
-    variable: 'CORE_CONTEXT_URL',
-  },
-  { key: 'vcs', codec: shape.vcs, flag: { name: 'vcs', text: '--vcs' }, variable: null },
+  binding('agentd.host', agentd.type.props.host, 'host', '--host', 'CORE_AGENTD_HOST'),
+  binding('agentd.port', agentd.type.props.port, 'port', '--port', 'CORE_AGENTD_PORT'),
+  binding('log.level', log.type.props.level, 'logLevel', '--log-level', 'CORE_LOG_LEVEL'),
+  binding('log.format', log.type.props.format, 'logFormat', '--log-format', 'CORE_LOG_FORMAT'),
+  binding('context.url', context.type.props.url, 'contextUrl', '--context-url', 'CORE_CONTEXT_URL'),
+  binding('vcs', vcs, 'vcs', '--vcs', null),
 ];
+
+function binding(
+  key: string,
+  codec: t.Mixed,
+  name: keyof SettingFlags,
+  text: string,
+  variable: keyof SettingEnvironment | null,
+): Binding {
+  return { key, codec, flag: { name, text }, variable };
+}
 
 type Override = Omit<SettingRow, 'key'>;
 
@@ -158,7 +141,7 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
   return { settings, rows: rows.sort((a, b) => (a.key < b.key ? -1 : 1)) };
 }
 
-/** Where nobody says where core-context is, it is where it runs, else where it was told to listen. */
+/** Without a configured address, core-context is where it runs, else at its configured listen address. */
 function followContext({ folders, environment }: SettingSources): Override | null {
   const rows = describeAddress('context', { folders, environment }).filter(
     ({ source }) => source !== 'default',
@@ -216,4 +199,16 @@ function leavesOf(codec: t.Mixed, value: unknown, prefix = ''): [string, unknown
   return Object.entries(props).flatMap(([key, member]) =>
     leavesOf(member, valueAt(value, `/${key}`), prefix === '' ? key : `${prefix}.${key}`),
   );
+}
+
+const usualMs = 10_000;
+
+/** Milliseconds for an answer of a service, engine or program about how it is; the default where the settings cannot be read. */
+export function answerMs(sources: SettingSources): number {
+  try {
+    return readSettings(sources).answers.seconds * 1000;
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    return usualMs;
+  }
 }

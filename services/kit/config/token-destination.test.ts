@@ -5,9 +5,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { urlOf } from './address.ts';
 import { announceService } from './running-service.ts';
 import { whyNoToken } from './token-destination.ts';
-import { urlOf } from './url-of.ts';
 
 describe('An address that a token is for', () => {
   let state: string;

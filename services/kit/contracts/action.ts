@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { nullable, oneOf, optional, Sha256, Timestamp } from '../decode.ts';
+import { NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '../decode.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from './vocabulary.ts';
 
 /** One decision by a person about one action. */
@@ -72,3 +72,20 @@ export type ProposedAction = t.TypeOf<typeof ProposedAction>;
 /** `GET /v1/runs/{run_id}/actions`. */
 export const ActionList = t.strict({ run_id: t.string, status: t.string, actions: t.array(ProposedAction) });
 export type ActionList = t.TypeOf<typeof ActionList>;
+
+/** Body of `POST /v1/runs/{run_id}/actions/{action_id}/approval`. */
+export const ApprovalBody = t.strict({
+  decision: oneOf(['approve', 'reject']),
+  /** Of the action as it was seen. */
+  digest: Sha256,
+  /** The approval that was seen with it; when somebody has decided otherwise since, nothing is recorded. */
+  seen_approval: optional(nullable(oneOf(approvals))),
+  /** Obligatory for a rejection. */
+  reason: optional(nullable(NonEmptyString)),
+  /** Kept as claimed; who decided is the name of the token. */
+  approver: optional(nullable(NonEmptyString)),
+});
+export type ApprovalBody = t.TypeOf<typeof ApprovalBody>;
+
+export const ApprovalAnswer = t.strict({ run_id: t.string, status: t.string, action: ProposedAction });
+export type ApprovalAnswer = t.TypeOf<typeof ApprovalAnswer>;

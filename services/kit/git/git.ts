@@ -17,17 +17,17 @@ export interface GitOptions {
   readonly cwd?: string;
   /** The repository itself; without it git looks for one from `cwd` upwards. */
   readonly gitDir?: string;
-  readonly input?: string | Uint8Array;
+  readonly input?: string | Uint8Array | undefined;
   readonly env?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Shows git how the person reaches remotes. Never for a repository whose configuration is not ours. */
   readonly network?: boolean;
   /** With `network`: proves who we are to its origins; null leaves it to the person's own setup. */
   readonly credential?: GitCredential | null;
   /** Exit codes besides 0 that are answers, not failures. */
   readonly accept?: readonly number[];
-  /** Told the process group as soon as it exists, and when it has ended. */
-  readonly children?: ChildWatch;
+  /** Notified of the process group when it starts and when it has ended. */
+  readonly children?: ChildWatch | undefined;
   /** For what git writes into a folder that is not Core's; else it is private to the owner. */
   readonly umask?: number;
 }
@@ -70,14 +70,9 @@ export async function gitEnvironment(options: GitOptions): Promise<Record<string
   return { ...base, ...(gitDir === undefined ? {} : { GIT_DIR: gitDir }), ...env };
 }
 
-export interface ProgramOptions {
-  readonly cwd?: string;
-  readonly gitDir?: string;
+export interface ProgramOptions
+  extends Pick<GitOptions, 'cwd' | 'gitDir' | 'input' | 'signal' | 'children' | 'umask'> {
   readonly env: Readonly<Record<string, string>>;
-  readonly input?: string | Uint8Array;
-  readonly signal?: AbortSignal;
-  readonly children?: ChildWatch;
-  readonly umask?: number;
 }
 
 /**

@@ -43,7 +43,7 @@ export async function resolve(gitDir: string, name: string): Promise<string | nu
 }
 
 export interface ChangedEntry extends TreeEntry {
-  /** Whether `base` has nothing of that name. */
+  /** True if `base` has no entry of that name. */
   readonly added: boolean;
 }
 

@@ -1,11 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HealthCheck } from '../contracts/health.ts';
-import { CoreError, messageOf } from '../errors.ts';
+import { CoreError, Forbidden, messageOf } from '../errors.ts';
+import type { HttpClient } from '../http/client.ts';
+import { ShownToken } from '../tokens/token.ts';
+import type { Scope } from '../tokens/tokens.ts';
 
 /** Asks something how it is. @returns a word for people, or more @throws where it is not well */
 export type Question = (signal: AbortSignal) => Promise<string | HealthCheck>;
 
-export interface ProbeOptions {
+interface ProbeOptions {
   /** Milliseconds until no answer is one. */
   readonly timeoutMs: number;
   /** Milliseconds for which a good answer counts; a bad one is asked again sooner. */
@@ -82,4 +85,24 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
 
 function seconds(since: number): number {
   return Math.round((performance.now() - since) / 1000);
+}
+
+/**
+ * Whether another service answers, and lets the token of this one do what is needed there. Nothing behind it is asked.
+ * @returns a word for people
+ * @throws what the client throws, Forbidden (`scope_missing`)
+ */
+export async function takesToken(
+  client: HttpClient,
+  needed: readonly Scope[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { name, scopes } = await client.get('/v1/token', ShownToken, { signal });
+  const missing = needed.filter((scope) => !scopes.includes(scope));
+  if (missing.length === 0) return `answers, and takes the token ${name}`;
+  throw new Forbidden(
+    'scope_missing',
+    `token ${name} has the scopes ${scopes.join(', ')}; this needs ${missing.join(', ')} too`,
+    { hint: './core secrets init, or the next ./core up, adds scopes that are new.' },
+  );
 }

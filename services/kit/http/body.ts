@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import type * as t from 'io-ts';
-import { hasKnownShape } from '../config/known-shape.ts';
 import { unknownKeys } from '../config/unknown-keys.ts';
 import { decode, parseJson } from '../decode.ts';
 import { CoreError, Interrupted, InvalidInput, TooLarge } from '../errors.ts';
@@ -34,7 +33,6 @@ async function readJsonBody(
   const text = decodeUtf8(await readJsonBytes(request, limit));
   if (optional && text.trim() === '') return decode(codec, {}, 'the body');
   const parsed = parseJson(text, 'the body');
-  if (hasKnownShape(codec, parsed)) return parsed;
   const value = decode(codec, parsed, 'the body');
   const unknown = unknownKeys(codec, parsed);
   const [first] = unknown;
@@ -70,18 +68,29 @@ function readUpload(
 
 async function* pieces(request: IncomingMessage, limit: number): AsyncIterable<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
+  for await (const chunk of chunksOf(request, limit))
+    yield text(() => decoder.decode(chunk, { stream: true }));
+  yield text(() => decoder.decode());
+}
+
+function text(decode: () => string): string {
+  try {
+    return decode();
+  } catch (cause) {
+    throw new InvalidInput('invalid_text', 'the body is not UTF-8', { cause });
+  }
+}
+
+async function* chunksOf(request: IncomingMessage, limit: number): AsyncIterable<Buffer> {
   let size = 0;
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       size += chunk.length;
       if (size > limit) throw refused(request, limit);
-      yield decoder.decode(chunk, { stream: true });
+      yield chunk;
     }
-    yield decoder.decode();
   } catch (cause) {
     if (cause instanceof CoreError) throw cause;
-    if (cause instanceof TypeError)
-      throw new InvalidInput('invalid_text', 'the body is not UTF-8', { cause });
     throw new Interrupted('client_gone', 'the client went away while it sent its body', { cause });
   }
 }
@@ -138,36 +147,11 @@ function checkContentType(header: string | undefined): void {
   throw new UnsupportedMediaType('content_type_not_supported', `charset is ${charset}: must be utf-8`);
 }
 
-function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(refused(request, limit));
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const read = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= limit) {
-        chunks.push(chunk);
-        return;
-      }
-      chunks.length = 0;
-      request.off('data', read);
-      reject(refused(request, limit));
-    };
-    request.on('data', read);
-    let ended = false;
-    request.on('end', () => {
-      ended = true;
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
-    });
-    const gone = (cause?: Error) => {
-      if (ended) return;
-      const options = cause === undefined ? {} : { cause };
-      reject(new Interrupted('client_gone', 'the client went away while it sent its body', options));
-    };
-    // A connection that breaks is an error first.
-    request.on('error', gone);
-    request.on('close', () => gone());
-  });
+async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw refused(request, limit);
+  const chunks: Buffer[] = [];
+  for await (const chunk of chunksOf(request, limit)) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
@@ -6,7 +7,9 @@ import type { Dispatcher, RequestInit, Response } from 'undici';
 import { decode, parseJson } from '../decode.ts';
 import type { Environment } from '../environment.ts';
 import { CoreError, codeOf, Failed, Interrupted, messageOf, TimedOut, Unavailable } from '../errors.ts';
+import { Redactor } from '../redaction/redactor.ts';
 import { type ReceivedEvent, readEvents } from './event-stream.ts';
+import { type Exchange, exchange, openAgent, TooLate } from './exchange.ts';
 import { errorOfProblem } from './problem.ts';
 
 export type Proxies = Pick<Environment, 'HTTP_PROXY' | 'HTTPS_PROXY' | 'NO_PROXY'>;
@@ -16,19 +19,27 @@ export interface ConnectionOptions {
   readonly connectMs?: number;
   /** Milliseconds until an answer begins, and between two pieces of it; 0 for no limit, default 300 s. */
   readonly idleMs?: number;
+  /** Milliseconds until an answer begins, where that is another limit. */
+  readonly beginMs?: number;
+  /** PEM of the certificates to trust in place of the system's. */
+  readonly ca?: string;
   /** Bytes of an answer's body; default: any number. */
   readonly answerLimit?: number;
   /** On the way to others, never to this machine. */
   readonly proxies?: Proxies;
 }
 
-type RequestOptions = Omit<NonNullable<Parameters<typeof import('undici').request>[1]>, 'dispatcher'>;
+interface Noted {
+  /** Called when the request goes out: before, nobody can have read it. */
+  readonly onSent?: () => void;
+}
+type RequestOptions = Noted & Omit<NonNullable<Parameters<typeof import('undici').request>[1]>, 'dispatcher'>;
 
 /** The way to other servers over HTTP. Connections are kept open, none is shared by two requests at once, and no redirect is followed. */
 export interface Connections extends Pick<Dispatcher, 'dispatch'> {
   request(url: string | URL, options: RequestOptions): Promise<Dispatcher.ResponseData<unknown>>;
   /** The same with an answer that is decoded by its `content-encoding`. */
-  fetch(url: string, init: Omit<RequestInit, 'dispatcher' | 'redirect'>): Promise<Response>;
+  fetch(url: string, init: Noted & Omit<RequestInit, 'dispatcher' | 'redirect'>): Promise<Response>;
   destroy(): Promise<void>;
 }
 
@@ -44,26 +55,45 @@ export function openConnections(options: ConnectionOptions = {}): Connections {
   }
   return {
     dispatch: (request, handler) => dispatcher().dispatch(request, handler),
-    request: (url, request) => undici().request(url, { ...request, dispatcher: dispatcher() }),
-    fetch: (url, init) => undici().fetch(url, { ...init, redirect: 'manual', dispatcher: dispatcher() }),
+    request: (url, { onSent, ...request }) =>
+      undici().request(url, { ...request, dispatcher: noting(dispatcher(), onSent) }),
+    fetch: (url, { onSent, ...init }) =>
+      undici().fetch(url, { ...init, redirect: 'manual', dispatcher: noting(dispatcher(), onSent) }),
     destroy: async () => opened?.destroy(),
   };
 }
 
+function noting(dispatcher: Dispatcher, onSent: (() => void) | undefined): Dispatcher {
+  if (onSent === undefined) return dispatcher;
+  const dispatch: Dispatcher['dispatch'] = (options, handler) => {
+    const connected = handler.onConnect;
+    handler.onConnect = (...given) => {
+      onSent();
+      connected?.apply(handler, given);
+    };
+    return dispatcher.dispatch(options, handler);
+  };
+  return { dispatch } as Dispatcher;
+}
+
 function dispatcherFor(
   { Agent, EnvHttpProxyAgent }: typeof import('undici'),
-  { connectMs = 10_000, idleMs, answerLimit = -1, proxies }: ConnectionOptions,
+  { connectMs = 10_000, idleMs, beginMs = idleMs, answerLimit = -1, ca, proxies }: ConnectionOptions,
 ): Dispatcher {
   const options = {
-    connect: { timeout: connectMs },
+    connect: { timeout: connectMs, ...(ca !== undefined && { ca }) },
     maxResponseSize: answerLimit,
     maxHeaderSize: 32_768,
-    ...(idleMs === undefined ? {} : { headersTimeout: idleMs, bodyTimeout: idleMs }),
+    ...(beginMs !== undefined && { headersTimeout: beginMs }),
+    ...(idleMs !== undefined && { bodyTimeout: idleMs }),
   };
   const { HTTP_PROXY: httpProxy = '', HTTPS_PROXY: httpsProxy = '', NO_PROXY = '' } = proxies ?? {};
   if (httpProxy === '' && httpsProxy === '') return new Agent(options);
   const noProxy = `localhost,127.0.0.1,::1,${NO_PROXY}`;
-  return new EnvHttpProxyAgent({ ...options, httpProxy, httpsProxy, noProxy });
+  return new EnvHttpProxyAgent({
+    ...{ ...options, httpProxy, httpsProxy, noProxy },
+    ...(ca !== undefined && { requestTls: { ca } }),
+  });
 }
 
 export interface HttpClientOptions {
@@ -111,17 +141,23 @@ const minTokenLength = 16;
 const answerLimit = 32 * 1024 * 1024;
 /** Milliseconds for an answer to an upload, which may be long work. */
 const uploadMs = 600_000;
+/** Milliseconds between two pieces of a stream of events, which says every 15 s that it is there. */
+const eventsIdleMs = 60_000;
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { baseUrl, token, timeoutMs = 30_000 } = options;
-  const connections = openConnections({ idleMs: timeoutMs });
+  const agent = openAgent(baseUrl);
   /** The token of the last request: an answerer may echo it, and what it says is shown to people. */
   let sentToken: string | undefined;
 
-  function authorization(): { readonly authorization?: string } {
-    if (token === undefined) return {};
-    sentToken = typeof token === 'string' ? token : token();
-    return { authorization: `Bearer ${sentToken}` };
+  async function send(
+    path: string,
+    request: Partial<Exchange> & Pick<Exchange, 'method'>,
+  ): Promise<IncomingMessage> {
+    if (token !== undefined) sentToken = typeof token === 'string' ? token : token();
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${sentToken}` };
+    const headers = { ...authorization, ...request.headers };
+    return exchange(new URL(path, baseUrl), { idleMs: timeoutMs, ...request, headers, agent });
   }
 
   async function call(
@@ -132,15 +168,12 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   ): Promise<Buffer> {
     const limit = AbortSignal.timeout(timeoutMs);
     const signal = call.signal === undefined ? limit : AbortSignal.any([limit, call.signal]);
+    const json = body === undefined ? {} : { 'content-type': 'application/json' };
     try {
-      const answer = await connections.request(new URL(path, baseUrl), {
+      const answer = await send(path, {
         method,
         signal,
-        headers: {
-          ...authorization(),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...call.headers,
-        },
+        headers: { ...json, ...call.headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       return await readAnswer(answer, sentToken);
@@ -177,65 +210,46 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const answer = await call('DELETE', path, undefined, options);
       return decodeAnswer(codec, answer, `DELETE ${path}`, sentToken);
     },
-    async getPieces(path, options = {}) {
-      const what = `GET ${new URL(path, baseUrl).href}`;
+    async getPieces(path, { signal } = {}) {
       try {
-        const answer = await connections.request(new URL(path, baseUrl), {
-          signal: options.signal ?? null,
-          headers: authorization(),
-        });
+        const answer = await send(path, { method: 'GET', signal });
         if (answer.statusCode !== 200) await readAnswer(answer, sentToken);
-        return answer.body;
+        return answer;
       } catch (error) {
-        throw explained(error, what, options.signal);
+        throw explained(error, `GET ${new URL(path, baseUrl).href}`, signal);
       }
     },
     async upload(path, { type, content }, codec) {
       const what = `POST ${new URL(path, baseUrl).href}`;
+      const headers = { 'content-type': type };
       try {
-        const headers = { ...authorization(), 'content-type': type };
-        const sent = {
-          method: 'POST',
-          headers,
-          body: content,
-          headersTimeout: uploadMs,
-        } as const;
-        const answer = await readAnswer(await connections.request(new URL(path, baseUrl), sent), sentToken);
-        return decodeAnswer(codec, answer, what, sentToken);
+        const answer = await send(path, { method: 'POST', headers, body: content, idleMs: uploadMs });
+        return decodeAnswer(codec, await readAnswer(answer, sentToken), what, sentToken);
       } catch (error) {
         throw explained(error, what);
       }
     },
-    async *events(path, options = {}) {
-      const what = `GET ${new URL(path, baseUrl).href}`;
+    async *events(path, { signal, lastEventId } = {}) {
+      const last = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+      const headers = { accept: 'text/event-stream', ...last };
       try {
-        const answer = await connections.request(new URL(path, baseUrl), {
-          bodyTimeout: 60_000,
-          signal: options.signal ?? null,
-          headers: {
-            ...authorization(),
-            accept: 'text/event-stream',
-            ...(options.lastEventId === undefined ? {} : { 'last-event-id': options.lastEventId }),
-          },
-        });
+        const answer = await send(path, { method: 'GET', headers, signal, idleMs: eventsIdleMs });
         if (answer.statusCode !== 200) await readAnswer(answer, sentToken);
-        for await (const event of readEvents(answer.body))
+        for await (const event of readEvents(answer))
           yield { ...event, data: withoutToken(event.data, sentToken) };
       } catch (error) {
-        throw explained(error, what, options.signal);
+        throw explained(error, `GET ${new URL(path, baseUrl).href}`, signal);
       }
     },
-    close: () => connections.destroy(),
+    close: async () => agent.destroy(),
   };
 }
 
-async function readAnswer(
-  { statusCode, headers, body }: Dispatcher.ResponseData<unknown>,
-  token: string | undefined,
-): Promise<Buffer> {
+async function readAnswer(answer: IncomingMessage, token: string | undefined): Promise<Buffer> {
+  const { statusCode = 0, headers } = answer;
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of body) {
+  for await (const chunk of answer) {
     size += chunk.length;
     if (size > answerLimit)
       throw new Failed('answer_too_large', `the answer has more than ${answerLimit} bytes`);
@@ -244,15 +258,11 @@ async function readAnswer(
   const bytes = Buffer.concat(chunks);
   if (statusCode >= 200 && statusCode < 300) return bytes;
   const retryAfter = Number(headers['retry-after']);
-  const { Redactor } = await import('../redaction.ts');
   const redactor = new Redactor();
   if (token !== undefined) redactor.addSecret(token);
   const problem = redactor.redactDeep(problemIn(bytes));
   throw errorOfProblem(statusCode, problem, Number.isFinite(retryAfter) ? retryAfter : undefined);
 }
-
-/** Nobody said no: it may be busy. */
-const lateCodes = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 function problemIn(bytes: Buffer): unknown {
   try {
@@ -279,9 +289,10 @@ function withoutToken(text: string, token: string | undefined): string {
 function explained(error: unknown, what: string, given?: AbortSignal, limit?: AbortSignal): unknown {
   if (error instanceof CoreError) return error;
   if (given?.aborted) return new Interrupted('interrupted', `${what} was stopped`, { cause: error });
-  const code = codeOf(error);
-  if (limit?.aborted || lateCodes.has(code)) {
+  if (limit?.aborted || error instanceof TooLate) {
     return new TimedOut('http_timeout', `${what} did not answer in time`, { cause: error });
   }
-  return new Unavailable('http_unavailable', `${what} failed: ${messageOf(error) || code}`, { cause: error });
+  return new Unavailable('http_unavailable', `${what} failed: ${messageOf(error) || codeOf(error)}`, {
+    cause: error,
+  });
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import type { RequestListener, Server, ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { type CoreError, codeOf, Failed, InvalidInput, messageOf } from '../errors.ts';
-import type { Binding } from './access.ts';
+import type { Binding } from './authentication.ts';
+import { createServer } from './node-http.ts';
 import { problemType } from './problem.ts';
 
 /** How long connections may take, in milliseconds. */

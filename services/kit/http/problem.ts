@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import { Problem } from '../contracts/problem.ts';
 import { decode, matches } from '../decode.ts';
 import {
@@ -15,7 +14,8 @@ import {
   Unauthorized,
   Unavailable,
 } from '../errors.ts';
-import type { Redactor } from '../redaction.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import { STATUS_CODES } from './node-http.ts';
 
 export const problemType = 'application/problem+json';
 

@@ -9,8 +9,8 @@ import { until } from '../../../test/fixtures/until.ts';
 import { integerBetween, optional } from '../decode.ts';
 import { Conflict, messageOf, Unavailable } from '../errors.ts';
 import { createLogger } from '../log.ts';
-import { Redactor } from '../redaction.ts';
-import { createToken, openTokens } from '../tokens.ts';
+import { Redactor } from '../redaction/redactor.ts';
+import { createToken, openTokens } from '../tokens/tokens.ts';
 import { type RouteRequest, routeWithBody, routeWithBytes } from './route.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 
@@ -232,12 +232,12 @@ describe('A route', () => {
     it('refuses everybody else in its own words, which somebody may follow', async () => {
       const cases: readonly [Case, RegExp][] = [
         [{ body: '{}', headers: { authorization: '' } }, /^this needs a token of scope plan/],
-        [{ body: '{}', headers: { authorization: 'Bearer wrong' } }, /^the token is none/],
+        [{ body: '{}', headers: { authorization: 'Bearer wrong' } }, /^the token is unknown/],
         [
           { body: '{}', headers: { authorization: `Bearer ${tokens.reader}` } },
           /^token reader has the scopes/,
         ],
-        [{ body: '{}', headers: { origin: 'https://evil.example' } }, /^origin .* is foreign/],
+        [{ body: '{}', headers: { origin: 'https://evil.example' } }, /^origin .* is not allowed/],
         [{ body: 'x'.repeat(401) }, /^the body has more than 400 bytes/],
         [{ body: '"early"' }, /^thrown before the head/],
       ];

@@ -3,7 +3,7 @@ import { serviceUrl } from '../config/service-address.ts';
 import { Failed, messageOf } from '../errors.ts';
 import type { ServiceProcess } from '../service-process.ts';
 import { reportServing } from '../supervisor-channel.ts';
-import type { Binding } from './access.ts';
+import type { Binding } from './authentication.ts';
 import { createHttpServer, type HttpServerOptions } from './server.ts';
 
 /** What a service puts behind its HTTP interface. */

@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { Redactor } from '../redaction.ts';
-import { silentLogger } from '../silent-logger.ts';
-import { openTokens } from '../tokens.ts';
+import { silentLogger } from '../log.ts';
+import { Redactor } from '../redaction/redactor.ts';
+import { openTokens } from '../tokens/tokens.ts';
 import { createHttpServer } from './server.ts';
 
 describe('An HTTP server that ends', () => {

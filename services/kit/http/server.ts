@@ -1,24 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
-import Router from '@koa/router';
 import Koa from 'koa';
 import { Registry } from 'prom-client';
 import type { Health } from '../contracts/health.ts';
 import { CoreError, codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
-import type { Redactor } from '../redaction.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import { shutdownGraceMs, startupLogLevel } from '../supervisor-channel.ts';
-import type { Identity, Tokens } from '../tokens.ts';
-import { type Binding, createAccess } from './access.ts';
+import type { Identity, Tokens } from '../tokens/tokens.ts';
+import { type Binding, createAccess } from './authentication.ts';
 import { readBody } from './body.ts';
 import { openEventStream } from './event-stream.ts';
 import { cannotListen, listener } from './listener.ts';
 import { measureHttp } from './metrics.ts';
 import { MethodNotAllowed, problemHeaders, problemOf, problemType } from './problem.ts';
-import { declaredQuery } from './query.ts';
-import type { Reply, Route, RouteRequest, StreamReply, WrittenReply } from './route.ts';
+import {
+  declaredQuery,
+  type Reply,
+  type Route,
+  type RouteRequest,
+  type StreamReply,
+  type WrittenReply,
+} from './route.ts';
 import { standardRoutes } from './standard-routes.ts';
 
 export interface HttpServerOptions {
@@ -48,6 +54,9 @@ export interface HttpServer {
   /** Ends live streams, lets answers finish for a few seconds, then cuts what is left. */
   close(): Promise<void>;
 }
+
+/** Not imported, as node-http.ts says of what it imports. */
+const { Router }: typeof import('@koa/router') = createRequire(import.meta.url)('@koa/router');
 
 interface State {
   id: string;

@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
 import type { Registry } from 'prom-client';
 import { Health } from '../contracts/health.ts';
-import { ShownToken } from '../contracts/token.ts';
 import { Unauthorized } from '../errors.ts';
+import { ShownToken } from '../tokens/token.ts';
 import { openApiDocument } from './openapi.ts';
 import { type Route, route } from './route.ts';
 

@@ -7,7 +7,7 @@ export interface FoundSecret {
   readonly kind: string;
   /** From 1. */
   readonly line: number;
-  /** `sha256:` and the first 16 hex digits of the secret's sha256: names it without telling it. */
+  /** `sha256:` and the first 16 hex digits of the secret's sha256: names it without revealing it. */
   readonly fingerprint: string;
   /** Offsets of the secret in the text, in UTF-16 units. */
   readonly start: number;
@@ -68,7 +68,7 @@ export function secretSpans(text: string): SecretSpan[] {
   return withoutOverlaps(spans);
 }
 
-/** Most text has none, which one look tells. */
+/** One test is enough for most text, which has none. */
 const anyKeyword = new RegExp(secretRules.flatMap(({ keywords }) => keywords.map(literally)).join('|'));
 
 /** The widest span wins, and of equal ones the rule that comes first. */

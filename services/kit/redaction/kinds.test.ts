@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { findSecrets, Redactor } from '../redaction.ts';
+import { findSecrets, Redactor } from './redactor.ts';
 import { secretRules } from './secret-rules.ts';
 
 /** Letters as if drawn by chance, the same in each run; put together here, so that no file holds what looks like a secret. */

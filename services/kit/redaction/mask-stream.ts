@@ -1,9 +1,9 @@
 import { type FoundSecret, markOf } from './find-secrets.ts';
 import type { SecretFinder } from './secret-finder.ts';
 
-/** What was passed on and is still looked at, because a name before a value tells what the value is. */
+/** Characters already passed on that are still searched: a name before a value says what the value is. */
 const contextLength = 1_024;
-/** More is not held back; the longest form, a private key, is shorter. */
+/** Characters held back at most; the longest form, a private key, is shorter. */
 const maxHeld = 32 * 1_024;
 
 /**

@@ -42,7 +42,7 @@ function mark(kind: string, keywords: readonly string[], source: string): Secret
   return { kind, keywords, pattern: new RegExp(`(?<secret>${source})`, 'dg'), entropy: 3, allow: [prose] };
 }
 
-/** A value that only the name before it tells from an id, as in `name_token = "value"`. */
+/** A value that differs from an id only by the name before it, as in `name_token = "value"`. */
 function assigned(kind: string, keywords: readonly string[], name: string, source: string): SecretRule {
   const pattern = `${before}${name}[\\w .-]{0,20}(?:token|key|secret|password|pat|auth)[\\w-]{0,10}["']?\\s{0,5}(?:=>|:=|[:=])\\s{0,5}["']?(?<secret>${source})(?![A-Za-z0-9/+=_-])`;
   return { kind, keywords, pattern: new RegExp(pattern, 'dgi'), entropy: 3, allow: [placeholder] };
@@ -271,7 +271,7 @@ export const secretRules: readonly SecretRule[] = [
     allow: [prose],
   },
 
-  // What a name or an address tells, whoever made it
+  // Found by the name or address around them, whoever made them
   {
     kind: 'url_password',
     keywords: ['://'],

@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed } from '../errors.ts';
-import { isSqliteDamage } from './sqlite-error.ts';
-import { type StoredThing, storageError } from './storage-error.ts';
+import { isSqliteDamage, type StoredThing, storageError } from './storage-error.ts';
 
 export interface DatabaseKind extends StoredThing {
   /** Entry n brings the tables from version n to n + 1; entries are only ever added. */

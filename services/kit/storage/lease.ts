@@ -1,6 +1,7 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
 import { Conflict } from '../errors.ts';
+import { transaction } from './database.ts';
 import { isRunning, thisProcess } from './process-identity.ts';
 
 /** A named, exclusive right for a while; renews itself until released. */
@@ -65,18 +66,12 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
       controller: new AbortController(),
       expires_at: now() + durationMs,
     };
-    const { begin, commit, rollback, find, put } = statements();
-    begin.run();
-    try {
+    const { find, put } = statements();
+    transaction(database(), () => {
       const row = find.get(name) as unknown as Row | undefined;
       if (row !== undefined && isHeld(row)) throw heldBy(name, row);
       put.run(...columns(name, lease));
-      commit.run();
-    } catch (error) {
-      // A full disk ends a transaction by itself.
-      if (database().isTransaction) rollback.run();
-      throw error;
-    }
+    });
     held.set(name, lease);
     timer ??= setInterval(renewAll, durationMs / 3).unref();
     return { name, lost: lease.controller.signal, release: () => release(name, lease) };
@@ -152,20 +147,28 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
     timer = undefined;
   }
 
+  /** Prepared once for each database: every event that is appended asks for the holder. */
   function statements(): Statements {
     const db = database();
-    const found = prepared.get(db) ?? prepare(db);
+    const found = prepared.get(db) ?? prepareStatements(db);
     prepared.set(db, found);
     return found;
   }
 }
 
-type Statements = Readonly<
-  Record<
-    'begin' | 'commit' | 'rollback' | 'find' | 'put' | 'putIfAbsent' | 'extend' | 'remove',
-    StatementSync
-  >
->;
+type Statements = ReturnType<typeof prepareStatements>;
+
+function prepareStatements(db: DatabaseSync) {
+  createLeaseTable(db);
+  const values = 'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)';
+  return {
+    find: db.prepare('SELECT * FROM leases WHERE name = ?'),
+    put: db.prepare(`INSERT OR REPLACE INTO leases ${values}`),
+    putIfAbsent: db.prepare(`INSERT INTO leases ${values} ON CONFLICT (name) DO NOTHING`),
+    extend: db.prepare('UPDATE leases SET expires_at = ? WHERE name = ? AND token = ?'),
+    remove: db.prepare('DELETE FROM leases WHERE name = ? AND token = ?'),
+  };
+}
 
 /** Done by itself with the first lease; do it earlier where that could happen in a transaction that is rolled back. */
 export function createLeaseTable(db: DatabaseSync): void {
@@ -173,21 +176,6 @@ export function createLeaseTable(db: DatabaseSync): void {
     name TEXT PRIMARY KEY, token TEXT NOT NULL, boot_id TEXT NOT NULL, pid_namespace TEXT NOT NULL, pid INTEGER NOT NULL,
     process_started TEXT NOT NULL, host TEXT NOT NULL, acquired_at INTEGER NOT NULL, expires_at INTEGER NOT NULL
   ) STRICT`);
-}
-
-function prepare(db: DatabaseSync): Statements {
-  createLeaseTable(db);
-  const values = 'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)';
-  return {
-    begin: db.prepare('BEGIN IMMEDIATE'),
-    commit: db.prepare('COMMIT'),
-    rollback: db.prepare('ROLLBACK'),
-    find: db.prepare('SELECT * FROM leases WHERE name = ?'),
-    put: db.prepare(`INSERT OR REPLACE INTO leases ${values}`),
-    putIfAbsent: db.prepare(`INSERT INTO leases ${values} ON CONFLICT (name) DO NOTHING`),
-    extend: db.prepare('UPDATE leases SET expires_at = ? WHERE name = ? AND token = ?'),
-    remove: db.prepare('DELETE FROM leases WHERE name = ? AND token = ?'),
-  };
 }
 
 function columns(

@@ -7,7 +7,7 @@ import { replaceNote, syncFolder } from '../durable-file.ts';
 import { Conflict, Unavailable } from '../errors.ts';
 import { prepareFolder, requireRestored } from '../folders.ts';
 import { thisProcess } from './process-identity.ts';
-import { sqliteCode, sqliteCodes } from './sqlite-error.ts';
+import { sqliteCode, sqliteCodes } from './storage-error.ts';
 
 /** Held by the one process that may write to a folder. */
 export interface FolderHold {

@@ -1,6 +1,6 @@
 import type { Folders } from '../folders.ts';
-import { ensureTokens, openTokens, type Scope, tokenAtHand } from '../tokens.ts';
 import { readTokenFile, tokenPath } from './token-files.ts';
+import { ensureTokens, openTokens, type Scope, tokenAtHand } from './tokens.ts';
 
 /**
  * Text of that token of the person or of a part of Core which can do what is wanted and least beside it; where none at hand can do all

@@ -52,3 +52,6 @@ export function tokenNameFor(name: string): string {
     .replace(/-+$/, '');
   return slug === '' ? 'person' : slug;
 }
+
+/** `GET /v1/token` of every service: whose token was shown, and what it may do. */
+export const ShownToken = t.strict({ name: t.string, scopes: t.array(Scope) });

@@ -1,5 +1,5 @@
 import { CoreError, Unauthorized } from '#kit/errors.ts';
-import type { Redactor } from '#kit/redaction.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
 import { type OpenAiError, UpstreamFailure } from '../providers/failure.ts';
 
 export interface ErrorAnswer {
@@ -13,7 +13,7 @@ const codes: Readonly<Record<string, string>> = {
   token_required: 'invalid_api_key',
 };
 
-/** What a client of OpenAI's interface is told of any error. What nobody said on purpose stays inside. */
+/** Any error as a client of OpenAI's interface gets it. Texts that are not meant for clients stay inside. */
 export function errorAnswer(error: unknown, id: string, redactor: Redactor): ErrorAnswer {
   if (error instanceof UpstreamFailure) {
     return { status: error.status, headers: waitHeader(error.retryAfterMs), error: error.openaiError };

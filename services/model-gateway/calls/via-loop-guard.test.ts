@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ViaLoopGuard } from './via-loop-guard.ts';
+import { ViaLoopGuard } from './model-calls.ts';
 
 describe('The mark of a gateway', () => {
   it('goes behind those of gateways before it, and nothing else does', () => {

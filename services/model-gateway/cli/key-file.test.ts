@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { accepted } from './ask-model.ts';
 import { secretFrom } from './key-file.ts';
+import { accepted } from './model-options.ts';
 import { secretsOnlyIn } from './models-file.ts';
 
 const upstream = { name: 'main', url: 'https://api.example.com/v1' };

@@ -6,7 +6,7 @@ import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, InvalidInput } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
 import { SecretName } from '../configuration.ts';
-import { shortestHidden } from '../providers/mask.ts';
+import { minHiddenLength } from '../providers/mask.ts';
 
 /** What a secret file may hold. */
 const oneKey = /^[\x21-\x7e]{1,65536}$/;
@@ -23,7 +23,7 @@ export function secretFrom(
 ): CopiedSecret {
   const path = given.replace(/^~(?=\/)/, environment.HOME ?? '~');
   const key = readKey(given);
-  const isShort = key.length < shortestHidden;
+  const isShort = key.length < minHiddenLength;
   if (path !== '-' && dirname(resolve(path)) === resolve(folders.secrets)) {
     const name = decode(SecretName, basename(path), 'the name of the key file', 'key_file_invalid');
     return { name, made: false, isShort };

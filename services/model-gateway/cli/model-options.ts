@@ -1,24 +1,13 @@
-import { decode } from '#kit/decode.ts';
-import { InvalidInput } from '#kit/errors.ts';
-import { ModelEntry, ModelName } from '../configuration.ts';
+import { decode, NonEmptyString } from '#kit/decode.ts';
+import { Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
+import { BaseUrl, ModelEntry, ModelName } from '../configuration.ts';
+import { readKey } from './key-file.ts';
 
-/** As `model add` is given them, or asks for them. */
-export interface ModelOptions {
-  readonly name: string;
-  readonly kind: string;
-  readonly url: string;
-  /** The model's name there. */
-  readonly model: string;
-  /** Name of the secret file; null for none. */
-  readonly credential: string | null;
-  readonly tier?: string | undefined;
-  readonly embeddings?: boolean | undefined;
-  /** `INPUT,OUTPUT[,CACHED]` in US dollars for a million tokens. */
-  readonly price?: string | undefined;
-}
-
-/** @throws InvalidInput (`invalid_option`) naming the value, the rule and the choices */
-export function entryFrom(options: ModelOptions): ModelEntry {
+/**
+ * @param options.credential name of the secret file; null for none
+ * @throws InvalidInput (`invalid_option`) naming the value, the rule and the choices
+ */
+export function entryFrom(options: AskedOptions & { readonly credential: string | null }): ModelEntry {
   decode(ModelName, options.name, 'the name of the model', 'invalid_option');
   const { kind, url, model, credential, tier, embeddings } = options;
   const upstream = {
@@ -65,3 +54,125 @@ export const knownPlaces = [
   { name: 'vLLM', kind: 'openai', url: 'http://127.0.0.1:8000/v1', key: false },
   { name: 'llama.cpp', kind: 'openai', url: 'http://127.0.0.1:8080/v1', key: false },
 ] as const;
+
+export interface GivenOptions {
+  readonly name?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly url?: string | undefined;
+  readonly model?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly secretName?: string | undefined;
+  readonly tier?: string | undefined;
+  /** `INPUT,OUTPUT[,CACHED]` in US dollars for a million tokens. */
+  readonly price?: string | undefined;
+  readonly embeddings?: boolean | undefined;
+}
+
+export type AskedOptions = GivenOptions & {
+  readonly name: string;
+  readonly kind: string;
+  readonly url: string;
+  readonly model: string;
+};
+
+/** What scripts have to give. @throws InvalidInput (`option_missing`) */
+export function requireOptions(given: GivenOptions): AskedOptions {
+  const { name, url, model } = given;
+  if (name !== undefined && url !== undefined && model !== undefined)
+    return { ...given, name, url, model, kind: given.kind ?? 'openai' };
+  const missing = [
+    name === undefined ? 'a name' : null,
+    url === undefined ? '--url' : null,
+    model === undefined ? '--model' : null,
+  ].filter((one) => one !== null);
+  throw new InvalidInput('option_missing', `${missing.join(', ')} must be given where nobody can be asked`, {
+    hint: 'For example: model add small --url http://127.0.0.1:11434/v1 --model qwen3:8b --yes',
+  });
+}
+
+/** Asks the person for what was not given. @throws Interrupted (`interrupted`) after Ctrl-C */
+export async function askOptions(given: GivenOptions): Promise<AskedOptions> {
+  try {
+    return await askAll(given);
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'ExitPromptError') throw error;
+    throw new Interrupted('interrupted', 'you stopped it; nothing was configured');
+  }
+}
+
+async function askAll(given: GivenOptions): Promise<AskedOptions> {
+  const { input, select } = await import('@inquirer/prompts');
+  const place = given.url === undefined ? await askPlace(select) : null;
+  const url =
+    given.url ??
+    (await input({
+      message: 'Address, up to and with /v1',
+      ...(place === null ? {} : { default: place.url }),
+      validate: (text) => accepted(() => decode(BaseUrl, text, 'the address')),
+    }));
+  const kind = given.kind ?? place?.kind ?? 'openai';
+  const model =
+    given.model ??
+    (await input({
+      message: 'Name of the model there',
+      validate: (text) => accepted(() => decode(NonEmptyString, text.trim(), 'the name')),
+    }));
+  const name =
+    given.name ??
+    (await input({
+      message: 'Name of the model here',
+      default: model,
+      validate: (text) => accepted(() => decode(ModelName, text, 'the name')),
+    }));
+  const keyFile =
+    given.keyFile ??
+    (place?.key === false
+      ? undefined
+      : (await input({
+          message: 'File that holds the key (nothing: it wants none)',
+          validate: (path) => path === '' || accepted(() => readKey(path)),
+        })) || undefined);
+  const tier =
+    given.tier ??
+    (given.embeddings === true
+      ? undefined
+      : await select({
+          message: 'What planners use it for',
+          choices: [
+            { name: 'large: changes of code', value: 'large' },
+            { name: 'small: triage', value: 'small' },
+            { name: 'neither', value: undefined },
+          ],
+        }));
+  const price =
+    given.price ??
+    ((await input({
+      message: 'US dollars per million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
+      validate: (text) => text === '' || accepted(() => priceFrom(text)),
+    })) ||
+      undefined);
+  return { ...given, name, kind, url, model, keyFile, tier, price };
+}
+
+/** What inquirer asks of an answer: true, or why it cannot be. */
+export function accepted(check: () => unknown): true | string {
+  try {
+    check();
+    return true;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+type Select = typeof import('@inquirer/prompts')['select'];
+type Place = { readonly kind: string; readonly url: string; readonly key: boolean };
+
+async function askPlace(select: Select): Promise<Place | null> {
+  return await select<Place | null>({
+    message: 'Where does the model run?',
+    choices: [
+      ...knownPlaces.map(({ name, ...place }) => ({ name, value: place })),
+      { name: 'elsewhere, with an OpenAI-compatible interface', value: null },
+    ],
+  });
+}

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { environment } from '#kit/environment.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { Redactor } from '#kit/redaction.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
 import { adapterParts } from '../compose.ts';
 import { type GatewayConfig, type ModelEntry, type UpstreamEntry, upstreamNames } from '../configuration.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
-import { shortestHidden } from '../providers/mask.ts';
-import { liveUpstreams } from '../providers/registry.ts';
+import { minHiddenLength } from '../providers/mask.ts';
+import { liveUpstream } from '../providers/registry.ts';
 import type { ModelCall, Upstream } from '../providers/upstream.ts';
 
 interface ConfiguredUpstream {
@@ -20,13 +20,12 @@ interface ConfiguredUpstream {
 }
 
 /** Every upstream of the configuration, ready to be asked without the service; `close` ends its connections. */
-export async function openUpstreams(
+export function openUpstreams(
   config: GatewayConfig,
   folders: Pick<Folders, 'secrets'> & Pick<Folders, 'state'>,
   version: string,
-): Promise<{ readonly all: readonly ConfiguredUpstream[]; close(): Promise<void> }> {
+): { readonly all: readonly ConfiguredUpstream[]; close(): Promise<void> } {
   const parts = adapterParts({ folders, config, redactor: new Redactor(), version, proxies: environment });
-  const live = await liveUpstreams(config, parts);
   const all = Object.entries(config.models).flatMap(([model, entry]) => {
     const names = upstreamNames(entry);
     return entry.upstreams.map((one, index): ConfiguredUpstream => {
@@ -36,18 +35,18 @@ export async function openUpstreams(
         kind: entry.kind ?? 'chat',
         entry: one,
         credential: credentialState(folders.secrets, one.credential ?? null),
-        upstream: live(facts),
+        upstream: liveUpstream(facts, parts),
       };
     });
   });
-  return { all, close: () => parts.dispatcher.destroy() };
+  return { all, close: () => parts.connections.destroy() };
 }
 
 function credentialState(secrets: string, name: string | null): ConfiguredUpstream['credential'] {
   if (name === null) return 'none';
   try {
     const { length } = readFileSync(join(secrets, name), 'utf8').trim();
-    return length < shortestHidden ? 'short' : 'present';
+    return length < minHiddenLength ? 'short' : 'present';
   } catch (error) {
     return codeOf(error) === 'ENOENT' ? 'missing' : 'present';
   }
@@ -109,6 +108,6 @@ async function read(upstream: Upstream, call: ModelCall): Promise<string> {
   const answer = await upstream.send(call);
   let bytes = 0;
   for await (const piece of answer.body) bytes += piece.length;
-  const usage = await answer.usage;
+  const usage = answer.usage();
   return usage === null ? `${bytes} bytes, no usage told` : `${usage.input} tokens in, ${usage.output} out`;
 }

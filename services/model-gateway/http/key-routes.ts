@@ -1,11 +1,11 @@
 import { KeyRequest, KeysReply, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
+import { whenFree } from '../ledger/call-writer.ts';
 import type { RunKeys } from '../ledger/run-keys.ts';
-import { whenFree } from '../ledger/storage-error.ts';
 
 /** A key of a run lives no longer; a planning takes minutes. */
-const longestMs = 24 * 3_600_000;
+const maxLifeMs = 24 * 3_600_000;
 
 export interface KeyRouteParts {
   readonly keys: RunKeys;
@@ -24,7 +24,7 @@ export function keyRoutes({ keys, models, now = Date.now }: KeyRouteParts): read
         summary: 'Make a key for one run, with its models, budget and end',
         scope: 'mint',
         body: KeyRequest,
-        answers: { 201: { description: 'The key; it is told this once', content: MintedKey } },
+        answers: { 201: { description: 'The key; it is shown this once', content: MintedKey } },
       },
       async ({ body }) => {
         const errors = [...modelErrors(body.models ?? [], models), ...expiryErrors(body.expires_at, now())];
@@ -82,6 +82,6 @@ function modelErrors(asked: readonly string[], known: readonly string[]): FieldE
 
 function expiryErrors(expires: string, now: number): FieldError[] {
   const ahead = Date.parse(expires) - now;
-  if (ahead > 0 && ahead <= longestMs) return [];
+  if (ahead > 0 && ahead <= maxLifeMs) return [];
   return [{ pointer: '/expires_at', detail: `is ${expires}: must be in the future, at most 24 hours ahead` }];
 }

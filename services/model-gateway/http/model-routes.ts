@@ -1,12 +1,13 @@
 import * as t from 'io-ts';
 import { NotFound } from '#kit/errors.ts';
 import { type Reply, type Route, route, routeWithBytes } from '#kit/http/route.ts';
-import type { Redactor } from '#kit/redaction.ts';
-import type { Identity } from '#kit/tokens.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
+import type { Identity } from '#kit/tokens/tokens.ts';
 import { errorAnswer } from '../calls/error-answer.ts';
 import type { ModelCalls } from '../calls/model-calls.ts';
 import type { GatewayConfig } from '../configuration.ts';
-import { accountOf } from '../ledger/identities.ts';
+import { accountOf } from '../ledger/accounts.ts';
+import { OpenAiError } from '../providers/failure.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 
 export interface ModelRouteParts {
@@ -14,16 +15,9 @@ export interface ModelRouteParts {
   readonly redactor: Redactor;
 }
 
-const OpenAiErrorReply = t.strict({
-  error: t.strict({
-    message: t.string,
-    type: t.string,
-    param: t.union([t.string, t.null]),
-    code: t.union([t.string, t.null]),
-  }),
-});
+const OpenAiErrorReply = t.strict({ error: OpenAiError });
 
-const largestBody = 10 * 1024 * 1024;
+const maxBody = 10 * 1024 * 1024;
 
 /** The two endpoints through which calls go; their errors have OpenAI's shape. */
 export function callRoutes(parts: ModelRouteParts): readonly Route[] {
@@ -45,7 +39,7 @@ function callRoute(
       summary,
       scope: 'model',
       body: t.UnknownRecord,
-      bodyLimit: largestBody,
+      bodyLimit: maxBody,
       anyQuery: true,
       debugBelow: 500,
       answers: {

@@ -1,4 +1,4 @@
-import type { ServeOptions } from '#kit/cli/serve-command.ts';
+import type { ServeOptions } from '#kit/cli/start-service.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
@@ -15,7 +15,7 @@ export function readConfiguration({ home, host, port }: ServeOptions): GatewayCo
 export async function serve(options: ServeOptions): Promise<number> {
   const config = readConfiguration(options);
   const own = openServiceProcess('core-model-gateway', options);
-  const gateway = await composeGateway({ ...own, config, proxies: environment });
+  const gateway = composeGateway({ ...own, config, proxies: environment });
   own.shutdown.add('the ledger', () => gateway.close());
   return serveService(own, {
     concern: 'models',

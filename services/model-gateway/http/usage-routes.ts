@@ -1,10 +1,14 @@
-import { Day, UsageGroup, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
+import {
+  Day,
+  UsageGroup,
+  type UsageLine,
+  UsageReply,
+  usageGroups,
+} from '#kit/contracts/model-gateway/usage.ts';
 import { InvalidInput, Unauthorized } from '#kit/errors.ts';
-import { queryValue } from '#kit/http/query.ts';
-import { type Route, route } from '#kit/http/route.ts';
-import { runOf } from '../ledger/identities.ts';
+import { queryValue, type Route, route } from '#kit/http/route.ts';
+import { accountOf } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { totalOf } from '../ledger/usage-rows.ts';
 
 const dayParameter = { type: 'string', format: 'date' };
 
@@ -39,12 +43,29 @@ export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
           );
         }
         // The key of a run sees what that run used, and nothing of others.
-        const rows = await ledger.usage({ by, from, to, run: runOf(identity) });
+        const rows = await ledger.usage({ by, from, to, run: accountOf(identity).run });
         const reply: UsageReply = { by, from, to, rows: [...rows], total: totalOf(rows) };
         return { json: reply };
       },
     ),
   ];
+}
+
+function totalOf(rows: readonly UsageLine[]): UsageLine {
+  const sum = (pick: (row: UsageLine) => number) => rows.reduce((total, row) => total + pick(row), 0);
+  return {
+    name: 'total',
+    calls: sum((row) => row.calls),
+    aborted: sum((row) => row.aborted),
+    failed: sum((row) => row.failed),
+    estimated: sum((row) => row.estimated),
+    unsettled: sum((row) => row.unsettled),
+    input_tokens: sum((row) => row.input_tokens),
+    output_tokens: sum((row) => row.output_tokens),
+    cached_tokens: sum((row) => row.cached_tokens),
+    cache_write_tokens: sum((row) => row.cache_write_tokens),
+    cost: Math.round(sum((row) => row.cost) * 1_000_000) / 1_000_000,
+  };
 }
 
 function dayIn(text: string | undefined, name: string): string | null {

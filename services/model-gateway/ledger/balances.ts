@@ -1,7 +1,7 @@
 import { CoreError, exitCodes, Unauthorized } from '#kit/errors.ts';
-import { type Account, purseOf } from './account.ts';
-import { dayOf } from './call-id.ts';
+import { type Account, purseOf } from './accounts.ts';
 import { dollarsOf, dollarText, type Money } from './money.ts';
+import { dayOf } from './tables.ts';
 
 interface Balance {
   used: Money;
@@ -26,7 +26,7 @@ export interface Hold {
 
 const dayMs = 86_400_000;
 /** A clock that is put right goes back to a day before; those further off are asked for again. */
-const mostDays = 4;
+const maxDays = 4;
 
 /**
  * What was used and set aside, of runs that have keys and of the day. It decides at once; the one process that holds
@@ -133,7 +133,7 @@ export class Balances {
     if (known !== undefined) return known;
     const balance = { used: this.#usedOn(day), reserved: 0 };
     for (const [name, { reserved }] of this.#days) {
-      if (this.#days.size >= mostDays && reserved === 0) this.#days.delete(name);
+      if (this.#days.size >= maxDays && reserved === 0) this.#days.delete(name);
     }
     this.#days.set(day, balance);
     return balance;

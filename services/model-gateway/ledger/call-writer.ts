@@ -1,60 +1,58 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
-import type { CallRows, EndedCall, OpenCall } from './call-rows.ts';
-import { isLocked, patienceMs, whenFree } from './storage-error.ts';
+import { CoreError, messageOf, Unavailable } from '#kit/errors.ts';
+import { isDiskFull, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
+import { WriteBatch } from '#kit/storage/write-batch.ts';
+import type { EndedCall, LedgerTables, OpenCall } from './tables.ts';
 
-const lockedWaitMs = 50;
 const retryMs = 1_000;
 
 /**
- * Writes each call before it is made, and its end as soon as it is known. Ends that cannot be written are kept and tried again;
- * a lock of another process is a problem only when it lasts.
+ * Writes each call before it is made, and its end as soon as it is known. Ends that cannot be written are kept in memory and
+ * tried again.
  */
 export class CallWriter {
-  readonly #rows: Pick<CallRows, 'open' | 'raise' | 'end' | 'probe'>;
-  #unwritten: EndedCall[] = [];
+  readonly #tables: LedgerTables;
+  readonly #batch: WriteBatch;
+  readonly #unwritten = new Set<EndedCall>();
   #retry: NodeJS.Timeout | undefined;
-  /** Of the monotonic clock; null while nobody has the ledger locked. */
-  #lockedSince: number | null = null;
   #closed = false;
-  /** Why nothing can be written; null when it can. */
+  /** Why nothing can be written; null when it can. A lock of another process counts only when it lasts. */
   problem: unknown = null;
   /** How often something was written. */
   writes = 0;
 
-  constructor(rows: Pick<CallRows, 'open' | 'raise' | 'end' | 'probe'>) {
-    this.#rows = rows;
+  constructor(db: DatabaseSync, tables: LedgerTables) {
+    this.#tables = tables;
+    this.#batch = new WriteBatch(db, { committed: () => this.writes++, explain: (error) => error });
   }
 
   /** Resolves when the call is on record. Rejects with what SQLite says. */
   async open(call: OpenCall): Promise<void> {
-    await whenFree(() =>
-      this.#tried(() => {
-        // A ledger that takes no ends takes no beginnings.
-        this.#writeEnded();
-        this.#rows.open(call);
-      }),
-    );
+    await this.#write(() => this.#tables.open(call));
     crashPoint('ledger.reserved');
   }
 
   /** More is set aside for a call under way. @throws what SQLite says */
-  raise(call: OpenCall): void {
-    this.#tried(() => this.#rows.raise(call));
+  raise(call: Pick<OpenCall, 'id' | 'reserved'>): void {
+    this.#tables.raise(call);
+    this.writes++;
   }
 
   end(call: EndedCall): void {
-    this.#unwritten.push(call);
-    if (this.#retry === undefined) this.#tryAgain();
+    this.#unwritten.add(call);
+    this.flush().catch(() => {});
   }
 
   /** Calls that ended and are not in the ledger yet. */
   get unwritten(): readonly EndedCall[] {
-    return this.#unwritten;
+    return [...this.#unwritten];
   }
 
-  /** Writes what waits, as soon as nobody has the ledger locked. Rejects with what SQLite says. */
+  /** Writes what waits. Rejects with what SQLite says. */
   async flush(): Promise<void> {
-    await whenFree(() => this.#tried(() => this.#writeEnded()));
+    if (this.#unwritten.size > 0) await this.#write(() => {});
   }
 
   /** After the last call of `flush`. */
@@ -63,45 +61,72 @@ export class CallWriter {
     clearTimeout(this.#retry);
   }
 
-  #writeEnded(): void {
-    if (this.#unwritten.length === 0) return;
-    this.#rows.end(this.#unwritten);
-    this.#unwritten = [];
-  }
-
-  #tried(write: () => void): void {
+  /** Together with the ends that wait: a ledger that takes no ends takes no beginnings. An end written twice counts once. */
+  async #write(work: () => void): Promise<void> {
     try {
-      write();
+      const ended = await whenFree(() => this.#batch.write(() => this.#endAllAnd(work)));
+      for (const call of ended) this.#unwritten.delete(call);
+      this.problem = null;
     } catch (error) {
-      this.#failed(error);
+      this.problem = error;
+      this.#tryLater();
       throw error;
     }
-    this.writes++;
-    this.problem = null;
-    this.#lockedSince = null;
+  }
+
+  #endAllAnd(work: () => void): readonly EndedCall[] {
+    const ended = this.unwritten;
+    for (const call of ended) this.#tables.end(call);
+    work();
+    return ended;
   }
 
   /** Perhaps nobody asks again, and health has to report when it is over. */
-  #failed(error: unknown): void {
-    const locked = isLocked(error);
-    if (locked) this.#lockedSince ??= performance.now();
-    if (!locked || performance.now() - this.#lockedSince! >= patienceMs) this.problem = error;
+  #tryLater(): void {
     if (this.#closed) return;
-    const wait = locked && this.problem === null ? lockedWaitMs : retryMs;
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined;
-      this.#tryAgain();
-    }, wait).unref();
+      this.#write(() => this.#tables.probe()).catch(() => {});
+    }, retryMs).unref();
   }
+}
 
-  #tryAgain(): void {
+/** Milliseconds for which a lock of another process is waited for. */
+const lockedMs = 5_000;
+const againMs = 20;
+
+/** Tries again while another process has the ledger locked, without blocking the event loop. @throws what `write` throws */
+export async function whenFree<T>(write: () => T | Promise<T>): Promise<T> {
+  const until = performance.now() + lockedMs;
+  for (;;) {
     try {
-      this.#tried(() => {
-        if (this.problem !== null) this.#rows.probe();
-        this.#writeEnded();
-      });
-    } catch {
-      // What failed is noted and tried again.
+      return await write();
+    } catch (error) {
+      if (!isLocked(error) || performance.now() >= until) throw error;
     }
+    await delay(againMs);
   }
+}
+
+function isLocked(error: unknown): boolean {
+  const code = sqliteCode(error instanceof CoreError ? error.cause : error);
+  return code === sqliteCodes.busy || code === sqliteCodes.locked;
+}
+
+/**
+ * What cannot be recorded is not spent: the caller may try again.
+ * @param what cannot be done, where it is no call
+ */
+export function notRecorded(
+  error: unknown,
+  what = 'the call cannot be put on record, so it is not made',
+): CoreError {
+  if (error instanceof CoreError) return error;
+  const [why, hint] = isLocked(error)
+    ? ['another process has the ledger locked', 'End what has ledger.sqlite of the state folder open']
+    : isDiskFull(error)
+      ? ['its disk is full', 'Make room on the disk of the state folder']
+      : [messageOf(error), 'See that the state folder can be written'];
+  const options = { cause: error, retryAfter: 5, hint: `${hint}; the gateway goes on by itself.` };
+  return new Unavailable('ledger_unavailable', `${what}: ${why}`, options);
 }

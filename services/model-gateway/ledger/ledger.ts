@@ -1,44 +1,32 @@
-import type { Usage } from '../providers/usage.ts';
-import type { Account } from './account.ts';
-import type { Money, PricedCall } from './money.ts';
-import type { RunKeys } from './run-keys.ts';
-import type { UsageQuestion, UsageRow } from './usage-rows.ts';
-
-export interface LedgerCall extends PricedCall {
-  /** Where it goes first. */
-  readonly upstream: string;
-}
-
-export interface LostAttempt {
-  readonly upstream: string;
-  /** It may have written all that was reserved, and not its input alone been read. */
-  readonly written: boolean;
-}
-
-export interface CallResult {
-  /** Where it was answered, or failed last. */
-  readonly upstream: string;
-  /** Of the answer; null where the upstream told none: it is estimated. */
-  readonly usage: Usage | null;
-  /** Words came after it, which it does not count. */
-  readonly usageIsPartial?: boolean;
-  /** Attempts that gave no whole answer, and may be paid all the same. */
-  readonly lost?: readonly LostAttempt[];
-  readonly outcome: 'done' | 'aborted' | 'failed';
-  /** Bytes of answer that the client was sent. */
-  readonly sentBytes: number;
-  /** Of these, those of the model's words, where they are known: at least so much was written. */
-  readonly contentBytes?: number | null | undefined;
-  readonly ms: number;
-  readonly firstTokenMs: number | null;
-}
-
-/** What was settled, for measurements. */
-export interface Settlement {
-  readonly usage: Usage;
-  readonly estimated: boolean;
-  readonly cost: Money;
-}
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
+import { Forbidden } from '#kit/errors.ts';
+import { openDatabase, transaction } from '#kit/storage/database.ts';
+import { holdFolder } from '#kit/storage/lock.ts';
+import type { Account } from './accounts.ts';
+import { Balances, type Hold } from './balances.ts';
+import { CallWriter, notRecorded } from './call-writer.ts';
+import { maxCostOf, moneyOf, type PriceList, priceAt } from './money.ts';
+import { RunKeys } from './run-keys.ts';
+import {
+  type CallResult,
+  costOfLost,
+  type LedgerCall,
+  type LostAttempt,
+  possibleTokens,
+  type Settlement,
+  settlementOf,
+} from './settlement.ts';
+import {
+  CallIds,
+  type EndedCall,
+  LedgerTables,
+  ledgerKind,
+  type OpenCall,
+  type UsageQuestion,
+} from './tables.ts';
 
 /** Money set aside for one call. It is on record before this is given out. */
 export interface Reservation {
@@ -53,16 +41,245 @@ export interface Reservation {
   settle(result: CallResult): Settlement;
 }
 
-export interface Ledger {
+export interface LedgerOptions {
+  readonly prices: PriceList;
+  /** US dollars that all calls of a day may cost; null is no limit. */
+  readonly dayBudget: number | null;
+  readonly now?: () => number;
+}
+
+export function ledgerFolder(state: string): string {
+  return join(state, 'model-gateway');
+}
+
+/**
+ * Opens `<state>/model-gateway/ledger.sqlite` for this process alone, and makes it where it is missing. Calls that the last end
+ * of the gateway cut off are counted at what was reserved for them.
+ * @throws Conflict (`ledger_held`), Failed (`ledger_damaged`, `ledger_newer`), Unavailable (`disk_full`)
+ */
+export function openLedger(state: string, options: LedgerOptions): Ledger {
+  const folder = ledgerFolder(state);
+  const hold = holdFolder(folder, { code: 'ledger_held', name: 'the ledger' });
+  const path = join(folder, 'ledger.sqlite');
+  let db: DatabaseSync | null = null;
+  try {
+    db = openDatabase(path, ledgerKind, 'normal');
+    return new Ledger(db, path, options, () => hold.release());
+  } catch (error) {
+    db?.close();
+    hold.release();
+    throw error;
+  }
+}
+
+/** Milliseconds for which single calls are kept; what they came to is kept for good. */
+const keptMs = 90 * 86_400_000;
+const tidyMs = 10_000;
+/** What a power cut can cost. */
+const syncMs = 1_000;
+
+/** What calls use and cost, in SQLite, held by this process alone. */
+export class Ledger {
+  readonly keys: RunKeys;
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  readonly #prices: PriceList;
+  readonly #now: () => number;
+  readonly #release: () => void;
+  readonly #tables: LedgerTables;
+  readonly #calls: CallWriter;
+  readonly #balances: Balances;
+  readonly #ids: CallIds;
+  /** How many calls the last end of the gateway cut off. */
+  readonly #cutOff: number;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #underWay = 0;
+  #synced = 0;
+  #syncing: Promise<void> | null = null;
+
+  /** @param release gives the folder to the next process */
+  constructor(
+    db: DatabaseSync,
+    path: string,
+    { prices, dayBudget, now = Date.now }: LedgerOptions,
+    release: () => void,
+  ) {
+    this.#db = db;
+    this.#path = path;
+    this.#prices = prices;
+    this.#now = now;
+    this.#release = release;
+    const tables = new LedgerTables(db);
+    this.#tables = tables;
+    this.#cutOff = transaction(db, () => tables.settleCutOff(now()));
+    // A lock of another process is waited for beside the event loop.
+    db.exec('PRAGMA busy_timeout = 0');
+    const calls = new CallWriter(db, tables);
+    this.#calls = calls;
+    const waiting = (isOf: (call: EndedCall) => boolean) =>
+      calls.unwritten.filter(isOf).reduce((sum, { cost }) => sum + cost, 0);
+    this.#balances = new Balances({
+      dayBudget: dayBudget === null ? null : moneyOf(dayBudget),
+      usedOn: (day) => tables.usedOn(day) + waiting((call) => call.day === day),
+      now,
+    });
+    this.keys = new RunKeys({
+      db,
+      balances: this.#balances,
+      now,
+      usedBy: (run) => tables.usedBy(run) + waiting((call) => call.run === run),
+    });
+    this.#ids = new CallIds(tables.last(), now);
+    this.#timers = [
+      setInterval(() => this.#sync(), syncMs).unref(),
+      setInterval(() => this.#tidy(), tidyMs).unref(),
+    ];
+  }
+
   /**
    * Sets aside what a call may cost, at the dearest upstream of its model.
    * @throws Unauthorized (`token_invalid`) where the key has ended, BudgetExceeded, Unavailable (`ledger_unavailable`) when it cannot be recorded
    */
-  reserve(account: Account, call: LedgerCall): Promise<Reservation>;
+  async reserve(account: Account, asked: LedgerCall): Promise<Reservation> {
+    this.keys.check(account);
+    checkModel(account, asked.model);
+    const call: LedgerCall = {
+      ...asked,
+      inputTokens: possibleTokens(asked.inputTokens),
+      outputTokens: possibleTokens(asked.outputTokens),
+    };
+    const reserved = maxCostOf(this.#prices, call);
+    const hold = this.#balances.hold(account, reserved);
+    const { model, upstream, inputTokens, outputTokens } = call;
+    const id = this.#ids.next();
+    const row: OpenCall = { id, account, model, upstream, inputTokens, outputTokens, reserved };
+    try {
+      await this.#calls.open(row);
+    } catch (error) {
+      hold.use(0);
+      throw notRecorded(error);
+    }
+    this.#underWay++;
+    let settled: Settlement | null = null;
+    return {
+      bounded: reserved > 0 && this.#balances.bind(account),
+      check: (lost) => this.#check(row, call, hold, lost),
+      settle: (result) => {
+        if (settled !== null) return settled;
+        settled = this.#settle(row, call, hold.day, result);
+        hold.use(settled.cost);
+        return settled;
+      },
+    };
+  }
+
   /** Of calls that ended; those under way are not in it. */
-  usage(question: UsageQuestion): Promise<readonly UsageRow[]>;
-  readonly keys: RunKeys;
-  health(): { readonly status: 'ok' | 'degraded' | 'failing'; readonly detail: string };
-  /** Records what is left to record, and lets go of the folder. */
-  close(): Promise<void>;
+  async usage(question: UsageQuestion): Promise<readonly UsageLine[]> {
+    try {
+      await this.#calls.flush();
+    } catch (error) {
+      throw notRecorded(error, 'usage cannot be reported before calls that ended are on record');
+    }
+    return this.#tables.usage(question);
+  }
+
+  health(): { status: 'ok' | 'degraded' | 'failing'; detail: string } {
+    const { problem } = this.#calls;
+    if (problem !== null) return { status: 'failing', detail: notRecorded(problem).message };
+    const before =
+      this.#cutOff === 0
+        ? ''
+        : `; ${this.#cutOff} cut off by the last end of the gateway count at what was reserved`;
+    return { status: 'ok', detail: `${this.#underWay} calls under way${before}` };
+  }
+
+  /** Records what is left to record, and releases the folder. */
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    try {
+      await this.#calls.flush();
+    } finally {
+      this.#calls.close();
+      await this.#syncing;
+      // The last one to close writes the log into the ledger, and syncs it.
+      this.#db.close();
+      this.#release();
+    }
+  }
+
+  #check(row: OpenCall, call: LedgerCall, hold: Hold, lost: readonly LostAttempt[] = []): void {
+    this.keys.check(row.account);
+    if (lost.length === 0) return;
+    const reserved = row.reserved + costOfLost(call, lost, (name) => priceAt(this.#prices, call, name));
+    if (reserved === row.reserved) return;
+    hold.raise(reserved);
+    try {
+      this.#calls.raise({ ...row, reserved });
+    } catch (error) {
+      throw notRecorded(error);
+    }
+  }
+
+  #settle(row: OpenCall, call: LedgerCall, day: string, result: CallResult): Settlement {
+    const settlement = settlementOf(call, result, (name) => priceAt(this.#prices, call, name));
+    this.#underWay--;
+    this.#calls.end({
+      id: row.id,
+      run: row.account.run,
+      day,
+      upstream: result.upstream,
+      state: result.outcome,
+      ...settlement,
+      sentBytes: Math.round(result.sentBytes),
+      ms: Math.round(result.ms),
+      firstTokenMs: result.firstTokenMs === null ? null : Math.round(result.firstTokenMs),
+    });
+    return settlement;
+  }
+
+  /**
+   * A commit survives the end of the process, however it ends. Off the event loop the log of changes is brought to the disk, so
+   * that a power cut costs moments. The log is the one file of a database that SQLite holds no lock on: to close another of its
+   * files here would let go of the locks of the whole process.
+   */
+  #sync(): void {
+    const { writes } = this.#calls;
+    if (this.#syncing !== null || writes === this.#synced) return;
+    this.#syncing = syncFile(`${this.#path}-wal`).then((isSynced) => {
+      if (isSynced) this.#synced = writes;
+      this.#syncing = null;
+    });
+  }
+
+  #tidy(): void {
+    this.keys.forgetExpired();
+    if (this.#calls.problem !== null) return;
+    try {
+      this.#tables.forget(this.#now() - keptMs);
+    } catch {
+      // The next turn tries again.
+    }
+  }
+}
+
+/** False where it could not be done. */
+async function syncFile(path: string): Promise<boolean> {
+  let file: number;
+  try {
+    file = openSync(path, 'r+');
+  } catch {
+    // Without a log nothing was written since the last checkpoint.
+    return false;
+  }
+  const problem = await new Promise((resolve) => fdatasync(file, resolve));
+  closeSync(file);
+  return problem === null;
+}
+
+function checkModel({ models, key, run }: Account, model: string): void {
+  if (models === null || models.includes(model)) return;
+  throw new Forbidden(
+    'model_not_allowed',
+    `${run === null ? key : `run ${run}`} may not ask model ${JSON.stringify(model)}: its key is for ${models.join(', ') || 'none'}`,
+  );
 }

@@ -16,7 +16,7 @@ export interface TokenPrice {
 }
 
 /** A million dollars: what is more is a wrong number, and would spoil every sum that it is in. */
-const mostOfACall: Money = 1e12;
+const maxCost: Money = 1e12;
 
 /** Rounded up, so that no call with a price is free. */
 export function costOf(price: TokenPrice | null, usage: Usage): Money {
@@ -29,7 +29,7 @@ export function costOf(price: TokenPrice | null, usage: Usage): Money {
     cache_writes * (price.cache_writes ?? price.input) +
     usage.output * price.output;
   // Binary fractions must not make 3 of 2.9999999 or 4 of 3.0000001.
-  return Math.min(Number.isInteger(cost) ? cost : Math.ceil(Number(cost.toFixed(6))), mostOfACall);
+  return Math.min(Number.isInteger(cost) ? cost : Math.ceil(Number(cost.toFixed(6))), maxCost);
 }
 
 export function moneyOf(dollars: number): Money {
@@ -60,7 +60,7 @@ export interface PricedCall {
 /** Prices of the upstreams of each model, by name. null: calls there cost nothing. */
 export type PriceList = ReadonlyMap<string, ReadonlyMap<string, TokenPrice | null>>;
 
-/** For a call of this kind. Not every upstream tells which writes were for how long: all of a call count as the dearer ones. */
+/** For a call of this kind. Not every upstream reports which writes were for how long: all of a call count as the dearer ones. */
 export function priceAt(
   prices: PriceList,
   { model, longCache }: Pick<PricedCall, 'model' | 'longCache'>,
@@ -72,14 +72,12 @@ export function priceAt(
 }
 
 /** A call may end at any upstream of its model, so that the dearest is set aside. */
-export function mostOf(prices: PriceList, call: PricedCall): Money {
+export function maxCostOf(prices: PriceList, call: PricedCall): Money {
   const { model, inputTokens: input, outputTokens: output } = call;
   const usage = { input, output, cached: 0, cache_writes: 0 };
-  let most = 0;
-  for (const upstream of prices.get(model)?.keys() ?? []) {
+  const costs = [...(prices.get(model)?.keys() ?? [])].flatMap((upstream) => {
     const price = priceAt(prices, call, upstream);
-    const written = { ...usage, cache_writes: input };
-    most = Math.max(most, costOf(price, usage), costOf(price, written));
-  }
-  return most;
+    return [costOf(price, usage), costOf(price, { ...usage, cache_writes: input })];
+  });
+  return Math.max(0, ...costs);
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mostOf, type PriceList, priceAt } from './money.ts';
+import { maxCostOf, type PriceList, priceAt } from './money.ts';
 
 describe('Prices of cache writes', () => {
   const prices: PriceList = new Map([
@@ -24,8 +24,8 @@ describe('Prices of cache writes', () => {
   });
 
   it('are set aside as dear as the call may become', () => {
-    expect(mostOf(prices, call)).to.equal(100 * 3 + 10 * 10);
-    expect(mostOf(prices, { ...call, longCache: true })).to.equal(100 * 4 + 10 * 10);
-    expect(mostOf(prices, { ...call, model: 'unknown' })).to.equal(0);
+    expect(maxCostOf(prices, call)).to.equal(100 * 3 + 10 * 10);
+    expect(maxCostOf(prices, { ...call, longCache: true })).to.equal(100 * 4 + 10 * 10);
+    expect(maxCostOf(prices, { ...call, model: 'unknown' })).to.equal(0);
   });
 });

@@ -4,10 +4,10 @@ import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway
 import { sha256 } from '#kit/digest.ts';
 import { NotFound, Unauthorized } from '#kit/errors.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
-import { type Account, purseOf } from './account.ts';
+import { type Account, purseOf } from './accounts.ts';
 import type { Balances } from './balances.ts';
+import { notRecorded } from './call-writer.ts';
 import { dollarsOf, type Money, moneyOf } from './money.ts';
-import { notRecorded } from './storage-error.ts';
 
 interface KeyRow {
   readonly id: string;
@@ -30,27 +30,27 @@ interface LiveKey {
 /** Keys begin like every token of Core, so that what hides tokens hides them. */
 const prefix = 'core_run-key_';
 
-/** Keys of runs: told once, kept as a hash, good until they expire or are revoked. */
+/** Keys of runs: shown once, kept as a hash, good until they expire or are revoked. */
 export class RunKeys {
   readonly #db: DatabaseSync;
   readonly #balances: Balances;
   readonly #now: () => number;
-  readonly #waitingOf: (run: string) => Money;
+  readonly #usedBy: (run: string) => Money;
   readonly #byHash = new Map<string, LiveKey>();
   readonly #byAccount = new Map<string, LiveKey>();
 
-  /** @param waitingOf what calls of a run cost that ended and wait to be written */
+  /** @param usedBy what the calls of a run cost that ended */
   constructor(parts: {
     readonly db: DatabaseSync;
     readonly balances: Balances;
     readonly now: () => number;
-    readonly waitingOf: (run: string) => Money;
+    readonly usedBy: (run: string) => Money;
   }) {
-    const { db, balances, now, waitingOf } = parts;
+    const { db, balances, now, usedBy } = parts;
     this.#db = db;
     this.#balances = balances;
     this.#now = now;
-    this.#waitingOf = waitingOf;
+    this.#usedBy = usedBy;
     const rows = db
       .prepare('SELECT * FROM keys WHERE revoked_at IS NULL AND expires_at > ?')
       .all(new Date(now()).toISOString()) as unknown as KeyRow[];
@@ -192,12 +192,5 @@ export class RunKeys {
       used: dollarsOf(used),
       reserved: dollarsOf(reserved),
     };
-  }
-
-  #usedBy(run: string): number {
-    const { used } = this.#db
-      .prepare('SELECT sum(cost) AS used FROM totals JOIN accounts USING (account) WHERE run = ?')
-      .get(run) as { used: number | null };
-    return (used ?? 0) + this.#waitingOf(run);
   }
 }

@@ -1,7 +1,41 @@
-import type { Usage } from '../providers/usage.ts';
-import { mostTokens, noUsage } from '../providers/usage.ts';
-import type { CallResult, LedgerCall, LostAttempt, Settlement } from './ledger.ts';
-import { costOf, type Money, type TokenPrice } from './money.ts';
+import { maxTokens, noUsage, type Usage } from '../providers/usage.ts';
+import { costOf, type Money, type PricedCall, type TokenPrice } from './money.ts';
+
+export interface LedgerCall extends PricedCall {
+  /** Where it goes first. */
+  readonly upstream: string;
+}
+
+export interface LostAttempt {
+  readonly upstream: string;
+  /** The upstream may have generated all the reserved output, not only read the input. */
+  readonly mayHaveOutput: boolean;
+}
+
+export interface CallResult {
+  /** Where it was answered, or failed last. */
+  readonly upstream: string;
+  /** Of the answer; null where the upstream reported none: it is estimated. */
+  readonly usage: Usage | null;
+  /** More text arrived after this usage was reported, so it is too low. */
+  readonly usageIsPartial?: boolean;
+  /** Failed attempts that the provider may still bill. */
+  readonly lost?: readonly LostAttempt[];
+  readonly outcome: 'done' | 'aborted' | 'failed';
+  /** Bytes of answer that the client was sent. */
+  readonly sentBytes: number;
+  /** Those of them that are the model's text, where known: at least so much was generated. */
+  readonly contentBytes?: number | null | undefined;
+  readonly ms: number;
+  readonly firstTokenMs: number | null;
+}
+
+/** What was settled, for measurements. */
+export interface Settlement {
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly cost: Money;
+}
 
 /** Of text in common languages and code; JSON around it makes an estimate too high rather than too low. */
 const bytesPerToken = 3.5;
@@ -9,21 +43,21 @@ const bytesPerToken = 3.5;
 type PriceOf = (upstream: string) => TokenPrice | null;
 
 /**
- * What a call used. Where the upstream told nothing, the input is as estimated before, and the output what the bytes sent could
- * hold, at most what was reserved. An answer that ended early, or went on after its usage was told, used at least the words
+ * What a call used. Where the upstream reported nothing, the input is as estimated before, and the output what the bytes sent could
+ * hold, at most what was reserved. An answer that ended early, or went on after its usage was reported, used at least the words
  * that were sent. Attempts that were lost count their input, and what they may have written.
  */
 export function settlementOf(call: LedgerCall, result: CallResult, priceOf: PriceOf): Settlement {
-  const told = result.usage === null ? null : possibleUsage(result.usage);
+  const reported = result.usage === null ? null : clampedUsage(result.usage);
   const least = result.usage === null ? result.sentBytes : leastWords(result);
-  const output = Math.max(told?.output ?? 0, tokensIn(least, call));
-  const readNothing = told === null || (told.input === 0 && result.usage !== noUsage);
-  const input = readNothing ? call.inputTokens : told.input;
-  const answered: Usage = { ...(told ?? noUsage), input, output };
+  const output = Math.max(reported?.output ?? 0, tokensIn(least, call));
+  const inputNotReported = reported === null || (reported.input === 0 && result.usage !== noUsage);
+  const input = inputNotReported ? call.inputTokens : reported.input;
+  const answered: Usage = { ...(reported ?? noUsage), input, output };
   const lost = (result.lost ?? []).map((attempt) => usageOfLost(call, attempt));
   return {
     usage: lost.reduce(added, answered),
-    estimated: readNothing || output > told.output || lost.length > 0,
+    estimated: inputNotReported || output > reported.output || lost.length > 0,
     cost: costOf(priceOf(result.upstream), answered) + costOfLost(call, result.lost ?? [], priceOf),
   };
 }
@@ -35,11 +69,11 @@ export function costOfLost(call: LedgerCall, lost: readonly LostAttempt[], price
   );
 }
 
-function usageOfLost(call: LedgerCall, { written }: LostAttempt): Usage {
-  return { ...noUsage, input: call.inputTokens, output: written ? call.outputTokens : 0 };
+function usageOfLost(call: LedgerCall, { mayHaveOutput }: LostAttempt): Usage {
+  return { ...noUsage, input: call.inputTokens, output: mayHaveOutput ? call.outputTokens : 0 };
 }
 
-/** Some upstreams count on the way, and begin with 0; some tell 0 of everything. */
+/** Bytes of output that were sent beyond doubt. Some upstreams report a running count that starts at 0; others always report 0. */
 function leastWords({ outcome, usage, usageIsPartial, sentBytes, contentBytes }: CallResult): number {
   if (usage === noUsage) return 0;
   if (usage?.output === 0) return contentBytes ?? (outcome === 'done' ? sentBytes : 0);
@@ -54,7 +88,7 @@ function added(usage: Usage, { input, output }: Usage): Usage {
   return { ...usage, input: usage.input + input, output: usage.output + output };
 }
 
-function possibleUsage({ input, output, cached, cache_writes }: Usage): Usage {
+function clampedUsage({ input, output, cached, cache_writes }: Usage): Usage {
   return {
     input: possibleTokens(input),
     output: possibleTokens(output),
@@ -65,5 +99,5 @@ function possibleUsage({ input, output, cached, cache_writes }: Usage): Usage {
 
 /** A whole number that can be summed. */
 export function possibleTokens(tokens: number): number {
-  return tokens > 0 ? Math.min(Math.ceil(tokens), mostTokens) : 0;
+  return tokens > 0 ? Math.min(Math.ceil(tokens), maxTokens) : 0;
 }

@@ -4,7 +4,7 @@ import { codeOf, messageOf } from '#kit/errors.ts';
 import { UpstreamFailure } from './failure.ts';
 import { Mask } from './mask.ts';
 
-const largest = 64 * 1024;
+const maxBytes = 64 * 1024;
 
 export interface Credential {
   /** Value of the `authorization` header; null where the upstream wants none. */
@@ -19,7 +19,7 @@ export type ReadCredential = () => Credential;
 /**
  * The file is read again whenever it is another one or was written since.
  * @param name of a file in the secrets folder; null for an upstream that wants no credential
- * @param learned is told each value once, so that logs hide it
+ * @param learned gets each value once, so that logs hide it
  * @param known is shared by all upstreams
  */
 export function credentialReader(
@@ -64,7 +64,7 @@ function versionOf(path: string, name: string): string {
   }
   // A pipe would be waited for.
   if (!stats.isFile()) throw unusable(name, 'is no ordinary file');
-  if (stats.size > largest) throw unusable(name, `has more than ${largest} bytes`);
+  if (stats.size > maxBytes) throw unusable(name, `has more than ${maxBytes} bytes`);
   const mode = stats.mode & 0o777;
   if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
     const shown = mode.toString(8).padStart(4, '0');
@@ -85,7 +85,7 @@ function readSecret(path: string, name: string): string {
     throw unusable(name, `cannot be read: ${messageOf(cause)}`, cause);
   }
   if (text === '') throw unusable(name, 'is empty');
-  if (text.length > largest) throw unusable(name, `has more than ${largest} characters`);
+  if (text.length > maxBytes) throw unusable(name, `has more than ${maxBytes} characters`);
   // What is not visible ASCII can stand in no header, and a newline would begin another one.
   if (!/^[\x21-\x7e]+$/.test(text))
     throw unusable(name, 'has spaces, line breaks or characters that no header can hold: must be one word');
@@ -108,7 +108,7 @@ function unusable(name: string, what: string, cause?: unknown): UpstreamFailure 
 }
 
 /** Of each credential: what was changed more often is no key in use any more. */
-const mostOfEach = 4;
+const maxOfEach = 4;
 
 /** The values that credentials have and had since the start. Any upstream may send back any of them. */
 export class KnownSecrets {
@@ -118,7 +118,7 @@ export class KnownSecrets {
   learn(name: string, value: string): void {
     const values = this.#byName.get(name) ?? [];
     if (values.includes(value)) return;
-    this.#byName.set(name, [...values, value].slice(-mostOfEach));
+    this.#byName.set(name, [...values, value].slice(-maxOfEach));
     this.#mask = new Mask([...new Set([...this.#byName.values()].flat())]);
   }
 

@@ -1,12 +1,15 @@
+import * as t from 'io-ts';
+import { nullable } from '#kit/decode.ts';
 import { CoreError, codeOf, messageOf } from '#kit/errors.ts';
 
 /** What OpenAI's interface says of an error, in a body as `{"error": …}`. */
-export interface OpenAiError {
-  readonly message: string;
-  readonly type: string;
-  readonly param: string | null;
-  readonly code: string | null;
-}
+export const OpenAiError = t.strict({
+  message: t.string,
+  type: t.string,
+  param: nullable(t.string),
+  code: nullable(t.string),
+});
+export type OpenAiError = t.TypeOf<typeof OpenAiError>;
 
 /** What can be done after a failure, before the client got a byte. */
 export type Remedy =
@@ -57,7 +60,7 @@ function remedyOf(status: number): Remedy {
 }
 
 /** A year: more is no wait but a refusal, and numbers without end are no header. */
-const longestWaitMs = 365 * 24 * 3600 * 1000;
+const maxWaitMs = 365 * 24 * 3600 * 1000;
 
 /**
  * Milliseconds of a `Retry-After`, which is seconds or a date; null where it is neither.
@@ -65,9 +68,9 @@ const longestWaitMs = 365 * 24 * 3600 * 1000;
  */
 export function retryAfterOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
-  if (/^\d+(\.\d+)?$/.test(header.trim())) return Math.min(longestWaitMs, Number(header) * 1000);
+  if (/^\d+(\.\d+)?$/.test(header.trim())) return Math.min(maxWaitMs, Number(header) * 1000);
   const date = Date.parse(header);
-  return Number.isNaN(date) ? null : Math.min(longestWaitMs, Math.max(0, date - now));
+  return Number.isNaN(date) ? null : Math.min(maxWaitMs, Math.max(0, date - now));
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -170,3 +173,45 @@ export function lateFailure(
 function causeOf(error: unknown): unknown {
   return error instanceof AggregateError && codeOf(error) === 'internal' ? error.errors[0] : error;
 }
+
+/** Codes of failures whose messages are the gateway's own words. */
+export const ownWords = new Set([
+  'upstream_unreachable',
+  'upstream_timeout',
+  'upstream_broke_off',
+  'upstream_redirected',
+  'credential_unusable',
+]);
+
+export const ownCodes = new Set([
+  ...ownWords,
+  'upstream_answer_invalid',
+  'upstream_stream_broken',
+  'queue_full',
+  'queue_timeout',
+]);
+
+/** Those that upstreams are known to use: what else stands there may be anything, a part of the credential too. */
+export const upstreamCodes = new Set([
+  'authentication_error',
+  'billing_error',
+  'content_filter',
+  'context_length_exceeded',
+  'insufficient_quota',
+  'internal_error',
+  'invalid_api_key',
+  'invalid_request_error',
+  'invalid_value',
+  'model_not_found',
+  'not_found_error',
+  'overloaded',
+  'permission_denied',
+  'rate_limit_exceeded',
+  'request_too_large',
+  'server_error',
+  'unknown_parameter',
+  'unsupported_endpoint',
+  'unsupported_parameter',
+  'unsupported_value',
+  'upstream_error',
+]);

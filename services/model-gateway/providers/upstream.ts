@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import type { Connections } from '#kit/http/client.ts';
 import type { GatewayConfig, ModelEntry, UpstreamEntry } from '../configuration.ts';
 import type { ReadCredential } from './credential.ts';
 import type { Usage } from './usage.ts';
@@ -30,9 +30,9 @@ export interface UpstreamAnswer {
    * In OpenAI's format, masked. It throws UpstreamFailure where the upstream breaks off; leaving it ends the request upstream.
    */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Resolves when `body` has ended, was left or broke; null where the upstream told none. Never rejects. */
-  readonly usage: Promise<Usage | null>;
-  /** Whether the model wrote more after it had told the usage; absent: no. */
+  /** Once `body` has ended, was left or broke; null where the upstream reported none. */
+  readonly usage: () => Usage | null;
+  /** True if the model wrote more after it had reported the usage; absent: false. */
   readonly usageIsPartial?: () => boolean;
   /** Bytes of the model's own words in the answer so far, about; absent: as many as `body` gave. */
   readonly contentBytes?: () => number;
@@ -69,9 +69,21 @@ export interface UpstreamFacts {
 /** Makes the upstream of an entry, whatever its kind. */
 export type MakeUpstream = (facts: UpstreamFacts) => Upstream;
 
+/** What makes an upstream of any kind. */
+export interface UpstreamOptions {
+  readonly name: string;
+  /** Up to and with `/v1`. */
+  readonly base_url: string;
+  /** Its name there. */
+  readonly model: string;
+  readonly connections: Connections;
+  readonly credential: ReadCredential;
+  readonly timeouts: Pick<GatewayConfig['timeouts'], 'first_token_ms' | 'idle_ms'>;
+}
+
 /** What the adapters of each kind need beside the entry itself. */
 export interface AdapterParts {
-  readonly dispatcher: Dispatcher;
+  readonly connections: Connections;
   readonly credential: (name: string | null) => ReadCredential;
   readonly timeouts: GatewayConfig['timeouts'];
   readonly userAgent: string;

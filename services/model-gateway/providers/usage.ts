@@ -7,7 +7,7 @@ export interface Usage {
 }
 
 /** More than any model reads or writes. Clients and upstreams may say anything. */
-export const mostTokens = 100_000_000;
+export const maxTokens = 100_000_000;
 
 /** Of a call that no upstream answered. */
 export const noUsage: Usage = { input: 0, output: 0, cached: 0, cache_writes: 0 };
@@ -43,7 +43,7 @@ export function openAiUsage({ input, output, cached, cache_writes }: Usage): Rec
 
 /** null for what no count of tokens can be. */
 export function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= mostTokens
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : null;
 }

@@ -1,4 +1,4 @@
-import type { Redactor } from '#kit/redaction.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
 import { bytesOf, type Chunk } from './recording.ts';
 
 /**
@@ -96,7 +96,7 @@ interface TextPiece {
 }
 
 /** Deeper, a delta says nothing. */
-const deepest = 20;
+const maxDepth = 20;
 
 /**
  * Texts that a model wrote in pieces over several events of a stream: in the deltas of each choice all that stands at the same
@@ -120,7 +120,7 @@ function note(
   texts: Map<string, TextPiece[]>,
   depth: number,
 ): void {
-  if (typeof value !== 'object' || value === null || depth > deepest) return;
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return;
   const holder = value as Record<string | number, unknown>;
   for (const [name, item] of Object.entries(value)) {
     const place = `${path}/${Array.isArray(value) ? (item?.index ?? name) : JSON.stringify(name)}`;

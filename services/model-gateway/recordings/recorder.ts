@@ -1,24 +1,29 @@
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
-import type { Redactor } from '#kit/redaction.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
-import type { Usage } from '../providers/usage.ts';
 import { cleanChunks } from './clean-chunks.ts';
-import { type Chunk, chunkOf, type RecordedAnswer, type RecordedRefusal } from './recording.ts';
-import { nextFile, writeNewFile } from './recording-folder.ts';
+import {
+  type Chunk,
+  chunkOf,
+  nextFile,
+  type RecordedAnswer,
+  type Recording,
+  writeNewFile,
+} from './recording.ts';
 import { recordedRequest } from './recording-key.ts';
 
 export interface RecorderOptions {
   readonly folder: string;
   readonly redactor: Redactor;
-  /** A conversation goes on when it cannot be recorded; this tells why. */
+  /** A conversation continues when it cannot be recorded; gets the reason. */
   readonly warn: (message: string) => void;
   readonly now?: () => number;
 }
 
 /** A larger answer is not recorded. */
-const largestAnswer = 64 * 1024 * 1024;
+const maxAnswer = 64 * 1024 * 1024;
 
 /**
  * Writes what upstreams answer into a folder, a file for each call: whole, or not at all. Failures that another attempt
@@ -44,20 +49,17 @@ export class Recorder {
 
   /** The upstream itself, with its answers recorded. */
   around(upstream: Upstream): Upstream {
+    const { name } = upstream;
     return {
-      name: upstream.name,
+      name,
       send: async (call) => {
         const started = performance.now();
-        const headMs = () => milliseconds(performance.now() - started);
         try {
           const answer = await upstream.send(call);
-          return { ...answer, body: this.#copied(upstream.name, call, answer, headMs()) };
+          return { ...answer, body: this.#copied(name, call, answer, millisecondsSince(started)) };
         } catch (error) {
           if (error instanceof UpstreamFailure && error.remedy === 'none')
-            this.#write(upstream.name, call, headMs(), null, {
-              status: error.status,
-              error: error.openaiError,
-            });
+            this.#write(name, call, millisecondsSince(started), { answer: null, refusal: wordsOf(error) });
           throw error;
         }
       },
@@ -73,51 +75,32 @@ export class Recorder {
     const began = performance.now();
     const chunks: Chunk[] = [];
     let size = 0;
-    let broken: RecordedAnswer['broken'] = null;
+    const record = (broken: RecordedAnswer['broken']) => {
+      const { status, headers } = answer;
+      const recorded = { status, headers: { ...headers }, chunks, usage: answer.usage(), broken };
+      if (size <= maxAnswer) this.#write(upstream, call, headMs, { answer: recorded, refusal: null });
+      else this.#options.warn(`an answer of ${size} bytes is not recorded: the limit is ${maxAnswer}`);
+    };
     try {
       for await (const bytes of answer.body) {
         size += bytes.length;
-        if (size <= largestAnswer) chunks.push(chunkOf(milliseconds(performance.now() - began), bytes));
+        if (size <= maxAnswer) chunks.push(chunkOf(millisecondsSince(began), bytes));
         else chunks.length = 0;
         yield bytes;
       }
     } catch (error) {
-      if (!(error instanceof UpstreamFailure) || call.signal.aborted) throw error;
-      broken = { status: error.status, error: error.openaiError };
-      this.#recordAnswer(upstream, call, headMs, { answer, chunks, size, usage: await answer.usage, broken });
+      if (error instanceof UpstreamFailure && !call.signal.aborted) record(wordsOf(error));
       throw error;
     }
-    this.#recordAnswer(upstream, call, headMs, { answer, chunks, size, usage: await answer.usage, broken });
-  }
-
-  #recordAnswer(
-    upstream: string,
-    call: ModelCall,
-    headMs: number,
-    parts: Pick<RecordedAnswer, 'usage' | 'broken'> & {
-      answer: UpstreamAnswer;
-      chunks: Chunk[];
-      size: number;
-      usage: Usage | null;
-    },
-  ): void {
-    const { answer, chunks, size, usage, broken } = parts;
-    if (size > largestAnswer) {
-      this.#options.warn(`an answer of ${size} bytes is not recorded: the limit is ${largestAnswer}`);
-      return;
-    }
-    const { status, headers } = answer;
-    const recorded: RecordedAnswer = { status, headers: { ...headers }, chunks, usage, broken };
-    this.#write(upstream, call, headMs, recorded, null);
+    record(null);
   }
 
   /** Never throws: the client has nothing to do with it. */
   #write(
     upstream: string,
     call: ModelCall,
-    headMs: number,
-    answer: RecordedAnswer | null,
-    refusal: RecordedRefusal | null,
+    head_ms: number,
+    { answer, refusal }: Pick<Recording, 'answer' | 'refusal'>,
   ): void {
     const { folder, redactor, warn, now = Date.now } = this.#options;
     try {
@@ -127,14 +110,14 @@ export class Recorder {
         model: String(call.request.model),
         upstream: redactor.redact(upstream),
         endpoint: call.endpoint,
-        head_ms: headMs,
+        head_ms,
         request,
         answer: answer && this.#cleaned(answer, call.stream),
         refusal: refusal && redactor.redactDeep(refusal),
       };
       for (;;) {
         const { file, ordinal } = nextFile(folder, key, this.#ordinals);
-        const whole = { format: 1, key, ordinal, ...recording };
+        const whole: Recording = { format: 1, key, ordinal, ...recording };
         if (writeNewFile(folder, file, `${JSON.stringify(whole, null, 1)}\n`)) return;
       }
     } catch (error) {
@@ -156,6 +139,11 @@ export class Recorder {
   }
 }
 
-function milliseconds(value: number): number {
-  return Math.round(value * 10) / 10;
+function wordsOf({ status, openaiError }: UpstreamFailure): NonNullable<Recording['refusal']> {
+  return { status, error: openaiError };
+}
+
+/** To a tenth. */
+function millisecondsSince(start: number): number {
+  return Math.round((performance.now() - start) * 10) / 10;
 }

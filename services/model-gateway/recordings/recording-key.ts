@@ -1,5 +1,5 @@
 import { digestOf } from '#kit/digest.ts';
-import type { Redactor } from '#kit/redaction.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 
 /** What a recording is found by. */

@@ -1,19 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { Redactor } from '#kit/redaction.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
 import { isAnswerHeader } from '../providers/openai-compatible/failures.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
-import { bytesOf, type RecordedAnswer, type Recording } from './recording.ts';
-import { readRecordings, type SkippedFile } from './recording-folder.ts';
+import {
+  bytesOf,
+  type RecordedAnswer,
+  type Recording,
+  readRecordings,
+  type SkippedFile,
+} from './recording.ts';
 import { messageDigests, type RecordedRequest, recordedRequest } from './recording-key.ts';
-
-interface ReplayOptions {
-  readonly folder: string;
-  /** Whether answers take as long as they did; otherwise they come as fast as they are read. */
-  readonly pace: 'recorded' | 'none';
-  /** Knows the same secrets as the recorder did, or none. */
-  readonly redactor?: Redactor;
-}
 
 interface Known {
   readonly file: string;
@@ -22,7 +18,7 @@ interface Known {
 
 /** Answers from a folder of recordings; nothing of it touches the network. */
 export class Replay {
-  readonly #options: ReplayOptions;
+  readonly #folder: string;
   readonly #redactor: Redactor;
   readonly #byKey = new Map<string, Known[]>();
   readonly #asked = new Map<string, number>();
@@ -30,10 +26,11 @@ export class Replay {
   /** Files that are not whole, with what is wrong. */
   readonly skipped: readonly SkippedFile[];
 
-  constructor(options: ReplayOptions) {
-    this.#options = options;
-    this.#redactor = options.redactor ?? new Redactor();
-    const { recordings, skipped } = readRecordings(options.folder);
+  /** @param redactor knows the same secrets as the recorder did, or none */
+  constructor(folder: string, redactor = new Redactor()) {
+    this.#folder = folder;
+    this.#redactor = redactor;
+    const { recordings, skipped } = readRecordings(folder);
     this.#all = recordings;
     this.skipped = skipped;
     for (const known of recordings) {
@@ -60,28 +57,21 @@ export class Replay {
     const earlier = this.#asked.get(asked.key) ?? 0;
     this.#asked.set(asked.key, earlier + 1);
     const { recording } = same[Math.min(earlier, same.length - 1)]!;
-    if (this.#options.pace === 'recorded') await delay(recording.head_ms, undefined, { signal: call.signal });
     if (recording.refusal !== null) throw new UpstreamFailure({ ...recording.refusal, remedy: 'none' });
-    return served(recording.answer!, call, this.#options.pace);
+    return served(recording.answer!, call);
   }
 
   #unknown(asked: ReturnType<typeof recordedRequest>): UpstreamFailure {
-    const known = this.#all.map(({ file, recording: { model, request } }) => ({
-      file,
-      model,
-      request,
-      messages: messageDigests(request),
-    }));
-    const nearest = nearestRecordings(asked, known);
-    const told =
+    const nearest = nearestRecordings(asked, this.#all);
+    const closest =
       nearest.length === 0
-        ? `the folder ${this.#options.folder} holds none`
-        : `the nearest of ${known.length} are ${nearest.join('; ')}`;
+        ? `the folder ${this.#folder} holds none`
+        : `the nearest of ${this.size} are ${nearest.join('; ')}`;
     return new UpstreamFailure({
       status: 404,
       remedy: 'none',
       error: {
-        message: `no recording answers this request (key ${asked.key.slice(0, 16)}); ${told}. Record it with mode "record" in config/models.json.`,
+        message: `no recording answers this request (key ${asked.key.slice(0, 16)}); ${closest}. Record it with mode "record" in config/models.json.`,
         type: 'invalid_request_error',
         param: null,
         code: 'recording_not_found',
@@ -90,7 +80,7 @@ export class Replay {
   }
 }
 
-function served(answer: RecordedAnswer, call: ModelCall, pace: 'recorded' | 'none'): UpstreamAnswer {
+function served(answer: RecordedAnswer, call: ModelCall): UpstreamAnswer {
   const length = answer.chunks.reduce((sum, chunk) => sum + bytesOf(chunk).length, 0);
   return {
     status: answer.status,
@@ -98,8 +88,8 @@ function served(answer: RecordedAnswer, call: ModelCall, pace: 'recorded' | 'non
       ...answerHeadersOf(answer.headers),
       ...(!call.stream && answer.broken === null && { 'content-length': String(length) }),
     },
-    body: chunksOf(answer, call.signal, pace),
-    usage: Promise.resolve(answer.usage),
+    body: chunksOf(answer, call.signal),
+    usage: () => answer.usage,
   };
 }
 
@@ -113,40 +103,31 @@ function answerHeadersOf(headers: Readonly<Record<string, string>>): Record<stri
 async function* chunksOf(
   { chunks, broken }: RecordedAnswer,
   signal: AbortSignal,
-  pace: 'recorded' | 'none',
 ): AsyncGenerator<Uint8Array> {
-  const began = performance.now();
   for (const chunk of chunks) {
-    const wait = pace === 'recorded' ? chunk[0] - (performance.now() - began) : 0;
-    if (wait > 1) await delay(wait, undefined, { signal });
     signal.throwIfAborted();
     yield bytesOf(chunk);
   }
   if (broken !== null) throw new UpstreamFailure({ ...broken, remedy: 'none', charged: true });
 }
 
-interface KnownRecording {
-  readonly file: string;
-  readonly model: string;
-  readonly messages: readonly string[];
-  readonly request: Readonly<Record<string, unknown>>;
-}
+const maxNearest = 3;
 
-const most = 3;
-
-/** Words about the recordings that are most like a request, and where each begins to differ. */
-function nearestRecordings(asked: RecordedRequest, known: readonly KnownRecording[]): string[] {
+/** Says which recordings are most like a request, and where each begins to differ. */
+function nearestRecordings(asked: RecordedRequest, known: readonly Known[]): string[] {
   const model = String(asked.request.model);
-  const rated = known.map((recording) => {
-    const shared = sharedPrefix(asked.messages, recording.messages);
-    const sameModel = recording.model === model ? 1 : 0;
-    const sameLength = recording.messages.length === asked.messages.length ? 1 : 0;
-    return { recording, shared, rating: shared * 4 + sameModel * 2 + sameLength };
-  });
-  return rated
-    .sort((a, b) => b.rating - a.rating || a.recording.file.localeCompare(b.recording.file))
-    .slice(0, most)
-    .map(({ recording, shared }) => `${recording.file} (${difference(asked, recording, shared)})`);
+  return known
+    .map(({ file, recording }) => {
+      const messages = messageDigests(recording.request);
+      const shared = sharedPrefix(asked.messages, messages);
+      const sameModel = recording.model === model ? 1 : 0;
+      const sameLength = messages.length === asked.messages.length ? 1 : 0;
+      const why = difference(asked, { request: recording.request, messages }, shared);
+      return { file, why, rating: shared * 4 + sameModel * 2 + sameLength };
+    })
+    .sort((a, b) => b.rating - a.rating || a.file.localeCompare(b.file))
+    .slice(0, maxNearest)
+    .map(({ file, why }) => `${file} (${why})`);
 }
 
 function sharedPrefix(asked: readonly string[], recorded: readonly string[]): number {
@@ -154,16 +135,17 @@ function sharedPrefix(asked: readonly string[], recorded: readonly string[]): nu
   return differs === -1 ? asked.length : differs;
 }
 
-function difference(asked: RecordedRequest, recording: KnownRecording, shared: number): string {
-  if (asked.messages.length > recording.messages.length && shared === recording.messages.length)
-    return `it has ${recording.messages.length} messages, this request ${asked.messages.length}`;
-  if (shared < asked.messages.length || shared < recording.messages.length)
-    return shared < asked.messages.length
-      ? `messages[${shared}] is another`
-      : `it has ${recording.messages.length} messages, this request ${asked.messages.length}`;
-  const names = [...new Set([...Object.keys(asked.request), ...Object.keys(recording.request)])];
+function difference(
+  asked: RecordedRequest,
+  recorded: Pick<RecordedRequest, 'request' | 'messages'>,
+  shared: number,
+): string {
+  const [ours, theirs] = [asked.messages.length, recorded.messages.length];
+  if (shared < ours && shared < theirs) return `messages[${shared}] is another`;
+  if (ours !== theirs) return `it has ${theirs} messages, this request ${ours}`;
+  const names = [...new Set([...Object.keys(asked.request), ...Object.keys(recorded.request)])];
   const others = names.filter(
-    (name) => JSON.stringify(asked.request[name]) !== JSON.stringify(recording.request[name]),
+    (name) => JSON.stringify(asked.request[name]) !== JSON.stringify(recorded.request[name]),
   );
   return others.length === 0 ? 'it differs in nothing that is written' : `${others.join(', ')} differ`;
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { EventView } from '#kit/contracts/bridge/events.ts';
 import { Conflict, Unavailable } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
-import { planEvent } from './plan-event.ts';
+import { planEvent } from './smoke.ts';
 
 const { signal } = new AbortController();
 

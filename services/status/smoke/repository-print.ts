@@ -12,7 +12,7 @@ import { git } from '#kit/git/git.ts';
 export type RepositoryPrint = ReadonlyMap<string, string>;
 
 /** More are not compared, so that a check stays a check. */
-const mostRepositories = 200;
+const maxRepositories = 200;
 
 /** The repositories on this machine that planning could reach: those of local forges, and configured checkouts. */
 export function knownRepositories(folders: Folders, environment: Environment): string[] {
@@ -24,7 +24,7 @@ export function knownRepositories(folders: Folders, environment: Environment): s
   const found = [...new Set(roots)].flatMap(repositoriesBelow);
   return [...new Set([...found, ...Object.values(checkouts).filter((path) => existsSync(path))])].slice(
     0,
-    mostRepositories,
+    maxRepositories,
   );
 }
 

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import type * as t from 'io-ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import { IngressReply } from '#kit/contracts/bridge/events.ts';
+import { EventView, IngressReply, ProcessReply } from '#kit/contracts/bridge/events.ts';
 import { RunDetail } from '#kit/contracts/run.ts';
 import type { SmokeReport } from '#kit/contracts/status.ts';
 import type { Environment } from '#kit/environment.ts';
-import { Failed, messageOf } from '#kit/errors.ts';
+import { codeOf, Failed, messageOf, TimedOut } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import type { Places } from '../places.ts';
 import type { TokenShower } from '../token-shower.ts';
 import { demoIssue, issueTitle } from './demo-issue.ts';
-import { pause, planEvent } from './plan-event.ts';
 import { knownRepositories, printDifferences, printRepository } from './repository-print.ts';
 
 export interface SmokeOptions {
@@ -150,4 +151,54 @@ async function look(
     throw new Failed('smoke_run_failed', `the run is ${status} with ${actions.length} actions${why}`);
   }
   return [null, `${actions.length} proposed actions await approval`];
+}
+
+/** Processes this event alone; where the bridge is at it by itself, waits for it. */
+export async function planEvent(
+  bridge: HttpClient,
+  event_id: string,
+  signal: AbortSignal,
+): Promise<readonly [string, string]> {
+  let event = (await takeUp(bridge, event_id, signal)) ?? (await eventOf(bridge, event_id, signal));
+  while (event.state === 'processing' || (event.state === 'pending' && event.attempts === 0)) {
+    await pause(signal);
+    const again = event.state === 'pending' ? await takeUp(bridge, event_id, signal) : null;
+    event = again ?? (await eventOf(bridge, event_id, signal));
+  }
+  if (event.state === 'done' && event.run_id !== null)
+    return [event.run_id, `the event is done, its run is ${event.run_id}`];
+  const why = event.reason === null ? '' : `: ${event.reason.message} [${event.reason.code}]`;
+  throw new Failed('smoke_event_failed', `the event is ${event.state}${why}`);
+}
+
+/** @returns null where the bridge is at it already, or at another event of the issue */
+async function takeUp(
+  bridge: HttpClient,
+  event_id: string,
+  signal: AbortSignal,
+): Promise<t.TypeOf<typeof EventView> | null> {
+  try {
+    const answered = await bridge.post('/v1/events/process-next', { event_id }, ProcessReply, { signal });
+    return answered.event;
+  } catch (error) {
+    if (codeOf(error) === 'event_not_pending') return null;
+    throw error;
+  }
+}
+
+function eventOf(
+  bridge: HttpClient,
+  event_id: string,
+  signal: AbortSignal,
+): Promise<t.TypeOf<typeof EventView>> {
+  return bridge.get(`/v1/events/${encodeURIComponent(event_id)}`, EventView, { signal });
+}
+
+/** A moment between two looks. @throws TimedOut (`smoke_timeout`) when the signal is aborted */
+export async function pause(signal: AbortSignal): Promise<void> {
+  try {
+    await setTimeout(100, undefined, { signal });
+  } catch (cause) {
+    throw new TimedOut('smoke_timeout', 'it did not end in time', { cause });
+  }
 }

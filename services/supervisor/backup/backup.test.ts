@@ -22,9 +22,9 @@ import {
   sampleKey,
 } from '../../../test/fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { verifyBackup } from './archive.ts';
 import { backup } from './backup.ts';
 import { restore } from './restore.ts';
-import { verifyBackup } from './verify-backup.ts';
 
 const silent = { begin() {}, add() {}, end() {} };
 const { signal } = new AbortController();

@@ -7,11 +7,17 @@ import { createGzip } from 'node:zlib';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Refused } from '#kit/errors.ts';
 import { type Folders, headsName } from '#kit/folders.ts';
+import { diskError } from './archive.ts';
 import { openBackupTarget } from './backup-target.ts';
-import { type Cut, type CutOptions, takeCut } from './cut.ts';
-import { diskError } from './disk-error.ts';
-import { bytesEntry, fileEntry, objectEntries } from './entries.ts';
-import { leftOutOf } from './left-out.ts';
+import {
+  bytesEntry,
+  fileEntry,
+  objectEntries,
+  type RunCounts,
+  runEntries,
+  type TarEntry,
+  tarOf,
+} from './entries.ts';
 import {
   type BackedUpFile,
   formatVersion,
@@ -21,11 +27,10 @@ import {
   manifestName,
 } from './manifest.ts';
 import type { Progress } from './progress.ts';
-import { type RunCounts, runEntries } from './run-entries.ts';
-import type { SqliteStore } from './sqlite-store.ts';
-import { type TarEntry, tarOf } from './tar-stream.ts';
+import { type Snapshot, type SqliteStore, takeSnapshot } from './snapshot.ts';
+import { type BackupScope, leftOutOf } from './state-folder.ts';
 
-export interface BackupOptions extends CutOptions {
+export interface BackupOptions extends BackupScope {
   readonly folders: Folders;
   /** A new file, or a folder. */
   readonly target: string;
@@ -55,7 +60,7 @@ function requireSecretsInside({ config, secrets, tokens, registry }: Folders): v
   );
 }
 
-/** A copy of a database that was pinned at the cut. */
+/** A copy of a database that was pinned at the snapshot. */
 interface Copy {
   readonly name: string;
   readonly path: string;
@@ -63,26 +68,26 @@ interface Copy {
 
 /**
  * Writes all state of an installation, as it was at one moment, into one file, which has its name when it is whole.
- * @throws what `openBackupTarget` and `takeCut` throw, Unavailable (`disk_full`)
+ * @throws what `openBackupTarget` and `takeSnapshot` throw, Unavailable (`disk_full`)
  */
 export async function backup(options: BackupOptions): Promise<BackupReport> {
   const { folders, version, progress, signal } = options;
   if (options.withSecrets) requireSecretsInside(folders);
   const target = openBackupTarget(options.target, folders, new Date());
-  let cut: Cut | null = null;
+  let snapshot: Snapshot | null = null;
   try {
-    cut = takeCut(folders, options);
-    const copies = await copyStores(cut.stores, target.staging, signal);
+    snapshot = takeSnapshot(folders, options);
+    const copies = await copyStores(snapshot.stores, target.staging, signal);
     crashPoint('backup.copied');
     const head: Head = {
       format: 'core-backup',
       format_version: formatVersion,
       core_version: version,
-      created_at: cut.at.toISOString(),
+      created_at: snapshot.at.toISOString(),
     };
-    const writer = new BackupWriter(cut, copies, { head, options });
+    const writer = new BackupWriter(snapshot, copies, { head, options });
     progress.begin('backing up', writer.expected);
-    const written = await writeArchive(target.part, tarOf(writer.entries(), cut.at), signal);
+    const written = await writeArchive(target.part, tarOf(writer.entries(), snapshot.at), signal);
     crashPoint('backup.written');
     const file = target.publish();
     return { file, ...written, manifest: writer.manifest };
@@ -90,7 +95,7 @@ export async function backup(options: BackupOptions): Promise<BackupReport> {
     throw diskError(error, target.staging);
   } finally {
     progress.end();
-    for (const store of cut?.stores ?? []) store.close();
+    for (const store of snapshot?.stores ?? []) store.close();
     target.discard();
   }
 }
@@ -113,7 +118,7 @@ async function copyStores(
 
 /** The entries of a backup in their order, and what they were. */
 class BackupWriter {
-  readonly #cut: Cut;
+  readonly #snapshot: Snapshot;
   readonly #copies: readonly Copy[];
   readonly #head: Head;
   readonly #options: BackupOptions;
@@ -121,8 +126,12 @@ class BackupWriter {
   readonly #runs: RunCounts = { runs: 0, events: 0 };
   #manifest: Manifest | null = null;
 
-  constructor(cut: Cut, copies: readonly Copy[], { head, options }: { head: Head; options: BackupOptions }) {
-    this.#cut = cut;
+  constructor(
+    snapshot: Snapshot,
+    copies: readonly Copy[],
+    { head, options }: { head: Head; options: BackupOptions },
+  ) {
+    this.#snapshot = snapshot;
     this.#copies = copies;
     this.#head = head;
     this.#options = options;
@@ -135,7 +144,7 @@ class BackupWriter {
 
   /** Bytes that are known of before, for people to see how far it is. */
   get expected(): number {
-    const { tree, logs } = this.#cut;
+    const { tree, logs } = this.#snapshot;
     const copies = this.#copies.map(({ path }) => statSync(path).size);
     const sizes = [...copies, ...tree.read.map(({ bytes }) => bytes.length), ...logs.values()];
     return sizes.reduce((sum, size) => sum + Math.max(0, size), 0);
@@ -144,12 +153,12 @@ class BackupWriter {
   async *entries(): AsyncGenerator<TarEntry> {
     yield jsonEntry(headName, this.#head);
     for await (const entry of this.#sources()) yield entry.kind === 'file' ? this.#noted(entry) : entry;
-    this.#manifest = this.#told();
+    this.#manifest = this.#makeManifest();
     yield jsonEntry(manifestName, this.#manifest);
   }
 
   async *#sources(): AsyncGenerator<TarEntry> {
-    const { tree, logs, heads } = this.#cut;
+    const { tree, logs, heads } = this.#snapshot;
     for (const name of tree.folders) yield { kind: 'folder', name };
     for (const { name, path } of this.#copies) yield* present(fileEntry(name, path));
     for (const { name, bytes, executable } of tree.read) yield bytesEntry(name, bytes, executable);
@@ -158,7 +167,7 @@ class BackupWriter {
     const runs = join(this.#options.folders.state, 'runs');
     for (const [runId, size] of logs) yield* runEntries(runs, runId, size, this.#runs);
     for (const [name, bytes] of heads) {
-      // A run that was pruned since the cut is in the backup as its tombstone, and so is its head.
+      // A run that was pruned since the snapshot is in the backup as its tombstone, and so is its head.
       const pruned = logs.has(name) && !existsSync(join(runs, name, 'events.jsonl'));
       const path = join(this.#options.folders.state, headsName, name);
       if (pruned) yield* present(fileEntry(`state/${headsName}/${name}`, path));
@@ -183,7 +192,7 @@ class BackupWriter {
     return { ...entry, content: hashed() };
   }
 
-  #told(): Manifest {
+  #makeManifest(): Manifest {
     const { folders, withSecrets } = this.#options;
     const files = this.#files;
     return {
@@ -193,12 +202,12 @@ class BackupWriter {
       counts: {
         ...this.#runs,
         stores: this.#copies.length,
-        repositories: this.#cut.tree.objects.length,
+        repositories: this.#snapshot.tree.objects.length,
         files: files.length,
         bytes: files.reduce((sum, { size }) => sum + size, 0),
       },
       files,
-      left_out: leftOutOf(folders, this.#options, this.#cut.tree.leftOut),
+      left_out: leftOutOf(folders, this.#options, this.#snapshot.tree.leftOut),
     };
   }
 }

@@ -7,11 +7,10 @@ import { sha256 } from '#kit/digest.ts';
 import { CoreError } from '#kit/errors.ts';
 import { foldersIn, makeSampleHome } from '../../../test/fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { placeOf, verifyBackup } from './archive.ts';
 import { backup } from './backup.ts';
-import { placeOf } from './entry-name.ts';
 import { headName, type Manifest, manifestName } from './manifest.ts';
 import { restore } from './restore.ts';
-import { verifyBackup } from './verify-backup.ts';
 
 const silent = { begin() {}, add() {}, end() {} };
 const { signal } = new AbortController();

@@ -1,9 +1,46 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { Failed } from '#kit/errors.ts';
-import { isExecutable, reading } from './captured-tree.ts';
-import { isPassing } from './state-folder.ts';
-import type { TarEntry } from './tar-stream.ts';
+import { Header, Pax } from 'tar';
+import { codeOf, Failed } from '#kit/errors.ts';
+import { isExecutable, isPassing, namesIn, reading, unreadable } from './state-folder.ts';
+
+export type TarEntry =
+  | {
+      readonly kind: 'file';
+      readonly name: string;
+      readonly size: number;
+      readonly executable: boolean;
+      /** Gives exactly `size` bytes. */
+      readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+    }
+  | { readonly kind: 'folder'; readonly name: string };
+
+const blockSize = 512;
+
+/** The bytes of a tar archive (POSIX.1-2001), whose entries are asked for one after the other. */
+export async function* tarOf(entries: AsyncIterable<TarEntry>, mtime: Date): AsyncGenerator<Uint8Array> {
+  for await (const entry of entries) {
+    yield headerOf(entry, mtime);
+    if (entry.kind === 'folder') continue;
+    yield* entry.content;
+    const rest = entry.size % blockSize;
+    if (rest > 0) yield Buffer.alloc(blockSize - rest);
+  }
+  yield Buffer.alloc(2 * blockSize);
+}
+
+function headerOf(entry: TarEntry, mtime: Date): Uint8Array {
+  const isFile = entry.kind === 'file';
+  const facts = {
+    path: isFile ? entry.name : `${entry.name}/`,
+    mode: isFile && !entry.executable ? 0o600 : 0o700,
+    size: isFile ? entry.size : 0,
+    mtime,
+  };
+  const header = new Header({ ...facts, type: isFile ? 'File' : 'Directory' });
+  if (!header.encode()) return header.block!;
+  return Buffer.concat([new Pax({ path: facts.path, size: facts.size }).encode(), header.block!]);
+}
 
 type FileEntry = Extract<TarEntry, { kind: 'file' }>;
 
@@ -36,7 +73,7 @@ function* closing(fd: number, size: number, path: string): Generator<Uint8Array>
 }
 
 /** The first `size` bytes of an open file. @throws Failed (`backup_file_changed`) where it has fewer */
-export function* rangeOf(fd: number, size: number, path: string): Generator<Uint8Array> {
+function* rangeOf(fd: number, size: number, path: string): Generator<Uint8Array> {
   for (let position = 0; position < size; ) {
     const buffer = Buffer.alloc(Math.min(chunkSize, size - position));
     const read = readSync(fd, buffer, 0, buffer.length, position);
@@ -81,4 +118,104 @@ function filesBelow(path: string, prefix: string): string[] {
         ? [name]
         : [];
   });
+}
+
+const logName = 'events.jsonl';
+const tombstoneName = 'tombstone.json';
+const artifactsName = 'artifacts';
+const lineFeed = 0x0a;
+
+/** What is counted of the runs while they are written. */
+export interface RunCounts {
+  runs: number;
+  events: number;
+}
+
+/**
+ * One run: its log as long as it was, its artifacts, and its views where it is still as it was. A view that is missing is made
+ * again with the next event.
+ * @param size of the log, -1 where there was none
+ */
+export async function* runEntries(
+  runs: string,
+  runId: string,
+  size: number,
+  counts: RunCounts,
+): AsyncGenerator<TarEntry> {
+  const folder = join(runs, runId);
+  const name = `state/runs/${runId}`;
+  const log = size < 0 ? null : openLog(join(folder, logName));
+  try {
+    // It may have been pruned meanwhile.
+    const tombstone =
+      log === null ? fileEntry(`${name}/${tombstoneName}`, join(folder, tombstoneName)) : null;
+    if (tombstone !== null) yield tombstone;
+    if (log === null) return;
+    const { length, events } = wholeLines(log, size);
+    counts.runs++;
+    counts.events += events;
+    yield {
+      kind: 'file',
+      name: `${name}/${logName}`,
+      size: length,
+      executable: false,
+      content: rangeOf(log, length, join(folder, logName)),
+    };
+    const artifacts = (namesIn(join(folder, artifactsName)) ?? []).filter((one) =>
+      /^[0-9a-f]{64}$/.test(one),
+    );
+    for (const one of artifacts.toSorted()) {
+      const entry = fileEntry(`${name}/${artifactsName}/${one}`, join(folder, artifactsName, one));
+      if (entry !== null) yield entry;
+    }
+    const views = readViews(folder);
+    if (fstatSync(log).size === size)
+      for (const [view, bytes] of views) yield bytesEntry(`${name}/${view}`, bytes);
+  } finally {
+    if (log !== null) closeSync(log);
+  }
+}
+
+function openLog(path: string): number | null {
+  return reading(path, () => openSync(path, 'r'));
+}
+
+/** Behind the last line break is what a crash left of a write. */
+function wholeLines(fd: number, size: number): { length: number; events: number } {
+  const buffer = Buffer.alloc(256 * 1024);
+  let length = 0;
+  let events = 0;
+  for (let position = 0; position < size; ) {
+    const read = readSync(fd, buffer, 0, Math.min(buffer.length, size - position), position);
+    if (read === 0) break;
+    for (let at = buffer.indexOf(lineFeed); at >= 0 && at < read; at = buffer.indexOf(lineFeed, at + 1)) {
+      events++;
+      length = position + at + 1;
+    }
+    position += read;
+  }
+  return { length, events };
+}
+
+/** Everything beside log and artifacts, by name. */
+function readViews(folder: string): Map<string, Uint8Array> {
+  const views = new Map<string, Uint8Array>();
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const name = path.slice(folder.length + 1);
+    const isOther = name === logName || name.startsWith(`${artifactsName}/`);
+    if (!entry.isFile() || isOther || isPassing(entry.name)) continue;
+    const bytes = readIfThere(path);
+    if (bytes !== null) views.set(name, bytes);
+  }
+  return views;
+}
+
+function readIfThere(path: string): Uint8Array | null {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw unreadable(path, error);
+  }
 }

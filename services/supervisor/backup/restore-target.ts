@@ -1,15 +1,17 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import * as t from 'io-ts';
+import { runningService } from '#kit/config/running-service.ts';
+import { platformServices } from '#kit/contracts/platform-services.ts';
+import { StackNote, stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { makePrivateFolder, syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict } from '#kit/errors.ts';
 import { type Folders, prepareFolder, unfinishedRestoreName } from '#kit/folders.ts';
-import { holdFolder } from '#kit/storage/lock.ts';
-import { type HeldParts, holdParts } from './held-parts.ts';
-import { isEmptyFolder, moveIntoPlace, removeFromPlace } from './move-into-place.ts';
-import { whoRunsIn } from './who-runs.ts';
+import { type FolderHold, holdFolder } from '#kit/storage/lock.ts';
+import { isRunning } from '#kit/storage/process-identity.ts';
+import { isEmptyFolder, isFolder, moveIntoPlace, removeFromPlace } from './move-into-place.ts';
 
 export type Root = 'state' | 'config';
 
@@ -52,7 +54,7 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
   } catch (error) {
     // Without a list of what is moved nothing is in its place yet.
     if (!wasMoving) unmark();
-    letGo();
+    dispose();
     throw error;
   }
 
@@ -61,7 +63,7 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
     for (const root of roots.toReversed()) rmSync(marker(root), { recursive: true, force: true });
   }
 
-  function letGo(): void {
+  function dispose(): void {
     parts?.release();
     hold.release();
   }
@@ -83,7 +85,7 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
     if (roots.includes('config')) retire(marker('config'));
     parts?.unmark();
     retire(marker('state'));
-    letGo();
+    dispose();
   }
 
   return {
@@ -92,7 +94,7 @@ export function openRestoreTarget(folders: Folders, roots: readonly Root[]): Res
     discard() {
       removeLeft(folders, roots);
       unmark();
-      letGo();
+      dispose();
       for (const folder of made) removeIfEmpty(folder);
     },
   };
@@ -183,5 +185,74 @@ function removeIfEmpty(path: string): void {
     rmdirSync(path);
   } catch {
     // Somebody uses it meanwhile.
+  }
+}
+
+/** Folders of the state that one service each holds. */
+const parts = ['context', 'model-gateway', 'bridge', 'bus'];
+
+interface HeldParts {
+  /** Their services do not start any more, also when this process has gone. */
+  mark(): void;
+  /** Their services may start, as soon as they are released. */
+  unmark(): void;
+  release(): void;
+}
+
+/**
+ * Holds the parts that are there. In containers each is a disk of its own, whose service does not see what is in the state
+ * folder itself, nor the restore its process.
+ * @throws Conflict (`restore_in_use`) naming who holds one
+ */
+function holdParts(state: string): HeldParts {
+  const folders = parts.map((name) => join(state, name)).filter(isFolder);
+  const holds: FolderHold[] = [];
+
+  function release(): void {
+    for (const hold of holds.splice(0)) hold.release();
+  }
+
+  try {
+    for (const folder of folders)
+      holds.push(holdFolder(folder, { code: 'restore_in_use', name: 'what is restored', forRestore: true }));
+  } catch (error) {
+    release();
+    throw error;
+  }
+  return {
+    mark() {
+      for (const folder of folders) {
+        makePrivateFolder(join(folder, unfinishedRestoreName));
+        syncFolder(folder);
+      }
+    },
+    unmark() {
+      for (const folder of folders) {
+        rmSync(join(folder, unfinishedRestoreName), { recursive: true, force: true });
+        syncFolder(folder);
+      }
+    },
+    release,
+  };
+}
+
+/** Who works with a state folder, as far as this process can see; null when nobody does. */
+function whoRunsIn(state: string): string | null {
+  const stack = readStack(join(state, stackFolder, stackNoteName));
+  if (stack !== null && isRunning(stack.holder) === true) {
+    return `core up, process ${stack.holder.pid} on ${stack.holder.host}`;
+  }
+  for (const name of platformServices) {
+    const running = runningService(name, { state });
+    if (running !== null) return `${name} at ${running.url}`;
+  }
+  return null;
+}
+
+function readStack(path: string): StackNote | null {
+  try {
+    return decodeJson(StackNote, readFileSync(path, 'utf8'), path);
+  } catch {
+    return null;
   }
 }

@@ -1,18 +1,20 @@
-import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { syncFolder } from '#kit/durable-file.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { damaged, requireReadable } from './archive-refusals.ts';
-import { diskError } from './disk-error.ts';
-import type { EntryPlace } from './entry-name.ts';
+import {
+  type ArchiveSink,
+  damaged,
+  diskError,
+  type EntryPlace,
+  readArchive,
+  requireReadable,
+} from './archive.ts';
 import type { Manifest } from './manifest.ts';
 import type { Progress } from './progress.ts';
-import { type ArchiveSink, readArchive } from './read-archive.ts';
 import { openRestoreTarget, type RestoreTarget, type Root } from './restore-target.ts';
-
-const mostSyncing = 32;
 
 export interface RestoreOptions {
   readonly file: string;
@@ -42,12 +44,11 @@ export async function restore({
   try {
     progress.begin('restoring', (await stat(file)).size);
     const manifest = await readArchive(file, unpacked, { progress, signal });
-    await unpacked.sync();
+    unpacked.syncFolders();
     crashPoint('restore.unpacked');
     target.publish();
     return manifest;
   } catch (error) {
-    await unpacked.settle();
     target.discard();
     throw diskError(error, folders.state);
   } finally {
@@ -64,8 +65,6 @@ class Unpacked implements ArchiveSink {
   readonly #target: RestoreTarget;
   readonly #roots: readonly Root[];
   readonly #made = new Set<string>();
-  readonly #syncing = new Set<Promise<void>>();
-  readonly #unsynced: unknown[] = [];
 
   constructor(file: string, target: RestoreTarget, roots: readonly Root[]) {
     this.#file = file;
@@ -90,34 +89,15 @@ class Unpacked implements ArchiveSink {
     );
     try {
       for await (const bytes of content) await handle.writeFile(bytes);
-    } catch (error) {
+      await handle.sync();
+    } finally {
       await handle.close();
-      throw error;
     }
-    await this.#bringToDisk(handle);
   }
 
-  /** Everything that was written, and its names, are on the disk when it returns. */
-  async sync(): Promise<void> {
-    await this.settle();
-    if (this.#unsynced.length > 0) throw this.#unsynced[0];
+  /** The names of everything that was written are on the disk when it returns. */
+  syncFolders(): void {
     for (const folder of this.#made) syncFolder(folder);
-  }
-
-  /** No file is open any more. */
-  async settle(): Promise<void> {
-    await Promise.all(this.#syncing);
-  }
-
-  /** Beside what is written next: a disk brings many files to itself in the time of one. */
-  async #bringToDisk(handle: FileHandle): Promise<void> {
-    const synced = handle
-      .sync()
-      .finally(() => handle.close())
-      .catch((error: unknown) => void this.#unsynced.push(error))
-      .finally(() => this.#syncing.delete(synced));
-    this.#syncing.add(synced);
-    if (this.#syncing.size >= mostSyncing) await Promise.race(this.#syncing);
   }
 
   async #makeFolder(path: string, place: EntryPlace): Promise<void> {

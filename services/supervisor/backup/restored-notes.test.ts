@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import type { Manifest } from './manifest.ts';
-import { notesOf } from './restored-notes.ts';
+import { notesOf } from './reports.ts';
 
 describe('What is to be known of a restored installation', () => {
   const manifest = (change: Partial<Manifest>) =>

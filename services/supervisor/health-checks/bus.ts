@@ -1,22 +1,20 @@
 import { Cron } from 'croner';
 import * as t from 'io-ts';
-import { answerMs } from '#kit/config/answer-ms.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
+import { answerMs } from '#kit/config/settings.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { readEngineHttpPort } from '../engine-http-port.ts';
+import { readEngineHttpPort } from '../embedded-services.ts';
 import { connects } from '../port-holder.ts';
-import type { Finding } from './finding.ts';
-import { broken, checkPort, checkServicePort } from './installation.ts';
+import { broken, checkPort, checkServicePort, type Finding, finding } from './installation.ts';
 
 /** Where the functions of the platform are found. */
 export async function checkBus(folders: Folders): Promise<Finding> {
-  const name = 'bus';
   try {
     const { url, own, where } = busAddress({ folders, environment });
     const { hostname, port } = new URL(url.replace(/^ws/, 'http'));
@@ -24,30 +22,20 @@ export async function checkBus(folders: Folders): Promise<Finding> {
     const number = Number(port || (url.startsWith('wss') ? 443 : 80));
     const reached = await connects(hostname, number, answerMs({ folders, environment }));
     if (reached === 'late')
-      return {
-        name,
-        state: 'warning',
-        detail: `${kind} at ${url} took no connection in time`,
-        fix: 'It may be busy or halted: ./core status',
-      };
-    if (reached === 'somebody')
-      return { name, state: 'works', detail: `${kind} at ${url} accepts connections`, fix: null };
+      return finding(
+        'bus',
+        'warning',
+        `${kind} at ${url} took no connection in time`,
+        'It may be busy or halted: ./core status',
+      );
+    if (reached === 'somebody') return finding('bus', 'works', `${kind} at ${url} accepts connections`);
     const without = 'events wait in the bridge, schedules do not tick; all commands work';
-    if (own)
-      return {
-        name,
-        state: 'missing',
-        detail: `${kind} does not run (${url}): ${without}`,
-        fix: './core up',
-      };
-    return {
-      name,
-      state: 'warning',
-      detail: `${kind} at ${url} (${where}) does not accept connections: ${without}`,
-      fix: 'Start it, or correct the address: url in bus.json, or CORE_BUS_URL.',
-    };
+    if (own) return finding('bus', 'missing', `${kind} does not run (${url}): ${without}`, './core up');
+    const detail = `${kind} at ${url} (${where}) does not accept connections: ${without}`;
+    const fix = 'Start it, or correct the address: url in bus.json, or CORE_BUS_URL.';
+    return finding('bus', 'warning', detail, fix);
   } catch (error) {
-    return broken(name, error);
+    return broken('bus', error);
   }
 }
 
@@ -67,33 +55,27 @@ export async function checkEnginePorts(folders: Folders): Promise<Finding[]> {
   }
 }
 
-const Schedules = t.strict({
-  schedules: t.array(
-    t.strict({
-      name: t.string,
-      cron: t.string,
-      zone: optional(t.string),
-      enabled: optional(t.boolean),
-    }),
-  ),
+const Schedule = t.strict({
+  name: t.string,
+  cron: t.string,
+  zone: optional(t.string),
+  enabled: optional(t.boolean),
 });
+const Schedules = t.strict({ schedules: t.array(Schedule) });
 
 /** That the file can be read, and when each schedule is due; core-bridge checks the rest of it. */
 export function checkSchedules(folders: Folders): Finding {
-  const name = 'schedules';
   try {
     const { document, path } = mergedDocument(readConcernDocument('schedules', folders));
     const { schedules } = decode(Schedules, document, path, 'config_invalid');
-    const enabled = schedules.filter((schedule) => schedule.enabled !== false);
-    if (enabled.length === 0)
-      return { name, state: 'works', detail: 'none; schedules.json takes them', fix: null };
-    return { name, state: 'works', detail: enabled.map(nextOf).join('; '), fix: null };
+    const enabled = schedules.filter((schedule) => schedule.enabled !== false).map(nextOf);
+    return finding('schedules', 'works', enabled.join('; ') || 'none; schedules.json takes them');
   } catch (error) {
-    return { name, state: 'broken', detail: messageOf(error), fix: 'Correct schedules.json.' };
+    return finding('schedules', 'broken', messageOf(error), 'Correct schedules.json.');
   }
 }
 
-function nextOf({ name, cron, zone = 'UTC' }: t.TypeOf<typeof Schedules>['schedules'][number]): string {
+function nextOf({ name, cron, zone = 'UTC' }: t.TypeOf<typeof Schedule>): string {
   try {
     const next = new Cron(cron, { timezone: zone, paused: true, mode: '5-part' }).nextRun();
     return `${name}: ${next === null ? 'never' : `next ${next.toISOString()}`}`;

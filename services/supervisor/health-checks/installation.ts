@@ -1,26 +1,44 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { answerMs } from '#kit/config/answer-ms.ts';
 import { readKnownModels, secretsOfModels } from '#kit/config/known-models.ts';
 import { type RunningAddress, runningService, type ServiceName } from '#kit/config/running-service.ts';
 import { type AddressedConcern, readServiceAddress } from '#kit/config/service-address.ts';
-import { readSettings, type Settings } from '#kit/config/settings.ts';
+import { answerMs, readSettings, type Settings } from '#kit/config/settings.ts';
+import type { Health } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
-import { openTokens } from '#kit/tokens.ts';
-import { describeHolder, holderOf, type PortHolder } from '../port-holder.ts';
-import type { Finding } from './finding.ts';
+import { openTokens } from '#kit/tokens/tokens.ts';
+import { describeHolder, holderOf } from '../port-holder.ts';
+
+/** What one check of `core doctor` found. */
+export interface Finding {
+  readonly name: string;
+  /** `works`; `warning`, works with a limit; `missing`, something optional is not there; `broken`, Core cannot do its work. */
+  readonly state: 'works' | 'warning' | 'missing' | 'broken';
+  readonly detail: string;
+  /** What to do; null where nothing is to be done. */
+  readonly fix: string | null;
+}
+
+/** @param fix what to do; null where nothing is to be done */
+export function finding(
+  name: string,
+  state: Finding['state'],
+  detail: string,
+  fix: string | null = null,
+): Finding {
+  return { name, state, detail, fix };
+}
 
 /** Makes the folder where it is missing: every later command would do the same. */
 export function checkFolder(name: string, path: string, what: 'state' | 'config'): Finding {
   return attempt(name, () => {
     prepareFolder(path, what);
     const mode = statSync(path).mode & 0o777;
-    if (process.platform === 'win32' || (mode & 0o022) === 0)
-      return { state: 'works', detail: path, fix: null };
+    if (process.platform === 'win32' || (mode & 0o022) === 0) return finding(name, 'works', path);
     const detail = `${path} has mode ${mode.toString(8)}: others may write there`;
-    return { state: 'warning', detail, fix: `chmod go-w '${path}'` };
+    return finding(name, 'warning', detail, `chmod go-w '${path}'`);
   });
 }
 
@@ -29,21 +47,18 @@ export function checkSettings(folders: Folders): {
   readonly settings: Settings | null;
 } {
   let settings: Settings | null = null;
-  const finding = attempt('settings', () => {
+  const found = attempt('settings', () => {
     settings = readSettings({ folders, environment });
-    return { state: 'works', detail: 'readable; ./core config show lists them', fix: null };
+    return finding('settings', 'works', 'readable; ./core config show lists them');
   });
-  return { finding, settings };
+  return { finding: found, settings };
 }
 
 export function checkTokens(folders: Folders): Finding {
   return attempt('tokens', () => {
-    const inForce = openTokens(folders)
-      .list()
-      .filter(({ revoked }) => revoked === null);
-    if (inForce.length === 0)
-      return { state: 'works', detail: 'none yet; the first start makes them', fix: null };
-    return { state: 'works', detail: inForce.map(({ name }) => name).join(', '), fix: null };
+    const records = openTokens(folders).list();
+    const names = records.filter(({ revoked }) => revoked === null).map(({ name }) => name);
+    return finding('tokens', 'works', names.join(', ') || 'none yet; the first start makes them');
   });
 }
 
@@ -53,7 +68,7 @@ export function checkDaemonPort(folders: Folders, { agentd }: Settings): Promise
   return checkPort(running ?? agentd, { running, setting: 'agentd.port in core.json', folders });
 }
 
-/** A service's own port, whether it runs or would be started. */
+/** A service's own port, of the running service or as configured. */
 export async function checkServicePort(
   service: ServiceName,
   concern: AddressedConcern,
@@ -68,76 +83,73 @@ export async function checkServicePort(
   }
 }
 
-/** Whether the `model` planner has a model; the others need none. */
+/** The `model` planner needs a model; the others need none. */
 export function checkModels(folders: Folders): Finding {
   return attempt('models', () => {
-    const missing = 'none configured; the patch planner needs none';
     const models = readKnownModels(folders);
-    if (models.length === 0) return { state: 'missing', detail: missing, fix: './core model add' };
-    const named = models.map(({ name, tier }) => (tier === null ? name : `${name} (${tier})`));
+    if (models.length === 0)
+      return finding(
+        'models',
+        'missing',
+        'none configured; the patch planner needs none',
+        './core model add',
+      );
+    const names = models.map(({ name, tier }) => (tier === null ? name : `${name} (${tier})`)).join(', ');
     const lacking = secretsOfModels(folders).filter((secret) => !existsSync(join(folders.secrets, secret)));
-    if (lacking.length > 0) {
-      const detail = `${named.join(', ')}; of their keys ${lacking.join(', ')} is missing in ${folders.secrets}`;
-      return {
-        state: 'warning',
-        detail,
-        fix: 'Write each key into the file of that name, readable by you alone.',
-      };
-    }
-    return { state: 'works', detail: `${named.join(', ')}; ./core model check asks each`, fix: null };
+    if (lacking.length === 0) return finding('models', 'works', `${names}; ./core model check asks each`);
+    const detail = `${names}; of their keys ${lacking.join(', ')} is missing in ${folders.secrets}`;
+    const fix = 'Write each key into the file of that name, readable by you alone.';
+    return finding('models', 'warning', detail, fix);
   });
+}
+
+interface CheckedPort {
+  readonly running: RunningAddress | null;
+  readonly setting: string;
+  readonly folders: Folders;
 }
 
 export async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
-  {
-    running,
-    setting,
-    folders,
-  }: { readonly running: RunningAddress | null; readonly setting: string; readonly folders: Folders },
+  { running, setting, folders }: CheckedPort,
 ): Promise<Finding> {
   const name = `port ${port}`;
   const holder = await holderOf(host, port, answerMs({ folders, environment }));
-  if (holder.kind === 'nobody') return { name, state: 'works', detail: `free on ${host}`, fix: null };
+  if (holder.kind === 'nobody') return finding(name, 'works', `free on ${host}`);
   // Its certificate is for its clients; that it listens where its note says is enough here.
   if (holder.kind === 'other' && running?.url.startsWith('https:'))
-    return { name, state: 'works', detail: `listens with TLS on ${host}`, fix: null };
-  const detail =
-    holder.kind === 'silent'
-      ? `taken on ${host} by ${describeHolder(holder)}`
-      : `${describeHolder(holder)} answers on ${host}${toTell(holder)}`;
-  if (holder.kind === 'core' && holder.health.status !== 'failing')
-    return { name, state: 'works', detail, fix: null };
-  if (holder.kind === 'silent' && running !== null)
-    return {
-      name,
-      state: 'warning',
-      detail,
-      fix: 'It may be busy or halted: ./core status says which. answers.seconds in core.json gives it longer.',
-    };
-  if (holder.kind === 'core')
-    return { name, state: 'broken', detail, fix: `Its checks: http://${host}:${port}/healthz` };
-  return { name, state: 'broken', detail, fix: `End it, or set ${setting}.` };
+    return finding(name, 'works', `listens with TLS on ${host}`);
+  if (holder.kind === 'core') {
+    const detail = `${describeHolder(holder)} answers on ${host}${limitsOf(holder.health)}`;
+    if (holder.health.status !== 'failing') return finding(name, 'works', detail);
+    return finding(name, 'broken', detail, `Its checks: http://${host}:${port}/healthz`);
+  }
+  const fix = `End it, or set ${setting}.`;
+  if (holder.kind === 'other')
+    return finding(name, 'broken', `${describeHolder(holder)} answers on ${host}`, fix);
+  const detail = `taken on ${host} by ${describeHolder(holder)}`;
+  if (running === null) return finding(name, 'broken', detail, fix);
+  const wait =
+    'It may be busy or halted: ./core status says which. answers.seconds in core.json gives it longer.';
+  return finding(name, 'warning', detail, wait);
 }
 
-/** What does less than it could, and whether the model answers that makes vectors of memories. */
-function toTell(holder: PortHolder): string {
-  if (holder.kind !== 'core') return '';
-  const told = Object.entries(holder.health.checks).filter(
+/** What does less than it could, and the state of the model that makes vectors of memories. */
+function limitsOf({ checks }: Health): string {
+  const shown = Object.entries(checks).filter(
     ([name, { status }]) => status !== 'ok' || name === 'embeddings',
   );
-  return told.map(([name, { detail }]) => `; ${name}: ${detail}`).join('');
+  return shown.map(([name, { detail }]) => `; ${name}: ${detail}`).join('');
 }
 
-export function attempt(name: string, check: () => Omit<Finding, 'name'>): Finding {
+function attempt(name: string, check: () => Finding): Finding {
   try {
-    return { name, ...check() };
+    return check();
   } catch (error) {
     return broken(name, error);
   }
 }
 
 export function broken(name: string, error: unknown): Finding {
-  const fix = error instanceof CoreError ? (error.hint ?? null) : null;
-  return { name, state: 'broken', detail: messageOf(error), fix };
+  return finding(name, 'broken', messageOf(error), error instanceof CoreError ? error.hint : null);
 }

@@ -1,171 +1,120 @@
 import { execa } from 'execa';
 import { controlGroups, howToDelegate } from '#kit/control-groups.ts';
 import { TimedOut } from '#kit/errors.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, finding } from './installation.ts';
 
-const oldestGit = [2, 38] as const;
+const minGit = [2, 38] as const;
 const testedJj = '0.41.0';
 
 export function checkNode(version = process.versions.node): Finding {
-  const major = Number(version.split('.')[0]);
-  if (major >= 24) return { name: 'Node', state: 'works', detail: version, fix: null };
-  return {
-    name: 'Node',
-    state: 'broken',
-    detail: `${version}: must be 24 or newer`,
-    fix: 'npm ci brings a Node 24 of its own; or install Node 24.',
-  };
+  if (Number(version.split('.')[0]) >= 24) return finding('Node', 'works', version);
+  const fix = 'npm ci brings a Node 24 of its own; or install Node 24.';
+  return finding('Node', 'broken', `${version}: must be 24 or newer`, fix);
 }
 
 export function checkGit(): Promise<Finding> {
-  return orSlow('git', askGit);
-}
-
-async function askGit(): Promise<Finding> {
-  const text = await firstLine('git', ['--version']);
-  const version = /(\d+)\.(\d+)[.\d]*/.exec(text ?? '');
-  if (version === null) {
-    return {
-      name: 'git',
-      state: 'broken',
-      detail: 'not found',
-      fix: 'Install git 2.38 or newer, for example apt install git.',
-    };
-  }
-  const [whole, major, minor] = version;
-  const newEnough =
-    Number(major) > oldestGit[0] || (Number(major) === oldestGit[0] && Number(minor) >= oldestGit[1]);
-  if (newEnough) return { name: 'git', state: 'works', detail: whole, fix: null };
-  return {
-    name: 'git',
-    state: 'broken',
-    detail: `${whole}: must be 2.38 or newer`,
-    fix: 'Install a newer git.',
-  };
+  return orSlow('git', async () => {
+    const version = /(\d+)\.(\d+)[.\d]*/.exec((await firstLine('git', ['--version'])) ?? '');
+    const install = 'Install git 2.38 or newer, for example apt install git.';
+    if (version === null) return finding('git', 'broken', 'not found', install);
+    const [whole, major, minor] = version;
+    const [oldMajor, oldMinor] = minGit;
+    const newEnough = Number(major) > oldMajor || (Number(major) === oldMajor && Number(minor) >= oldMinor);
+    if (newEnough) return finding('git', 'works', whole);
+    return finding('git', 'broken', `${whole}: must be 2.38 or newer`, 'Install a newer git.');
+  });
 }
 
 export function checkJj(): Promise<Finding> {
-  return orSlow('jj', askJj);
+  return orSlow('jj', async () => {
+    const version = /\d+\.\d+\.\d+/.exec((await firstLine('jj', ['--version'])) ?? '')?.[0];
+    if (version === testedJj) return finding('jj', 'works', version);
+    if (version === undefined) {
+      const install = `cargo install --locked --bin jj jj-cli@${testedJj}, or a release from github.com/jj-vcs/jj`;
+      return finding('jj', 'missing', 'not found; git does its work, without an operation log', install);
+    }
+    const fix = `If runs fail in jj: install ${testedJj}, or set "vcs": "git" in core.json.`;
+    return finding('jj', 'warning', `${version}; tested was ${testedJj}`, fix);
+  });
 }
 
-async function askJj(): Promise<Finding> {
-  const text = await firstLine('jj', ['--version']);
-  const version = /\d+\.\d+\.\d+/.exec(text ?? '')?.[0];
-  if (version === undefined) {
-    return {
-      name: 'jj',
-      state: 'missing',
-      detail: 'not found; git does its work, without an operation log',
-      fix: `cargo install --locked --bin jj jj-cli@${testedJj}, or a release from github.com/jj-vcs/jj`,
-    };
-  }
-  if (version === testedJj) return { name: 'jj', state: 'works', detail: version, fix: null };
-  return {
-    name: 'jj',
-    state: 'warning',
-    detail: `${version}; tested was ${testedJj}`,
-    fix: `If runs fail in jj: install ${testedJj}, or set "vcs": "git" in core.json.`,
-  };
-}
+const bubblewrapTrial = '--unshare-all --ro-bind / / --proc /proc --dev /dev --die-with-parent true'.split(
+  ' ',
+);
+const unshareTrial = '--user --map-root-user --net --pid --fork --mount true'.split(' ');
 
 /** Tries the tools for real: being installed says little, containers forbid namespaces. */
 export async function checkSandbox(): Promise<Finding> {
-  const isolated = [
-    '--unshare-all',
-    '--ro-bind',
-    '/',
-    '/',
-    '--proc',
-    '/proc',
-    '--dev',
-    '/dev',
-    '--die-with-parent',
-  ];
-  const bubblewrap = await problemOf('bwrap', [...isolated, 'true']);
-  if (bubblewrap === null) return { name: 'sandbox', state: 'works', detail: 'bubblewrap', fix: null };
-  const unshare = await problemOf('unshare', [
-    '--user',
-    '--map-root-user',
-    '--net',
-    '--pid',
-    '--fork',
-    '--mount',
-    'true',
-  ]);
-  if (unshare === null) {
-    return {
-      name: 'sandbox',
-      state: 'warning',
-      detail: `unshare (weak) alone: it leaves keyrings, bpf, io_uring and sockets to the host open, and policy.json has to allow it (bubblewrap: ${bubblewrap})`,
-      fix: 'Install bubblewrap, for example apt install bubblewrap; or set "allow_weak_sandbox": true in policy.json.',
-    };
-  }
-  return {
-    name: 'sandbox',
-    state: 'broken',
-    detail: `bubblewrap: ${bubblewrap}; unshare: ${unshare}`,
-    fix: 'Install bubblewrap and allow user namespaces, or set "allow_unsandboxed": true in validation.json for repositories that you trust.',
-  };
+  const bubblewrap = await problemOf('bwrap', bubblewrapTrial);
+  if (bubblewrap === null) return finding('sandbox', 'works', 'bubblewrap');
+  const unshare = await problemOf('unshare', unshareTrial);
+  if (unshare === null)
+    return finding(
+      'sandbox',
+      'warning',
+      `unshare (weak) alone: it leaves keyrings, bpf, io_uring and sockets to the host open, and policy.json has to allow it (bubblewrap: ${bubblewrap})`,
+      'Install bubblewrap, for example apt install bubblewrap; or set "allow_weak_sandbox": true in policy.json.',
+    );
+  return finding(
+    'sandbox',
+    'broken',
+    `bubblewrap: ${bubblewrap}; unshare: ${unshare}`,
+    'Install bubblewrap and allow user namespaces, or set "allow_unsandboxed": true in validation.json for repositories that you trust.',
+  );
 }
 
-/** Whether the kernel itself keeps the memory limit of validations. */
+/** The kernel itself can keep the memory limit of validations. */
 export async function checkControlGroups(): Promise<Finding> {
-  const name = 'memory limit';
   const groups = await controlGroups();
-  if (groups.works) return { name, state: 'works', detail: 'kept by control groups', fix: null };
-  return {
-    name,
-    state: 'missing',
-    detail: `watched, so that hostile validations can pass it for a while: ${groups.reason}`,
-    fix: howToDelegate,
-  };
+  if (groups.works) return finding('memory limit', 'works', 'kept by control groups');
+  const detail = `watched, so that hostile validations can pass it for a while: ${groups.reason}`;
+  return finding('memory limit', 'missing', detail, howToDelegate);
 }
 
 /** For the compose stack alone: the embedded one needs none. */
 export function checkDocker(): Promise<Finding> {
-  return orSlow('Docker', askDocker);
-}
-
-async function askDocker(): Promise<Finding> {
-  const name = 'Docker';
-  const server = await firstLine('docker', ['version', '--format', '{{.Server.Version}}']);
-  if (server !== null) return { name, state: 'works', detail: server, fix: null };
-  const client = await firstLine('docker', ['--version']);
-  const detail = client === null ? 'not found' : 'installed, but its daemon does not answer';
-  return {
-    name,
-    state: 'missing',
-    detail: `${detail}; ./core up needs none, the compose stack does`,
-    fix:
+  return orSlow('Docker', async () => {
+    const server = await firstLine('docker', ['version', '--format', '{{.Server.Version}}']);
+    if (server !== null) return finding('Docker', 'works', server);
+    const client = await firstLine('docker', ['--version']);
+    const [problem, fix] =
       client === null
-        ? 'docs.docker.com/engine/install'
-        : 'Start its daemon, for example systemctl start docker.',
-  };
+        ? ['not found', 'docs.docker.com/engine/install']
+        : [
+            'installed, but its daemon does not answer',
+            'Start its daemon, for example systemctl start docker.',
+          ];
+    return finding('Docker', 'missing', `${problem}; ./core up needs none, the compose stack does`, fix);
+  });
 }
 
 /** Generous, because a busy machine is slow to start a program; milliseconds. */
 const programMs = 20_000;
 
-/** null where there is no such program, or it fails. @throws Error where it does not end in time */
+function run(program: string, args: readonly string[]) {
+  return execa(program, args, { reject: false, timeout: programMs, stdin: 'ignore' });
+}
+
+/** null where there is no such program, or it fails. @throws TimedOut where it does not end in time */
 async function firstLine(program: string, args: readonly string[]): Promise<string | null> {
-  const ended = await execa(program, args, { reject: false, timeout: programMs, stdin: 'ignore' });
+  const ended = await run(program, args);
   if (ended.timedOut)
     throw new TimedOut('program_timeout', `${program} ${args[0]} did not end within ${programMs / 1000} s`);
   return ended.failed ? null : ended.stdout.split('\n')[0]!;
 }
 
-/** A program that does not answer in time is there, as far as anybody knows. */
+/** A program that does not answer in time counts as installed. */
 async function orSlow(name: string, check: () => Promise<Finding>): Promise<Finding> {
   try {
     return await check();
   } catch (error) {
     if (!(error instanceof TimedOut)) throw error;
-    return { name, state: 'warning', detail: error.message, fix: 'The machine may be busy: try again.' };
+    return finding(name, 'warning', error.message, 'The machine may be busy: try again.');
   }
 }
 
 async function problemOf(program: string, args: readonly string[]): Promise<string | null> {
-  const result = await execa(program, args, { reject: false, timeout: programMs, stdin: 'ignore' });
+  const result = await run(program, args);
   if (!result.failed) return null;
   if (result.code === 'ENOENT') return 'not found';
   if (result.timedOut) return 'did not answer in time';

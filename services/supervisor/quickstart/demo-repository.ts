@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { runQuietly } from './child.ts';
+import { runQuietly } from './services.ts';
 
 /** A small library with a bug and a test that finds it. */
 const files: Readonly<Record<string, string>> = {

@@ -3,27 +3,26 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as t from 'io-ts';
 import { createColors } from 'picocolors';
+import type { CommandContext } from '#kit/cli/program.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, Failed, Interrupted, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
-import { ownToken } from '#kit/tokens.ts';
-import { approveOverHttp, waitingActions } from './approve-over-http.ts';
-import { askForGate } from './ask.ts';
-import { runOpenly, runQuietly } from './child.ts';
-import { type Daemon, freePort, startDaemon } from './daemon.ts';
+import { ownToken } from '#kit/tokens/tokens.ts';
 import { connect, issueBody, issueTitle, makeDemoRepository } from './demo-repository.ts';
+import {
+  approveOverHttp,
+  type Daemon,
+  freePort,
+  runOpenly,
+  runQuietly,
+  startDaemon,
+  waitingActions,
+} from './services.ts';
 
-export interface QuickstartOptions {
-  /** How people call `./core`. */
-  readonly program: string;
-  readonly home: string | undefined;
-  /** false after `--no-color`. */
-  readonly color: boolean;
-  /** Whether standard output is a terminal that may be coloured. */
-  readonly paints: boolean;
+export interface QuickstartOptions extends Pick<CommandContext, 'program' | 'home' | 'color' | 'paints'> {
   /** Approve without asking. */
   readonly yes: boolean;
 }
@@ -41,9 +40,7 @@ export async function quickstart(options: QuickstartOptions): Promise<number> {
     throw new InvalidInput(
       'no_terminal',
       'quickstart asks before each gate, and there is no terminal to ask on',
-      {
-        hint: 'npm run quickstart -- --yes   approves by itself',
-      },
+      { hint: 'npm run quickstart -- --yes   approves by itself' },
     );
   }
   const home = resolve(options.home ?? join(root, '.core', 'quickstart'));
@@ -53,7 +50,7 @@ export async function quickstart(options: QuickstartOptions): Promise<number> {
     return await tour.walk();
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    tour.tellStopped();
+    tour.reportStopped();
     return exitCodes.interrupted;
   } finally {
     stop();
@@ -106,8 +103,8 @@ class Tour {
     return exitCodes.done;
   }
 
-  /** Ctrl-C reaches this process and its child: told once. */
-  tellStopped(): void {
+  /** Ctrl-C reaches this process and its child: reported once. */
+  reportStopped(): void {
     if (this.#stopped) return;
     this.#stopped = true;
     process.stderr.write('\nStopped. What was made so far is in the folder named above.\n');
@@ -130,23 +127,13 @@ class Tour {
     const ref = ['--owner', 'demo', '--repo', name];
     const made = await this.#core('forge', 'init', ...ref, '--from', folder);
     await connect(folder, decodeJson(Made, made, 'core forge init').clone_url);
+    const issue = ['--title', issueTitle, '--body', issueBody, '--author', 'mira'];
     const written = await this.#core(
-      'forge',
-      'issue',
-      'new',
-      ...ref,
-      '--title',
-      issueTitle,
-      '--body',
-      issueBody,
-      '--author',
-      'mira',
-      '--association',
-      'contributor',
+      ...['forge', 'issue', 'new', ...ref, ...issue, '--association', 'contributor'],
     );
     const { number } = decodeJson(Issue, written, 'core forge issue new');
     const tests = await runQuietly(process.execPath, ['--test', join(folder, 'test/greet.test.js')], [1]);
-    const failing = /^\S* ?fail (\d+)$/m.exec(tests.stdout)?.[1] ?? '1';
+    const failing = /^\S* ?fail (\d+)$/m.exec(tests)?.[1] ?? '1';
     this.#say(`checkout  ${relative(process.cwd(), folder)}  (node --test: ${failing} fails)`);
     this.#say(`issue     demo/${name}#${number}  ${issueTitle}, by mira, with a patch`);
     return { name, folder, number };
@@ -256,7 +243,7 @@ class Tour {
 
   /** Runs a command of ours for its result. */
   async #core(...words: readonly string[]): Promise<string> {
-    return (await runQuietly(process.execPath, [...this.#args(words), '--json'])).stdout;
+    return runQuietly(process.execPath, [...this.#args(words), '--json']);
   }
 
   /** Runs a command of ours in sight of the person, as they would type it. */
@@ -303,13 +290,23 @@ function shortId(runId: string): string {
 /** Ctrl-C between prompts: the children get it too, so only the daemon is left to end. */
 function endOnSignals(tour: Tour): () => void {
   const end = () => {
-    tour.tellStopped();
+    tour.reportStopped();
     void tour.end().then(() => process.exit(exitCodes.interrupted));
   };
-  process.on('SIGINT', end);
-  process.on('SIGTERM', end);
-  process.on('SIGHUP', end);
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, end);
   return () => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, end);
+    for (const signal of signals) process.off(signal, end);
   };
+}
+
+/** Asks for one gate. Ctrl-C at the question ends the quickstart. */
+async function askForGate(gate: string, kinds: string): Promise<boolean> {
+  const { confirm } = await import('@inquirer/prompts');
+  try {
+    // What others will see needs an explicit yes; Enter alone is enough for what stays on this machine.
+    return await confirm({ message: `Approve the gate ${gate} (${kinds})?`, default: gate === 'build' });
+  } catch (cause) {
+    throw new Interrupted('interrupted', 'stopped by you', { cause });
+  }
 }

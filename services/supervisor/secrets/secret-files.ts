@@ -6,7 +6,7 @@ import { codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { webhookForges } from '#kit/forges/registry.ts';
 import { tokenPath } from '#kit/tokens/token-files.ts';
-import { createToken, ensureTokens, openTokens, revokeToken } from '#kit/tokens.ts';
+import { createToken, ensureTokens, openTokens, revokeToken } from '#kit/tokens/tokens.ts';
 
 /** Files that are made up here, in this order, by their name in the folder. */
 const made: Readonly<Record<string, (folder: string) => string>> = {

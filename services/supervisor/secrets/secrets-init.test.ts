@@ -16,7 +16,7 @@ import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
-import { openTokens } from '#kit/tokens.ts';
+import { openTokens } from '#kit/tokens/tokens.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { secretsInit } from './secrets-init.ts';
 

@@ -2,9 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exitCodes } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
-import { readContainerUser, unreadableConfig, writeContainerUser } from './container-user.ts';
-import { givePrivately } from './give-privately.ts';
-import { ownerOf } from './owner.ts';
+import { givePrivately, ownerOf, readContainerUser, unreadableConfig, writeContainerUser } from './owner.ts';
 import { makeSecretFiles } from './secret-files.ts';
 
 export interface SecretsInitOptions {

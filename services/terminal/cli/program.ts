@@ -6,7 +6,7 @@ import { agentdUrl } from '#kit/config/client-urls.ts';
 import { environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import { ownToken } from '#kit/tokens.ts';
+import { ownToken } from '#kit/tokens/tokens.ts';
 import { asciiGlyphs, glyphsFor } from '../screen/glyphs.ts';
 
 const ownFolder = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');

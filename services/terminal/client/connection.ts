@@ -134,8 +134,8 @@ export class Connection {
   }
 }
 
-/** Milliseconds: a list of thousands is arranged anew at most so often. */
-const togetherMs = 100;
+/** Milliseconds between two updates of the list, which may hold thousands. */
+const batchMs = 100;
 
 /** Collects changes of runs and reports the last one of each run together. */
 export class RunChanges {
@@ -149,7 +149,7 @@ export class RunChanges {
 
   add(run: RunSummary): void {
     this.#changed.set(run.run_id, run);
-    this.#timer ??= setTimeout(() => this.flush(), togetherMs);
+    this.#timer ??= setTimeout(() => this.flush(), batchMs);
   }
 
   /** Reports at once what has been collected. */

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { ApprovalAnswer } from '#kit/contracts/approval.ts';
+import { ApprovalAnswer } from '#kit/contracts/action.ts';
 import { Accepted, RunDetail, RunEventLine, RunList, RunSummary } from '#kit/contracts/run.ts';
 import { IssueThread, RunProgress, UndoPlan, ValidationReport } from '#kit/contracts/stored-texts.ts';
 import { decodeJson } from '#kit/decode.ts';

@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
+import { platform } from 'node:process';
 import { CoreError, codeOf, Failed, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
+import { withPersonsUmask } from '#kit/umask.ts';
 import type { Effect, Message } from '../state/messages.ts';
 import type { Notice } from '../state/state.ts';
-import { openInBrowser } from './browser.ts';
 import type { Connection } from './connection.ts';
 import type { Daemon } from './daemon.ts';
 import { executeHere } from './execute-here.ts';
@@ -10,7 +12,7 @@ import { RunFollower } from './run-follower.ts';
 /** What the daemon is asked. */
 type Asked = Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' | 'browse' }>;
 
-export interface WorldOptions {
+export interface EffectRunnerOptions {
   readonly connection: Connection;
   readonly dispatch: (message: Message) => void;
   readonly home: string | undefined;
@@ -20,10 +22,10 @@ export interface WorldOptions {
 
 /** Does what the state asks for, and says what came of it. */
 export class EffectRunner {
-  readonly #options: WorldOptions;
+  readonly #options: EffectRunnerOptions;
   #follower: RunFollower | null = null;
 
-  constructor(options: WorldOptions) {
+  constructor(options: EffectRunnerOptions) {
     this.#options = options;
   }
 
@@ -193,4 +195,28 @@ export function whatWentWrong(error: unknown): string {
   }
   const hint = error instanceof CoreError && error.hint !== undefined ? `. ${error.hint}` : '';
   return `${messageOf(error)}${hint}`;
+}
+
+const openers: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'open', win32: 'explorer' };
+
+/**
+ * Asks the desktop to show an address, and resolves when whatever did so has ended, which a browser may do much later.
+ * Rejects where there is nothing that could, or what there is could not.
+ * @param started called when something takes care of it
+ */
+export function openInBrowser(url: string, started: () => void): Promise<void> {
+  const opener = openers[platform] ?? 'xdg-open';
+  return new Promise((resolve, reject) => {
+    const child = withPersonsUmask(() => spawn(opener, [url], { stdio: 'ignore', detached: true }));
+    child.once('error', reject);
+    child.once('spawn', () => {
+      child.unref();
+      started();
+    });
+    child.once('exit', (code) => {
+      // Windows' explorer says 1 whatever came of it.
+      if (code === 0 || platform === 'win32') resolve();
+      else reject(new Error(`${opener} ended with ${code}`));
+    });
+  });
 }

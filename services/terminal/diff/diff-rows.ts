@@ -28,7 +28,7 @@ export const wholeRow = -2;
 const signColumns = 2;
 /** With less room for the text beside them line numbers are left out. */
 const leastText = 16;
-const shortestNumbers = 4;
+const minNumberColumns = 4;
 
 export interface DiffLayout {
   readonly columns: number;
@@ -41,7 +41,7 @@ export interface DiffLayout {
 
 export function layDiff(patch: Patch, { columns, split, folded, nameRow }: DiffLayout): DiffRows {
   const room = split ? Math.floor((columns - 1) / 2) : columns;
-  const wanted = Math.max(shortestNumbers, String(patch.highestNumber).length);
+  const wanted = Math.max(minNumberColumns, String(patch.highestNumber).length);
   const gutter = (wanted + 1) * (split ? 1 : 2) + signColumns;
   const numberColumns = room >= gutter + leastText ? wanted : 0;
   const textColumns = Math.max(1, room - (numberColumns === 0 ? signColumns : gutter));

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { exactRow } from '../layout/marked-spans.ts';
+import { exactRow } from '../layout/text-lines.ts';
 import { rowText } from '../screen/cell.ts';
 import { unicodeGlyphs } from '../screen/glyphs.ts';
-import { laidText, lineText, safeText } from './line-text.ts';
-import { unmistakableName } from './look-alikes.ts';
+import { laidText, lineText, safeText, unmistakableName } from './line-text.ts';
 import { parsePatch } from './parse-patch.ts';
 import { spokenLine } from './spoken-line.ts';
 import { textOfBytes } from './text-of-bytes.ts';
@@ -61,8 +60,8 @@ describe('A changed line', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
         const line = pieces.join('');
-        const patch = parsePatch(`@@ -0,0 +1 @@\n+${line}\n`);
-        expect(lineText(patch, 1)).to.equal(laidText(line, true).text);
+        const patch = parsePatch(`--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+${line}\n`);
+        expect(lineText(patch, 3)).to.equal(laidText(line, true).text);
       }),
     );
   });

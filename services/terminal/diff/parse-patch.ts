@@ -1,3 +1,5 @@
+import { type FilePatch, scanPatches } from '#kit/git/patch.ts';
+
 /** A git patch taken apart, lines by number, so that fifty thousand of them cost little. */
 export interface Patch {
   /** As in the patch, without line ends: not sanitised. */
@@ -32,127 +34,67 @@ export interface PatchFile {
   readonly end: number;
 }
 
-type OpenFile = { -readonly [K in keyof PatchFile]: PatchFile[K] };
-
-const hunkHeader = /^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@/;
-
-/** A line inside a hunk is never taken for a header, whatever it says. */
+/** Takes a patch apart by the kit's scanner. */
 export function parsePatch(text: string): Patch {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   const kinds = new Uint8Array(lines.length);
   const oldNumbers = new Int32Array(lines.length);
   const newNumbers = new Int32Array(lines.length);
-  const files: OpenFile[] = [];
-  let file: OpenFile | null = null;
-  let leftOld = 0;
-  let leftNew = 0;
-  let oldNumber = 0;
-  let newNumber = 0;
   let highestNumber = 0;
-
-  for (let index = 0; index < lines.length; index++) {
-    const line = lines[index]!;
-    if (leftOld > 0 || leftNew > 0) {
-      const sign = line[0];
-      if (sign === '\\') {
-        kinds[index] = lineKinds.note;
-        continue;
+  const scanned = scanPatches(lines, 0).files;
+  const files = scanned.map((file, index): PatchFile => {
+    const count = { added: 0, removed: 0 };
+    for (const hunk of file.hunks) {
+      kinds[hunk.line] = lineKinds.hunk;
+      let { old_start: oldNumber, new_start: newNumber } = hunk;
+      for (const [offset, line] of hunk.lines.entries()) {
+        const at = hunk.line + 1 + offset;
+        const kind = kindsOfSigns[line[0] ?? ' '] ?? lineKinds.context;
+        kinds[at] = kind;
+        if (kind === lineKinds.added) count.added++;
+        if (kind === lineKinds.removed) count.removed++;
+        if (kind === lineKinds.context || kind === lineKinds.removed) oldNumbers[at] = oldNumber++;
+        if (kind === lineKinds.context || kind === lineKinds.added) newNumbers[at] = newNumber++;
       }
-      if (sign === '+') {
-        kinds[index] = lineKinds.added;
-        newNumbers[index] = newNumber++;
-        leftNew--;
-        if (file !== null) file.added++;
-        continue;
-      }
-      oldNumbers[index] = oldNumber++;
-      leftOld--;
-      if (sign === '-') {
-        kinds[index] = lineKinds.removed;
-        if (file !== null) file.removed++;
-        continue;
-      }
-      kinds[index] = lineKinds.context;
-      newNumbers[index] = newNumber++;
-      leftNew--;
-      continue;
+      highestNumber = Math.max(highestNumber, oldNumber, newNumber);
     }
-    if (line.startsWith('diff --git ')) {
-      if (file !== null) file.end = index;
-      file = openFile(line, index);
-      files.push(file);
-      continue;
-    }
-    const hunk = line.startsWith('@@ ') ? hunkHeader.exec(line) : null;
-    if (hunk !== null) {
-      kinds[index] = lineKinds.hunk;
-      oldNumber = Number(hunk[1]);
-      newNumber = Number(hunk[3]);
-      leftOld = Number(hunk[2] ?? 1);
-      leftNew = Number(hunk[4] ?? 1);
-      highestNumber = Math.max(highestNumber, oldNumber + leftOld, newNumber + leftNew);
-      continue;
-    }
-    if (line.startsWith('\\')) kinds[index] = lineKinds.note;
-    else if (file !== null) readHeader(file, line);
-  }
-  if (file !== null) file.end = lines.length;
+    const end = scanned[index + 1]?.line ?? lines.length;
+    return { ...describe(file), ...count, first: file.line, end };
+  });
   return { lines, kinds, oldNumbers, newNumbers, highestNumber, files };
 }
 
-/** Where neither a rename nor a `+++` line follows, both halves of the line are the same path. */
-function openFile(line: string, first: number): OpenFile {
-  const names = line.slice('diff --git '.length);
-  const half = names.slice(0, (names.length - 1) / 2);
-  return {
-    path: withoutPrefix(half),
-    oldPath: null,
-    nature: '',
-    status: 'modified',
-    added: 0,
-    removed: 0,
-    first,
-    end: first + 1,
-  };
+const kindsOfSigns: Readonly<Record<string, number>> = {
+  '+': lineKinds.added,
+  '-': lineKinds.removed,
+  '\\': lineKinds.note,
+};
+
+function describe(file: FilePatch): Pick<PatchFile, 'path' | 'oldPath' | 'nature' | 'status'> {
+  const { moved, old_name, new_name } = file;
+  const path = moved.new ?? (new_name ?? old_name ?? '').replace(/^[ab]\//, '');
+  return { path, oldPath: moved.old, nature: natureOf(file), status: statusOf(file) };
 }
 
-function readHeader(file: OpenFile, line: string): void {
-  if (line.startsWith('new file mode')) {
-    file.status = 'added';
-    file.nature = natureOf(line.slice(14));
-  } else if (line.startsWith('deleted file mode')) file.status = 'deleted';
-  else if (line.startsWith('new mode ')) file.nature = `now ${natureOf(line.slice(9)) || 'a plain file'}`;
-  else if (line.startsWith('Binary files ') || line === 'GIT binary patch') file.nature = 'binary';
-  else if (line.startsWith('rename from ')) file.oldPath = unquoted(line.slice(12));
-  else if (line.startsWith('copy from ')) file.oldPath = unquoted(line.slice(10));
-  else if (line.startsWith('rename to ')) {
-    file.path = unquoted(line.slice(10));
-    file.status = 'renamed';
-  } else if (line.startsWith('copy to ')) {
-    file.path = unquoted(line.slice(8));
-    file.status = 'copied';
-  } else if (line.startsWith('+++ ') && line !== '+++ /dev/null') file.path = withoutPrefix(line.slice(4));
-  else if (line.startsWith('--- ') && line !== '--- /dev/null') file.path = withoutPrefix(line.slice(4));
+function statusOf({ extended, moved }: FilePatch): PatchFile['status'] {
+  if (headerValue(extended, 'new file mode ') !== null) return 'added';
+  if (headerValue(extended, 'deleted file mode ') !== null) return 'deleted';
+  if (moved.old === null) return 'modified';
+  return headerValue(extended, 'rename from ') === null ? 'copied' : 'renamed';
 }
 
-function withoutPrefix(name: string): string {
-  return unquoted(name.replace(/\t$/, '')).replace(/^[ab]\//, '');
+function natureOf({ extended, binary }: FilePatch): string {
+  if (binary.length > 0) return 'binary';
+  const mode = headerValue(extended, 'new mode ');
+  if (mode !== null) return `now ${kindOfFile(mode) || 'a plain file'}`;
+  return kindOfFile(headerValue(extended, 'new file mode ') ?? '');
 }
 
-function natureOf(mode: string): string {
+function headerValue(extended: readonly string[], start: string): string | null {
+  return extended.find((line) => line.startsWith(start))?.slice(start.length) ?? null;
+}
+
+function kindOfFile(mode: string): string {
   return { '100755': 'executable', '120000': 'symbolic link', '160000': 'submodule' }[mode.trim()] ?? '';
-}
-
-/** Quoted names keep all escapes but those of letters beyond ASCII: they are shown, never opened. */
-function unquoted(name: string): string {
-  if (!name.startsWith('"') || !name.endsWith('"')) return name;
-  return name.slice(1, -1).replace(/(?:\\[23][0-7]{2})+/g, (octal) => {
-    const bytes = octal
-      .slice(1)
-      .split('\\')
-      .map((digits) => Number.parseInt(digits, 8));
-    const text = Buffer.from(bytes).toString('utf8');
-    return text.includes('\ufffd') ? octal : text;
-  });
 }

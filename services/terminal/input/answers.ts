@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
-import type { Panes } from '../layout/panes.ts';
+import type { Panes } from '../layout/pane-content.ts';
 import type { Step } from '../state/messages.ts';
 import type { Question, State } from '../state/state.ts';
-import { asked } from '../state/steps.ts';
+import { asked, only } from '../state/steps.ts';
 import { approvalWord, decide } from './deciding.ts';
 import { searched } from './pane-input.ts';
 import { executing } from './work.ts';
@@ -68,8 +68,4 @@ function planned(state: State, answer: string): Step<State> {
 /** The question stays open, with what is wrong beside it. */
 function wrong(state: State, text: string): Step<State> {
   return only({ ...state, notice: { tone: 'bad', text } });
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

@@ -1,10 +1,10 @@
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import type { Panes } from '../layout/panes.ts';
+import type { Panes } from '../layout/pane-content.ts';
 import { decisionOn, gateActions, notYetShown, type Readiness, readiness } from '../state/decisions.ts';
 import type { Step } from '../state/messages.ts';
 import { named, unapprovedNeeds, whyOver } from '../state/naming.ts';
 import { actionOf, type Decision, type Gate, isOpen, type OpenRun, type State } from '../state/state.ts';
-import { asked } from '../state/steps.ts';
+import { asked, only, say } from '../state/steps.ts';
 import { firstUnseen } from './pane-input.ts';
 
 /** Approving and rejecting, action by action or gate by gate. */
@@ -159,12 +159,4 @@ function askWord(state: State, decisions: readonly Decision[], what: string): St
     ...state,
     dialog: { kind: 'question', question: { for: 'word', decisions, what }, text: '' },
   });
-}
-
-function say(state: State, text: string): Step<State> {
-  return only({ ...state, notice: { tone: 'plain', text } });
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

@@ -1,8 +1,8 @@
-import type { Panes } from '../layout/panes.ts';
+import type { Panes } from '../layout/pane-content.ts';
 import type { Input } from '../screen/keys.ts';
 import type { Step } from '../state/messages.ts';
 import type { Dialog, Gate, Place, State } from '../state/state.ts';
-import { asked } from '../state/steps.ts';
+import { asked, only } from '../state/steps.ts';
 import { answerQuestion } from './answers.ts';
 import { confirmGate } from './deciding.ts';
 import { withList } from './list-input.ts';
@@ -115,8 +115,4 @@ function typed(state: State, dialog: Dialog & { kind: 'question' }, input: Input
   if (key === 'ctrl-u') return change('');
   if (key === 'ctrl-w') return change(text.replace(/\S+\s*$/, ''));
   return [...key].length === 1 ? change(text + key) : only(state);
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

@@ -1,7 +1,6 @@
 import * as t from 'io-ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import { movedText } from '#kit/contracts/moved-base.ts';
-import type { RunDetail } from '#kit/contracts/run.ts';
+import { movedText, type RunDetail } from '#kit/contracts/run.ts';
 import { shapeOf } from '../layout/known-params.ts';
 import { isPushed, named } from '../state/naming.ts';
 import { isOpen, type Notice, type OpenRun } from '../state/state.ts';

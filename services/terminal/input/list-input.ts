@@ -4,7 +4,7 @@ import type { Input } from '../screen/keys.ts';
 import type { Step } from '../state/messages.ts';
 import { arranged, kept, moved } from '../state/runs-list.ts';
 import { type Question, type RunsList, type State, sortings } from '../state/state.ts';
-import { opening, quitting } from '../state/steps.ts';
+import { only, opening, quitting } from '../state/steps.ts';
 
 /** Rows of the list: the body without the line of column names. */
 export function listRows(state: State): number {
@@ -86,8 +86,4 @@ function clicked(state: State, row: number): Step<State> {
 
 function ask(state: State, question: Question, text: string): Step<State> {
   return only({ ...state, dialog: { kind: 'question', question, text } });
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

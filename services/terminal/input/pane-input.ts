@@ -1,9 +1,9 @@
 import { fileOnTreeRow } from '../layout/file-tree.ts';
 import { type Area, geometryOf, splittable } from '../layout/geometry.ts';
-import type { PaneContent } from '../layout/pane-content.ts';
-import type { Panes } from '../layout/panes.ts';
+import type { PaneContent, Panes } from '../layout/pane-content.ts';
 import type { Step } from '../state/messages.ts';
 import { actionOf, type OpenRun, type Pane, type State } from '../state/state.ts';
+import { only } from '../state/steps.ts';
 
 interface Shown {
   readonly area: Area;
@@ -206,8 +206,4 @@ function said(state: State, text: string): State {
 
 function withPane(state: State, open: OpenRun, change: Partial<Pane>): State {
   return { ...state, open: { ...open, pane: { ...open.pane, ...change } } };
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

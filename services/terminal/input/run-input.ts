@@ -1,9 +1,9 @@
 import { geometryOf } from '../layout/geometry.ts';
-import type { Panes } from '../layout/panes.ts';
+import type { Panes } from '../layout/pane-content.ts';
 import type { Input } from '../screen/keys.ts';
 import type { Step } from '../state/messages.ts';
 import { actionOf, itemsOf, type OpenRun, type State } from '../state/state.ts';
-import { withoutPage } from '../state/steps.ts';
+import { only, withoutPage } from '../state/steps.ts';
 import { approve, approveGate, continueReview, reject } from './deciding.ts';
 import { clickedFile, paneInput, scrolled } from './pane-input.ts';
 import { browse, cancel, execute, resume, undo } from './work.ts';
@@ -118,8 +118,4 @@ export function listTop(open: OpenRun, rows: number): number {
   const items = listedItems(open);
   const at = items.indexOf(open.selected);
   return Math.max(0, Math.min(at - Math.floor(rows / 2), items.length - rows));
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

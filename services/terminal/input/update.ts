@@ -1,12 +1,12 @@
 import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
 import { geometryOf } from '../layout/geometry.ts';
-import type { Panes } from '../layout/panes.ts';
+import type { Panes } from '../layout/pane-content.ts';
+import { withSeen } from '../state/decisions.ts';
 import type { Message, Step } from '../state/messages.ts';
 import { kept, withRuns } from '../state/runs-list.ts';
-import { withSeen } from '../state/seen.ts';
 import { appliedPatch, isBusy, isOpen, type OpenRun, type State } from '../state/state.ts';
-import { opening, quitting, withoutPage } from '../state/steps.ts';
+import { only, opening, quitting, withoutPage } from '../state/steps.ts';
 import { dialogInput } from './dialog-input.ts';
 import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
@@ -224,8 +224,4 @@ function withCheckouts(state: State, checkouts: readonly string[]): Step<State> 
 
 function late(text: string): State['notice'] {
   return { tone: 'plain', text };
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

@@ -2,7 +2,7 @@ import { issueFacts, planFacts } from '../layout/about-run.ts';
 import type { Effect, Step } from '../state/messages.ts';
 import { whyOver } from '../state/naming.ts';
 import { actionOf, type OpenRun, type State } from '../state/state.ts';
-import { asked } from '../state/steps.ts';
+import { asked, only, say } from '../state/steps.ts';
 
 /** What can be done with a run as a whole. */
 
@@ -89,12 +89,4 @@ export function browse(state: State, open: OpenRun): Step<State> {
 export function executing(state: State, effect: Effect & { kind: 'execute' | 'execute-here' }): Step<State> {
   const open = state.open === null ? null : { ...state.open, following: true, zoomed: false };
   return asked({ ...state, open }, 'starting', effect);
-}
-
-function say(state: State, text: string): Step<State> {
-  return only({ ...state, notice: { tone: 'plain', text } });
-}
-
-function only(state: State): Step<State> {
-  return { state, effects: [] };
 }

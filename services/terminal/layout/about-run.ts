@@ -1,5 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { movedText } from '#kit/contracts/moved-base.ts';
+import { movedText } from '#kit/contracts/run.ts';
 import { span } from '../screen/cell.ts';
 import { isPushed } from '../state/naming.ts';
 import type { OpenRun } from '../state/state.ts';

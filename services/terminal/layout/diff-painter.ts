@@ -13,7 +13,7 @@ import {
   wrapRow,
 } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
-import { withMarks } from './marked-spans.ts';
+import { withMarks } from './text-lines.ts';
 
 /** What it takes to draw rows of a patch. */
 export interface Painter {

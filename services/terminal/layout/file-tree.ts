@@ -44,7 +44,7 @@ interface Entry {
   readonly depth: number;
 }
 
-const deepest = 6;
+const maxDepth = 6;
 
 /** In the order of the patch, so that the tree and the pane go the same way. */
 function entriesOf({ files }: Patch): readonly Entry[] {
@@ -56,9 +56,9 @@ function entriesOf({ files }: Patch): readonly Entry[] {
     const shared = folders.findIndex((folder, index) => open[index] !== folder);
     const from = shared === -1 ? folders.length : shared;
     for (let depth = from; depth < folders.length; depth++)
-      entries.push({ file: null, first: file, name: folders[depth]!, depth: Math.min(depth, deepest) });
+      entries.push({ file: null, first: file, name: folders[depth]!, depth: Math.min(depth, maxDepth) });
     open = folders;
-    entries.push({ file, first: file, name: parts.at(-1)!, depth: Math.min(folders.length, deepest) });
+    entries.push({ file, first: file, name: parts.at(-1)!, depth: Math.min(folders.length, maxDepth) });
   }
   return entries;
 }

@@ -1,31 +1,28 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
-import type { Span, Style } from '../screen/cell.ts';
+import { type Color, type Span, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import type { OpenRun } from '../state/state.ts';
 
 /** How statuses, risks and states look: always a word, the colour only helps. */
 
+const statusColors: Readonly<Record<RunSummary['status'], Color>> = {
+  planning: 'cyan',
+  awaiting_approval: 'yellow',
+  executing: 'cyan',
+  completed: 'green',
+  partially_completed: 'yellow',
+  interrupted: 'yellow',
+  failed: 'red',
+  rejected: 'gray',
+  undone: 'gray',
+  cancelled: 'gray',
+  superseded: 'gray',
+};
+
 export function statusStyle(status: RunSummary['status']): Style {
-  switch (status) {
-    case 'completed':
-      return { color: 'green' };
-    case 'awaiting_approval':
-    case 'partially_completed':
-    case 'interrupted':
-      return { color: 'yellow' };
-    case 'failed':
-      return { color: 'red' };
-    case 'planning':
-    case 'executing':
-      return { color: 'cyan' };
-    case 'rejected':
-    case 'undone':
-    case 'cancelled':
-    case 'superseded':
-      return { color: 'gray' };
-  }
+  return { color: statusColors[status] };
 }
 
 export function statusWord(status: string): string {
@@ -48,24 +45,24 @@ export function standing(action: ProposedAction, open: OpenRun, glyphs: Glyphs):
   const { state, approval, action_id, digest } = action;
   switch (state) {
     case 'succeeded':
-      return { text: `${glyphs.tick} done`, style: { color: 'green' } };
+      return span(`${glyphs.tick} done`, { color: 'green' });
     case 'running':
-      return { text: 'running', style: { color: 'cyan' } };
+      return span('running', { color: 'cyan' });
     case 'failed':
-      return { text: `${glyphs.cross} failed`, style: { color: 'red' } };
+      return span(`${glyphs.cross} failed`, { color: 'red' });
     case 'unknown':
-      return { text: '? unknown', style: { color: 'yellow' } };
+      return span('? unknown', { color: 'yellow' });
     case 'undone':
-      return { text: 'undone', style: { color: 'gray' } };
+      return span('undone', { color: 'gray' });
     case 'pending':
     case 'refused':
     case 'blocked': {
-      if (approval === 'rejected') return { text: 'rejected', style: { color: 'red' } };
-      if (state !== 'pending' && approval === 'approved') return { text: state, style: { color: 'yellow' } };
-      if (approval === 'approved') return { text: 'approved', style: { color: 'green' } };
+      if (approval === 'rejected') return span('rejected', { color: 'red' });
+      if (state !== 'pending' && approval === 'approved') return span(state, { color: 'yellow' });
+      if (approval === 'approved') return span('approved', { color: 'green' });
       const seen = open.seen[action_id];
-      if (seen?.digest !== digest) return { text: 'waits', style: { color: 'yellow' } };
-      return { text: seen.whole ? 'seen' : 'in part', style: { color: 'yellow' } };
+      if (seen?.digest !== digest) return span('waits', { color: 'yellow' });
+      return span(seen.whole ? 'seen' : 'in part', { color: 'yellow' });
     }
   }
 }

@@ -1,15 +1,22 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import { shownPath } from '../diff/line-text.ts';
-import { withoutLookAlikes } from '../diff/look-alikes.ts';
+import { shownPath, withoutLookAlikes } from '../diff/line-text.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { waitsUnapproved } from '../state/naming.ts';
 import { actionOf, isOpen, type OpenRun } from '../state/state.ts';
 import { ShownFiles, ShownValidation, shapeOf } from './known-params.ts';
-import { exactRow } from './marked-spans.ts';
 import { riskStyle } from './marks.ts';
-import { emptyLine, field, heading, line, outputLine, quoted, type TextLine } from './text-lines.ts';
+import {
+  emptyLine,
+  exactRow,
+  field,
+  heading,
+  line,
+  outputLine,
+  quoted,
+  type TextLine,
+} from './text-lines.ts';
 
 /** An action as it is read before it is approved. */
 export interface Payload {
@@ -130,7 +137,7 @@ function params(action: ProposedAction, look: Look): TextLine[] {
   return lines;
 }
 
-/** The whole plan is covered by the digest; what is not told in words follows as it is. */
+/** The whole plan is covered by the digest; what has no words of its own follows as it is. */
 function validation(plan: ShownValidation): TextLine[] {
   const network = plan.prepare_network ? 'with network' : 'without network';
   const {

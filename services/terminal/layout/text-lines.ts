@@ -1,6 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { safeText } from '../diff/line-text.ts';
-import { type Row, type Style, span } from '../screen/cell.ts';
+import { laidText, type Mark, safeText, spaceSigns } from '../diff/line-text.ts';
+import { type Row, type Span, type Style, span } from '../screen/cell.ts';
+import type { Glyphs } from '../screen/glyphs.ts';
 
 /** A line of text before it is wrapped. */
 export interface TextLine {
@@ -37,4 +38,47 @@ export function quoted(text: string, style?: Style, bar = ''): TextLine[] {
 /** Output of a program: its own line ends and nothing else of its control over a terminal. */
 export function outputLine(text: string): TextLine {
   return { row: [span('  '), span(safeText(text.replace(/\r$/, '')))], words: false };
+}
+
+/** Tabs and escapes are told from the same letters by more than a colour. */
+const escapeStyle: Style = { color: 'yellow', underline: true };
+
+/** Text with a sign for each tab, each space at the end, and escapes standing out; as long as before. */
+export function withMarks(spans: readonly Span[], marks: readonly Mark[], glyphs: Glyphs): readonly Span[] {
+  if (marks.length === 0) return spans;
+  const marked: Span[] = [];
+  let next = 0;
+  let offset = 0;
+  for (const { text, style } of spans) {
+    let from = 0;
+    while (from < text.length) {
+      while (next < marks.length && marks[next]!.at + marks[next]!.length <= offset + from) next++;
+      const mark = marks[next];
+      const begin = mark === undefined ? text.length : Math.max(from, mark.at - offset);
+      if (begin > from) marked.push(withStyle(text.slice(from, begin), style));
+      if (mark === undefined || begin >= text.length) break;
+      const end = Math.min(text.length, mark.at + mark.length - offset);
+      marked.push(...signOf(mark, text.slice(begin, end), offset + begin - mark.at, glyphs));
+      from = end;
+    }
+    offset += text.length;
+  }
+  return marked;
+}
+
+/** A line of text that an approval covers, exactly. */
+export function exactRow(text: string, glyphs: Glyphs): Row {
+  const { text: laid, marks } = laidText(text, true);
+  return withMarks([span(laid)], marks, glyphs);
+}
+
+function signOf(mark: Mark, text: string, into: number, { unicode }: Glyphs): Row {
+  if (mark.kind === 'escape') return [span(text, escapeStyle)];
+  const sign = unicode ? spaceSigns[mark.kind] : mark.kind === 'tab' ? '>' : '.';
+  const style: Style = unicode ? { color: 'gray' } : { color: 'gray', inverse: true };
+  return into > 0 ? [span(text)] : [span(sign, style), ...(text.length > 1 ? [span(text.slice(1))] : [])];
+}
+
+function withStyle(text: string, style: Style | undefined): Span {
+  return style === undefined ? { text } : { text, style };
 }

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { span } from './cell.ts';
-import { createPaint } from './paint.ts';
-import { createScreenWriter } from './writer.ts';
+import { createPaint, createScreenWriter } from './writer.ts';
 
 function writer(color = true) {
   const sent: string[] = [];

@@ -1,6 +1,14 @@
 import type { Effect, Step } from './messages.ts';
 import { openRun, type State } from './state.ts';
 
+export function only(state: State): Step<State> {
+  return { state, effects: [] };
+}
+
+export function say(state: State, text: string): Step<State> {
+  return only({ ...state, notice: { tone: 'plain', text } });
+}
+
 const maxLeftPages = 100;
 
 /** The page of a run: what was read of it before and where, and its data as soon as it is here. */

@@ -4,7 +4,7 @@ import { approvalWord } from '../input/deciding.ts';
 import { changesCode, takesBack } from '../input/dialog-input.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { riskStyle } from '../layout/marks.ts';
-import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
+import { cutRow, fitRow, type Row, rowWidth, type Span, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { gateActions, readiness } from '../state/decisions.ts';
 import { named, unapprovedNeeds } from '../state/naming.ts';
@@ -92,16 +92,12 @@ function gateRows(open: OpenRun, { gate }: Dialog & { kind: 'gate' }, looks: Loo
     ]);
   }
   if (left.length === 0) {
-    rows.push([
-      span('All of it was on your screen. '),
-      span('enter', { color: 'cyan', bold: true }),
-      span(' approves.'),
-    ]);
+    rows.push([span('All of it was on your screen. '), key('enter'), span(' approves.')]);
   } else {
     const count = left.length === 1 ? 'One has' : `${left.length} have`;
     rows.push([
       span(`${count} not been on your screen${left.length === actions.length ? '' : ' yet'}. `),
-      span('enter', { color: 'cyan', bold: true }),
+      key('enter'),
       span(left.length === 1 ? ' shows it.' : ' shows the first of them.'),
     ]);
   }
@@ -185,6 +181,14 @@ function executeRows(
   return rows;
 }
 
+function key(name: string): Span {
+  return span(name, { color: 'cyan', bold: true });
+}
+
+function choice(yes: string, no: string): Row {
+  return [key('y'), span(` ${yes}, `), key('escape'), span(` ${no}.`)];
+}
+
 function cancelRows(): Row[] {
   return [
     [span('Cancel the run', { bold: true })],
@@ -195,12 +199,7 @@ function cancelRows(): Row[] {
       ),
     ],
     [],
-    [
-      span('y', { color: 'cyan', bold: true }),
-      span(' cancels it, '),
-      span('escape', { color: 'cyan', bold: true }),
-      span(' leaves it.'),
-    ],
+    choice('cancels it', 'leaves it'),
   ];
 }
 
@@ -212,14 +211,9 @@ function quitRows(): Row[] {
   return [
     [span('This program executes the run itself; leaving cuts that off in the middle', { bold: true })],
     [],
-    [span('  R takes it up again later. When the execution ends this question goes away.')],
+    [span('  Press R to resume later. This prompt closes when execution ends.')],
     [],
-    [
-      span('y', { color: 'cyan', bold: true }),
-      span(' leaves, '),
-      span('escape', { color: 'cyan', bold: true }),
-      span(' stays.'),
-    ],
+    choice('leaves', 'stays'),
   ];
 }
 
@@ -237,16 +231,7 @@ function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks): Row[] {
     ]);
   }
   if (!takesBack(dialog)) return [[span('There is nothing to take back.')]];
-  rows.push(
-    [],
-    [
-      span('y', { color: 'cyan', bold: true }),
-      span(' takes it back, '),
-      span('escape', { color: 'cyan', bold: true }),
-      span(' leaves it.'),
-    ],
-  );
-  return rows;
+  return [...rows, [], choice('takes it back', 'leaves it')];
 }
 
 /** The line in which a question is answered; long answers scroll to their end. */

@@ -2,7 +2,7 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { issueFacts, requestFacts } from '../layout/about-run.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { statusStyle, statusWord } from '../layout/marks.ts';
-import type { Panes } from '../layout/panes.ts';
+import type { Panes } from '../layout/pane-content.ts';
 import { cutRow, fitRow, type Row, rowWidth, type Span, type Style, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import type { Cursor } from '../screen/writer.ts';

@@ -1,7 +1,7 @@
 import { executable, wasCutOff } from '../input/work.ts';
 import { notYetShown } from '../state/decisions.ts';
 import { whyOver } from '../state/naming.ts';
-import { actionOf, isOpen, type State } from '../state/state.ts';
+import { actionOf, type Dialog, isOpen, type OpenRun, type State } from '../state/state.ts';
 
 /** Keys and what they do, for the last line, the help page and the documentation. */
 export type Keys = readonly (readonly [key: string, what: string])[];
@@ -46,64 +46,39 @@ export function keyHints(state: State): Keys {
   if (link.state === 'trouble' && open === null && dialog === null && runs.known.size === 0)
     return [['q', 'quit']];
   if (dialog !== null) {
-    switch (dialog.kind) {
-      case 'question':
-        return [];
-      case 'gate':
-        return [
-          ['enter', notYetShown(open!, dialog.gate).length === 0 ? 'approve' : 'show the next'],
-          ['tab', 'other gate'],
-          ['esc', 'close'],
-        ];
-      case 'execute':
-        return [
-          ['enter', 'execute'],
-          ['j k', 'choose'],
-          ['esc', 'close'],
-        ];
-      case 'undo':
-        return [
-          ['y', 'take back'],
-          ['esc', 'close'],
-        ];
-      case 'quit':
-        return [
-          ['y', 'leave'],
-          ['esc', 'stay'],
-        ];
-      case 'cancel':
-        return [
-          ['y', 'cancel the run'],
-          ['esc', 'leave it'],
-        ];
-      case 'help':
-        return [
-          ['space', 'scroll'],
-          ['esc', 'close'],
-        ];
-    }
+    return Object.entries(dialogHints(open, dialog));
   }
   if (open === null) {
-    return [
-      ['enter', 'open'],
-      ['/', 'filter'],
-      ['s', 'sort'],
-      ['f', 'status'],
-      ['n', 'plan'],
-      ['?', 'help'],
-      ['q', 'quit'],
-    ];
+    const hints = { enter: 'open', '/': 'filter', s: 'sort', f: 'status', n: 'plan', '?': 'help', q: 'quit' };
+    return Object.entries(hints);
   }
   return [...decisionHints(state), ...paneHints(state), ['?', 'help'], ['esc', 'back']];
 }
 
+function dialogHints(open: OpenRun | null, dialog: Dialog): Readonly<Record<string, string>> {
+  switch (dialog.kind) {
+    case 'question':
+      return {};
+    case 'gate': {
+      const all = notYetShown(open!, dialog.gate).length === 0;
+      return { enter: all ? 'approve' : 'show the next', tab: 'other gate', esc: 'close' };
+    }
+    case 'execute':
+      return { enter: 'execute', 'j k': 'choose', esc: 'close' };
+    case 'undo':
+      return { y: 'take back', esc: 'close' };
+    case 'quit':
+      return { y: 'leave', esc: 'stay' };
+    case 'cancel':
+      return { y: 'cancel the run', esc: 'leave it' };
+    case 'help':
+      return { space: 'scroll', esc: 'close' };
+  }
+}
+
 function decisionHints({ open }: State): Keys {
   if (open === null) return [];
-  if (open.review !== null)
-    return [
-      ['enter', 'next'],
-      ['space', 'scroll'],
-    ];
+  if (open.review !== null) return Object.entries({ enter: 'next', space: 'scroll' });
   const action = actionOf(open, open.selected);
   const hints: [string, string][] = [];
   const over = whyOver(open.detail) !== null;

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { declareProgram as declareAgentd } from '../../../services/agentd/cli/program.ts';
 import type { ProgramStart } from '../../../services/kit/cli/program.ts';
-import { ownCommands } from '../../../services/supervisor/own-commands.ts';
+import { define as defineSupervisor } from '../../../services/supervisor/commands.ts';
 
 const run = () => Promise.resolve();
 const services = fileURLToPath(new URL('../../../services/', import.meta.url));
@@ -26,7 +26,7 @@ const described: readonly DocumentedProgram[] = [
     service: 'supervisor',
     async load() {
       const program = new Command('core');
-      for (const load of Object.values(ownCommands)) (await load()).define(program, run);
+      defineSupervisor(program, run);
       return program;
     },
   },

@@ -1,6 +1,6 @@
 import type { Route } from '../../../services/kit/http/route.ts';
 import { standardRoutes } from '../../../services/kit/http/standard-routes.ts';
-import { ownVersion } from '../../../services/kit/own-version.ts';
+import { ownVersion } from '../../../services/kit/program.ts';
 import { absent } from './absent.ts';
 import type { DocumentedService } from './services.ts';
 

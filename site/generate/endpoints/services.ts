@@ -1,13 +1,12 @@
-import { daemonRoutes } from '../../../services/agentd/http/daemon-parts.ts';
+import { daemonRoutes } from '../../../services/agentd/http/serve.ts';
 import { eventRoutes as bridgeEventRoutes } from '../../../services/bridge/http/event-routes.ts';
 import { ingressRoutes } from '../../../services/bridge/http/ingress-routes.ts';
 import { otherRoutes } from '../../../services/bridge/http/other-routes.ts';
 import { DashboardSource } from '../../../services/bridge/ingress/dashboard-source.ts';
-import { ForgeSource } from '../../../services/bridge/ingress/forge-source.ts';
-import { executionRoutes } from '../../../services/context/execution/execution-routes.ts';
+import { ForgeWebhookSource } from '../../../services/bridge/ingress/forge-webhook-source.ts';
+import { executionRoutes } from '../../../services/context/execution/execution.ts';
 import { adminRoutes } from '../../../services/context/http/admin-routes.ts';
-import { cypherRoutes } from '../../../services/context/http/cypher-routes.ts';
-import { graphragRoutes } from '../../../services/context/http/graphrag-routes.ts';
+import { cypherRoutes, searchRoutes } from '../../../services/context/http/graph-routes.ts';
 import { memoryRoutes } from '../../../services/context/http/memory-routes.ts';
 import { webhookForges } from '../../../services/kit/forges/registry.ts';
 import type { Route } from '../../../services/kit/http/route.ts';
@@ -27,11 +26,18 @@ export interface DocumentedService {
 }
 
 const settings = { agentd: { checkouts: {} } } as never;
-const daemon = { agent: absent, settings, status: absent, redactor: absent, version: '' } as never;
+const daemon = {
+  agent: absent,
+  work: { ending: absent },
+  settings,
+  status: absent,
+  redactor: absent,
+  version: '',
+} as never;
 const forgeSource = { forges: [], roles: absent, config: absent, roleLabel: null, secret: null } as const;
 const bridgeSources = [
   new DashboardSource({ forges: [], roles: absent, config: absent, secret: null, now: Date.now }),
-  ...webhookForges.map((kind) => new ForgeSource({ ...forgeSource, kind })),
+  ...webhookForges.map((kind) => new ForgeWebhookSource({ ...forgeSource, kind })),
 ];
 
 /** Every service with an HTTP interface. A new one adds its routes here. */
@@ -42,7 +48,7 @@ export const services: readonly DocumentedService[] = [
     port: 7817,
     about:
       'Plans, approves, executes, recovers. [HTTP API](../http-api.md) says who may, and how an approval is made.',
-    routes: () => daemonRoutes(daemon, { ending: absent } as never),
+    routes: () => daemonRoutes(daemon),
   },
   {
     folder: 'context',
@@ -51,7 +57,7 @@ export const services: readonly DocumentedService[] = [
     about: 'Graph, memory, search and Cypher. [Graph and memory](../context.md) says what the answers mean.',
     routes: () => [
       ...adminRoutes({ jobs: absent, ingestion: absent, check: absent, nameOf: absent, mirrorOf: absent }),
-      ...graphragRoutes(absent),
+      ...searchRoutes(absent),
       ...memoryRoutes(absent),
       ...cypherRoutes(absent, 10_000),
       ...executionRoutes(absent),

@@ -25,12 +25,15 @@ const source = fileURLToPath(new URL('../../../services/kit/environment.ts', imp
 /** Variables that the source explains, that are not for tests, and that stand for no key of a file. */
 export function explainedVariables(): Variable[] {
   const file = ts.createSourceFile(source, readFileSync(source, 'utf8'), ts.ScriptTarget.Latest, true);
-  const declared = file.statements.find(
-    (statement) => ts.isInterfaceDeclaration(statement) && statement.name.text === 'Environment',
-  );
-  if (declared === undefined) throw new Error(`${source} declares no interface Environment`);
+  const declared = file.statements
+    .filter(ts.isVariableStatement)
+    .flatMap(({ declarationList }) => declarationList.declarations)
+    .find(({ name }) => name.getText() === 'environment');
+  const value = declared?.initializer;
+  if (value === undefined || !ts.isAsExpression(value) || !ts.isObjectLiteralExpression(value.expression))
+    throw new Error(`${source} declares no object environment`);
   const ofKeys = new Set(variablesByKey().values());
-  return (declared as ts.InterfaceDeclaration).members.flatMap((member): Variable[] => {
+  return value.expression.properties.flatMap((member): Variable[] => {
     const [comment] = ts.getJSDocCommentsAndTags(member);
     const words = comment === undefined ? null : ts.getTextOfJSDocComment(comment.comment);
     if (words == null || words.includes('Tests only') || member.name === undefined) return [];

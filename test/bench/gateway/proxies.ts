@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveFolders } from '#kit/folders.ts';
-import { createToken } from '#kit/tokens.ts';
+import { createToken } from '#kit/tokens/tokens.ts';
 
 /** Where chat completions are asked for. */
 export interface Target {

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gitText } from '#kit/git/git.ts';
-import { type Weights, weights } from '../../../services/context/search/ranking/weights.ts';
+import { type Weights, weights } from '../../../services/context/search/ranking/text-hits.ts';
 import { search } from '../../../services/context/search/search.ts';
 import { type Difference, difference, type Measures, measure, type Summary, summaryOf } from './measures.ts';
 import { questionsOf } from './questions.ts';

@@ -1,119 +1,156 @@
+import type { Command } from 'commander';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { gates } from '#kit/contracts/vocabulary.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { ActionSelection } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
-import type { ActionState, Run } from '../../runs/run.ts';
-import type { CommandContext } from '../command-context.ts';
-import { writeJson } from '../json-output.ts';
-import { selectActions } from '../selection.ts';
-import { commandLine, shortRunId } from '../suggestion.ts';
-import { digestLines } from '../views/actions-view.ts';
-import { nextSteps, stepLines } from '../views/next-steps.ts';
-import { runName } from '../views/plan-view.ts';
-import { movedLines } from '../views/run-view.ts';
+import type { Run as StoredRun } from '../../runs/run.ts';
+import {
+  answer,
+  type CommandContext,
+  type Run,
+  type RunOption,
+  runAndActions,
+  withActions,
+} from '../command.ts';
+import { counted } from '../layout.ts';
+import { oneOfWords, upTo } from '../option-values.ts';
+import { isOpen, selectActions } from '../selection.ts';
+import { commandLine, nextSteps, runName, shortRunId, stepLines } from '../views/next-steps.ts';
+import { viewsOfRun } from '../views-of-run.ts';
 
-export interface DecideOptions extends ActionSelection {
+type Decision = 'approve' | 'reject';
+
+interface DecideOptions extends RunOption, Omit<ActionSelection, 'actions' | 'up_to'> {
+  readonly upTo?: number;
   readonly reason?: string;
 }
 
 /** The command is the decision: it names the digest of each action that it shows. */
-export async function decide(
+export function decide(decision: Decision) {
+  return (program: Command, run: Run): void => {
+    const approves = decision === 'approve';
+    withActions(program.command(decision))
+      .description(
+        approves
+          ? 'approve actions, by number, act_… or kind'
+          : 'reject actions; the reason is shown to the next planning',
+      )
+      .option('--gate <gate>', gates.join(' or '), oneOfWords('--gate', gates))
+      .option('--all', 'every action that still waits')
+      .option('--up-to <n>', 'the actions up to this number', upTo)
+      .option('--reason <text>', approves ? 'why' : 'why (required)')
+      .action(
+        run(async (context, id: string | undefined, names: string[], options: DecideOptions) => {
+          const { upTo: up_to, reason, runId: _, ...rest } = options;
+          const given = runAndActions(id, names, options, decision);
+          const selection = { ...rest, actions: given.actions, ...(up_to === undefined ? {} : { up_to }) };
+          return decided(context, decision, given.id, selection, reason ?? null);
+        }),
+      );
+  };
+}
+
+async function decided(
   context: CommandContext,
-  decision: 'approve' | 'reject',
+  decision: Decision,
   id: string,
-  options: DecideOptions,
+  selection: ActionSelection,
+  reason: string | null,
 ): Promise<number> {
   const { services, terminal, suggestions } = context;
-  const agent = await services.agent();
-  const before = await agent.run(id);
-  if (!namesSomething(options)) return explainSelection(context, decision, before);
-  if (decision === 'reject' && (options.reason ?? '').trim() === '') {
+  const before = await services.agent.run(id);
+  const { actions, gate, all, up_to } = selection;
+  if (actions.length === 0 && gate === undefined && all !== true && up_to === undefined)
+    return explainSelection(context, decision, before);
+  if (decision === 'reject' && (reason ?? '').trim() === '') {
     throw new InvalidInput(
       'reason_required',
       'reject needs --reason TEXT: the next planning of this issue learns from it',
     );
   }
-  const { selected, leftRejected } = selectActions(before, options, decision);
-  const run = await agent.decide({
+  const { selected, leftRejected } = selectActions(before, selection, decision);
+  const ids = selected.map(({ definition }) => definition.action_id);
+  const run = await services.agent.decide({
     run_id: before.run_id,
     decision,
-    actions: selected.map(({ definition }) => ({
-      action_id: definition.action_id,
-      digest: definition.digest,
-    })),
-    reason: options.reason ?? null,
+    actions: selected.map(({ definition: { action_id, digest } }) => ({ action_id, digest })),
+    reason,
     claimed_approver: null,
     by: await services.person(),
   });
-  if (context.json) {
-    writeJson(terminal, runJson(run));
-    return exitCodes.done;
-  }
-  const { paint } = terminal;
-  const decided = run.actions.filter(({ definition }) =>
-    selected.some((action) => action.definition.action_id === definition.action_id),
-  );
-  const count = `${decided.length} ${decided.length === 1 ? 'action' : 'actions'}`;
-  const approver = visibleLine(decided[0]?.decision?.approver ?? '');
-  const expiry = decided[0]?.decision?.expires_at ?? null;
-  const head =
-    decision === 'approve'
-      ? `${paint.green('Approved')} ${count} as ${approver}${expiry === null ? '' : `, expires ${until(expiry, terminal.now())}`}`
-      : `${paint.red('Rejected')} ${count} as ${approver}: ${visibleLine(options.reason ?? '')}`;
-  const lines = [runName(run), head, '', ...digestLines(run, decided, terminal), ''];
-  for (const action of leftRejected)
-    lines.push(
-      `${paint.yellow('note')}  ${action.definition.ordinal} ${action.definition.kind} stays rejected; name it by its number to approve it`,
+  const { digestLines, movedLines } = await viewsOfRun();
+  return answer(context, runJson(run), () => {
+    const { paint } = terminal;
+    const chosen = run.actions.filter(({ definition }) => ids.includes(definition.action_id));
+    const { approver = '', expires_at = null } = chosen[0]?.decision ?? {};
+    const what = `${counted(chosen.length, 'action')} as ${visibleLine(approver)}`;
+    const expiry = expires_at === null ? '' : `, expires ${until(expires_at, terminal.now())}`;
+    const head =
+      decision === 'approve'
+        ? `${paint.green('Approved')} ${what}${expiry}`
+        : `${paint.red('Rejected')} ${what}: ${visibleLine(reason ?? '')}`;
+    const lines = [
+      runName(run),
+      head,
       '',
-    );
-  if (decision === 'approve') lines.push(...movedLines(run, terminal));
-  lines.push(...stepLines(nextSteps(run, suggestions), terminal));
-  terminal.out(`${lines.join('\n')}\n`);
-  return exitCodes.done;
+      ...digestLines(chosen, terminal),
+      '',
+      ...leftRejected.flatMap(({ definition: { ordinal, kind } }) => [
+        `${paint.yellow('note')}  ${ordinal} ${kind} stays rejected; name it by its number to approve it`,
+        '',
+      ]),
+      ...(decision === 'approve' ? movedLines(run, terminal) : []),
+      ...stepLines(nextSteps(run, suggestions), terminal),
+    ];
+    return `${lines.join('\n')}\n`;
+  });
 }
 
-function namesSomething({ actions, gate, all, up_to }: ActionSelection): boolean {
-  return actions.length > 0 || gate !== undefined || all === true || up_to !== undefined;
-}
-
-/** Without a selection nothing is decided: shows what waits, and how to say it. */
-function explainSelection(context: CommandContext, decision: 'approve' | 'reject', run: Run): number {
+/** Without a selection nothing is decided: shows what waits, and how to select it. */
+async function explainSelection(
+  context: CommandContext,
+  decision: Decision,
+  run: StoredRun,
+): Promise<number> {
   const { terminal, suggestions } = context;
+  const { digestLines } = await viewsOfRun();
   const waiting = run.actions.filter(
     (action) => isOpen(action) && (decision === 'reject' || action.approval === 'required'),
   );
-  const id = shortRunId(run.run_id);
-  const reason = decision === 'reject' ? ['--reason', 'TEXT'] : [];
-  const line = (...words: string[]) => commandLine(suggestions, decision, id, ...words, ...reason);
-  if (context.json) {
-    writeJson(terminal, { run_id: run.run_id, waiting: waiting.map(actionJson) });
-    return exitCodes.usage;
-  }
-  const lines = [runName(run)];
-  if (waiting.length === 0) {
-    lines.push(`Nothing waits for a decision; the run is ${run.status}.`);
-    lines.push(...stepLines(nextSteps(run, suggestions), terminal));
-  } else {
-    const first = waiting[0]!.definition;
-    lines.push(`Nothing was decided: say which actions to ${decision}.`, '');
-    lines.push(...digestLines(run, waiting, terminal), '');
-    lines.push(
-      ...stepLines(
-        [
-          { label: 'one gate', command: line('--gate', first.gate) },
-          { label: 'some', command: line(String(first.ordinal)) },
-          { label: 'up to', command: line('--up-to', String(first.ordinal)) },
-          { label: 'all', command: line('--all') },
-        ],
-        terminal,
-      ),
+  if (context.json)
+    return answer(
+      context,
+      { run_id: run.run_id, waiting: waiting.map(actionJson) },
+      () => '',
+      exitCodes.usage,
     );
-  }
-  terminal.err(`${lines.join('\n')}\n`);
+  const reason = decision === 'reject' ? ['--reason', 'TEXT'] : [];
+  const line = (...words: string[]) =>
+    commandLine(suggestions, decision, shortRunId(run.run_id), ...words, ...reason);
+  const first = waiting[0]?.definition;
+  const lines =
+    first === undefined
+      ? [
+          `Nothing waits for a decision; the run is ${run.status}.`,
+          ...stepLines(nextSteps(run, suggestions), terminal),
+        ]
+      : [
+          `Nothing was decided: say which actions to ${decision}.`,
+          '',
+          ...digestLines(waiting, terminal),
+          '',
+          ...stepLines(
+            [
+              { label: 'one gate', command: line('--gate', first.gate) },
+              { label: 'some', command: line(String(first.ordinal)) },
+              { label: 'up to', command: line('--up-to', String(first.ordinal)) },
+              { label: 'all', command: line('--all') },
+            ],
+            terminal,
+          ),
+        ];
+  terminal.err(`${[runName(run), ...lines].join('\n')}\n`);
   return exitCodes.usage;
-}
-
-function isOpen({ state }: ActionState): boolean {
-  return state === 'pending' || state === 'refused' || state === 'blocked';
 }

@@ -1,87 +1,178 @@
-import { exitCodes } from '#kit/errors.ts';
+import type { Command } from 'commander';
+import { exitCodes, Interrupted } from '#kit/errors.ts';
 import { runView as runJson } from '../../http/run-view.ts';
-import type { ActionState, Run } from '../../runs/run.ts';
-import { type CommandContext, watched } from '../command-context.ts';
-import { failedStep } from '../failed-validation.ts';
-import { writeJson } from '../json-output.ts';
+import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
+import {
+  answer,
+  type CommandContext,
+  type Run,
+  type RunOption,
+  runNamed,
+  watched,
+  withRun,
+} from '../command.ts';
+import { notEmpty } from '../option-values.ts';
 import { actionNamed } from '../selection.ts';
-import { runView } from '../views/run-view.ts';
+import type { Terminal } from '../terminal.ts';
+import { viewsOfRun } from '../views-of-run.ts';
 
-export interface ExecuteOptions {
+/** Commands that carry out what was approved, stop it, or take it back. */
+
+interface ExecuteOptions extends RunOption {
   readonly repoDir?: string;
   readonly action?: readonly string[];
   readonly dryRun?: boolean;
 }
 
-export async function executeApproved(
-  context: CommandContext,
-  id: string,
-  options: ExecuteOptions,
-): Promise<number> {
-  const { services } = context;
-  const agent = await services.agent();
-  const before = await agent.run(id);
-  const names = options.action ?? [];
-  const selected = names.map((name) => actionNamed(before, name).definition.action_id);
-  const by = await services.person();
-  const run = await watched(context, (watch) =>
-    agent.execute(
-      {
-        run_id: before.run_id,
-        repo_dir: options.repoDir ?? null,
-        actions: selected.length === 0 ? null : selected,
-        dry_run: options.dryRun === true,
-        by,
-      },
-      watch,
-    ),
-  );
-  await writeRun(context, run);
-  return executionExitCode(run, selected);
+export function executeApproved(program: Command, run: Run): void {
+  withRun(program.command('execute-approved'))
+    .description('run the approved actions, exactly as previewed')
+    .option('--repo-dir <dir>', 'your checkout, which gets the branch', notEmpty('--repo-dir'))
+    .option('--action <id...>', 'only these, by number, act_… or kind')
+    .option('--dry-run', 'rehearse: every check runs, no effect happens')
+    .action(
+      run(async (context, id: string | undefined, options: ExecuteOptions) => {
+        const { agent, person } = context.services;
+        const { repoDir: repo_dir = null, action: names = [], dryRun: dry_run = false } = options;
+        const before = await agent.run(runNamed(id, options, 'execute-approved'));
+        const selected = names.map((name) => actionNamed(before, name).definition.action_id);
+        const actions = selected.length === 0 ? null : selected;
+        const request = { run_id: before.run_id, repo_dir, actions, dry_run, by: await person() };
+        const after = await watched(context, (watch) => agent.execute(request, watch));
+        return answerExecution(context, after, executionExitCode(after, selected));
+      }),
+    );
 }
 
-export async function resume(context: CommandContext, id: string): Promise<number> {
-  const { services } = context;
-  const agent = await services.agent();
-  const before = await agent.run(id);
-  const { run_id } = before;
-  const by = await services.person();
-  const run = await watched(context, (watch) => agent.resume({ run_id, by }, watch));
-  await writeRun(context, run);
-  // A planning was resumed: nothing is approved yet, and a plan is what was wanted.
-  if (before.plan === null) return run.plan === null ? exitCodes.failed : exitCodes.done;
-  return executionExitCode(run, []);
+export function resume(program: Command, run: Run): void {
+  withRun(program.command('resume'))
+    .description('continue a run that a crash interrupted')
+    .action(
+      run(async (context, id: string | undefined, options: RunOption) => {
+        const { agent, person } = context.services;
+        const { run_id, plan } = await agent.run(runNamed(id, options, 'resume'));
+        const by = await person();
+        const after = await watched(context, (watch) => agent.resume({ run_id, by }, watch));
+        // A resumed planning has nothing approved yet: it is done when there is a plan.
+        const planned = after.plan === null ? exitCodes.failed : exitCodes.done;
+        return answerExecution(context, after, plan === null ? planned : executionExitCode(after, []));
+      }),
+    );
+}
+
+async function answerExecution(context: CommandContext, run: StoredRun, exitCode: number): Promise<number> {
+  const { terminal, suggestions, verbose } = context;
+  // On one screen the progress has shown each action already.
+  const brief = terminal.outIsTerminal && terminal.errIsTerminal;
+  const { failedStep, runView } = await viewsOfRun();
+  const text = async () =>
+    runView(run, terminal, suggestions, { brief, verbose, failed: await failedStep(context, run) });
+  return answer(context, runJson(run), text, exitCode);
 }
 
 /**
  * 0 when everything that was approved (or named) succeeded, 1 when something failed or is unknown, 3 when a safeguard refused
- * it, 5 when what lies behind did not answer before anything was tried. Actions that nobody approved and nobody named are no failure: they wait.
+ * it, 5 when a service did not answer before anything was tried. Actions that nobody approved and nobody named are no failure: they wait.
  */
-export function executionExitCode(run: Run, named: readonly string[]): number {
+function executionExitCode(run: StoredRun, named: readonly string[]): number {
   const concerned = run.actions.filter(
     (action) => action.approval === 'approved' || named.includes(action.definition.action_id),
   );
-  if (concerned.some(({ state }) => state === 'failed' || state === 'unknown')) return exitCodes.failed;
+  const isIn = (...states: ActionState['state'][]) => concerned.some(({ state }) => states.includes(state));
+  if (isIn('failed', 'unknown')) return exitCodes.failed;
   const reasons = concerned.flatMap(({ state, outcome }) =>
     state === 'refused' ? [outcome?.facts.exit_code] : [],
   );
   if (reasons.includes(exitCodes.failed)) return exitCodes.failed;
   if (reasons.includes(exitCodes.unavailable)) return exitCodes.unavailable;
-  if (concerned.length === 0 || concerned.some(wasRefused)) return exitCodes.refused;
+  if (concerned.length === 0 || isIn('refused', 'blocked')) return exitCodes.refused;
   return run.failure === null ? exitCodes.done : exitCodes.failed;
 }
 
-function wasRefused({ state }: ActionState): boolean {
-  return state === 'refused' || state === 'blocked';
+interface UndoOptions extends RunOption {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
-async function writeRun(context: CommandContext, run: Run): Promise<void> {
-  const { terminal, suggestions, verbose } = context;
-  if (context.json) writeJson(terminal, runJson(run));
-  else {
-    // On one screen the progress has told already what became of each action.
-    const brief = terminal.outIsTerminal && terminal.errIsTerminal;
-    const failed = await failedStep(context, run);
-    terminal.out(runView(run, terminal, suggestions, { brief, verbose, failed }));
+export function undo(program: Command, run: Run): void {
+  withRun(program.command('undo'))
+    .description('take back what a run did: pull request, remote branch, delivered branch')
+    .option('--dry-run', 'only show what would be taken back')
+    .option('--yes', 'without asking')
+    .action(
+      run(async (context, id: string | undefined, options: UndoOptions) => {
+        const { services, terminal, json } = context;
+        const { agent } = services;
+        const before = await agent.run(runNamed(id, options, 'undo'));
+        const { run_id } = before;
+        const steps = await agent.undoPlan(run_id);
+        const { undoPlanView, undoResultView } = await viewsOfRun();
+        const plan = () => undoPlanView(before, steps, terminal);
+        if (options.dryRun === true) return answer(context, { run_id, steps }, plan);
+        if (!json) {
+          terminal.err(`${plan()}\n`);
+          if (options.yes !== true && steps.length > 0 && !(await isWanted(terminal))) return exitCodes.done;
+        }
+        const by = await services.person();
+        const after = await watched(context, (watch) => agent.undo({ run_id, by }, watch), false);
+        const failed = after.undo?.results.some(({ state }) => state === 'failed') ?? false;
+        const exitCode = failed || after.status !== 'undone' ? exitCodes.failed : exitCodes.done;
+        return answer(context, runJson(after), () => undoResultView(after, terminal), exitCode);
+      }),
+    );
+}
+
+/** Asks on a terminal; a script that calls it has decided. */
+async function isWanted(terminal: Terminal): Promise<boolean> {
+  if (process.stdin.isTTY !== true || !terminal.errIsTerminal) return true;
+  const { confirm } = await import('@inquirer/prompts');
+  try {
+    const wanted = await confirm({ message: 'Take this back?', default: false }, { output: process.stderr });
+    if (!wanted) terminal.err('Nothing was taken back.\n');
+    return wanted;
+  } catch (cause) {
+    throw new Interrupted('interrupted', 'stopped by you; nothing was taken back', { cause });
   }
+}
+
+export function cancel(program: Command, run: Run): void {
+  withRun(program.command('cancel'))
+    .description('stop a run; an effect that has started finishes')
+    .option('--reason <text>', 'why')
+    .action(
+      run(async (context, id: string | undefined, options: RunOption & { readonly reason?: string }) => {
+        const { agent, person } = context.services;
+        const { run_id } = await agent.run(runNamed(id, options, 'cancel'));
+        const after = await agent.cancel({ run_id, by: await person(), reason: options.reason ?? null });
+        const { runView } = await viewsOfRun();
+        return answer(context, runJson(after), () => runView(after, context.terminal, context.suggestions));
+      }),
+    );
+}
+
+interface RecoverOptions extends RunOption {
+  readonly acceptLoss?: boolean;
+  readonly reason?: string;
+}
+
+export function recover(program: Command, run: Run): void {
+  withRun(program.command('recover'))
+    .description('show what the record of a run lost, and let the run go on without it')
+    .option('--accept-loss', 'go on from the last sound event; needs a token with the scope admin')
+    .option('--reason <text>', 'why; recorded')
+    .action(
+      run(async (context, id: string | undefined, options: RecoverOptions) => {
+        const { services, terminal, suggestions } = context;
+        const record = await services.agent.record(runNamed(id, options, 'recover'));
+        const { recordView, runView } = await viewsOfRun();
+        if (options.acceptLoss !== true) {
+          const exitCode = record.problem === null ? exitCodes.done : exitCodes.failed;
+          return answer(context, record, () => recordView(record, terminal, suggestions), exitCode);
+        }
+        const { run_id } = record;
+        const by = await services.person();
+        const after = await services.agent.recoverRecord({ run_id, reason: options.reason ?? '', by });
+        return answer(context, runJson(after), () => runView(after, terminal, suggestions));
+      }),
+    );
 }

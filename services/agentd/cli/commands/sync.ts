@@ -1,26 +1,116 @@
+import type { Command } from 'commander';
+import { age } from '#kit/cli/moments.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { type CommandContext, watched } from '../command-context.ts';
-import { writeJson } from '../json-output.ts';
-import { syncFailures, syncView, syncWarnings } from '../views/sync-view.ts';
+import type { DeliveryReport, PullRequestReport, SyncReport } from '../../agent.ts';
+import type { RepositoryRef } from '../../ports/forge.ts';
+import { answer, type Run, watched } from '../command.ts';
+import { type Cell, counted, table } from '../layout.ts';
+import { repositoryName } from '../option-values.ts';
+import type { Terminal } from '../terminal.ts';
+import { commandLine, type Suggestions, shortRunId } from '../views/next-steps.ts';
 
-export interface SyncOptions {
-  readonly repository?: { readonly owner: string; readonly repo: string };
+interface SyncOptions {
+  readonly repository?: RepositoryRef | null;
   readonly full?: boolean;
 }
 
-/** What core-context does not take now is no failure: it waits in the outbox, and timers run this. */
-export async function sync(context: CommandContext, options: SyncOptions): Promise<number> {
-  const { services, terminal, suggestions } = context;
-  const agent = await services.agent();
-  const by = await services.person();
-  const { repository = null, full = false } = options;
-  const report = await watched(context, (watch) => agent.sync({ repository, full, by }, watch), false);
-  const warnings = syncWarnings(report);
-  if (context.json) writeJson(terminal, { ...report, warnings });
-  else terminal.out(syncView(report, terminal, suggestions));
-  const { paintErr } = terminal;
-  const failures = syncFailures(report);
-  for (const failure of failures) terminal.err(`${paintErr.red('error')}    ${failure}\n`);
-  for (const warning of warnings) terminal.err(`${paintErr.yellow('warning')}  ${warning}\n`);
-  return failures.length > 0 ? exitCodes.unavailable : exitCodes.done;
+/** A delivery that core-context does not take now is no failure: it stays queued, and timers run this. */
+export function sync(program: Command, run: Run): void {
+  program
+    .command('sync')
+    .description('ask the forges about pull requests, and deliver pending runs to the context service')
+    .option('--repository <owner/repo>', 'of this repository alone', repositoryName('--repository'))
+    .option('--full', 'deliver every run again')
+    .action(
+      run(async (context, { repository = null, full = false }: SyncOptions) => {
+        const { services, terminal, suggestions } = context;
+        const by = await services.person();
+        const report = await watched(
+          context,
+          (watch) => services.agent.sync({ repository, full, by }, watch),
+          false,
+        );
+        const failures = problemsOf(report.pull_requests, false);
+        const warnings = [...problemsOf(report.pull_requests, true), ...contextWarnings(report.context)];
+        await answer(context, { ...report, warnings }, () => syncView(report, terminal, suggestions));
+        const { red, yellow } = terminal.paintErr;
+        for (const failure of failures) terminal.err(`${red('error')}    ${failure}\n`);
+        for (const warning of warnings) terminal.err(`${yellow('warning')}  ${warning}\n`);
+        return failures.length > 0 ? exitCodes.unavailable : exitCodes.done;
+      }),
+    );
+}
+
+function syncView(
+  { pull_requests, context }: SyncReport,
+  terminal: Terminal,
+  suggestions: Suggestions,
+): string {
+  const lines =
+    pull_requests.length === 0
+      ? [
+          'No run has a pull request yet.',
+          contextLine(context),
+          `  runs     ${terminal.paint.cyan(commandLine(suggestions, 'runs'))}`,
+        ]
+      : [...pullRequestLines(pull_requests, terminal), contextLine(context)];
+  return `${lines.join('\n')}\n`;
+}
+
+function pullRequestLines(pulls: readonly PullRequestReport[], terminal: Terminal): string[] {
+  const { paint } = terminal;
+  const header = ['pull request', 'state', 'checks', 'ended', 'run', ''];
+  const paints = { open: paint.cyan, merged: paint.green, closed: paint.red };
+  const rows = pulls.map((pull): Cell[] => [
+    `${pull.owner}/${pull.repo}#${pull.number}`,
+    pull.state === null ? 'unknown' : { text: pull.state, paint: paints[pull.state] },
+    pull.checks === null || pull.checks === 'none' ? '-' : pull.checks,
+    pull.ended_at === null ? '-' : age(pull.ended_at, terminal.now()),
+    shortRunId(pull.run_id),
+    newsOf(pull),
+  ]);
+  return [
+    'Pull requests of runs, as their forges report them',
+    ...table([header.map((text) => ({ text, paint: paint.dim })), ...rows], terminal),
+    '',
+  ];
+}
+
+function newsOf({ news, before, state, problem }: PullRequestReport): string {
+  if (problem !== null) return problem.gone ? 'gone' : 'not answered';
+  if (!news) return '';
+  return before === null || before === state ? 'news' : `was ${before}`;
+}
+
+/** Each reason once with the number of its pull requests: of those that are gone, or of those that no forge answered about. */
+function problemsOf(pulls: readonly PullRequestReport[], gone: boolean): string[] {
+  const problems = pulls.flatMap(({ problem }) => (problem?.gone === gone ? [problem] : []));
+  return [...Map.groupBy(problems, ({ message }) => message)].map(([message, { length }]) =>
+    visibleLine(length === 1 ? message : `${message} (${length} times)`),
+  );
+}
+
+function contextWarnings(context: DeliveryReport | null): string[] {
+  if (context === null) return [];
+  const { waiting, reason, refused } = context;
+  const later = 'the daemon tries each minute, and every command that follows';
+  const many = `${counted(waiting.length, 'run')} ${waiting.length === 1 ? 'waits' : 'wait'}`;
+  return [
+    ...(waiting.length > 0
+      ? [visibleLine(`${reason ?? 'core-context did not answer'}; ${many}: ${later}`)]
+      : reason === null
+        ? []
+        : [visibleLine(reason)]),
+    ...refused.map((one) => `core-context rejects ${shortRunId(one.run_id)}: ${visibleLine(one.reason)}`),
+  ];
+}
+
+function contextLine(context: DeliveryReport | null): string {
+  if (context === null) return 'core-context  none is configured (context.url)';
+  const { delivered, waiting } = context;
+  const received = `received ${delivered.length === 0 ? 'no run' : counted(delivered.length, 'run')}`;
+  if (waiting.length > 0)
+    return `core-context  ${received}, ${counted(waiting.length, 'run')} ${waiting.length === 1 ? 'waits' : 'wait'}`;
+  return `core-context  ${delivered.length === 0 ? 'knows every run' : received}`;
 }

@@ -1,62 +1,51 @@
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { Influence } from '../../action.ts';
+import type { ActionHistory, Influence } from '../../action.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
-import type { FailedStep } from '../failed-validation.ts';
-import { type Cell, table } from '../layout.ts';
-import type { Suggestions } from '../suggestion.ts';
+import { type Cell, labelled, quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
-import { actionText, riskPaint, riskWord } from './action-text.ts';
-import { failedStepLines } from './failed-step-view.ts';
-import { historyColumn, historyRows } from './history-text.ts';
-import { nextSteps, stepLines } from './next-steps.ts';
-import { headLines, noticeLines, quoted, underGates } from './plan-view.ts';
+import { actionTable, actionText, historyColumn, riskCells, riskPaint } from './action-table.ts';
+import { type FailedStep, failedStepLines } from './failed-step.ts';
+import { nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
+import { headLines, noticeLines } from './plan-view.ts';
+
+type Row = [label: string, text: string];
 
 /** Every action with the digest that an approval names. */
 export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestions): string {
-  const lines = [...headLines(run, terminal), '', ...digestLines(run, run.actions, terminal), ''];
-  lines.push(...noticeLines(run, terminal));
-  lines.push(...stepLines(nextSteps(run, suggestions), terminal));
+  const lines = [
+    ...headLines(run, terminal),
+    '',
+    ...digestLines(run.actions, terminal),
+    '',
+    ...noticeLines(run, terminal),
+    ...stepLines(nextSteps(run, suggestions), terminal),
+  ];
   return `${lines.join('\n')}\n`;
 }
 
 /** Rows of `#`, action, risk, approval, state, digest and what. */
-export function digestLines(run: Run, actions: readonly ActionState[], terminal: Terminal): string[] {
-  const { paint, symbols } = terminal;
+export function digestLines(actions: readonly ActionState[], terminal: Terminal): string[] {
   const history = historyColumn(actions);
-  const names = ['#', 'action', 'risk', ''];
-  const more = ['approval', 'state', 'digest', 'what'];
-  const header = [
-    ...names.map((text): Cell => ({ text })),
-    ...history.header,
-    ...more.map((text): Cell => ({ text })),
-  ].map((cell): Cell => ({ ...cell, paint: paint.dim }));
-  const rows = actions.map((action): Cell[] => {
-    const { definition, approval, state } = action;
-    const { main, note } = actionText(definition, symbols);
-    return [
-      { text: String(definition.ordinal), align: 'right' },
-      { text: definition.kind },
-      { text: riskWord(definition.risk), paint: riskPaint(definition.risk, paint) },
-      { text: String(definition.risk_score), align: 'right' },
-      ...history.cellsOf(action),
-      { text: approval },
-      { text: state },
-      { text: definition.digest.slice(0, 12) },
-      { text: note === '' ? main : `${main}  ${note}` },
-    ];
-  });
-  const [head, ...body] = table([header, ...rows], {
-    indent: 5,
-    gap: 2,
-    width: terminal.width,
-    ellipsis: symbols.ellipsis,
-  });
-  const selected = run.actions.filter((action) => actions.includes(action));
-  return [head!, ...underGates(selected, body, terminal)];
+  const columns = {
+    names: ['risk', '', ...history.names, 'approval', 'state', 'digest', 'what'],
+    cells(action: ActionState, index: number): Cell[] {
+      const { definition, approval, state } = action;
+      const { main, note } = actionText(definition, terminal.symbols);
+      return [
+        ...riskCells(definition, terminal.paint),
+        ...history.cells(action, index),
+        approval,
+        state,
+        definition.digest.slice(0, 12),
+        note === '' ? main : `${main}  ${note}`,
+      ];
+    },
+  };
+  return actionTable(actions, columns, terminal);
 }
 
-/** Actions in full; what led to each of them is told once, at the end. */
+/** Actions in full; influences that all of them share are listed once, at the end. */
 export function actionDetails(
   actions: readonly ActionState[],
   terminal: Terminal,
@@ -65,66 +54,72 @@ export function actionDetails(
   const shared = actions.length < 2 ? new Set<string>() : sharedInfluences(actions);
   const details = actions.map((action) => actionDetail(action, terminal, failed, shared));
   if (shared.size === 0) return details.join('\n');
-  const rows = [...shared].map((text): [string, string] => ['influence', text]);
+  const rows = [...shared].map((text): Row => ['influence', text]);
   const title = terminal.paint.bold(`all ${actions.length} actions`);
   return [...details, `${[title, ...labelled(rows, terminal)].join('\n')}\n`].join('\n');
 }
 
-/** One action in full: what exactly would happen, why, and what led to it but is not told elsewhere. */
+/** One action in full: what exactly would happen, why, and its influences but those listed elsewhere. */
 export function actionDetail(
   action: ActionState,
   terminal: Terminal,
   failed: FailedStep | null = null,
-  toldElsewhere: ReadonlySet<string> = new Set(),
+  listedElsewhere: ReadonlySet<string> = new Set(),
 ): string {
   const { definition, decision, outcome } = action;
+  const { ordinal, kind, action_id, risk, risk_score, params } = definition;
   const { paint } = terminal;
-  const lines = [
-    `${paint.bold(`${definition.ordinal} ${definition.kind}`)}  ${definition.action_id}  ${riskPaint(definition.risk, paint)(`${definition.risk} ${definition.risk_score}`)}`,
-  ];
-  const rows: [string, string][] = [
+  const influences = definition.influences.map(influenceText).filter((text) => !listedElsewhere.has(text));
+  const long = Object.entries(params).flatMap(longText);
+  const rows: Row[] = [
     ['why', definition.rationale],
-    ...definition.risk_reasons.map((reason): [string, string] => ['risk', reason]),
+    ...definition.risk_reasons.map((reason): Row => ['risk', reason]),
     ...historyRows(definition.history),
     ['state', action.state],
-    ...(outcome === null ? [] : [['outcome', outcome.message] as [string, string]]),
+    ...(outcome === null ? [] : [['outcome', outcome.message] satisfies Row]),
     ['approval', approvalText(action, terminal.now())],
-    ...(decision?.reason ? [['reason', decision.reason] as [string, string]] : []),
+    ...(decision?.reason ? [['reason', decision.reason] satisfies Row] : []),
     ['digest', `sha256 ${definition.digest}`],
     ...(definition.depends_on.length === 0
       ? []
-      : [['depends on', definition.depends_on.join(', ')] as [string, string]]),
-    ...definition.influences
-      .map(influenceText)
-      .filter((text) => !toldElsewhere.has(text))
-      .map((text): [string, string] => ['influence', text]),
-    ...parameterRows(definition.params),
+      : [['depends on', definition.depends_on.join(', ')] satisfies Row]),
+    ...influences.map((text): Row => ['influence', text]),
+    ...Object.entries(params)
+      .filter(([name]) => !long.some(([longName]) => longName === name))
+      .map(([name, value]): Row => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]),
   ];
-  lines.push(...labelled(rows, terminal));
-  for (const [name, text] of longTexts(definition.params)) {
-    lines.push(`  ${paint.dim(name)}`, ...quoted(text, terminal));
-  }
-  if (failed !== null && definition.kind === 'run_validation')
-    lines.push('', ...failedStepLines(failed, terminal));
+  const lines = [
+    `${paint.bold(`${ordinal} ${kind}`)}  ${action_id}  ${riskPaint(risk, paint)(`${risk} ${risk_score}`)}`,
+    ...labelled(rows, terminal),
+    ...long.flatMap(([name, text]) => [`  ${paint.dim(name)}`, ...quoted(text, terminal)]),
+  ];
+  if (failed !== null && kind === 'run_validation') lines.push('', ...failedStepLines(failed, terminal));
   return `${lines.join('\n')}\n`;
 }
 
-function labelled(rows: readonly [string, string][], { paint, symbols }: Terminal): string[] {
-  const cells = rows.map(([label, text]): Cell[] => [
-    { text: label, paint: paint.dim },
-    { text: visibleLine(text) },
-  ]);
-  return table(cells, { indent: 2, gap: 2, width: Number.POSITIVE_INFINITY, ellipsis: symbols.ellipsis });
-}
-
 function sharedInfluences(actions: readonly ActionState[]): Set<string> {
-  const sets = actions.map(({ definition }) => new Set(definition.influences.map(influenceText)));
-  return new Set([...sets[0]!].filter((text) => sets.every((set) => set.has(text))));
+  const [first = [], ...others] = actions.map(({ definition }) => definition.influences.map(influenceText));
+  return new Set(first.filter((text) => others.every((texts) => texts.includes(text))));
 }
 
 function influenceText({ kind, source, author, trusted }: Influence): string {
   const by = author === null || source.includes(` by ${author}`) ? '' : ` by ${author}`;
   return `${kind} ${source}${by}${trusted ? '' : ' (untrusted)'}`;
+}
+
+/** How like actions went before. */
+function historyRows(history: ActionHistory | null | undefined): Row[] {
+  if (history == null) return [];
+  const { score, expected, counts, cases } = history;
+  const known = Object.entries(counts).filter(([, count]) => count > 0);
+  const outcomes = known.map(([outcome, count]) => `${count} ${outcome}`).join(', ');
+  return [
+    ['history', `like actions: ${outcomes}; score ${score.toFixed(2)}, ${expected.toFixed(2)} without them`],
+    ...cases.map(({ run_id, outcome, at, reason }): Row => {
+      const why = reason === null ? '' : `: ${reason}`;
+      return ['case', `${shortRunId(run_id)} ${outcome} ${at.slice(0, 10)}${why}`];
+    }),
+  ];
 }
 
 function approvalText({ approval, decision }: ActionState, now: Date): string {
@@ -134,40 +129,23 @@ function approvalText({ approval, decision }: ActionState, now: Date): string {
   return `${approval} by ${decision.approver}${claimed}${end}`;
 }
 
-/** Parameters that fit on a line; texts of several lines come after. */
-function parameterRows(params: object): [string, string][] {
-  return Object.entries(params).flatMap(([name, value]): [string, string][] => {
-    if (name === 'files' || (typeof value === 'string' && value.includes('\n'))) return [];
-    return [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]];
-  });
+/** A parameter that is shown on lines of its own. */
+function longText([name, value]: [string, unknown]): Row[] {
+  if (name === 'files') return [[name, fileList(value as readonly ChangedFile[])]];
+  return typeof value === 'string' && value.includes('\n') ? [[name, value]] : [];
 }
 
-function longTexts(params: object): [string, string][] {
-  return Object.entries(params).flatMap(([name, value]): [string, string][] => {
-    if (name === 'files') return [[name, fileList(value)]];
-    return typeof value === 'string' && value.includes('\n') ? [[name, value]] : [];
-  });
-}
+type ApplyPatch = Extract<ActionState['definition'], { readonly kind: 'apply_patch' }>;
+type ChangedFile = ApplyPatch['params']['files'][number];
 
-function fileList(value: unknown): string {
-  const files = value as readonly {
-    path: string;
-    old_path: string | null;
-    status: string;
-    added: number | null;
-    removed: number | null;
-    old_mode: string | null;
-    new_mode: string | null;
-  }[];
+function fileList(files: readonly ChangedFile[]): string {
   return files
-    .map((file) => {
-      const lines = file.added === null ? 'binary' : `+${file.added} -${file.removed}`;
-      const from = file.old_path === null ? '' : ` (from ${visibleLine(file.old_path)})`;
-      const mode =
-        file.old_mode !== null && file.new_mode !== null && file.old_mode !== file.new_mode
-          ? `, mode ${file.old_mode} to ${file.new_mode}`
-          : '';
-      return `${file.status.padEnd(9)} ${visibleLine(file.path)}${from}  ${lines}${mode}`;
+    .map(({ path, old_path, status, added, removed, old_mode, new_mode }) => {
+      const lines = added === null ? 'binary' : `+${added} -${removed}`;
+      const from = old_path === null ? '' : ` (from ${visibleLine(old_path)})`;
+      const changed = old_mode !== null && new_mode !== null && old_mode !== new_mode;
+      const mode = changed ? `, mode ${old_mode} to ${new_mode}` : '';
+      return `${status.padEnd(9)} ${visibleLine(path)}${from}  ${lines}${mode}`;
     })
     .join('\n');
 }

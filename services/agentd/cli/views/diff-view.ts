@@ -1,8 +1,8 @@
 import { visibleLines } from '#kit/cli/terminal-text.ts';
 import type { Run } from '../../runs/run.ts';
-import type { Suggestions } from '../suggestion.ts';
-import type { Paint, Terminal } from '../terminal.ts';
-import { nextSteps, stepLines } from './next-steps.ts';
+import { paintPatch } from '../layout.ts';
+import type { Terminal } from '../terminal.ts';
+import { nextSteps, type Suggestions, stepLines } from './next-steps.ts';
 import { headLines } from './plan-view.ts';
 
 /** The patch as people read it. Its bytes are those that will be applied, apart from what a terminal would obey. */
@@ -14,35 +14,4 @@ export function diffView(run: Run, patch: Uint8Array, terminal: Terminal, sugges
   const steps = nextSteps(run, suggestions).filter(({ label }) => label !== 'look');
   const after = terminal.outIsTerminal && steps.length > 0 ? ['', ...stepLines(steps, terminal), ''] : [];
   return `${lines.map((line) => `${line}\n`).join('')}${body}${after.join('\n')}`;
-}
-
-/** Colours a unified diff, line by line. A line inside a hunk is never taken for a header. */
-export function paintPatch(patch: string, paint: Paint): string {
-  if (!paint.isColorSupported) return patch;
-  let left = 0;
-  let right = 0;
-  return patch
-    .split('\n')
-    .map((line) => {
-      if (left > 0 || right > 0) {
-        if (line.startsWith('+')) {
-          right -= 1;
-          return paint.green(line);
-        }
-        if (line.startsWith('-')) {
-          left -= 1;
-          return paint.red(line);
-        }
-        if (line.startsWith('\\')) return paint.dim(line);
-        left -= 1;
-        right -= 1;
-        return line;
-      }
-      const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
-      if (hunk === null) return line.startsWith('\\') ? paint.dim(line) : paint.bold(line);
-      left = Number(hunk[1] ?? 1);
-      right = Number(hunk[2] ?? 1);
-      return paint.cyan(line);
-    })
-    .join('\n');
 }

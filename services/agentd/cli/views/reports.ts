@@ -1,12 +1,11 @@
-import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import type { SettingRow } from '#kit/config/settings.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import type { Run } from '../../runs/run.ts';
-import { type Cell, cut, table } from '../layout.ts';
-import { commandLine, type Suggestions } from '../suggestion.ts';
+import { type Cell, counted, cut, labelled, table } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
-import { runName } from './plan-view.ts';
+import { commandLine, runName, type Suggestions } from './next-steps.ts';
 
 /** What `undo` would take back, in its order, and what it cannot. */
 export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Terminal): string {
@@ -16,34 +15,25 @@ export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Ter
     keep: { text: 'stays', paint: paint.red },
     nothing: { text: 'nothing', paint: paint.dim },
   };
-  const rows = steps.map((step): Cell[] => [
-    words[step.effect],
-    { text: step.kind },
-    { text: visibleLine(step.message) },
-  ]);
-  const lines = [runName(run), ...table(rows, layoutFor(terminal))];
+  const rows = steps.map(({ effect, kind, message }): Cell[] => [words[effect], kind, message]);
+  const lines = [runName(run), ...table(rows, terminal)];
   if (steps.length === 0) lines.push('  There is nothing to take back.');
   return `${lines.join('\n')}\n`;
 }
 
-/** What became of each step of an undo, and what is left to a person. */
+/** The outcome of each step of an undo, and what is left to a person. */
 export function undoResultView(run: Run, terminal: Terminal): string {
   const { paint } = terminal;
-  const results = run.undo?.results ?? [];
   const words = {
     undone: { text: 'undone', paint: paint.green },
     kept: { text: 'stays', paint: paint.yellow },
     failed: { text: 'failed', paint: paint.red },
   };
-  const rows = results.map((result): Cell[] => {
-    const action = run.actions.find(({ definition }) => definition.action_id === result.action_id);
-    return [
-      words[result.state],
-      { text: action?.definition.kind ?? result.action_id },
-      { text: visibleLine(result.message) },
-    ];
+  const rows = (run.undo?.results ?? []).map(({ state, action_id, message }): Cell[] => {
+    const action = run.actions.find(({ definition }) => definition.action_id === action_id);
+    return [words[state], action?.definition.kind ?? action_id, message];
   });
-  return `${[runName(run), ...table(rows, layoutFor(terminal)), `The run is ${run.status}.`].join('\n')}\n`;
+  return `${[runName(run), ...table(rows, terminal), `The run is ${run.status}.`].join('\n')}\n`;
 }
 
 export function verificationView(found: Verification, terminal: Terminal): string {
@@ -52,13 +42,10 @@ export function verificationView(found: Verification, terminal: Terminal): strin
   if (found.problems.length === 0) {
     return `${paint.green(symbols.tick)}  ${found.run_id} holds: ${facts}\n   chain, sealed definitions, approvals and artifacts agree\n`;
   }
-  const rows = found.problems.map(({ where, what }): Cell[] => [
-    { text: visibleLine(where), paint: paint.yellow },
-    { text: visibleLine(what) },
-  ]);
-  const count = `${found.problems.length} ${found.problems.length === 1 ? 'problem' : 'problems'}`;
+  const rows = found.problems.map(({ where, what }): Cell[] => [{ text: where, paint: paint.yellow }, what]);
+  const count = counted(found.problems.length, 'problem');
   const head = `${paint.red(symbols.cross)}  ${found.run_id} does not hold: ${count} in ${facts}`;
-  return `${[head, ...table(rows, { ...layoutFor(terminal), width: Number.POSITIVE_INFINITY })].join('\n')}\n`;
+  return `${[head, ...table(rows, terminal, { width: Number.POSITIVE_INFINITY })].join('\n')}\n`;
 }
 
 /** What is there of a record beside what was acknowledged, and how to go on. */
@@ -75,16 +62,15 @@ export function recordView(record: RecordState, terminal: Terminal, suggestions:
       '',
     ].join('\n');
   }
-  const rows: Cell[][] = [
-    [{ text: 'acknowledged' }, { text: placeText(acknowledged, record.last_type) }],
-    [{ text: 'sound' }, { text: placeText(kept, null) }],
+  const rows = [
+    ['acknowledged', placeText(acknowledged, record.last_type)],
+    ['sound', placeText(kept, null)],
+    ...(record.bytes_behind > 0 ? [['behind it', `${record.bytes_behind} bytes that do not hold`]] : []),
   ];
-  if (record.bytes_behind > 0)
-    rows.push([{ text: 'behind it' }, { text: `${record.bytes_behind} bytes that do not hold` }]);
   const lines = [
     `${paint.red(symbols.cross)}  the record of ${run_id} is not whole`,
     `   ${visibleLine(problem)}`,
-    ...table(rows, layoutFor(terminal)),
+    ...table(rows, terminal),
     '',
     'Nothing of this run is executed, approved or changed. A backup may have what is missing.',
   ];
@@ -101,7 +87,7 @@ export function recordView(record: RecordState, terminal: Terminal, suggestions:
 function placeText(place: RecordState['kept'], type: string | null): string {
   if (place === null) return 'unknown';
   if (place.seq === 0) return 'no event';
-  return `event ${place.seq}${type === null ? '' : ` (${visibleLine(type)})`}, hash ${place.hash.slice(0, 12)}`;
+  return `event ${place.seq}${type === null ? '' : ` (${type})`}, hash ${place.hash.slice(0, 12)}`;
 }
 
 export function pruneView(result: PruneResult, dryRun: boolean, terminal: Terminal): string {
@@ -118,35 +104,29 @@ export function pruneView(result: PruneResult, dryRun: boolean, terminal: Termin
   return `${lines.join('\n')}\n`;
 }
 
-export function settingsView(rows: readonly SettingRow[], terminal: Terminal): string {
-  const { paint, symbols } = terminal;
-  const cells = rows.map((row): Cell[] => [
-    { text: visibleLine(row.key) },
-    { text: cut(valueText(row.value), maxColumns, symbols.ellipsis) },
-    {
-      text: visibleLine(`${row.source}  ${row.where}`),
-      paint: row.source === 'default' ? paint.dim : paint.cyan,
-    },
-  ]);
-  const header = ['setting', 'value', 'from'].map((text): Cell => ({ text, paint: paint.dim }));
-  return `${table([header, ...cells], { indent: 0, gap: 2, width: terminal.width, ellipsis: symbols.ellipsis }).join('\n')}\n`;
-}
-
 /** A list of roles is long; --json shows it whole. */
 const maxColumns = 60;
 
+export function settingsView(rows: readonly SettingRow[], terminal: Terminal): string {
+  const { paint, symbols } = terminal;
+  const cells = rows.map(({ key, value, source, where }): Cell[] => [
+    key,
+    cut(visibleLine(valueText(value)), maxColumns, symbols.ellipsis),
+    { text: `${source}  ${where}`, paint: source === 'default' ? paint.dim : paint.cyan },
+  ]);
+  const header = ['setting', 'value', 'from'].map((text): Cell => ({ text, paint: paint.dim }));
+  return `${table([header, ...cells], terminal, { indent: 0 }).join('\n')}\n`;
+}
+
 function valueText(value: unknown): string {
-  return visibleLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'not set'));
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'not set');
 }
 
 /** The recovery manifest; its `restore` lines last, ready to type. */
 export function recoveryView(manifest: Readonly<Record<string, unknown>>, terminal: Terminal): string {
   const { restore, operations, ...facts } = manifest;
-  const cells = Object.entries(facts).map(([name, value]): Cell[] => [
-    { text: visibleLine(name), paint: terminal.paint.dim },
-    { text: visibleLine(typeof value === 'string' ? value : JSON.stringify(value)) },
-  ]);
-  const lines = table(cells, { ...layoutFor(terminal), indent: 0, width: Number.POSITIVE_INFINITY });
+  const rows = Object.entries(facts).map(([name, value]) => [name, valueText(value)] as const);
+  const lines = labelled(rows, terminal, 0);
   if (Array.isArray(operations) && operations.length > 0)
     lines.push(`${terminal.paint.dim('operations')}  ${operations.length} recorded (--json shows them)`);
   if (Array.isArray(restore) && restore.length > 0) {
@@ -156,10 +136,30 @@ export function recoveryView(manifest: Readonly<Record<string, unknown>>, termin
   return `${lines.join('\n')}\n`;
 }
 
-function layoutFor(terminal: Terminal) {
-  return { indent: 2, gap: 2, width: terminal.width, ellipsis: terminal.symbols.ellipsis };
+/** One artifact of a conversation; `messages` is null where the artifact was deleted. */
+export interface ConversationPart {
+  readonly digest: string;
+  readonly messages: readonly Readonly<Record<string, unknown>>[] | null;
 }
 
-function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
+/** The messages to the model and its answers, as they are stored. */
+export function conversationView(parts: readonly ConversationPart[], { paint }: Terminal): string {
+  const lines = parts.flatMap(({ digest, messages }) =>
+    messages === null
+      ? [paint.dim(`--- artifact ${digest} is gone`), '']
+      : messages.flatMap((message) => [
+          paint.bold(`--- ${visibleLine(String(message.role))}`),
+          ...textsOf(message).map(visibleLines),
+          '',
+        ]),
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+function textsOf({ content, tool_calls }: Readonly<Record<string, unknown>>): string[] {
+  const calls = Array.isArray(tool_calls) ? tool_calls : [];
+  return [
+    ...(typeof content === 'string' ? [content] : []),
+    ...calls.map((call) => `${call?.function?.name} ${call?.function?.arguments}`),
+  ];
 }

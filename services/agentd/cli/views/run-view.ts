@@ -1,20 +1,16 @@
 import { age, duration } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { movedText } from '#kit/contracts/moved-base.ts';
+import { movedText } from '#kit/contracts/run.ts';
 import { actionType } from '../../actions/registry.ts';
-import type { ActionState, Run } from '../../runs/run.ts';
-import { willPublish } from '../../runs/run-status.ts';
-import type { FailedStep } from '../failed-validation.ts';
-import { type Cell, table } from '../layout.ts';
-import type { Suggestions } from '../suggestion.ts';
+import type { ContextUse } from '../../runs/event.ts';
+import { type ActionState, type Run, willPublish } from '../../runs/run.ts';
+import { type Cell, counted, labelled, table } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
-import { actionText } from './action-text.ts';
-import { contextLines } from './context-view.ts';
-import { failedStepLines } from './failed-step-view.ts';
-import { maskedLines, promptLines } from './masked-view.ts';
-import { nextSteps, stepLines } from './next-steps.ts';
-import { firstExpiry, headLines, noticeLines, underGates } from './plan-view.ts';
-import { statusPaint } from './status-paint.ts';
+import { actionTable, actionText } from './action-table.ts';
+import { type FailedStep, failedStepLines } from './failed-step.ts';
+import { commandLine, nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
+import { firstExpiry, headLines, noticeLines } from './plan-view.ts';
+import { statusPaint } from './runs-view.ts';
 
 export interface RunViewOptions {
   /** Leaves the actions out. */
@@ -22,15 +18,13 @@ export interface RunViewOptions {
   readonly verbose?: boolean;
   /** Which context the plan was made with. */
   readonly context?: boolean;
-  /** What made the validation fail. */
+  /** The step that made the validation fail. */
   readonly failed?: FailedStep | null;
-  /** How many of prompt and turns somebody deleted. */
+  /** How many artifacts of prompt and turns somebody deleted. */
   readonly deleted?: number;
 }
 
-/**
- * One run as it stands: status, what became of each action, what it made, and what to type next.
- */
+/** One run as it stands: status, the outcome of each action, its results, and what to type next. */
 export function runView(
   run: Run,
   terminal: Terminal,
@@ -38,31 +32,36 @@ export function runView(
   { brief = false, verbose = false, context = false, failed = null, deleted = 0 }: RunViewOptions = {},
 ): string {
   const { paint, symbols } = terminal;
-  const when = `${age(run.updated_at, terminal.now())}`;
+  const status = [
+    run.run_id,
+    statusPaint(run.status, paint)(run.status),
+    age(run.updated_at, terminal.now()),
+    ...(run.cancelling ? ['stopping'] : []),
+  ].join(` ${symbols.dot} `);
+  const { failure } = run;
   const lines = [
     ...(brief ? [''] : headLines(run, terminal)),
-    `${run.run_id} ${symbols.dot} ${statusPaint(run.status, paint)(run.status)} ${symbols.dot} ${when}${run.cancelling ? ` ${symbols.dot} stopping` : ''}`,
-    ...(brief ? [] : askedLines(run)),
+    status,
+    ...(brief ? [] : originLines(run)),
     ...recoveryLines(run, terminal),
     '',
+    ...(failure === null
+      ? []
+      : [`${paint.red('failed')}  ${visibleLine(failure.message)}  ${paint.dim(`[${failure.code}]`)}`, '']),
+    ...(run.actions.length > 0 && !brief ? [...stateLines(run, terminal), ''] : []),
+    ...resultLines(run, terminal),
+    ...(failed === null ? [] : failedStepLines(failed, terminal)),
+    ...movedLines(run, terminal),
+    ...(brief ? [] : noticeLines(run, terminal)),
+    ...(context
+      ? [
+          ...contextLines(run, terminal, verbose),
+          ...maskedLines(run, terminal),
+          ...promptLines(run, deleted, suggestions, terminal),
+        ]
+      : []),
+    ...stepLines(nextSteps(run, suggestions), terminal),
   ];
-  if (run.failure !== null)
-    lines.push(
-      `${paint.red('failed')}  ${visibleLine(run.failure.message)}  ${paint.dim(`[${run.failure.code}]`)}`,
-      '',
-    );
-  if (run.actions.length > 0 && !brief) lines.push(...stateLines(run, terminal), '');
-  lines.push(...resultLines(run, terminal));
-  if (failed !== null) lines.push(...failedStepLines(failed, terminal));
-  lines.push(...movedLines(run, terminal));
-  if (!brief) lines.push(...noticeLines(run, terminal));
-  if (context)
-    lines.push(
-      ...contextLines(run, terminal, verbose),
-      ...maskedLines(run, terminal),
-      ...promptLines(run, deleted, suggestions, terminal),
-    );
-  lines.push(...stepLines(nextSteps(run, suggestions), terminal));
   return `${lines.join('\n')}\n`;
 }
 
@@ -73,22 +72,22 @@ export function movedLines(run: Run, { paint }: Terminal): string[] {
 }
 
 /** What led to it, and who ended it. */
-function askedLines({ request, cancel, superseded_by }: Run): string[] {
-  const { trigger } = request;
+function originLines({ request: { trigger }, cancel, superseded_by }: Run): string[] {
   const lines: string[] = [];
   if (trigger !== undefined) {
     const { kind, what, actor, event_id } = trigger;
-    const said = [what, actor == null ? null : `by ${actor}`, event_id == null ? null : `event ${event_id}`];
-    const facts = said.filter((fact) => fact != null).join(', ');
-    lines.push(visibleLine(`asked for by ${kind}${facts === '' ? '' : `: ${facts}`}`));
+    const facts = [what, actor && `by ${actor}`, event_id && `event ${event_id}`].filter(
+      (fact) => fact != null,
+    );
+    lines.push(`asked for by ${kind}${facts.length === 0 ? '' : `: ${facts.join(', ')}`}`);
   }
   if (cancel !== null)
-    lines.push(visibleLine(`cancelled by ${cancel.by}${cancel.reason === null ? '' : `: ${cancel.reason}`}`));
+    lines.push(`cancelled by ${cancel.by}${cancel.reason === null ? '' : `: ${cancel.reason}`}`);
   if (superseded_by !== null) lines.push(`superseded by ${superseded_by}, a newer plan of this issue`);
-  return lines;
+  return lines.map(visibleLine);
 }
 
-/** What the record lost stays said. */
+/** Shown for as long as the run is there. */
 function recoveryLines({ recoveries }: Run, { paint }: Terminal): string[] {
   return recoveries.map(({ kept, lost, by, reason }) => {
     const what = lost === null ? '' : ` up to event ${lost.seq}`;
@@ -97,36 +96,26 @@ function recoveryLines({ recoveries }: Run, { paint }: Terminal): string[] {
 }
 
 /** One line for each action: approval, state, and the outcome where there is one. */
-export function stateLines(run: Run, terminal: Terminal): string[] {
+function stateLines(run: Run, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
-  const rows = run.actions.map((action): Cell[] => {
-    const { definition, outcome } = action;
-    return [
-      { text: String(definition.ordinal), align: 'right' },
-      { text: definition.kind },
-      { text: action.approval, paint: approvalPaint(action, paint) },
-      { text: action.state, paint: statePaint(action, paint) },
-      { text: took(action), align: 'right' },
-      {
-        text:
-          outcome === null ? visibleLine(actionText(definition, symbols).main) : visibleLine(outcome.message),
-      },
-    ];
-  });
-  const header = ['#', 'action', 'approval', 'state', '', 'what'].map(
-    (text): Cell => ({ text, paint: paint.dim }),
-  );
-  const [head, ...body] = table([header, ...rows], {
-    indent: 5,
-    gap: 2,
-    width: terminal.width,
-    ellipsis: symbols.ellipsis,
-  });
-  return [head!, ...underGates(run.actions, body, terminal)];
+  const approvals = { approved: paint.green, rejected: paint.red, required: paint.yellow };
+  const columns = {
+    names: ['approval', 'state', '', 'what'],
+    cells(action: ActionState): Cell[] {
+      const { definition, approval, state, outcome } = action;
+      return [
+        { text: approval, paint: approvals[approval] },
+        { text: state, paint: statePaint(state, paint) },
+        { text: took(action), align: 'right' },
+        outcome?.message ?? actionText(definition, symbols).main,
+      ];
+    },
+  };
+  return actionTable(run.actions, columns, terminal);
 }
 
 /** Branch, commit, pull request and comment, as far as they exist. */
-export function resultLines(run: Run, terminal: Terminal): string[] {
+function resultLines(run: Run, terminal: Terminal): string[] {
   const rows: [string, string][] = [];
   for (const { definition, state, outcome } of run.actions) {
     if (state !== 'succeeded' || outcome === null) continue;
@@ -137,23 +126,10 @@ export function resultLines(run: Run, terminal: Terminal): string[] {
   }
   const expiry = firstExpiry(run, terminal.now());
   if (expiry !== null) rows.push(['approvals', `expire ${expiry}`]);
-  if (rows.length === 0) return [];
-  const cells = rows.map(([label, text]): Cell[] => [
-    { text: label, paint: terminal.paint.dim },
-    { text: visibleLine(text) },
-  ]);
-  return [
-    ...table(cells, {
-      indent: 2,
-      gap: 2,
-      width: Number.POSITIVE_INFINITY,
-      ellipsis: terminal.symbols.ellipsis,
-    }),
-    '',
-  ];
+  return rows.length === 0 ? [] : [...labelled(rows, terminal), ''];
 }
 
-/** As the forge was seen to have it last; empty before anybody asked. */
+/** As the forge had it when it was asked last; empty before that. */
 function pullRequestState({ pull_request }: Run): string {
   if (pull_request === null) return '';
   const { state, checks, failed_checks } = pull_request;
@@ -161,26 +137,75 @@ function pullRequestState({ pull_request }: Run): string {
   return `${state}${checks === 'none' ? '' : `, checks ${checks}${failed}`}`;
 }
 
-function approvalPaint({ approval }: ActionState, paint: Paint): (text: string) => string {
-  return { approved: paint.green, rejected: paint.red, required: paint.yellow }[approval];
+const maxPassages = 5;
+
+/** Which context the plan was made with, and how each piece was found. */
+function contextLines(run: Run, terminal: Terminal, verbose: boolean): string[] {
+  const all = run.plan?.context ?? [];
+  const used = all.filter(({ source }, index) => all.findIndex((one) => one.source === source) === index);
+  if (used.length === 0) return [];
+  const { dim } = terminal.paint;
+  const shown = verbose ? used : used.slice(0, maxPassages);
+  const rows = shown.map((use): Cell[] => [
+    { text: use.layer === 'graph' ? 'graph' : `${use.layer} memory`, paint: dim },
+    passageName(use),
+    { text: use.why, paint: dim },
+  ]);
+  const more = used.length - shown.length;
+  return [
+    `context  ${counted(used.length, 'passage')}`,
+    ...table(rows, terminal),
+    ...(more === 0 ? [] : [`  ${dim(`and ${more} more, shown by --verbose`)}`]),
+    '',
+  ];
 }
 
-function statePaint({ state }: ActionState, paint: Paint): (text: string) => string {
-  switch (state) {
-    case 'succeeded':
-      return paint.green;
-    case 'failed':
-    case 'unknown':
-      return paint.red;
-    case 'refused':
-    case 'blocked':
-      return paint.yellow;
-    case 'running':
-      return paint.cyan;
-    case 'pending':
-    case 'undone':
-      return paint.dim;
-  }
+function passageName({ layer, source, title }: ContextUse): string {
+  const name = layer === 'graph' && title !== source ? `${source}  ${title}` : title;
+  return name.length > 60 ? `${name.slice(0, 59)}…` : name;
+}
+
+/** Which secrets were masked, and where; a fingerprint releases a false positive. */
+function maskedLines({ masked }: Run, terminal: Terminal): string[] {
+  if (masked.length === 0) return [];
+  const counts = [...Map.groupBy(masked, ({ kind }) => kind)].map(([kind, all]) => `${all.length} ${kind}`);
+  const rows = masked.map(({ place, kind, fingerprint }): Cell[] => [
+    kind,
+    { text: fingerprint, paint: terminal.paint.dim },
+    place,
+  ]);
+  return [`masked  ${visibleLine(counts.join(', '))}`, ...table(rows, terminal), ''];
+}
+
+/** How to see the prompt, and how much of the conversation somebody deleted; nothing for a plan without a model. */
+function promptLines(
+  { prompt, turns, run_id }: Run,
+  deleted: number,
+  suggestions: Suggestions,
+  { paint }: Terminal,
+): string[] {
+  if (prompt === null) return [];
+  const command = visibleLine(commandLine(suggestions, 'show', shortRunId(run_id), '--prompt'));
+  const gone = deleted === 0 ? '' : `, ${deleted} deleted`;
+  return [
+    `prompt  ${prompt.slice(0, 12)} and ${counted(turns.length, 'turn')}${gone}  ${paint.dim(command)}`,
+    '',
+  ];
+}
+
+function statePaint(state: ActionState['state'], paint: Paint): (text: string) => string {
+  const { green, red, yellow, cyan, dim } = paint;
+  const paints: Record<ActionState['state'], Paint['red']> = {
+    succeeded: green,
+    failed: red,
+    unknown: red,
+    refused: yellow,
+    blocked: yellow,
+    running: cyan,
+    pending: dim,
+    undone: dim,
+  };
+  return paints[state];
 }
 
 function took({ started_at, finished_at }: ActionState): string {

@@ -1,19 +1,12 @@
-import { InvalidInput, NotFound, Unauthorized } from '#kit/errors.ts';
-import type { Call, RemoteForgeOptions } from '../configured-forge.ts';
+import { InvalidInput } from '#kit/errors.ts';
+import type { Call, Query, RemoteClient, RemoteForgeOptions, RemoteReply } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
-import { type HttpReply, send, sendRead } from '../http.ts';
-import { pagesOf } from '../pages.ts';
+import { type HttpReply, type HttpRequest, send, sendRead } from '../http.ts';
 import type { TokenFile } from '../token-file.ts';
 
-export interface GiteaReply {
-  readonly data: unknown;
-  readonly header: (name: string) => string | null;
-}
-
-type Query = Readonly<Record<string, string | number>>;
-
-/** Gitea's REST API v1: reads are tried again, writes never; every answer that is no success is one of our errors. */
-export class GiteaClient {
+/** Gitea's REST API v1. */
+export class GiteaClient implements RemoteClient {
+  readonly pageSize = { limit: 50 };
   readonly #options: RemoteForgeOptions;
   readonly #token: TokenFile;
 
@@ -22,67 +15,40 @@ export class GiteaClient {
     this.#token = token;
   }
 
-  /**
-   * @param parts of the path below `/api/v1`; a part that is a branch name keeps its slashes
-   */
-  async get(parts: readonly string[], { what, signal }: Call, query: Query = {}): Promise<GiteaReply> {
-    const request = { ...(await this.#request('GET', parts, query, signal)), method: 'GET' as const };
+  async get(path: readonly string[], call: Call, query: Query = {}): Promise<RemoteReply> {
+    const method = 'GET';
+    const request = { ...(await this.#request(method, path, call, query)), method } as const;
     const reply = await sendRead(request, { times: 2, base_ms: this.#options.retry_ms });
-    return this.#answer('GET', what, reply);
-  }
-
-  /** The entries of a list, page by page, until `enough` says so or there are no more. */
-  async *entries(parts: readonly string[], call: Call, query: Query): AsyncGenerator<unknown> {
-    for (const page of pagesOf(this.#options.name, call.what)) {
-      const { data, header } = await this.get(parts, call, { ...query, page, limit: 50 });
-      if (!Array.isArray(data)) {
-        yield data;
-        return;
-      }
-      yield* data;
-      // A server may be set to smaller pages than we ask for, so that only the link tells the last one.
-      if (data.length === 0 || !/\brel="?next"?/.test(header('link') ?? '')) return;
-    }
-  }
-
-  /** What the forge answers, also that there is no such thing, or that it does not let us ask. */
-  async tried(parts: readonly string[], call: Call): Promise<GiteaReply | NotFound | Unauthorized> {
-    try {
-      return await this.get(parts, call);
-    } catch (error) {
-      if (error instanceof NotFound || error instanceof Unauthorized) return error;
-      throw error;
-    }
+    return this.#answer(method, call.what, reply);
   }
 
   async write(
     method: 'POST' | 'PATCH' | 'DELETE',
-    parts: readonly string[],
-    { what, signal }: Call,
-    body?: unknown,
-  ): Promise<GiteaReply> {
-    return this.#answer(method, what, await send(await this.#request(method, parts, {}, signal, body)));
+    path: readonly string[],
+    call: Call,
+    body?: Readonly<Record<string, unknown>>,
+  ): Promise<RemoteReply> {
+    return this.#answer(method, call.what, await send(await this.#request(method, path, call, {}, body)));
   }
 
   async #request(
     method: string,
-    parts: readonly string[],
+    path: readonly string[],
+    { signal }: Call,
     query: Query,
-    signal: AbortSignal | undefined,
-    body?: unknown,
-  ): Promise<Parameters<typeof send>[0]> {
+    body?: Readonly<Record<string, unknown>>,
+  ): Promise<HttpRequest> {
     const token = await this.#token.read();
-    const path = parts
-      .flatMap((part) => part.split('/'))
-      .map(encodeURIComponent)
-      .join('/');
-    const search = new URLSearchParams();
-    for (const [key, value] of Object.entries(query)) search.set(key, String(value));
-    const url = `${this.#options.base_url.replace(/\/$/, '')}/api/v1/${path}${search.size > 0 ? `?${search}` : ''}`;
+    // A branch name keeps its slashes.
+    const encoded = path.flatMap((part) => part.split('/')).map(encodeURIComponent);
+    const search = new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    );
+    const base = this.#options.base_url.replace(/\/$/, '');
     return {
       forge: this.#options.name,
       method,
-      url,
+      url: `${base}/api/v1/${encoded.join('/')}${search.size > 0 ? `?${search}` : ''}`,
       headers: {
         accept: 'application/json',
         'user-agent': 'core-platform',
@@ -95,29 +61,24 @@ export class GiteaClient {
     };
   }
 
-  #answer(method: string, what: string, reply: HttpReply): GiteaReply {
-    const header = (name: string): string | null => reply.headers.get(name);
-    if (reply.status >= 300) {
-      const words = wordsOf(reply.text);
+  #answer(method: string, what: string, { status, headers, text, url }: HttpReply): RemoteReply {
+    const header = (name: string): string | null => headers.get(name);
+    if (status >= 300) {
+      const words = wordsOf(text);
       throw faultOf({
         forge: this.#options.name,
         method,
         what,
-        status: reply.status,
-        url: reply.url,
+        status,
+        url,
         header,
         words,
         token_file: this.#token.path,
         lacking_scopes: /required scope\(s\), required=\[([a-z:, ]+)\]/.exec(words)?.[1] ?? null,
       });
     }
-    if (reply.text === '') return { data: null, header };
-    return { data: this.#parse(reply.text, what), header };
-  }
-
-  #parse(text: string, what: string): unknown {
     try {
-      return JSON.parse(text);
+      return { data: text === '' ? null : JSON.parse(text), header };
     } catch (cause) {
       throw new InvalidInput(
         'forge_reply_invalid',

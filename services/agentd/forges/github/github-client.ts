@@ -1,27 +1,22 @@
 import type { Octokit } from 'octokit';
 import type { BodyInit } from 'undici';
 import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
-import type { Call, RemoteForgeOptions } from '../configured-forge.ts';
+import type { Call, Query, RemoteClient, RemoteForgeOptions, RemoteReply } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { send } from '../http.ts';
-import { pagesOf } from '../pages.ts';
 import type { TokenFile } from '../token-file.ts';
 
-/** Longest pause that a read waits out by itself when GitHub limits requests; longer ones are told to the caller. */
-const patience_s = 10;
+/** A read waits out a rate limit of so many seconds by itself; a longer one is reported to the caller. */
+const maxPause_s = 10;
 
 export interface GitHubOptions extends RemoteForgeOptions {
   /** Keeps the pauses between writes that GitHub asks for. Off only for servers without rate limits. */
   readonly throttle: boolean;
 }
 
-export interface GitHubReply {
-  readonly data: unknown;
-  readonly headers: Readonly<Record<string, string | number | undefined>>;
-}
-
-/** Octokit with our limits: reads are tried again, writes never; every answer that is no success is one of our errors. */
-export class GitHubClient {
+/** Octokit with our limits and errors. */
+export class GitHubClient implements RemoteClient {
+  readonly pageSize = { per_page: 100 };
   readonly #options: GitHubOptions;
   readonly #token: TokenFile;
   #octokit: Promise<Octokit> | undefined;
@@ -31,19 +26,33 @@ export class GitHubClient {
     this.#token = token;
   }
 
-  /** @param route for example `GET /repos/{owner}/{repo}` */
-  async request(
-    route: string,
-    parameters: Readonly<Record<string, unknown>>,
+  get(path: readonly string[], call: Call, query: Query = {}): Promise<RemoteReply> {
+    return this.#request('GET', path, call, query);
+  }
+
+  write(
+    method: 'POST' | 'PATCH' | 'DELETE',
+    path: readonly string[],
+    call: Call,
+    body: Readonly<Record<string, unknown>> = {},
+  ): Promise<RemoteReply> {
+    return this.#request(method, path, call, body);
+  }
+
+  async #request(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: readonly string[],
     { what, signal }: Call,
-  ): Promise<GitHubReply> {
+    parameters: Readonly<Record<string, unknown>>,
+  ): Promise<RemoteReply> {
     if (signal?.aborted) throw this.#cancelled(signal);
-    const method = route.slice(0, route.indexOf(' '));
     const token = await this.#token.read();
     this.#octokit ??= this.#open();
     const octokit = await this.#octokit;
-    const answer = octokit.request(route, {
+    const answer = octokit.request({
       ...parameters,
+      method,
+      url: `/${path.map(encodeURIComponent).join('/')}`,
       headers: {
         'x-github-api-version': '2022-11-28',
         ...(token === null ? {} : { authorization: `token ${token}` }),
@@ -54,23 +63,10 @@ export class GitHubClient {
     try {
       const reply = await (method === 'GET' ? this.#orCancelled(answer, signal) : answer);
       if (reply.status >= 300) throw this.#fault(method, what, reply.status, reply);
-      return { data: reply.data, headers: reply.headers };
+      return { data: reply.data, header: headerOf(reply) };
     } catch (error) {
       throw this.#errorOf(error, method, what);
     }
-  }
-
-  /** All pages of a list. */
-  async list(route: string, parameters: Readonly<Record<string, unknown>>, call: Call): Promise<unknown[]> {
-    const entries: unknown[] = [];
-    for (const page of pagesOf(this.#options.name, call.what)) {
-      const reply = await this.request(route, { ...parameters, per_page: 100, page }, call);
-      if (!Array.isArray(reply.data)) return [reply.data];
-      entries.push(...reply.data);
-      const more = /\brel="?next"?/.test(String(reply.headers.link ?? ''));
-      if (!more || reply.data.length === 0) break;
-    }
-    return entries;
   }
 
   async #open(): Promise<Octokit> {
@@ -78,7 +74,7 @@ export class GitHubClient {
     const { Octokit } = await import('octokit');
     const { name, retry_ms, throttle } = this.#options;
     const wait = (seconds: number, call: { method: string }, _octokit: unknown, retries: number): boolean =>
-      call.method === 'GET' && seconds <= patience_s && retries === 0;
+      call.method === 'GET' && seconds <= maxPause_s && retries === 0;
     return new Octokit({
       baseUrl: apiUrl(this.#options.base_url),
       userAgent: 'core-platform',
@@ -140,23 +136,21 @@ export class GitHubClient {
       what,
       status,
       url: reply.url ?? '',
-      header: (name) => (reply.headers[name] === undefined ? null : String(reply.headers[name])),
+      header: headerOf(reply),
       words: wordsOf(reply.data),
       token_file: this.#token.path,
       lacking_scopes: null,
     });
   }
 
-  /** Octokit's pauses between two tries know nothing of the signal. */
+  /** Octokit's pauses between two tries ignore the signal. */
   async #orCancelled<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     if (signal === undefined) return answer;
-    let stop = (): void => {};
-    const cancelled = new Promise<never>((_, reject) => {
-      stop = () => reject(this.#cancelled(signal));
-      signal.addEventListener('abort', stop, { once: true });
-    });
+    const cancelled = Promise.withResolvers<never>();
+    const stop = (): void => cancelled.reject(this.#cancelled(signal));
+    signal.addEventListener('abort', stop, { once: true });
     try {
-      return await Promise.race([answer, cancelled]);
+      return await Promise.race([answer, cancelled.promise]);
     } finally {
       signal.removeEventListener('abort', stop);
     }
@@ -188,6 +182,10 @@ interface FailedReply {
   readonly url?: string;
   readonly headers: Readonly<Record<string, string | number | undefined>>;
   readonly data: unknown;
+}
+
+function headerOf({ headers }: Pick<FailedReply, 'headers'>) {
+  return (name: string): string | null => (headers[name] === undefined ? null : String(headers[name]));
 }
 
 /** github.com and GitHub Enterprise Cloud have a host of their own for the API, Enterprise Server a path. */

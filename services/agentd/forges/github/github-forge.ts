@@ -1,53 +1,43 @@
 import * as t from 'io-ts';
-import { oneOf, optional } from '#kit/decode.ts';
+import { nullable, oneOf, optional } from '#kit/decode.ts';
 import { NotFound, Refused, Unauthorized } from '#kit/errors.ts';
 import type {
   Access,
-  Account,
+  Association,
   Author,
-  Comment,
-  Issue,
   IssueFilter,
-  PullRequest,
   Repository,
   RepositoryRef,
 } from '../../ports/forge.ts';
-import { accessUnknown, accountMayNot, mayNotPush, mayPublish } from '../access.ts';
-import type { Check } from '../checks.ts';
-import type { Call, ForgeFacts } from '../configured-forge.ts';
-import { clockAhead } from '../examine.ts';
-import { labelQuery } from '../labels.ts';
-import { nameOf } from '../names.ts';
-import { noRepository, orAbsent } from '../not-there.ts';
-import { pagesOf } from '../pages.ts';
+import type { ForgeFacts } from '../../ports/forge-report.ts';
 import {
-  type FoundChange,
-  type FoundPull,
-  type FoundRepository,
-  type Listed,
-  type NewPull,
-  RemoteForge,
-} from '../remote-forge.ts';
-import { type ForgeAdapter, remoteOptions, remoteSettings } from '../settings.ts';
-import { mayWrite, notKnown, outsider, type Standing, Standings } from '../standings.ts';
-import { GitHubClient, type GitHubOptions, type GitHubReply } from './github-client.ts';
+  accessUnknown,
+  accountMayNot,
+  mayNotPush,
+  mayPublish,
+  mayWrite,
+  outsider,
+  type Standing,
+  Standings,
+  standingUnknown,
+} from '../access.ts';
+import type { Call, Query, RemoteReply } from '../configured-forge.ts';
+import { clockAhead } from '../examine.ts';
+import { nameOf } from '../names.ts';
+import { pathOf, RemoteForge } from '../remote-forge.ts';
 import {
   AccountReply,
-  BranchReply,
-  CheckRunsReply,
+  type Authored,
+  type Check,
   CombinedStatusReply,
-  CommentReply,
-  checksOf,
-  commentOf,
-  IssueEventReply,
-  IssueReply,
-  issueOf,
+  type IssueReply,
   PermissionReply,
-  PullRequestReply,
-  pullRequestOf,
-  RepositoryReply,
-  RulesReply,
-} from './github-replies.ts';
+  type PullRequestReply,
+  type RepositoryReply,
+  statusChecks,
+} from '../remote-replies.ts';
+import { type ForgeAdapter, remoteOptions, remoteSettings } from '../settings.ts';
+import { GitHubClient, type GitHubOptions } from './github-client.ts';
 
 const GitHubSettings = t.strict({
   ...remoteSettings,
@@ -65,299 +55,61 @@ export const github: ForgeAdapter<typeof GitHubSettings> = {
     }),
 };
 
+const IssueEvents = t.array(t.strict({ event: t.string, created_at: t.string }));
+const CheckRuns = t.strict({
+  total_count: t.number,
+  check_runs: t.array(t.strict({ name: t.string, status: t.string, conclusion: nullable(t.string) })),
+});
+type CheckRun = t.TypeOf<typeof CheckRuns>['check_runs'][number];
+const Branch = t.strict({ protected: t.boolean });
+const Rules = t.array(t.strict({ type: t.string }));
+
 /** Rules of a ruleset that keep us from pushing to a branch; the others say what a commit must be like. */
 const closingRules = new Set(['creation', 'update', 'pull_request', 'merge_queue', 'required_status_checks']);
+
+const associations: Readonly<Record<string, Association>> = {
+  OWNER: 'owner',
+  MEMBER: 'member',
+  COLLABORATOR: 'collaborator',
+  CONTRIBUTOR: 'contributor',
+};
 
 /** GitHub and GitHub Enterprise by their REST API. */
 export class GitHubForge extends RemoteForge {
   readonly kind = 'github';
   protected readonly gitUser = 'x-access-token';
-  readonly #client: GitHubClient;
+  protected readonly sortsIssues = true;
+  protected readonly client: GitHubClient;
   readonly #standings = new Standings();
 
   constructor(options: GitHubOptions) {
     super(options);
-    this.#client = new GitHubClient(options, this.token);
+    this.client = new GitHubClient(options, this.token);
   }
 
-  protected async askRepository(ref: RepositoryRef, call: Call): Promise<FoundRepository> {
-    const { data, headers } = await this.#client.request('GET /repos/{owner}/{repo}', path(ref), call);
-    const reply = this.decode(RepositoryReply, data, call.what);
-    const access = (token: string) => this.#access(reply, token, headers['x-oauth-scopes']);
-    return { reply, date: headers.date, access };
-  }
-
-  /** Of the account; of a classic token also its scopes, which only those carry. What others may do GitHub does not tell. */
-  #access(found: RepositoryReply, token: string, scopes: string | number | undefined): Access {
-    if (found.permissions === undefined) return accessUnknown('GitHub did not say what the token may do');
+  /** Of the account; of a classic token also its scopes, which only those carry. GitHub gives no permissions of other tokens. */
+  protected accessOf(found: RepositoryReply, { header }: RemoteReply, token: string): Access {
+    if (found.permissions == null) return accessUnknown('GitHub did not say what the token may do');
     if (!found.permissions.push) {
       const app = this.options.account !== null || token.startsWith('ghs_');
       return app
-        ? accessUnknown('GitHub does not tell the token of an app what it may do')
+        ? accessUnknown('GitHub does not show the token of an app its permissions')
         : accountMayNot(this.token.path);
     }
-    if (scopes === undefined) return mayPublish;
-    const held = String(scopes)
-      .split(',')
-      .map((scope) => scope.trim());
-    if (held.includes('repo') || (!found.private && held.includes('public_repo'))) return mayPublish;
+    const held = header('x-oauth-scopes')?.split(/\s*,\s*/);
+    if (held === undefined || held.includes('repo')) return mayPublish;
+    if (found.private === false && held.includes('public_repo')) return mayPublish;
     return mayNotPush(`the token in ${this.token.path} lacks the scope repo`);
   }
 
-  protected async askIssue(ref: RepositoryRef, number: number, call: Call): Promise<Issue | null> {
-    const route = 'GET /repos/{owner}/{repo}/issues/{issue_number}';
-    const parameters = { ...path(ref), issue_number: number };
-    const { data } = await this.#client
-      .request(route, parameters, call)
-      .catch(this.ifNoIssue(ref, number, call.signal));
-    const found = this.decode(IssueReply, data, call.what);
-    await this.#refuseTransferred(ref, number, found, call.signal);
-    return isPull(found) ? null : this.#signed(ref, issueOf(found), call.signal);
-  }
-
-  protected async askComments(
-    ref: RepositoryRef,
-    number: number,
-    from: string | null,
-    call: Call,
-  ): Promise<Listed<Comment>[]> {
-    const route = 'GET /repos/{owner}/{repo}/issues/{issue_number}/comments';
-    const parameters = { ...path(ref), issue_number: number, ...(from === null ? {} : { since: from }) };
-    const replies = await this.#client
-      .list(route, parameters, call)
-      .catch(this.ifNoIssue(ref, number, call.signal));
-    return this.decode(t.array(CommentReply), replies, call.what)
-      .map(commentOf)
-      .map((comment) => ({
-        created_at: comment.created_at,
-        labels: [],
-        read: () => this.#signed(ref, comment, call.signal),
-      }));
-  }
-
-  protected async *askIssues(
-    ref: RepositoryRef,
-    filter: IssueFilter,
-    call: Call,
-  ): AsyncGenerator<Listed<Issue>> {
-    const { state, sort = 'created' } = filter;
-    const parameters = { ...path(ref), state, ...labelQuery(filter), sort, direction: 'desc' };
-    for await (const reply of this.#issues(ref, parameters, call)) {
-      const issue = issueOf(reply);
-      const { created_at, labels } = issue;
-      yield { created_at, labels, read: () => this.#signed(ref, issue, call.signal) };
-    }
-  }
-
-  protected async *askChanges(ref: RepositoryRef, from: string, call: Call): AsyncGenerator<FoundChange> {
-    const parameters = { ...path(ref), state: 'all', since: from, sort: 'updated', direction: 'asc' };
-    for await (const reply of this.#issues(ref, parameters, call)) {
-      const { locked, author, ...issue } = issueOf(reply);
-      const { state_reason: reason } = reply;
-      // An Enterprise server that does not give the reason is asked for what happened.
-      const maybe_reopened = reason === undefined || reason === 'reopened';
-      yield { issue: { ...issue, author: author.login }, maybe_reopened };
-    }
-  }
-
-  /** GitHub lists pull requests among the issues, so that a page may hold fewer than it says. */
-  async *#issues(
-    ref: RepositoryRef,
-    parameters: Readonly<Record<string, unknown>>,
-    call: Call,
-  ): AsyncGenerator<IssueReply> {
-    for (const page of pagesOf(this.name, call.what)) {
-      const { data } = await this.#client
-        .request('GET /repos/{owner}/{repo}/issues', { ...parameters, per_page: 100, page }, call)
-        .catch(this.ifNoRepository(ref, call.signal));
-      const replies = this.decode(t.array(IssueReply), data, call.what);
-      yield* replies.filter((reply) => !isPull(reply));
-      if (replies.length < 100) return;
-    }
-  }
-
-  protected async askReopened(
-    ref: RepositoryRef,
-    number: number,
-    from: string,
-    call: Call,
-  ): Promise<string | null> {
-    const route = 'GET /repos/{owner}/{repo}/issues/{issue_number}/events';
-    const replies = await this.#client.list(route, { ...path(ref), issue_number: number }, call);
-    const times = this.decode(t.array(IssueEventReply), replies, call.what)
-      .filter(({ event, created_at }) => event === 'reopened' && Date.parse(created_at) >= Date.parse(from))
-      .map(({ created_at }) => created_at);
-    return times.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null;
-  }
-
-  protected async askProtection(repository: Repository, branch: string, call: Call): Promise<string | null> {
-    const ask = (route: string) =>
-      this.unlessAbsent(this.#client.request(route, { ...path(repository), branch }, call));
-    const existing = await ask('GET /repos/{owner}/{repo}/branches/{branch}');
-    if (existing !== null && this.decode(BranchReply, existing, call.what).protected)
-      return `protected on ${this.name}`;
-    // Rules also hold for branches that do not exist yet. Older Enterprise servers have none.
-    const rules = await ask('GET /repos/{owner}/{repo}/rules/branches/{branch}');
-    const closing = this.decode(RulesReply, rules ?? [], call.what).filter(({ type }) =>
-      closingRules.has(type),
-    );
-    if (closing.length === 0) return null;
-    return `rule ${closing.map(({ type }) => type).join(', ')} on ${this.name}`;
-  }
-
-  protected async askPulls(repository: Repository, branch: string, call: Call): Promise<PullRequest[]> {
-    const parameters = { ...path(repository), state: 'all', head: `${repository.owner}:${branch}` };
-    const replies = await this.#client.list('GET /repos/{owner}/{repo}/pulls', parameters, call);
-    const fullName = nameOf(repository).toLowerCase();
-    return this.decode(t.array(PullRequestReply), replies, call.what)
-      .filter(
-        ({ head: { ref: name, repo } }) =>
-          name === branch && (repo?.full_name.toLowerCase() ?? fullName) === fullName,
-      )
-      .map(pullRequestOf);
-  }
-
-  protected async askPull(repository: Repository, number: number, call: Call): Promise<FoundPull> {
-    const parameters = { ...path(repository), pull_number: number };
-    const route = 'GET /repos/{owner}/{repo}/pulls/{pull_number}';
-    const { data } = await this.#client.request(route, parameters, call);
-    const found = this.decode(PullRequestReply, data, call.what);
-    const pull = pullRequestOf(found);
-    const ended_at = found.merged_at ?? found.closed_at ?? null;
-    return { state: pull.state, ended_at, read: async () => pull };
-  }
-
-  /** Checks and statuses are two kinds of one thing. A token without the right to see them sees none. */
-  protected async askChecks(repository: Repository, commit: string, call: Call): Promise<Check[]> {
-    const base = 'GET /repos/{owner}/{repo}/commits/{ref}';
-    const ask = (kind: string, page = 1) => {
-      const parameters = { ...path(repository), ref: commit, per_page: 100, page };
-      return this.unlessHidden(this.#client.request(`${base}/${kind}`, parameters, call));
-    };
-    const runs: t.TypeOf<typeof CheckRunsReply>['check_runs'] = [];
-    for (let page = 1; ; page++) {
-      const data = await ask('check-runs', page);
-      if (data === null) break;
-      const { total_count, check_runs } = this.decode(CheckRunsReply, data, call.what);
-      runs.push(...check_runs);
-      if (check_runs.length === 0 || runs.length >= total_count) break;
-    }
-    const statuses = await ask('status');
-    return checksOf(runs, this.decode(CombinedStatusReply, statuses ?? { statuses: [] }, call.what));
-  }
-
-  protected async askAccount(signal?: AbortSignal): Promise<Account> {
-    const { data } = await this.#askUser(signal);
-    const { login, id } = this.decode(AccountReply, data, 'our own account');
-    return { login, id: String(id) };
-  }
-
-  /** The token of an app may not ask who it is: then `account` says it. */
-  #askUser(signal?: AbortSignal): Promise<GitHubReply> {
-    const { account } = this.options;
-    const what = 'our own account';
-    return this.#client.request('GET /user', {}, { what, signal }).catch((error: unknown) => {
-      if (account === null || !(error instanceof Unauthorized) || error.facts.status !== 403) throw error;
-      return this.#client.request('GET /users/{username}', { username: account }, { what, signal });
-    });
-  }
-
-  /** Only classic tokens say their scopes. That of an app may not ask who it is: its account is looked up. */
-  async examine(answerMs: number): Promise<ForgeFacts> {
-    const sent = Date.now();
-    const { data, headers } = await this.#askUser(AbortSignal.timeout(answerMs));
-    const { login } = this.decode(AccountReply, data, 'our own account');
-    this.account.check({ login });
-    const given = headers['x-oauth-scopes'];
-    const scopes = given === undefined || given === '' ? null : String(given).split(/,\s*/);
-    const needed_by =
-      'plan-issue in private repositories and execute-approved, which pushes and opens pull requests';
-    const enough = scopes === null || scopes.includes('repo') || scopes.includes('public_repo');
-    return {
-      account: login,
-      scopes,
-      lacking: enough ? [] : [{ scope: 'repo', needed_by }],
-      unanswered: [],
-      clock_ahead_s: clockAhead(headers.date, sent, Date.now()),
-    };
-  }
-
-  protected async writePull(
-    repository: Repository,
-    { title, body, head, base }: NewPull,
-    call: Call,
-  ): Promise<PullRequest> {
-    const parameters = { ...path(repository), title, body, head, base };
-    const { data } = await orAbsent(
-      this.#client.request('POST /repos/{owner}/{repo}/pulls', parameters, call),
-      (cause) => noRepository(this.name, repository, cause),
-    );
-    return pullRequestOf(this.decode(PullRequestReply, data, call.what));
-  }
-
-  protected async writeClosed(repository: Repository, number: number, call: Call): Promise<void> {
-    const parameters = { ...path(repository), pull_number: number, state: 'closed' };
-    await this.#client.request('PATCH /repos/{owner}/{repo}/pulls/{pull_number}', parameters, call);
-  }
-
-  protected async writeComment(
-    repository: Repository,
-    number: number,
-    body: string,
-    call: Call,
-  ): Promise<Comment> {
-    const route = 'POST /repos/{owner}/{repo}/issues/{issue_number}/comments';
-    const parameters = { ...path(repository), issue_number: number, body };
-    const { data } = await this.#client.request(route, parameters, call);
-    return commentOf(this.decode(CommentReply, data, call.what));
-  }
-
-  protected async removeComment(repository: Repository, id: string, call: Call): Promise<void> {
-    const route = 'DELETE /repos/{owner}/{repo}/issues/comments/{comment_id}';
-    await this.#client.request(route, { ...path(repository), comment_id: Number(id) }, call);
-  }
-
-  /** GitHub says who was invited, and members of the organisation, but not whether they may write: that is asked. */
-  async #signed<A extends { readonly author: Author }>(
-    ref: RepositoryRef,
-    text: A,
-    signal: AbortSignal | undefined,
-  ): Promise<A> {
-    const { author } = text;
-    if (author.association !== 'member' && author.association !== 'collaborator') return text;
-    const standing = await this.#standings.of(ref, author.login, () => this.#standing(ref, author, signal));
-    return { ...text, author: { ...author, ...standing } };
-  }
-
-  async #standing(
-    ref: RepositoryRef,
-    { login, association }: Author,
-    signal: AbortSignal | undefined,
-  ): Promise<Standing> {
-    const what = `the permission of ${login} in ${nameOf(ref)}`;
-    const route = 'GET /repos/{owner}/{repo}/collaborators/{username}/permission';
-    try {
-      const { data } = await this.#client.request(route, { ...path(ref), username: login }, { what, signal });
-      return mayWrite(this.decode(PermissionReply, data, what).permission) ? { association } : outsider;
-    } catch (error) {
-      if (!(error instanceof Unauthorized) && !(error instanceof NotFound)) throw error;
-      return notKnown(`${what} could not be learned: ${error.message}`);
-    }
-  }
-
-  /** 410 is what GitHub answers for a deleted issue. */
-  protected override isGone(error: unknown): boolean {
-    return super.isGone(error) || (error instanceof Refused && error.facts.status === 410);
-  }
-
   /** GitHub redirects a transferred issue to another repository, which nobody asked about. */
-  async #refuseTransferred(
+  protected override async checkFound(
     ref: RepositoryRef,
     number: number,
     found: IssueReply,
-    signal: AbortSignal | undefined,
+    signal?: AbortSignal,
   ): Promise<void> {
-    const home = found.repository_url.split('/').slice(-2).join('/').toLowerCase();
+    const home = found.repository_url?.split('/').slice(-2).join('/').toLowerCase();
     if (found.number === number && home === nameOf(ref).toLowerCase()) return;
     const canonical = await this.repository(ref, signal);
     if (found.number === number && home === nameOf(canonical).toLowerCase()) return;
@@ -367,12 +119,143 @@ export class GitHubForge extends RemoteForge {
       { hint: 'plan the issue where it is now' },
     );
   }
+
+  /** A comma would make two labels of one. */
+  protected issueQuery({
+    state,
+    label,
+    sort = 'created',
+    since,
+  }: Omit<IssueFilter, 'limit'> & { since?: string }): Query {
+    const labels: Query = label === undefined || label.includes(',') ? {} : { labels: label };
+    if (since !== undefined) return { state, since, sort: 'updated', direction: 'asc' };
+    return { state, ...labels, sort, direction: 'desc' };
+  }
+
+  protected async askReopened(issue: string[], from: string, call: Call): Promise<string | null> {
+    const entries = await this.list([...issue, 'events'], call);
+    const times = this.decode(IssueEvents, entries, call.what)
+      .filter(({ event, created_at }) => event === 'reopened' && Date.parse(created_at) >= Date.parse(from))
+      .map(({ created_at }) => created_at);
+    return times.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null;
+  }
+
+  protected async askProtection(repository: Repository, branch: string, call: Call): Promise<string | null> {
+    const ask = (...path: string[]) =>
+      this.unlessAbsent(this.client.get([...pathOf(repository), ...path, branch], call));
+    const existing = await ask('branches');
+    if (existing !== null && this.decode(Branch, existing, call.what).protected)
+      return `protected on ${this.name}`;
+    // Rules also hold for branches that do not exist yet. Older Enterprise servers have none.
+    const rules = this.decode(Rules, (await ask('rules', 'branches')) ?? [], call.what);
+    const closing = rules.map(({ type }) => type).filter((type) => closingRules.has(type));
+    return closing.length === 0 ? null : `rule ${closing.join(', ')} on ${this.name}`;
+  }
+
+  protected pullQuery({ owner }: Repository, branch: string): Query {
+    return { state: 'all', head: `${owner}:${branch}` };
+  }
+
+  protected headOf({ head }: PullRequestReply): string {
+    return head.ref;
+  }
+
+  /** GitHub forgets the repository of a head that was deleted. */
+  protected isOwnBranch(repository: Repository, { head }: PullRequestReply): boolean {
+    const own = nameOf(repository).toLowerCase();
+    return (head.repo?.full_name.toLowerCase() ?? own) === own;
+  }
+
+  /** Checks and statuses are two kinds of one thing. A token without the right to see them sees none. */
+  protected async askChecks(commit: string[], call: Call): Promise<Check[]> {
+    const ask = (kind: string, page: number) =>
+      this.unlessHidden(this.client.get([...commit, kind], call, { ...this.client.pageSize, page }));
+    const runs: CheckRun[] = [];
+    for (let page = 1; ; page++) {
+      const data = await ask('check-runs', page);
+      if (data === null) break;
+      const { total_count, check_runs } = this.decode(CheckRuns, data, call.what);
+      runs.push(...check_runs);
+      if (check_runs.length === 0 || runs.length >= total_count) break;
+    }
+    const statuses = (await ask('status', 1)) ?? { statuses: [] };
+    return [...runs.map(checkOf), ...statusChecks(this.decode(CombinedStatusReply, statuses, call.what))];
+  }
+
+  /** The token of an app may not ask who it is: then the account of the settings is looked up. */
+  protected override async user(signal?: AbortSignal): Promise<RemoteReply> {
+    const { account } = this.options;
+    try {
+      return await super.user(signal);
+    } catch (error) {
+      if (account === null || !(error instanceof Unauthorized) || error.facts.status !== 403) throw error;
+      return this.client.get(['users', account], { what: 'our own account', signal });
+    }
+  }
+
+  /** Only classic tokens show their scopes. */
+  async examine(answerMs: number): Promise<ForgeFacts> {
+    const sent = Date.now();
+    const { data, header } = await this.user(AbortSignal.timeout(answerMs));
+    const { login } = this.decode(AccountReply, data, 'our own account');
+    this.account.check({ login });
+    const scopes = header('x-oauth-scopes')?.split(/,\s*/).filter(Boolean) ?? [];
+    const needed_by =
+      'plan-issue in private repositories and execute-approved, which pushes and opens pull requests';
+    const enough = scopes.length === 0 || scopes.includes('repo') || scopes.includes('public_repo');
+    return {
+      account: login,
+      scopes: scopes.length === 0 ? null : scopes,
+      lacking: enough ? [] : [{ scope: 'repo', needed_by }],
+      unanswered: [],
+      clock_ahead_s: clockAhead(header('date'), sent, Date.now()),
+    };
+  }
+
+  /** GitHub gives who was invited, and members of the organisation, but not their permission to write: that is asked. */
+  protected async author(
+    ref: RepositoryRef,
+    { user, author_association = '' }: Authored,
+    signal: AbortSignal | undefined,
+  ): Promise<Author> {
+    // A deleted account is nobody, and GitHub calls it ghost.
+    if (user === null) return { login: 'ghost', association: 'none', bot: false };
+    const { login } = user;
+    const association = associations[author_association] ?? 'none';
+    const asked = association === 'member' || association === 'collaborator';
+    const standing = asked
+      ? await this.#standings.of(ref, login, () => this.#standing(ref, login, association, signal))
+      : { association };
+    return { id: String(user.id), login, ...standing, bot: user.type === 'Bot' };
+  }
+
+  async #standing(
+    ref: RepositoryRef,
+    login: string,
+    association: Association,
+    signal: AbortSignal | undefined,
+  ): Promise<Standing> {
+    const what = `the permission of ${login} in ${nameOf(ref)}`;
+    try {
+      const path = [...pathOf(ref), 'collaborators', login, 'permission'];
+      const { data } = await this.client.get(path, { what, signal });
+      return mayWrite(this.decode(PermissionReply, data, what).permission) ? { association } : outsider;
+    } catch (error) {
+      if (!(error instanceof Unauthorized) && !(error instanceof NotFound)) throw error;
+      return standingUnknown(`${what} could not be learned: ${error.message}`);
+    }
+  }
+
+  /** 410 is what GitHub answers for a deleted issue. */
+  protected override isGone(error: unknown): boolean {
+    return super.isGone(error) || (error instanceof Refused && error.facts.status === 410);
+  }
 }
 
-function path({ owner, repo }: RepositoryRef): { owner: string; repo: string } {
-  return { owner, repo };
-}
+/** Conclusions other than these speak against the commit. */
+const good: readonly string[] = ['success', 'neutral', 'skipped'];
 
-function isPull({ pull_request }: IssueReply): boolean {
-  return pull_request !== undefined && pull_request !== null;
+function checkOf({ name, status, conclusion }: CheckRun): Check {
+  if (status !== 'completed' || conclusion === null) return { name, state: 'pending' };
+  return { name, state: good.includes(conclusion) ? 'passed' : 'failed' };
 }

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { Conflict, CoreError, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
-import { isPlainRef } from '../../git/refs.ts';
-import { clearStaleLock } from '../../git/stale-lock.ts';
+import { clearStaleLock } from '../../git/remote.ts';
+import { isPlainRef } from '../../git/tree.ts';
 import { checkBranch } from '../names.ts';
 
 /** A bare git repository of the local forge, changed by plumbing alone: no working copy, no hooks. */

@@ -1,17 +1,28 @@
 import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type * as t from 'io-ts';
-import { decodeJson } from '#kit/decode.ts';
+import * as t from 'io-ts';
+import { decodeJson, Timestamp } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { CoreError, codeOf, Failed, messageOf, TooLarge, Unavailable } from '#kit/errors.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
 import { checkRepositoryRef, nameOf } from '../names.ts';
 import { noRepository } from '../not-there.ts';
-import { RepositoryRecord } from './records.ts';
 
 /** JSON may need six characters for one; a larger file cannot hold a text that anybody would be shown. */
 const fileLimit = 64 * 1024 * 1024;
+
+/** `repository.json` */
+export const RepositoryRecord = t.strict({
+  owner: t.string,
+  repo: t.string,
+  default_branch: t.string,
+  /** Globs of branches that Core must not push to, beside the default branch. */
+  protected_branches: t.array(t.string),
+  archived: t.boolean,
+  created_at: Timestamp,
+});
+export type RepositoryRecord = t.TypeOf<typeof RepositoryRecord>;
 
 export interface RepositoryFolder {
   readonly path: string;

@@ -3,9 +3,15 @@ import { basename, dirname, join } from 'node:path';
 import { decode, oneOf } from '#kit/decode.ts';
 import { syncFolder } from '#kit/durable-file.ts';
 import { Conflict, codeOf, InvalidInput } from '#kit/errors.ts';
-import type { Author, Comment, Issue, PullRequest, RepositoryRef } from '../../ports/forge.ts';
-import { checkNumber, nameOf } from '../names.ts';
-import { noIssue, noPullRequest } from '../not-there.ts';
+import {
+  type Author,
+  associations,
+  type Comment,
+  type Issue,
+  type PullRequest,
+  type RepositoryRef,
+} from '../../ports/forge.ts';
+import { nameOf } from '../names.ts';
 import {
   copyBranches,
   initBare,
@@ -16,23 +22,25 @@ import {
 } from './bare-repository.ts';
 import {
   type ForgeFolder,
-  type RepositoryFolder,
+  type RepositoryRecord,
   readRecord,
   reserveNumber,
   writeRecord,
   writeRecordOnce,
   writing,
 } from './forge-folder.ts';
-import { writeComment } from './local-forge.ts';
 import {
+  EndRecord,
   endPath,
+  type IssueRecord,
   issuePath,
+  openIssue,
+  openPull,
   readIssue,
   readIssues,
-  readPullRequest,
   readPullRequests,
-} from './local-records.ts';
-import { associations, EndRecord, type IssueRecord, type RepositoryRecord } from './records.ts';
+  writeComment,
+} from './records.ts';
 
 type State = 'open' | 'closed' | 'all';
 
@@ -58,12 +66,12 @@ export class LocalForgeAdmin {
   }> {
     const { owner, repo, from } = request;
     const path = this.#folder.pathOf(request);
-    const source =
-      from === null ? { default_branch: 'main', object_format: 'sha1' } : await inspectSource(from);
+    const empty = { default_branch: 'main', object_format: 'sha1' };
+    const { default_branch, object_format } = from === null ? empty : await inspectSource(from);
     const record: RepositoryRecord = {
       owner,
       repo,
-      default_branch: source.default_branch,
+      default_branch,
       protected_branches: [],
       archived: false,
       created_at: new Date().toISOString(),
@@ -77,7 +85,7 @@ export class LocalForgeAdmin {
         await mkdir(join(draft, name), { recursive: true, mode: 0o700 });
       }
       const bare = join(draft, 'repository.git');
-      await initBare(bare, source.default_branch, source.object_format);
+      await initBare(bare, default_branch, object_format);
       if (from !== null) await copyBranches(from, bare);
       await writeRecord(join(draft, 'repository.json'), record);
       await rename(draft, path);
@@ -90,7 +98,7 @@ export class LocalForgeAdmin {
       });
     }
     syncFolder(dirname(path));
-    return { clone_url: join(path, 'repository.git'), default_branch: source.default_branch, folder: path };
+    return { clone_url: join(path, 'repository.git'), default_branch, folder: path };
   }
 
   async newIssue(
@@ -129,7 +137,7 @@ export class LocalForgeAdmin {
   }
 
   async closeIssue(ref: RepositoryRef, number: number, by: string): Promise<void> {
-    const { folder } = await this.#issue(ref, number);
+    const { folder } = await openIssue(this.#folder, ref, number);
     const end: EndRecord = { state: 'closed', by, at: new Date().toISOString(), commit: null };
     await writeRecordOnce(endPath(folder, 'issues', number), end);
   }
@@ -143,7 +151,7 @@ export class LocalForgeAdmin {
     },
   ): Promise<Comment> {
     const author = this.#person(request.author, request.association);
-    const { folder, issue } = await this.#issue(request, request.number);
+    const { folder, issue } = await openIssue(this.#folder, request, request.number);
     if (issue.locked) throw new Conflict('issue_locked', `${nameOf(request, request.number)} is locked`);
     return writeComment(folder, request.number, request.body, author);
   }
@@ -154,7 +162,7 @@ export class LocalForgeAdmin {
   }
 
   async pullRequest(ref: RepositoryRef, number: number): Promise<{ pull: PullRequest; patch: Uint8Array }> {
-    const { folder, pull } = await this.#pull(ref, number);
+    const { folder, pull } = await openPull(this.#folder, ref, number);
     const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
     if (pull.head_commit === null) return { pull, patch: new Uint8Array() };
     // After a merge the base contains the head; its state before is the merge's first parent.
@@ -169,7 +177,7 @@ export class LocalForgeAdmin {
     number: number,
     by = 'core-forge',
   ): Promise<{ commit: string; into: string }> {
-    const { folder, pull } = await this.#pull(ref, number);
+    const { folder, pull } = await openPull(this.#folder, ref, number);
     if (pull.state !== 'open') {
       throw new Conflict('pull_request_not_open', `pull request ${nameOf(ref, number)} is ${pull.state}`);
     }
@@ -191,22 +199,6 @@ export class LocalForgeAdmin {
       await writeRecordOnce(endPath(folder, 'issues', closed), { state: 'closed', by, at, commit: null });
     }
     return { commit, into: pull.base };
-  }
-
-  async #issue(ref: RepositoryRef, number: number): Promise<{ folder: RepositoryFolder; issue: Issue }> {
-    checkNumber(number);
-    const folder = await this.#folder.open(ref);
-    const issue = await readIssue(folder, number);
-    if (issue === null) throw noIssue(this.#folder.name, ref, number);
-    return { folder, issue };
-  }
-
-  async #pull(ref: RepositoryRef, number: number): Promise<{ folder: RepositoryFolder; pull: PullRequest }> {
-    checkNumber(number);
-    const folder = await this.#folder.open(ref);
-    const pull = await readPullRequest(folder, number);
-    if (pull === null) throw noPullRequest(this.#folder.name, ref, number);
-    return { folder, pull };
   }
 
   #person(login: string, association: string): Author {

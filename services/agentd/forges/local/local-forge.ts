@@ -20,13 +20,14 @@ import type {
   Repository,
   RepositoryRef,
 } from '../../ports/forge.ts';
+import type { ForgeFacts } from '../../ports/forge-report.ts';
 import { archived, mayNotPush, mayPublish } from '../access.ts';
-import { wholeBody } from '../bodies.ts';
-import type { ConfiguredForge, ForgeFacts, ForgeFolders } from '../configured-forge.ts';
+import type { ConfiguredForge, ForgeFolders } from '../configured-forge.ts';
+import { since, wholeBody, wholeSecond } from '../filters.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
-import { noComment, noIssue, noPullRequest, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
+import { noComment, noIssue, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
+import type { NewPull } from '../remote-forge.ts';
 import { commonSettings, type ForgeAdapter, within } from '../settings.ts';
-import { since, wholeSecond } from '../times.ts';
 import { branchBehind, branchCommit, isAncestor, rememberHead } from './bare-repository.ts';
 import {
   ForgeFolder,
@@ -38,17 +39,20 @@ import {
   writeRecordOnce,
 } from './forge-folder.ts';
 import {
+  CommentRecord,
   commentPath,
+  EndRecord,
   endPath,
   issuePath,
+  openPull,
+  type PullRequestRecord,
   pullPath,
   readComments,
   readIssue,
   readIssues,
-  readPullRequest,
   readPullRequests,
-} from './local-records.ts';
-import { CommentRecord, EndRecord, type PullRequestRecord } from './records.ts';
+  writeComment,
+} from './records.ts';
 
 const LocalSettings = t.strict({
   ...commonSettings,
@@ -156,10 +160,7 @@ export class LocalForge implements ConfiguredForge {
 
   /** Nothing checks a commit here. */
   async pullRequest(ref: RepositoryRef, number: number): Promise<PullRequestOutcome> {
-    checkNumber(number);
-    const folder = await this.#folder.open(ref);
-    const pull = await readPullRequest(folder, number);
-    if (pull === null) throw noPullRequest(this.name, ref, number);
+    const { folder, pull } = await openPull(this.#folder, ref, number);
     const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
     return { ...pull, ended_at: end?.at ?? null, checks: 'none', failed_checks: [] };
   }
@@ -176,11 +177,7 @@ export class LocalForge implements ConfiguredForge {
     return null;
   }
 
-  async openPullRequest(
-    ref: RepositoryRef,
-    request: { title: string; body: string; head: string; base: string },
-  ): Promise<PullRequest> {
-    const { title, body, head, base } = request;
+  async openPullRequest(ref: RepositoryRef, { title, body, head, base }: NewPull): Promise<PullRequest> {
     checkBranch(head);
     checkBranch(base);
     const folder = await this.#folder.open(ref);
@@ -214,10 +211,7 @@ export class LocalForge implements ConfiguredForge {
   }
 
   async closePullRequest(ref: RepositoryRef, number: number): Promise<void> {
-    checkNumber(number);
-    const folder = await this.#folder.open(ref);
-    const pull = await readPullRequest(folder, number);
-    if (pull === null) throw noPullRequest(this.name, ref, number);
+    const { folder, pull } = await openPull(this.#folder, ref, number);
     if (pull.state === 'merged') throw pullRequestMerged(ref, number);
     if (pull.state === 'closed') return;
     if (pull.head_commit !== null) await rememberHead(folder.bare, number, pull.head_commit);
@@ -277,25 +271,7 @@ export class LocalForge implements ConfiguredForge {
   }
 }
 
-let lastId = 0;
-
-/** Comments are told apart by the microsecond in which they were made: growing, and never given twice. */
-export async function writeComment(
-  folder: RepositoryFolder,
-  number: number,
-  body: string,
-  author: Author,
-): Promise<Comment> {
-  const created = new Date();
-  for (;;) {
-    lastId = Math.max(lastId + 1, created.getTime() * 1000);
-    const record: CommentRecord = { id: String(lastId), body, author, created_at: created.toISOString() };
-    if (await writeRecordOnce(commentPath(folder, number, record.id), record))
-      return { ...record, html_url: null };
-  }
-}
-
-/** Whether whoever runs Core may write where pushes go. */
+/** True if this process may write to the repository: pushes go there. */
 async function writable(bare: string): Promise<Access> {
   try {
     for (const folder of ['objects', 'refs']) await access(join(bare, folder), constants.W_OK);

@@ -1,34 +1,31 @@
+import { join } from 'node:path';
 import * as t from 'io-ts';
 import { nullable, oneOf, Timestamp } from '#kit/decode.ts';
-import type { Association } from '../../ports/forge.ts';
+import {
+  type Author,
+  associations,
+  type Comment,
+  type Issue,
+  type IssueFilter,
+  type PullRequest,
+  type RepositoryRef,
+} from '../../ports/forge.ts';
+import { hasLabel, shortenedBody } from '../filters.ts';
+import { checkNumber } from '../names.ts';
+import { noIssue, noPullRequest } from '../not-there.ts';
+import { branchCommit, rememberedHead } from './bare-repository.ts';
+import {
+  entriesOf,
+  type ForgeFolder,
+  type RepositoryFolder,
+  readRecord,
+  recordNumbers,
+  writeRecordOnce,
+} from './forge-folder.ts';
 
 /** The files of the local forge. People may read them, and edit what they like: each is decoded when it is read. */
 
-export const associations = [
-  'owner',
-  'member',
-  'collaborator',
-  'contributor',
-  'none',
-] as const satisfies readonly Association[];
-
-const AuthorRecord = t.strict({
-  login: t.string,
-  association: oneOf(associations),
-  bot: t.boolean,
-});
-
-/** `repository.json` */
-export const RepositoryRecord = t.strict({
-  owner: t.string,
-  repo: t.string,
-  default_branch: t.string,
-  /** Globs of branches that Core must not push to, beside the default branch. */
-  protected_branches: t.array(t.string),
-  archived: t.boolean,
-  created_at: Timestamp,
-});
-export type RepositoryRecord = t.TypeOf<typeof RepositoryRecord>;
+const AuthorRecord = t.strict({ login: t.string, association: oneOf(associations), bot: t.boolean });
 
 /** `issues/<n>.json` */
 export const IssueRecord = t.strict({
@@ -72,3 +69,120 @@ export const EndRecord = t.strict({
   commit: nullable(t.string),
 });
 export type EndRecord = t.TypeOf<typeof EndRecord>;
+
+/** null where there is no such issue. */
+export async function readIssue(folder: RepositoryFolder, number: number): Promise<Issue | null> {
+  const record = await readRecord(IssueRecord, issuePath(folder, number));
+  if (record === null) return null;
+  const end = await readRecord(EndRecord, endPath(folder, 'issues', number));
+  const changes = (await readComments(folder, number)).map(({ created_at }) => created_at);
+  const updated = [record.created_at, ...changes, ...(end === null ? [] : [end.at])].sort().at(-1)!;
+  return { ...record, state: end === null ? 'open' : 'closed', updated_at: updated, html_url: null };
+}
+
+export async function readIssues(folder: RepositoryFolder, filter: IssueFilter): Promise<Issue[]> {
+  const { state, limit, sort = 'created' } = filter;
+  const issues: Issue[] = [];
+  for (const number of (await recordNumbers(join(folder.path, 'issues'))).reverse()) {
+    if (sort === 'created' && issues.length >= limit) break;
+    const issue = await readIssue(folder, number);
+    if (issue === null || (state !== 'all' && issue.state !== state)) continue;
+    if (!hasLabel(issue, filter)) continue;
+    issues.push({ ...issue, body: shortenedBody(issue.body) });
+  }
+  if (sort === 'updated') issues.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
+  return issues.slice(0, limit);
+}
+
+/** Oldest first. */
+export async function readComments(folder: RepositoryFolder, number: number): Promise<Comment[]> {
+  const comments: Comment[] = [];
+  const directory = join(folder.path, 'comments', String(number));
+  for (const name of (await entriesOf(directory)).sort()) {
+    if (!/^[0-9]{1,19}\.json$/.test(name)) continue;
+    const record = await readRecord(CommentRecord, join(directory, name));
+    if (record !== null) comments.push({ ...record, body: shortenedBody(record.body), html_url: null });
+  }
+  return comments.sort(
+    (a, b) => Date.parse(a.created_at) - Date.parse(b.created_at) || Number(a.id) - Number(b.id),
+  );
+}
+
+/** @throws NotFound `issue_not_found` */
+export async function openIssue(
+  files: ForgeFolder,
+  ref: RepositoryRef,
+  number: number,
+): Promise<{ folder: RepositoryFolder; issue: Issue }> {
+  checkNumber(number);
+  const folder = await files.open(ref);
+  const issue = await readIssue(folder, number);
+  if (issue === null) throw noIssue(files.name, ref, number);
+  return { folder, issue };
+}
+
+/** @throws NotFound `pull_request_not_found` */
+export async function openPull(
+  files: ForgeFolder,
+  ref: RepositoryRef,
+  number: number,
+): Promise<{ folder: RepositoryFolder; pull: PullRequest }> {
+  checkNumber(number);
+  const folder = await files.open(ref);
+  const record = await readRecord(PullRequestRecord, pullPath(folder, number));
+  if (record === null) throw noPullRequest(files.name, ref, number);
+  return { folder, pull: await pullRequestOf(folder, record) };
+}
+
+/** Newest first; with `head`, those from that branch. */
+export async function readPullRequests(folder: RepositoryFolder, head?: string): Promise<PullRequest[]> {
+  const pulls: PullRequest[] = [];
+  for (const number of (await recordNumbers(join(folder.path, 'pulls'))).reverse()) {
+    const record = await readRecord(PullRequestRecord, pullPath(folder, number));
+    if (record === null || (head !== undefined && record.head !== head)) continue;
+    pulls.push(await pullRequestOf(folder, record));
+  }
+  return pulls;
+}
+
+async function pullRequestOf(folder: RepositoryFolder, record: PullRequestRecord): Promise<PullRequest> {
+  const { number } = record;
+  const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
+  const remembered = await rememberedHead(folder.bare, number);
+  const head = end === null ? ((await branchCommit(folder.bare, record.head)) ?? remembered) : remembered;
+  return { ...record, state: end?.state ?? 'open', head_commit: head, html_url: null };
+}
+
+export function issuePath(folder: RepositoryFolder, number: number): string {
+  return join(folder.path, 'issues', `${number}.json`);
+}
+
+export function pullPath(folder: RepositoryFolder, number: number): string {
+  return join(folder.path, 'pulls', `${number}.json`);
+}
+
+export function endPath(folder: RepositoryFolder, kind: 'issues' | 'pulls', number: number): string {
+  return join(folder.path, kind, `${number}.closed.json`);
+}
+
+export function commentPath(folder: RepositoryFolder, number: number, id: string): string {
+  return join(folder.path, 'comments', String(number), `${id}.json`);
+}
+
+let lastId = 0;
+
+/** The id of a comment is the microsecond of its creation: growing, and never given twice. */
+export async function writeComment(
+  folder: RepositoryFolder,
+  number: number,
+  body: string,
+  author: Author,
+): Promise<Comment> {
+  const created = new Date();
+  for (;;) {
+    lastId = Math.max(lastId + 1, created.getTime() * 1000);
+    const record: CommentRecord = { id: String(lastId), body, author, created_at: created.toISOString() };
+    if (await writeRecordOnce(commentPath(folder, number, record.id), record))
+      return { ...record, html_url: null };
+  }
+}

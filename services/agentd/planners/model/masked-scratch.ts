@@ -1,8 +1,14 @@
 import { InvalidInput } from '#kit/errors.ts';
 import { type FoundSecret, markOf, maskSpans } from '#kit/redaction/find-secrets.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
-import { hitsIn, onlyPlace } from '../../planning/scratch/git-scratch-copy.ts';
-import type { ScratchCopy, ScratchEdit, SearchHit } from '../../planning/scratch-copy.ts';
+import {
+  hitsIn,
+  onlyPlace,
+  plainTextOf,
+  type ScratchCopy,
+  type ScratchEdit,
+  type SearchHit,
+} from '../../planning/scratch-copy.ts';
 
 type Replacement = Extract<ScratchEdit, { kind: 'replace' }>;
 
@@ -28,11 +34,11 @@ export class MaskedScratch implements ScratchCopy {
 
   async read(path: string): Promise<Uint8Array | null> {
     const content = await this.#scratch.read(path);
-    const text = textOf(content);
+    const text = plainTextOf(content);
     return text === null ? content : Buffer.from(this.#secrets.mask(text, `file ${path}`));
   }
 
-  /** Looks in the masked text, so that no search can tell a secret letter by letter. */
+  /** Searches the masked text, so that no secret can be guessed letter by letter. */
   async search(text: string, options: { limit: number; path_prefix?: string }): Promise<SearchHit[]> {
     const found = await this.#scratch.search(text, { ...options, limit: maxSearched });
     const hits: SearchHit[] = [];
@@ -47,7 +53,7 @@ export class MaskedScratch implements ScratchCopy {
   async edit(edit: ScratchEdit): Promise<void> {
     if (edit.kind === 'create') this.#refuseMarks(edit.content, '');
     if (edit.kind !== 'replace' || edit.old_text === '') return this.#scratch.edit(edit);
-    const raw = textOf(await this.#scratch.read(edit.path));
+    const raw = plainTextOf(await this.#scratch.read(edit.path));
     const secrets = raw === null ? [] : this.#secrets.find(raw);
     if (raw === null || secrets.length === 0) {
       this.#refuseMarks(edit.new_text, edit.old_text);
@@ -129,13 +135,4 @@ function afterMark(rest: string, value: string): string {
 
 function withoutAll(text: string, marks: readonly string[]): string {
   return marks.reduce((rest, mark) => rest.replaceAll(mark, ''), text);
-}
-
-function textOf(content: Uint8Array | null): string | null {
-  if (content === null || content.includes(0)) return null;
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
-  } catch {
-    return null;
-  }
 }

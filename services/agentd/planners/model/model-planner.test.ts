@@ -15,11 +15,11 @@ import {
 import { makeRepository } from '../../../../test/fixtures/repositories/repository.ts';
 import { openAiCompatibleModel } from '../../models/openai-compatible.ts';
 import type { PlanningInput, Turn } from '../../planning/planner.ts';
-import type { PlannerBounds } from '../../planning/roles.ts';
+import type { PlannerBounds, Role } from '../../planning/roles.ts';
 import { createModelPlanner } from './model-planner.ts';
 
 const generous: PlannerBounds = { steps: 50, tokens: 1_000_000, seconds: 200, money: 10 };
-const retry = { attempts: 4, base_ms: 5, most_ms: 20, longest_wait_ms: 3000 };
+const retry = { attempts: 4, base_ms: 5, max_backoff_ms: 20, max_wait_ms: 3000 };
 const call = (name: string, args: unknown = {}): ScriptedCall => ({ name, arguments: args });
 const fix = call('edit_file', {
   path: 'src/greet.js',
@@ -216,7 +216,7 @@ describe('the model planner', () => {
   });
 
   it('gives a role that may only comment no tool that changes anything', async () => {
-    const role = {
+    const role: Role = {
       name: 'Avisour',
       key: 'triage',
       purpose: 'Triage',

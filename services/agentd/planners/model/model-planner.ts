@@ -1,10 +1,11 @@
+import type { KnownModel } from '#kit/config/known-models.ts';
 import { CoreError, Failed, Interrupted, Refused } from '#kit/errors.ts';
 import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import type { ChatMessage, Model, ToolCall } from '../../planning/model.ts';
-import type { Planner, PlanningInput, PlanningResult, Turn } from '../../planning/planner.ts';
+import type { Planner, PlannerType, PlanningInput, PlanningResult, Turn } from '../../planning/planner.ts';
 import type { PlannerBounds } from '../../planning/roles.ts';
-import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './model-turn.ts';
+import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './ask-model.ts';
 import { openingMessages } from './prompt.ts';
 import { type Outcome, type ToolResult, ToolRunner } from './tool-runner.ts';
 import { changingTools } from './tools.ts';
@@ -19,12 +20,49 @@ export interface ModelPlannerOptions {
   readonly retry?: RetryOptions;
 }
 
+/** Plans with a language model of the gateway. */
+export const model: PlannerType = {
+  missing: ({ models }) => (chatModelFor(models(), null) === null ? noModelConfigured() : null),
+  create({ agents, models, openModel }, { tier }, runId) {
+    const known = chatModelFor(models(), tier);
+    if (known === null) throw noModelConfigured();
+    return createModelPlanner({
+      model: openModel(known, tier, runId),
+      bounds: agents.planner.bounds,
+      max_output_tokens: known.output_tokens ?? undefined,
+      output_price: known.most_output_price,
+    });
+  },
+};
+
+function noModelConfigured(): Refused {
+  return new Refused(
+    'model_not_configured',
+    'planner "model" needs a model, and none for chat is configured in models.json; the other planner is "patch"',
+    { hint: './core model add configures one; or plan with --planner patch' },
+  );
+}
+
+/**
+ * The model that plans for a tier: the first of that tier, else the first that has none, else any that chats. One model alone
+ * serves every role.
+ */
+export function chatModelFor(models: readonly KnownModel[], tier: string | null): KnownModel | null {
+  const chats = models.filter(({ kind }) => kind === 'chat');
+  return (
+    chats.find((model) => model.tier === tier) ??
+    chats.find((model) => model.tier === null) ??
+    chats[0] ??
+    null
+  );
+}
+
 const maxAnswerTokens = 8192;
 /** In fewer tokens no edit has room. */
 const minUsefulTokens = 1024;
 const reminder =
   'That answer called no tool, so nothing happened. Go on with a tool; end with submit_plan or ask.';
-const cutOff = 'That answer was cut off at its longest. Go on in smaller pieces.';
+const cutOff = 'That answer was cut off at its maximum length. Continue in smaller pieces.';
 
 /** Plans with a language model that works in the scratch copy through tools. */
 export function createModelPlanner(options: ModelPlannerOptions): Planner {
@@ -93,7 +131,7 @@ async function plan(
   }
 }
 
-/** The gateway sets money aside for the longest answer, and refuses where it does not suffice. */
+/** The gateway reserves the cost of an answer of maximum length, and refuses a call that the budget does not cover. */
 function affordableTokens(moneyLeft: number, price: number): number {
   if (price <= 0) return Number.POSITIVE_INFINITY;
   return Math.max(minUsefulTokens, Math.floor((moneyLeft / 2 / price) * 1_000_000));
@@ -188,10 +226,10 @@ function interruption(signal: AbortSignal): CoreError {
   return new Interrupted('cancelled', 'planning was cancelled');
 }
 
-export type BoundName = keyof PlannerBounds;
+type BoundName = keyof PlannerBounds;
 
 /** What a planning used so far. Turns of an interrupted one count; its time does not. */
-export interface Used {
+interface Used {
   readonly steps: number;
   readonly tokens: number;
   /** US dollars; 0 where no price is configured. */
@@ -209,13 +247,13 @@ export function usedBy(turns: readonly Turn[]): Used {
 }
 
 /** @throws Refused `planner_bound_reached` before a step that is not allowed any more */
-export function checkBounds(used: Used, bounds: PlannerBounds): void {
+function checkBounds(used: Used, bounds: PlannerBounds): void {
   for (const name of ['steps', 'tokens', 'money'] as const) {
     if (used[name] >= bounds[name]) throw boundReached(name, used[name], bounds);
   }
 }
 
-export function boundReached(name: BoundName, value: number, bounds: PlannerBounds): Refused {
+function boundReached(name: BoundName, value: number, bounds: PlannerBounds): Refused {
   const setting = `planner.bounds.${name}`;
   const rounded = Math.round(value * 10_000) / 10_000;
   return new Refused(

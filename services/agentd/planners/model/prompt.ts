@@ -2,7 +2,7 @@ import type { ChatMessage } from '../../planning/model.ts';
 import type { PlanningInput } from '../../planning/planner.ts';
 import type { Author } from '../../ports/forge.ts';
 
-/** One text of an issue in the prompt; longer ones are cut, and the model is told. */
+/** One text of an issue in the prompt; longer ones are cut, with a note. */
 const maxTextLength = 64 * 1024;
 /** All comments together; the newest stay. */
 const maxCommentsLength = 192 * 1024;

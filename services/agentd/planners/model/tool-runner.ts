@@ -1,9 +1,9 @@
 import { sha256 } from '#kit/digest.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
-import { oneLine, plainText } from '../../actions/plain-text.ts';
+import { oneLine, plainText } from '../../actions/published-texts.ts';
 import type { ToolCall } from '../../planning/model.ts';
 import type { PlanningInput, Proposal } from '../../planning/planner.ts';
-import type { ScratchCopy, ScratchEdit } from '../../planning/scratch-copy.ts';
+import { plainTextOf, type ScratchCopy, type ScratchEdit } from '../../planning/scratch-copy.ts';
 import { MaskedScratch } from './masked-scratch.ts';
 import { type DecodedCall, decodeCall, maxHits, maxLines, maxPaths, toolsFor } from './tools.ts';
 
@@ -17,7 +17,7 @@ export type Outcome =
   | Omit<Extract<Proposal, { kind: 'comment' }>, 'influences'>;
 
 export interface ToolResult {
-  /** What the model is told. */
+  /** The answer that the model gets. */
   readonly content: string;
   /** Set by the call that ends the planning. */
   readonly outcome: Outcome | null;
@@ -39,21 +39,21 @@ export class ToolRunner {
     this.#signal = signal;
   }
 
-  /** What the model did wrong is told to the model; what is broken here is thrown. */
+  /** Mistakes of the model are answered to it; what fails here is thrown. */
   async run(call: ToolCall): Promise<ToolResult> {
     try {
       const decoded = decodeCall(call, this.tools);
       this.#input.progress(inWords(decoded));
       const result = await this.#do(decoded);
-      return typeof result === 'string' ? this.#told(result, decoded.name) : result;
+      return typeof result === 'string' ? this.#answer(result, decoded.name) : result;
     } catch (error) {
       if (!(error instanceof CoreError) || error.status < 400 || error.status >= 500) throw error;
       if (this.#signal.aborted) throw error;
-      return this.#told(`error ${error.code}: ${messageOf(error)}`, call.function.name);
+      return this.#answer(`error ${error.code}: ${messageOf(error)}`, call.function.name);
     }
   }
 
-  #told(text: string, tool: string): ToolResult {
+  #answer(text: string, tool: string): ToolResult {
     return { content: bounded(this.#input.secrets.mask(text, `an answer of ${tool}`)), outcome: null };
   }
 
@@ -100,7 +100,7 @@ export class ToolRunner {
     const content = await this.#scratch.read(asked.path);
     if (content === null) return `error file_not_found: there is no regular file '${asked.path}'`;
     this.seen.add(asked.path);
-    const text = textOf(content);
+    const text = plainTextOf(content);
     if (text === null) return `'${asked.path}' is no UTF-8 text; it has ${content.length} bytes`;
     const lines = text.split('\n');
     if (lines.at(-1) === '') lines.pop();
@@ -138,13 +138,13 @@ export class ToolRunner {
   async #withLineEnds<E extends { path: string; old_text: string; new_text: string }>(edit: E): Promise<E> {
     if (edit.old_text.includes('\r')) return edit;
     const content = await this.#scratch.read(edit.path);
-    const text = content === null ? null : textOf(content);
+    const text = plainTextOf(content);
     if (text === null || !text.includes('\r\n') || /(?<!\r)\n/.test(text)) return edit;
     const crlf = (lines: string) => lines.replace(/\r?\n/g, '\r\n');
     return { ...edit, old_text: crlf(edit.old_text), new_text: crlf(edit.new_text) };
   }
 
-  /** The answer names the content that came of it, so that a resumed planning can tell whether it is the same again. */
+  /** The answer names the resulting content, so that a resumed planning notices a difference. */
   async #edit(edit: Exclude<ScratchEdit, { kind: 'patch' }>): Promise<string> {
     await this.#scratch.edit(edit);
     if (edit.kind === 'delete') return `deleted ${edit.path}`;
@@ -175,15 +175,6 @@ export class ToolRunner {
     if (line === '') return 'error tool_arguments_invalid: /title has no visible character';
     const outcome: Outcome = { kind: 'change', title: line, explanation: plainText(explanation).trim() };
     return { content: 'The change is proposed.', outcome };
-  }
-}
-
-function textOf(content: Uint8Array): string | null {
-  if (content.includes(0)) return null;
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
-  } catch {
-    return null;
   }
 }
 

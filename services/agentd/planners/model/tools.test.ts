@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
+import type { ActionKind } from '../../action.ts';
 import type { ToolCall } from '../../planning/model.ts';
 import { decodeCall, tools, toolsFor } from './tools.ts';
 
@@ -9,11 +10,11 @@ const call = (name: string, args: unknown): ToolCall => ({
   type: 'function',
   function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
 });
-const role = (may_propose: string[]) => ({
+const role = (may_propose: ActionKind[]) => ({
   role: { name: 'R', key: 'r', purpose: 'p', prompt: 'p', tier: 't', may_propose },
   validate: async () => ({ passed: true, output: '' }),
 });
-const namesFor = (may_propose: string[]) => toolsFor(role(may_propose)).map(({ name }) => name);
+const namesFor = (may_propose: ActionKind[]) => toolsFor(role(may_propose)).map(({ name }) => name);
 
 describe('the tools of the model planner', () => {
   const samples: [string, unknown][] = [

@@ -28,7 +28,7 @@ const codecs = {
   ask: t.strict({ body: NonEmptyString }),
 };
 
-export type ToolName = keyof typeof codecs;
+type ToolName = keyof typeof codecs;
 export type DecodedCall = {
   [N in ToolName]: { readonly name: N; readonly arguments: t.TypeOf<(typeof codecs)[N]> };
 }[ToolName];

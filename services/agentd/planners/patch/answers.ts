@@ -1,4 +1,4 @@
-import { inlineCode, oneLine, quotedWords } from '../../actions/plain-text.ts';
+import { inlineCode, oneLine, quotedWords } from '../../actions/published-texts.ts';
 import type { PlanningInput } from '../../planning/planner.ts';
 import type { Author } from '../../ports/forge.ts';
 import type { Candidate } from './candidates.ts';
@@ -55,7 +55,7 @@ export function explainFailures(failed: readonly FailedCandidate[], input: Plann
   return [
     ...shown,
     ...more,
-    `Could you make it anew against the newest ${inlineCode(default_branch)}? ${howToGiveAPatch}`,
+    `Could you update it for the latest ${inlineCode(default_branch)}? ${howToGiveAPatch}`,
   ].join('\n\n');
 }
 

@@ -1,10 +1,10 @@
+import { type FilePatch, scanPatches, withoutReturn } from '#kit/git/patch.ts';
 import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import { commentPlace, issuePlace } from '../../planning/issue-text.ts';
 import type { Comment, Issue, RepositoryRef } from '../../ports/forge.ts';
-import { type FilePatch, scanPatches } from './file-patch.ts';
-import { type Segment, segmentsOf, withoutReturn } from './markdown.ts';
-import { isSuggestion, locationIn, type Suggestion, widened } from './suggestion.ts';
+import { type Segment, segmentsOf } from './markdown.ts';
+import { isSuggestion, locationIn, type Suggestion, widened } from './render-patch.ts';
 
 const maxSuggestions = 200;
 

@@ -1,3 +1,5 @@
+import { withoutReturn } from '#kit/git/patch.ts';
+
 /** A fenced block, or the lines between two of them. */
 export interface Segment {
   readonly kind: 'prose' | 'block';
@@ -85,10 +87,6 @@ function fenceOf(text: string, depth: number): { fence: OpenFence; info: string 
 function closes(text: string, { mark, length }: OpenFence): boolean {
   const trimmed = text.trim();
   return trimmed.length >= length && trimmed === mark.repeat(trimmed.length);
-}
-
-export function withoutReturn(line: string): string {
-  return line.endsWith('\r') ? line.slice(0, -1) : line;
 }
 
 function unquoted(line: string): { depth: number; text: string } {

@@ -6,7 +6,7 @@ import {
 } from '../../../../test/fixtures/planning/planning-input.ts';
 import { processorTime } from '../../../../test/fixtures/processor-time.ts';
 import { makeRepository, type TestRepository } from '../../../../test/fixtures/repositories/repository.ts';
-import type { GitScratchCopy } from '../../planning/scratch/git-scratch-copy.ts';
+import type { GitScratchCopy } from '../../planning/scratch-copy.ts';
 import { createPatchPlanner } from './patch-planner.ts';
 
 const greet = "export function greet(name) {\n  return 'Hello ' + name;\n}\n";
@@ -310,7 +310,7 @@ describe('the patch planner', () => {
       const body = await comment(`please\n${fenced(patch)}`);
       expect(body).to.match(/^The patch from the issue’s text cannot be used on `main`:/);
       expect(body).to.match(words);
-      expect(body).to.include('make it anew');
+      expect(body).to.include('update it for the latest');
     });
   }
 

@@ -4,7 +4,7 @@ import * as t from 'io-ts';
 import { decodeJson, ObjectId } from '#kit/decode.ts';
 import { Conflict, Failed } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
-import { refObject } from '../../git/refs.ts';
+import { refObject } from '../../git/tree.ts';
 import type { Workspace } from '../../ports/vcs.ts';
 import { gitDirOf } from '../clone-folder.ts';
 
@@ -18,7 +18,7 @@ const RecordedState = t.strict({
   head: t.string,
   branches: t.record(t.string, ObjectId),
 });
-export type RecordedState = t.TypeOf<typeof RecordedState>;
+type RecordedState = t.TypeOf<typeof RecordedState>;
 
 /** Records the present. */
 export async function recordOperation(workspace: Workspace, operation: string): Promise<string> {

@@ -1,63 +1,37 @@
 import { createHash } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Failed } from '#kit/errors.ts';
-import { git } from '#kit/git/git.ts';
-import { copyTree, hasObject } from '#kit/git/objects.ts';
-import type { BuildStep, Publication, PublishOutcome, Vcs, VcsState, Workspace } from '../../ports/vcs.ts';
-import { discardUnlessAsConfigured } from '../clone-check.ts';
-import { gitDirOf, makeClone } from '../clone-folder.ts';
+import { git, gitEnvironment } from '#kit/git/git.ts';
+import { hasObject } from '#kit/git/objects.ts';
+import { clearStaleLock, pushRefusal } from '../../git/remote.ts';
+import type { Publication, Vcs, Workspace } from '../../ports/vcs.ts';
+import { gitDirOf } from '../clone-folder.ts';
+import { type BranchState, checkTree, storedMessage } from '../clone-state.ts';
+import { cloneVcs, type PushResult, requireBranch, type Step, type VcsTool } from '../clone-vcs.ts';
+import { changing, watchChildren } from '../leftovers.ts';
 import {
-  type BranchState,
-  branchExists,
-  branchState,
-  checkBuilt,
-  checkTree,
-  requireBranch,
-  stateOf,
-  storedMessage,
-} from '../clone-state.ts';
-import {
-  changing,
-  endLeftovers,
-  forgetInterruption,
-  isBeyondRepair,
-  removeLocks,
-  wasInterrupted,
-  watchChildren,
-} from '../leftovers.ts';
-import { unpublishBranch } from '../publishing.ts';
-import { checkOut, removeForeign, writeDifference } from '../working-files.ts';
-import { jj, jjFailure, jjVersion, testedVersion } from './jj.ts';
-import {
+  exact,
+  jj,
+  jjFailure,
+  jjVersion,
   madeBefore,
   operationCommit,
   operationId,
   quoted,
   run,
   runAtFreeTime,
+  testedVersion,
   workingCommit,
   workingTree,
-} from './jj-clone.ts';
-import { publish } from './jj-publish.ts';
-
-type Step<K extends BuildStep['kind']> = Extract<BuildStep, { kind: K }>;
+} from './jj.ts';
+import { checkOut, removeForeign, writeDifference } from './working-files.ts';
 
 /**
  * Builds changes with Jujutsu in a repository that git sees too. An operation id is jj's own.
  * @param known the version that is installed, where the caller has asked already
  */
 export function jjVcs(known: string | null = null): Vcs {
-  return {
-    kind: 'jj',
-    version: async () => facts(known ?? (await jjVersion())),
-    open,
-    build,
-    inspect,
-    restore,
-    publish,
-    unpublish,
-  };
+  return cloneVcs({ ...tool, version: async () => facts(known ?? (await jjVersion())) });
 }
 
 function facts(found: string | null): { version: string; tested: boolean; warning: string | null } {
@@ -68,44 +42,75 @@ function facts(found: string | null): { version: string; tested: boolean; warnin
   return { version: found, tested, warning: tested ? null : warning };
 }
 
-async function open(workspace: Workspace): Promise<VcsState> {
-  await settle(workspace);
-  return inspect(workspace, null);
-}
-
-/** The clone is there, and nothing of an interrupted change is left in it. */
-async function settle(workspace: Workspace): Promise<void> {
-  await endLeftovers(workspace);
-  discardUnlessAsConfigured(workspace);
-  if (existsSync(workspace.clone_dir) && wasInterrupted(workspace)) {
-    await recover(workspace).catch((error) => {
-      if (!isBeyondRepair(error)) throw error;
-      rmSync(workspace.clone_dir, { recursive: true, force: true });
+const tool: Omit<VcsTool, 'version'> = {
+  kind: 'jj',
+  cloneKind: 'files',
+  crashPoints: {
+    before_push: 'vcs.jj.before_push',
+    pushed: 'vcs.jj.pushed',
+    unpublished: 'vcs.jj.unpublished',
+  },
+  async initialise(workspace, folder) {
+    crashPoint('vcs.jj.clone_made');
+    // git writes the files, in half the time: jj finds them as they should be, and never makes a large checkout itself.
+    await checkOut(workspace, workspace.base_commit, folder);
+    crashPoint('vcs.jj.checked_out');
+    await jj(folder, ['git', 'init', '--colocate', '.'], {
+      seed: `${workspace.run_id} init`,
+      children: watchChildren(workspace),
     });
-  }
-  if (!existsSync(workspace.clone_dir))
-    await makeClone(workspace, 'files', (folder) => initialise(workspace, folder));
-  forgetInterruption(workspace);
-}
-
-async function initialise(workspace: Workspace, folder: string): Promise<void> {
-  crashPoint('vcs.jj.clone_made');
-  // git writes the files, in half the time: jj finds them as they should be, and never makes a large checkout itself.
-  await checkOut(workspace, workspace.base_commit, folder);
-  crashPoint('vcs.jj.checked_out');
-  await jj(folder, ['git', 'init', '--colocate', '.'], {
-    seed: `${workspace.run_id} init`,
-    children: watchChildren(workspace),
-  });
-  crashPoint('vcs.jj.initialised');
-}
+    crashPoint('vcs.jj.initialised');
+  },
+  recover,
+  operationId,
+  async createBranch(workspace, step) {
+    await newChange(workspace, step);
+    crashPoint('vcs.jj.change_made');
+    await run(workspace, ['bookmark', 'set', step.branch, '-r', '@'], { as: step });
+    crashPoint('vcs.jj.bookmark_set');
+  },
+  async applyPatch(workspace, step, present) {
+    const gitDir = gitDirOf(workspace);
+    const added = await writeDifference(gitDir, workspace.clone_dir, present.tree, step.tree, () =>
+      crashPoint('vcs.jj.file_written'),
+    );
+    crashPoint('vcs.jj.files_written');
+    await snapshot(workspace, step, added);
+    crashPoint('vcs.jj.snapshot_taken');
+  },
+  async describe(workspace, step, present) {
+    if (present.message === storedMessage(step.message)) {
+      const { commit } = await workingCommit(workspace);
+      if (commit !== present.commit) await run(workspace, ['edit', present.commit]);
+    } else {
+      const again = await describedBefore(gitDirOf(workspace), present, step);
+      if (again !== null) await adopt(workspace, step.branch, present.commit, again);
+      else await run(workspace, ['describe', '--stdin', '-r', '@'], { as: step, input: step.message });
+      crashPoint('vcs.jj.described');
+    }
+    await run(workspace, ['--ignore-working-copy', 'git', 'export'], { as: step });
+    crashPoint('vcs.jj.exported');
+  },
+  async restorer(workspace, operation) {
+    const wanted = await operationCommit(workspace, operation);
+    return async () => {
+      crashPoint('vcs.jj.before_restore');
+      await run(workspace, ['op', 'restore', '--what', 'repo', operation]);
+      crashPoint('vcs.jj.restored');
+      const { commit } = await workingCommit(workspace);
+      if (commit === wanted) return;
+      throw new Failed('vcs_failed', `after restoring ${operation} jj works on ${commit}, not on ${wanted}`);
+    };
+  },
+  beforePush: agreeOnRemote,
+  push,
+};
 
 /**
  * Back to what the last finished operation recorded: a change that was cut off may have left files half written, which the
  * next command would take for the person's work.
  */
 async function recover(workspace: Workspace): Promise<void> {
-  removeLocks(gitDirOf(workspace));
   const operation = await operationId(workspace);
   const snapshot = await run(workspace, ['util', 'snapshot'], { accept: [1, 255] });
   if (snapshot.exitCode !== 0) await run(workspace, ['workspace', 'update-stale']);
@@ -116,46 +121,6 @@ async function recover(workspace: Workspace): Promise<void> {
   checkTree(await workingTree(workspace), tree);
 }
 
-async function inspect(workspace: Workspace, branch: string | null): Promise<VcsState> {
-  return stateOf(...(await Promise.all([operationId(workspace), branchState(gitDirOf(workspace), branch)])));
-}
-
-async function build(workspace: Workspace, step: BuildStep): Promise<VcsState> {
-  await settle(workspace);
-  return changing(workspace, async () => {
-    await perform(workspace, step);
-    // What git has, not what jj says: an export that failed ends with exit code 0 and a warning.
-    const present = await requireBranch(gitDirOf(workspace), step.branch);
-    checkBuilt(present, step, workspace.base_commit);
-    return stateOf(await operationId(workspace), present);
-  });
-}
-
-function perform(workspace: Workspace, step: BuildStep): Promise<void> {
-  switch (step.kind) {
-    case 'create_branch':
-      return createBranch(workspace, step);
-    case 'apply_patch':
-      return applyPatch(workspace, step);
-    case 'commit':
-      return describe(workspace, step);
-  }
-}
-
-async function createBranch(workspace: Workspace, step: Step<'create_branch'>): Promise<void> {
-  const { branch, message } = step;
-  const base = workspace.base_commit;
-  const present = await branchState(gitDirOf(workspace), branch);
-  if (present !== null) {
-    if (present.parents[0] === base && present.message === storedMessage(message)) return;
-    throw branchExists(branch, present.commit);
-  }
-  await newChange(workspace, step);
-  crashPoint('vcs.jj.change_made');
-  await run(workspace, ['bookmark', 'set', branch, '-r', '@'], { as: step });
-  crashPoint('vcs.jj.bookmark_set');
-}
-
 /** jj refuses to make a commit that it has, even a hidden one: what an earlier attempt made is taken up again. */
 async function newChange(workspace: Workspace, step: Step<'create_branch'>): Promise<void> {
   const args = ['new', workspace.base_commit, `--message=${step.message}`];
@@ -164,22 +129,6 @@ async function newChange(workspace: Workspace, step: Step<'create_branch'>): Pro
   const [, present] = madeBefore.exec(made.stderr) ?? [];
   if (present === undefined) throw jjFailure(args, made.exitCode, made.stderr);
   await run(workspace, ['edit', present]);
-}
-
-async function applyPatch(workspace: Workspace, step: Step<'apply_patch'>): Promise<void> {
-  const gitDir = gitDirOf(workspace);
-  const { branch, tree } = step;
-  const [present] = await Promise.all([
-    requireBranch(gitDir, branch),
-    copyTree(workspace.mirror_dir, gitDir, tree, workspace.base_commit),
-  ]);
-  if (present.tree === tree) return;
-  const added = await writeDifference(gitDir, workspace.clone_dir, present.tree, tree, () =>
-    crashPoint('vcs.jj.file_written'),
-  );
-  crashPoint('vcs.jj.files_written');
-  await snapshot(workspace, step, added);
-  crashPoint('vcs.jj.snapshot_taken');
 }
 
 /** Takes up what lies there: the new files of the change, ignored ones too, and no other. */
@@ -197,29 +146,12 @@ async function snapshot(
       ['--config', `snapshot.auto-track=${tracked}`, 'util', 'snapshot'],
       step.author,
     );
-    if ((await requireBranch(gitDirOf(workspace), step.branch)).tree === step.tree) return;
+    if ((await requireBranch(workspace, step.branch)).tree === step.tree) return;
   }
   const list = few ? files : ['root:"."'];
   await runAtFreeTime(workspace, ['file', 'track', '--include-ignored', '--', ...list], step.author);
   crashPoint('vcs.jj.files_tracked');
   await runAtFreeTime(workspace, ['util', 'snapshot'], step.author);
-}
-
-async function describe(workspace: Workspace, step: Step<'commit'>): Promise<void> {
-  const gitDir = gitDirOf(workspace);
-  const present = await requireBranch(gitDir, step.branch);
-  checkTree(present.tree, step.tree);
-  if (present.message === storedMessage(step.message)) {
-    const { commit } = await workingCommit(workspace);
-    if (commit !== present.commit) await run(workspace, ['edit', present.commit]);
-  } else {
-    const again = await describedBefore(gitDir, present, step);
-    if (again !== null) await adopt(workspace, step.branch, present.commit, again);
-    else await run(workspace, ['describe', '--stdin', '-r', '@'], { as: step, input: step.message });
-    crashPoint('vcs.jj.described');
-  }
-  await run(workspace, ['--ignore-working-copy', 'git', 'export'], { as: step });
-  crashPoint('vcs.jj.exported');
 }
 
 /**
@@ -248,25 +180,39 @@ async function adopt(workspace: Workspace, branch: string, present: string, comm
   await run(workspace, ['abandon', present]);
 }
 
-async function restore(workspace: Workspace, operation: string): Promise<VcsState> {
-  await settle(workspace);
-  const wanted = await operationCommit(workspace, operation);
-  await changing(workspace, async () => {
-    crashPoint('vcs.jj.before_restore');
-    await run(workspace, ['op', 'restore', '--what', 'repo', operation]);
-    crashPoint('vcs.jj.restored');
-    const { commit } = await workingCommit(workspace);
-    if (commit !== wanted) {
-      throw new Failed('vcs_failed', `after restoring ${operation} jj works on ${commit}, not on ${wanted}`);
-    }
-  });
-  return inspect(workspace, null);
+/** Pushes by bookmark. */
+async function push(
+  workspace: Workspace,
+  { branch, credential }: Publication,
+  signal?: AbortSignal,
+): Promise<PushResult> {
+  const environment = await gitEnvironment({ network: true, credential });
+  const args = ['--ignore-working-copy', 'git', 'push', '--remote', 'origin', '--bookmark', exact(branch)];
+  const attempt = () => run(workspace, args, { environment, accept: [1, 255], signal });
+  let pushed = await attempt();
+  if (pushed.exitCode !== 0 && (await clearStaleLock(workspace.push_url, pushed.stderr, signal)))
+    pushed = await attempt();
+  const { exitCode, stderr } = pushed;
+  if (exitCode === 0) return { result: 'done' };
+  const error = jjFailure(args, exitCode, stderr, credential);
+  if (error.code !== 'vcs_failed') return { result: 'failed', error };
+  const refusal = pushRefusal('', stderr);
+  const moved = /stale info|unexpectedly moved/.test(stderr);
+  return { result: moved ? 'moved' : 'rejected', message: refusal.message };
 }
 
-function unpublish(
-  workspace: Workspace,
-  publication: Publication,
-  signal?: AbortSignal,
-): Promise<PublishOutcome> {
-  return unpublishBranch(workspace, publication, 'vcs.jj.unpublished', signal);
+/** jj's lease is what it last saw of the remote; that must be what the caller expects. */
+async function agreeOnRemote(workspace: Workspace, { branch, commit, expected }: Publication): Promise<void> {
+  const gitDir = gitDirOf(workspace);
+  const tracking = `refs/remotes/origin/${branch}`;
+  const seen = await git(['rev-parse', '--verify', '--quiet', tracking], { gitDir, accept: [1] });
+  const known = seen.exitCode === 0 ? seen.stdout.toString('utf8').trim() : null;
+  if (known !== expected) {
+    await changing(workspace, async () => {
+      if (known !== null) await run(workspace, ['bookmark', 'forget', '--include-remotes', exact(branch)]);
+      if (expected !== null) await git(['update-ref', '--no-deref', tracking, expected], { gitDir });
+      await run(workspace, ['bookmark', 'set', '--allow-backwards', branch, '-r', commit]);
+    });
+  }
+  await run(workspace, ['bookmark', 'track', exact(branch), '--remote', 'origin']);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { type Paint, tell } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
-import { type Paint, tell } from '#kit/cli/tell.ts';
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
 import { ScheduleList, type ScheduleView } from '#kit/contracts/bridge/schedules.ts';
 import { exitCodes } from '#kit/errors.ts';

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
+import { type Paint, tell } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
-import { type Paint, tell } from '#kit/cli/tell.ts';
 import { CatchUpReply, SyncReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import { codeOf, exitCodes, InvalidInput, messageOf, Unavailable } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { withBridge } from '../client.ts';
 import { moment, short } from '../output.ts';
 
-/** Milliseconds: a forge is asked page by page, and dashboards are told one summary after the other. */
+/** Milliseconds: a forge is asked page by page, and dashboards get one summary after the other. */
 const syncMs = 600_000;
 
 interface Options {
@@ -51,7 +51,7 @@ async function sync(context: CommandContext, client: HttpClient, options: Option
   tell(
     context,
     { repositories: [...asked, ...failures.map(({ error, ...failure }) => failure)], told },
-    (paint) => [...askedLines(asked, failures, paint), ...toldLines(told, paint)],
+    (paint) => [...askedLines(asked, failures, paint), ...deliveryLines(told, paint)],
   );
   if (failures.some(({ error }) => error instanceof Unavailable)) return exitCodes.unavailable;
   return failures.length > 0 || told.failed > 0 ? exitCodes.failed : exitCodes.done;
@@ -115,7 +115,7 @@ function repositoryLines({ forge, owner, repo, since, asked, ...one }: CatchUpRe
   ];
 }
 
-function toldLines({ runs, queued, delivered, failed, dashboards }: SyncReply, paint: Paint): string[] {
+function deliveryLines({ runs, queued, delivered, failed, dashboards }: SyncReply, paint: Paint): string[] {
   const all = Object.entries(dashboards);
   if (all.length === 0)
     return ['No dashboard is configured: sync.dashboards of config/bridge.json names them.'];

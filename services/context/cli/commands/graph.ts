@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
+import { type Paint, tell } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
-import { type Paint, tell } from '#kit/cli/tell.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
 import { entityKinds } from '#kit/contracts/context/vocabulary.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { withService } from '../client.ts';
+import { runWithService } from '../client.ts';
 import { collect, namedValue, wholeNumber } from '../option-values.ts';
 import { counted, short } from '../output.ts';
 import { tableOf } from '../table.ts';
@@ -27,20 +27,18 @@ export function define(program: Command, run: RunCommand): void {
     .option('--repository <name>', 'only of this one')
     .option('--as-of <time>', 'what was valid then')
     .action((words: string[], { limit, kind, repository, asOf }: SearchOptions) =>
-      run((context) =>
-        withService(context, async (client) => {
-          const body = {
-            query: words.join(' '),
-            ...(limit === undefined ? {} : { limit: wholeNumber('--limit', limit) }),
-            ...(kind === undefined ? {} : { kinds: kind }),
-            ...(repository === undefined ? {} : { repository }),
-            ...(asOf === undefined ? {} : { as_of: asOf }),
-          };
-          const reply = await client.post('/v1/graphrag/search', body, SearchReply);
-          tell(context, reply, (paint) => searchLines(reply, paint, context.program));
-          return exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const body = {
+          query: words.join(' '),
+          limit: wholeNumber('--limit', limit),
+          kinds: kind,
+          repository,
+          as_of: asOf,
+        };
+        const reply = await client.post('/v1/graphrag/search', body, SearchReply);
+        tell(context, reply, (paint) => searchLines(reply, paint, context.program));
+        return exitCodes.done;
+      }),
     );
   program
     .command('cypher')
@@ -53,19 +51,13 @@ export function define(program: Command, run: RunCommand): void {
     )
     .option('--limit <n>', 'rows at most')
     .action((query: string, { param = [], limit }: { param?: string[]; limit?: string }) =>
-      run((context) =>
-        withService(context, async (client) => {
-          const params = Object.fromEntries(param.map((text) => namedValue('--param', text)));
-          const body = {
-            query,
-            params,
-            ...(limit === undefined ? {} : { limit: wholeNumber('--limit', limit) }),
-          };
-          const reply = await client.post('/v1/graphdb/cypher', body, CypherReply);
-          tell(context, reply, (paint) => tableLines(reply, paint));
-          return exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const params = Object.fromEntries(param.map((text) => namedValue('--param', text)));
+        const body = { query, params, limit: wholeNumber('--limit', limit) };
+        const reply = await client.post('/v1/graphdb/cypher', body, CypherReply);
+        tell(context, reply, (paint) => tableLines(reply, paint));
+        return exitCodes.done;
+      }),
     );
 }
 

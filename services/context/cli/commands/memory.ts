@@ -2,8 +2,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import { type Paint, tell } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
-import { type Paint, tell } from '#kit/cli/tell.ts';
 import {
   ForgetReply,
   ImportReply,
@@ -13,7 +13,7 @@ import {
 } from '#kit/contracts/context/memory.ts';
 import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
 import { codeOf, exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
-import { withService } from '../client.ts';
+import { runWithService, withService } from '../client.ts';
 import { collect, wholeNumber } from '../option-values.ts';
 import { counted, moment, short } from '../output.ts';
 
@@ -30,13 +30,18 @@ export function define(program: Command, run: RunCommand): void {
     .option('--session <name>', 'only of this session')
     .option('--as-of <time>', 'what was valid then')
     .action((words: string[], options: LookupOptions) =>
-      run((context) =>
-        withService(context, async (client) => {
-          const reply = await client.post('/v1/memory/lookup', lookupBody(words, options), LookupReply);
-          tell(context, reply, (paint) => lookupLines(reply, paint));
-          return exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const { limit, asOf, ...same } = options;
+        const body = {
+          query: words.join(' '),
+          ...same,
+          limit: wholeNumber('--limit', limit),
+          as_of: asOf,
+        };
+        const reply = await client.post('/v1/memory/lookup', body, LookupReply);
+        tell(context, reply, (paint) => lookupLines(reply, paint));
+        return exitCodes.done;
+      }),
     );
   program
     .command('remember')
@@ -53,18 +58,12 @@ export function define(program: Command, run: RunCommand): void {
     .option('--step <text>', 'of a playbook, repeatable', collect)
     .option('--key <text>', 'what makes it the same memory')
     .action((words: string[], { step, ...options }: RememberOptions) =>
-      run((context) =>
-        withService(context, async (client) => {
-          const body = {
-            content: words.join(' '),
-            ...options,
-            ...(step === undefined ? {} : { steps: step }),
-          };
-          const reply = await client.post('/v1/memory/record', body, RecordReply);
-          tell(context, reply, () => rememberLines(reply));
-          return exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const body = { content: words.join(' '), ...options, steps: step };
+        const reply = await client.post('/v1/memory/record', body, RecordReply);
+        tell(context, reply, () => rememberLines(reply));
+        return exitCodes.done;
+      }),
     );
   program
     .command('outcome')
@@ -74,20 +73,14 @@ export function define(program: Command, run: RunCommand): void {
     .option('--failed', 'it did not')
     .option('--run <run>', 'in which run')
     .action((id: string, options: { worked?: boolean; failed?: boolean; run?: string }) =>
-      run((context) =>
-        withService(context, async (client) => {
-          if (options.worked === options.failed)
-            throw new InvalidInput('usage', 'say one of --worked and --failed');
-          const body = {
-            id,
-            worked: options.worked === true,
-            ...(options.run === undefined ? {} : { run: options.run }),
-          };
-          const reply = await client.post('/v1/memory/outcome', body, OutcomeReply);
-          tell(context, reply, () => [`worked ${reply.worked}, failed ${reply.failed} times`]);
-          return exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        if (options.worked === options.failed)
+          throw new InvalidInput('usage', 'say one of --worked and --failed');
+        const body = { id, worked: options.worked === true, run: options.run };
+        const reply = await client.post('/v1/memory/outcome', body, OutcomeReply);
+        tell(context, reply, () => [`worked ${reply.worked}, failed ${reply.failed} times`]);
+        return exitCodes.done;
+      }),
     );
   program
     .command('forget')
@@ -96,7 +89,7 @@ export function define(program: Command, run: RunCommand): void {
     .option('--source <name>', 'all of this source')
     .option('--reason <text>', 'kept with what was forgotten')
     .option('--yes', 'without asking')
-    .action((id: string | undefined, options: { source?: string; reason?: string; yes?: boolean }) =>
+    .action((id: string | undefined, options: ForgetOptions) =>
       run((context) => forget(context, id, options)),
     );
   program
@@ -105,18 +98,16 @@ export function define(program: Command, run: RunCommand): void {
     .argument('[file]', 'where to write it; left out, standard output')
     .option('--force', 'replace the file where there is one')
     .action((file: string | undefined, { force }: { force?: boolean }) =>
-      run((context) =>
-        withService(context, async (client) => {
-          const pieces = Readable.from(await client.getPieces('/v1/memory/export'));
-          if (file === undefined) await pipeline(pieces, process.stdout, { end: false });
-          else
-            await pipeline(
-              pieces,
-              createWriteStream(file, { mode: 0o600, flags: force === true ? 'w' : 'wx' }),
-            ).catch(notWritten(file));
-          return exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client) => {
+        const pieces = Readable.from(await client.getPieces('/v1/memory/export'));
+        if (file === undefined) await pipeline(pieces, process.stdout, { end: false });
+        else
+          await pipeline(
+            pieces,
+            createWriteStream(file, { mode: 0o600, flags: force === true ? 'w' : 'wx' }),
+          ).catch(notWritten(file));
+        return exitCodes.done;
+      }),
     );
   program
     .command('import')
@@ -124,16 +115,14 @@ export function define(program: Command, run: RunCommand): void {
     .argument('<file>', 'JSON Lines')
     .option('--force', 'bring back what was forgotten here too')
     .action((file: string, { force }: { force?: boolean }) =>
-      run((context) =>
-        withService(context, async (client) => {
-          const content = createReadStream(file);
-          await opened(content, file);
-          const path = `/v1/memory/import${force === true ? '?force=true' : ''}`;
-          const reply = await client.upload(path, { type: 'application/jsonl', content }, ImportReply);
-          tell(context, reply, () => importLines(reply));
-          return reply.conflicts.length === 0 ? exitCodes.done : exitCodes.failed;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const content = createReadStream(file);
+        await opened(content, file);
+        const path = `/v1/memory/import${force === true ? '?force=true' : ''}`;
+        const reply = await client.upload(path, { type: 'application/jsonl', content }, ImportReply);
+        tell(context, reply, () => importLines(reply));
+        return reply.conflicts.length === 0 ? exitCodes.done : exitCodes.failed;
+      }),
     );
 }
 
@@ -150,50 +139,47 @@ interface RememberOptions {
   readonly [name: string]: string | string[] | undefined;
 }
 
-function lookupBody(words: readonly string[], { limit, asOf, ...same }: LookupOptions): unknown {
-  return {
-    query: words.join(' '),
-    ...same,
-    ...(limit === undefined ? {} : { limit: wholeNumber('--limit', limit) }),
-    ...(asOf === undefined ? {} : { as_of: asOf }),
-  };
+interface ForgetOptions {
+  readonly source?: string;
+  readonly reason?: string;
+  readonly yes?: boolean;
 }
 
 async function forget(
   context: CommandContext,
   id: string | undefined,
-  { source, reason, yes }: { readonly source?: string; readonly reason?: string; readonly yes?: boolean },
+  { source, reason, yes }: ForgetOptions,
 ): Promise<number> {
   if ((id === undefined) === (source === undefined))
     throw new InvalidInput('usage', 'name an id or --source');
-  if (yes !== true) {
-    if (!(process.stdin.isTTY && process.stderr.isTTY))
-      throw new InvalidInput('no_terminal', 'forget asks first, and there is no terminal to ask on', {
-        hint: 'Add --yes.',
-      });
-    const { confirm } = await import('@inquirer/prompts');
-    const what = id ?? `all that ${source} said`;
-    if (!(await confirm({ message: `Forget ${short(what, 200)} for good?`, default: false })))
-      return exitCodes.done;
-  }
+  if (yes !== true && !(await confirmForgetting(id ?? `all that ${source} said`))) return exitCodes.done;
   return withService(context, async (client) => {
-    const body = { ...(id === undefined ? { source } : { id }), ...(reason === undefined ? {} : { reason }) };
-    const reply = await client.post('/v1/memory/forget', body, ForgetReply);
-    const before = reply.forgotten + reply.kept === 0;
-    tell(context, reply, () =>
-      before
-        ? [
-            id === undefined
-              ? `Nothing is remembered of the source ${short(source!, 100)}.`
-              : `${short(id, 100)} was forgotten before.`,
-          ]
-        : [
-            `${counted(reply.forgotten, 'memory', 'memories')} gone for good${reply.wiped ? '' : '; the bytes go when nobody reads, at the next start at the latest'}`,
-            ...(reply.kept === 0 ? [] : [`${reply.kept} stay: others said the same`]),
-          ],
-    );
+    const reply = await client.post('/v1/memory/forget', { id, source, reason }, ForgetReply);
+    tell(context, reply, () => forgetLines(reply, id, source));
     return exitCodes.done;
   });
+}
+
+/** @throws InvalidInput (`no_terminal`) */
+async function confirmForgetting(what: string): Promise<boolean> {
+  if (!(process.stdin.isTTY && process.stderr.isTTY))
+    throw new InvalidInput('no_terminal', 'forget asks first, and there is no terminal to ask on', {
+      hint: 'Add --yes.',
+    });
+  const { confirm } = await import('@inquirer/prompts');
+  return confirm({ message: `Forget ${short(what, 200)} for good?`, default: false });
+}
+
+function forgetLines(reply: ForgetReply, id: string | undefined, source: string | undefined): string[] {
+  if (reply.forgotten + reply.kept === 0) {
+    if (id !== undefined) return [`${short(id, 100)} was forgotten before.`];
+    return [`Nothing is remembered of the source ${short(source!, 100)}.`];
+  }
+  const bytes = reply.wiped ? '' : '; the bytes go when nobody reads, at the next start at the latest';
+  return [
+    `${counted(reply.forgotten, 'memory', 'memories')} gone for good${bytes}`,
+    ...(reply.kept === 0 ? [] : [`${reply.kept} stay: others said the same`]),
+  ];
 }
 
 function lookupLines({ results, unknown_about }: LookupReply, paint: Paint): string[] {

@@ -2,15 +2,17 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { type Paint, tell } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
-import { type Paint, tell } from '#kit/cli/tell.ts';
+import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import type { WantedRepository } from '#kit/contracts/context/refresh.ts';
 import { RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
-import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { Health } from '#kit/contracts/health.ts';
+import { CoreError, exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
-import { withService } from '../client.ts';
+import { runWithService } from '../client.ts';
 import { counted, short } from '../output.ts';
-import { type Lag, readLag, waitForProjection } from '../projection.ts';
+import { createProgressBar } from '../progress-bar.ts';
 
 interface RefreshOptions {
   readonly full?: boolean;
@@ -32,35 +34,30 @@ export function define(program: Command, run: RunCommand): void {
     .option('--wait', 'until Cypher knows it too')
     .option('--name <name>', 'keep the repository under this name, for example demo/hello')
     .action((given: string[], options: RefreshOptions) =>
-      run((context) =>
-        withService(context, async (client) => {
-          const status = await followed(client, bodyOf(given, options));
-          const lag = options.wait === true ? await waitForProjection(client, waitMs) : await readLag(client);
-          tell(context, status, (paint) => [...statusLines(status, paint), ...lagLines(lag, paint)]);
-          if (!isWell(status)) return exitCodes.failed;
-          const isLate = options.wait === true && (lag?.changes ?? 0) > 0;
-          return isLate ? exitCodes.unavailable : exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const status = await followed(client, bodyOf(given, options));
+        const lag = options.wait === true ? await waitForProjection(client, waitMs) : await readLag(client);
+        tell(context, status, (paint) => [...statusLines(status, paint), ...lagLines(lag, paint)]);
+        if (!isWell(status)) return exitCodes.failed;
+        const isLate = options.wait === true && (lag?.changes ?? 0) > 0;
+        return isLate ? exitCodes.unavailable : exitCodes.done;
+      }),
     );
   program
     .command('repositories')
     .description('repositories that were read')
     .action(() =>
-      run((context) =>
-        withService(context, async (client) => {
-          const reply = await client.get('/v1/repositories', RepositoriesReply);
-          tell(context, reply, (paint) => repositoryLines(reply, paint, context.program));
-          return exitCodes.done;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const reply = await client.get('/v1/repositories', RepositoriesReply);
+        tell(context, reply, (paint) => repositoryLines(reply, paint, context.program));
+        return exitCodes.done;
+      }),
     );
 }
 
 /** Starts it, shows how it goes, and gives its end. */
 async function followed(client: HttpClient, body: unknown): Promise<RefreshStatus> {
   let status = await client.post('/v1/admin/refresh', body, RefreshStatus);
-  const { createProgressBar } = await import('../progress-bar.ts');
   const bar = createProgressBar(process.stderr);
   try {
     while (status.state === 'running') {
@@ -94,12 +91,7 @@ function bodyOf(given: readonly string[], { full, rebuild, name }: RefreshOption
       `--name needs the path of a repository: ${JSON.stringify(word)} is none`,
     );
   });
-  return {
-    ...(given.length === 0 ? {} : { repositories }),
-    ...(full === true ? { full } : {}),
-    ...(rebuild === true ? { rebuild } : {}),
-    wait: false,
-  };
+  return { repositories: given.length === 0 ? undefined : repositories, full, rebuild, wait: false };
 }
 
 /** Absolute path of what is written like a path or is one here; null for a name. */
@@ -179,4 +171,48 @@ function sameCommit(repositories: RepositoriesReply['repositories']): string[] {
   return [...byCommit.values()]
     .filter((same) => same.length > 1)
     .map((same) => same.map(({ repository }) => repository).join(' and '));
+}
+
+/** How far Cypher is behind the record. */
+interface Lag {
+  readonly engine: string;
+  readonly changes: number;
+}
+
+const askProjectionEveryMs = 250;
+
+/** As `/healthz` says it; null where it does not. */
+async function readLag(client: HttpClient): Promise<Lag | null> {
+  const health = await client.get('/healthz', Health).catch((error: unknown) => {
+    if (error instanceof CoreError) return null;
+    throw error;
+  });
+  const detail = health?.checks.cypher?.detail;
+  if (detail === undefined) return null;
+  const engine = detail.split(':', 1)[0]!;
+  return { engine, changes: Number(/(\d+) changes behind/.exec(detail)?.[1] ?? 0) };
+}
+
+/**
+ * Waits until Cypher knows what was committed when this was called. The embedded engine reads what is new when it is asked; a mirror
+ * follows by itself.
+ * @returns what is left when the time is over
+ */
+async function waitForProjection(client: HttpClient, milliseconds: number): Promise<Lag | null> {
+  const end = performance.now() + milliseconds;
+  for (;;) {
+    const lag = await readLag(client);
+    if (lag === null || lag.changes === 0 || performance.now() > end) return lag;
+    if (lag.engine !== 'neo4j') await runQuery(client);
+    await setTimeout(askProjectionEveryMs);
+  }
+}
+
+async function runQuery(client: HttpClient): Promise<void> {
+  try {
+    const body = { query: 'MATCH (t:Task) RETURN t.id AS id', limit: 1 };
+    await client.post('/v1/graphdb/cypher', body, CypherReply);
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+  }
 }

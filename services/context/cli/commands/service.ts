@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { tell } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
-import { defineServe } from '#kit/cli/serve-command.ts';
-import { tell } from '#kit/cli/tell.ts';
+import { defineServe } from '#kit/cli/start-service.ts';
 import { CheckReply } from '#kit/contracts/context/status.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { withService } from '../client.ts';
+import { runWithService } from '../client.ts';
 import { counted, short } from '../output.ts';
 
 export function define(program: Command, run: RunCommand): void {
@@ -13,15 +13,13 @@ export function define(program: Command, run: RunCommand): void {
     .command('check')
     .description('check the record, and compare it with its mirror')
     .action(() =>
-      run((context) =>
-        withService(context, async (client) => {
-          const found = await client.get('/v1/admin/check', CheckReply);
-          tell(context, found, (paint) =>
-            checkLines(found, (ok) => (ok ? paint.green('ok    ') : paint.red('broken'))),
-          );
-          return found.ok ? exitCodes.done : exitCodes.failed;
-        }),
-      ),
+      runWithService(run, async (client, context) => {
+        const found = await client.get('/v1/admin/check', CheckReply);
+        tell(context, found, (paint) =>
+          checkLines(found, (ok) => (ok ? paint.green('ok    ') : paint.red('broken'))),
+        );
+        return found.ok ? exitCodes.done : exitCodes.failed;
+      }),
     );
 }
 

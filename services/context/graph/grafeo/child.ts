@@ -3,8 +3,8 @@
  * by SIGKILL whenever its parent wants. Messages come and go by the channel of `child_process.fork`.
  */
 import { messageOf } from '#kit/errors.ts';
-import type { AnswerMessage, CallFailure, CallMessage, CallName, Calls } from './messages.ts';
-import { ProjectionFolder } from './projection-folder.ts';
+import type { AnswerMessage, CallFailure, CallMessage, CallName, Calls } from './engine-process.ts';
+import { ProjectionFolder } from './projection-versions.ts';
 import { CallRefused, runText } from './run-text.ts';
 
 const projection = new ProjectionFolder(process.argv[2]!);
@@ -12,7 +12,7 @@ const projection = new ProjectionFolder(process.argv[2]!);
 const handlers: { [N in CallName]: (input: Calls[N]['input']) => Promise<Calls[N]['output']> } = {
   open: async ({ beside }) => ({ position: await projection.open(beside) }),
   begin: async ({ fresh, until }) => projection.begin(fresh, until).then(() => null),
-  apply: async ({ changes }) => projection.apply(JSON.parse(changes)).then(() => null),
+  apply: async ({ changes }) => projection.apply(changes).then(() => null),
   commit: async ({ position }) => projection.commit(position).then(() => null),
   drop: async () => projection.drop().then(() => null),
   run: (input) => projection.use((snapshot) => runText(snapshot, input)),

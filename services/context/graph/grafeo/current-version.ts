@@ -1,7 +1,12 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Position } from '../changes.ts';
-import type { Counts } from './projection-file.ts';
+
+/** How much a version holds: less is on the disk when it was full, or when the file was damaged. */
+export interface Counts {
+  readonly nodes: number;
+  readonly edges: number;
+}
 
 /** Which file of a projection's folder is the one to read, and what is in it. */
 export interface CurrentVersion {
@@ -10,7 +15,7 @@ export interface CurrentVersion {
   readonly counts: Counts;
 }
 
-/** null: there is none, or nobody can tell what it holds. */
+/** null: there is none, or it cannot be read. */
 export function readCurrent(folder: string): CurrentVersion | null {
   try {
     const read = JSON.parse(readFileSync(join(folder, 'current'), 'utf8')) as CurrentVersion;

@@ -1,13 +1,111 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { type CommandLine, childEnvironment } from './isolation.ts';
-import type { AnswerMessage, CallFailure, CallName, Calls } from './messages.ts';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { environment } from '#kit/environment.ts';
+import type { Changes, GraphDigests, Position } from '../changes.ts';
+
+/** What the process that holds the projection is asked, one message each. */
+export interface Calls {
+  /** Opens what the folder holds. @param beside another process that keeps the folder: nothing in it is touched */
+  open: { input: { beside: boolean }; output: { position: Position | null } };
+  /** Begins a new version of the projection. @param until numbers up to this one come for the first time when it is `fresh` */
+  begin: { input: { fresh: boolean; until: number }; output: null };
+  apply: { input: { changes: Changes }; output: null };
+  /** Ends the new version; queries that come after it see it. */
+  commit: { input: { position: Position }; output: null };
+  /** Gives the new version up. */
+  drop: { input: null; output: null };
+  run: {
+    input: { query: string; params: Readonly<Record<string, unknown>>; rows: number };
+    output: { columns: string[]; rows: Record<string, unknown>[]; truncated: boolean };
+  };
+  digests: { input: null; output: GraphDigests };
+}
+
+export type CallName = keyof Calls;
+
+export interface CallMessage<N extends CallName = CallName> {
+  readonly id: number;
+  readonly name: N;
+  readonly input: Calls[N]['input'];
+}
+
+/** `refusal`: the text is not allowed; `engine`: what Grafeo says of it, with its GQLSTATUS. */
+export interface CallFailure {
+  readonly kind: 'refusal' | 'engine' | 'too_large' | 'other';
+  readonly message: string;
+  readonly status: string | null;
+}
+
+export type AnswerMessage =
+  | { readonly id: number; readonly output: unknown }
+  | { readonly id: number; readonly failure: CallFailure };
+
+const root = fileURLToPath(new URL('../../../..', import.meta.url));
+const script = fileURLToPath(new URL('./child.ts', import.meta.url));
+
+export interface CommandLine {
+  readonly file: string;
+  readonly args: readonly string[];
+}
+
+/** Nothing of the parent's environment, and enough threads that a slow query leaves some free. */
+export const childEnvironment = { PATH: '/usr/bin:/bin', UV_THREADPOOL_SIZE: '8' } as const;
+
+export function plainCommand(folder: string): CommandLine {
+  return { file: process.execPath, args: ['--max-old-space-size=256', script, folder] };
+}
+
+/**
+ * The same in namespaces of its own: no network, and of the files only the program's and the projection's. null where bwrap(1) is not
+ * installed. Reports the process's number on descriptor 4.
+ */
+export function isolatedCommand(folder: string): CommandLine | null {
+  const bwrap = findProgram('bwrap');
+  if (process.platform !== 'linux' || bwrap === null) return null;
+  const node = realpathSync(process.execPath);
+  // What is a link lies in both places: Node looks for packages where the link is.
+  const program = ['package.json', 'services', 'node_modules'].map((name) => join(root, name));
+  const seen = [node, ...program].flatMap((path) => ['--ro-bind', realpathSync(path), path]);
+  const linked = program.map((path) => realpathSync(path)).filter((path) => !program.includes(path));
+  seen.push(...linked.flatMap((path) => ['--ro-bind', path, path]));
+  const system = ['/usr', '/lib', '/lib64', '/bin'].flatMap((path) => ['--ro-bind-try', path, path]);
+  const { file: _node, args } = plainCommand(folder);
+  return {
+    file: bwrap,
+    args: [
+      ...[
+        '--unshare-all',
+        '--die-with-parent',
+        '--as-pid-1',
+        '--new-session',
+        '--cap-drop',
+        'ALL',
+        '--info-fd',
+        '4',
+      ],
+      ...[...system, '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', ...seen],
+      ...['--bind', folder, folder, '--chdir', folder, '--', node, ...args],
+    ],
+  };
+}
+
+function findProgram(name: string): string | null {
+  for (const folder of [...(environment.PATH ?? '').split(delimiter), '/usr/bin', '/bin']) {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return join(folder, name);
+    } catch {}
+  }
+  return null;
+}
 
 /** Why a process of the engine is gone: its parent ended it, or it ended by itself. */
 export type EndReason = 'deadline' | 'memory' | 'retired' | 'crash';
 
-/** The calls that waited are not answered; whether they are the cause is the caller's to find out. */
+/** The calls that waited are not answered; the caller finds out which of them was the cause. */
 export class EngineEnded extends Error {
   readonly reason: EndReason;
   constructor(reason: EndReason, detail: string) {
@@ -88,7 +186,7 @@ export class EngineProcess {
     });
   }
 
-  /** Resident megabytes; null where the system does not tell. */
+  /** Resident megabytes; null where the system has no figure. */
   memory(): number | null {
     try {
       const pages = readFileSync(`/proc/${this.#inner ?? this.#child.pid}/statm`, 'utf8').split(' ')[1];

@@ -1,5 +1,4 @@
-import { step } from '../text/steps.ts';
-import { closingOf, isClauseWord, isSign, isWord, type Token } from '../text/tokens.ts';
+import { closingOf, isClauseWord, isSign, isWord, step, type Token } from '../text/tokens.ts';
 
 /** Index of the first token, index after the last. */
 export type Span = readonly [start: number, end: number];

@@ -2,19 +2,33 @@ import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { Refused, type Unavailable } from '#kit/errors.ts';
 import type { RecordReader } from '../../record/calls.ts';
 import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../cypher-engine.ts';
-import { FairSemaphore } from '../fair-semaphore.ts';
 import type { graphQueries } from '../graph-queries.ts';
-import { checkCall, stillLoading, tooBusy, tooMuchMemory, tooSlow, waitedTooLong } from '../refusals.ts';
+import {
+  checkCall,
+  cypherQueue,
+  maxQueriesWaiting,
+  stillLoading,
+  tooBusy,
+  tooMuchMemory,
+  tooSlow,
+  waitedTooLong,
+} from '../refusals.ts';
 import { refuseWrites } from '../text/read-only.ts';
-import { EngineEnded, EngineFailure, type EngineProcess } from './engine-process.ts';
+import { type Calls, EngineEnded, EngineFailure, type EngineProcess } from './engine-process.ts';
+import { grafeoError } from './grafeo-error.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
-import type { Calls } from './messages.ts';
 import { refuseUnsupported } from './subset.ts';
 
 const watchMs = 20;
-const mostWaiting = 64;
 /** Milliseconds of each second of the limit that are left at least when a query begins beside others. */
-const shortest = 20;
+const minMsPerSecond = 20;
+
+interface EngineOptions {
+  readonly projection: GrafeoProjection;
+  readonly readers: RecordReader<typeof graphQueries>;
+  readonly limits: CypherLimits;
+  readonly loadingMs?: number;
+}
 
 interface Running {
   readonly engine: EngineProcess;
@@ -41,25 +55,20 @@ export class GrafeoEngine implements CypherEngine {
   readonly #projection: GrafeoProjection;
   readonly #readers: RecordReader<typeof graphQueries>;
   readonly #limits: CypherLimits;
-  readonly #slots = new FairSemaphore({ places: 4, each: 2, mostWaiting });
-  readonly #suspects = new FairSemaphore({ places: 1, each: 1, mostWaiting });
+  readonly #slots = cypherQueue({ concurrency: 4, perCaller: 2 });
+  readonly #suspects = cypherQueue({ concurrency: 1 });
   readonly #running = new Set<Running>();
   readonly #loadingMs: number;
   /** How many queries wait until the projection is up to date. */
   #loadingFor = 0;
   #watch: NodeJS.Timeout | null = null;
 
-  /** @param options.loadingMs how long a query waits until what was written before it is loaded; default a minute */
-  constructor(options: {
-    readonly projection: GrafeoProjection;
-    readonly readers: RecordReader<typeof graphQueries>;
-    readonly limits: CypherLimits;
-    readonly loadingMs?: number;
-  }) {
-    this.#loadingMs = options.loadingMs ?? 60_000;
-    this.#projection = options.projection;
-    this.#readers = options.readers;
-    this.#limits = options.limits;
+  /** @param loadingMs how long a query waits until what was written before it is loaded */
+  constructor({ projection, readers, limits, loadingMs = 60_000 }: EngineOptions) {
+    this.#projection = projection;
+    this.#readers = readers;
+    this.#limits = limits;
+    this.#loadingMs = loadingMs;
   }
 
   async query({ query, params, limit, caller, signal }: CypherCall): Promise<CypherReply> {
@@ -67,9 +76,9 @@ export class GrafeoEngine implements CypherEngine {
     checkCall(query, params);
     refuseUnsupported({ text: query, tokens: refuseWrites(query), params });
     signal?.throwIfAborted();
-    const answer = this.#answered({ query, params, rows: limit }, caller).catch((error) =>
-      explained(error, query),
-    );
+    const answer = this.#answered({ query, params, rows: limit }, caller).catch((error) => {
+      throw error instanceof EngineFailure ? grafeoError(error.failure, query) : error;
+    });
     const { columns, rows, truncated } = await abortable(answer, signal);
     return {
       columns,
@@ -83,13 +92,13 @@ export class GrafeoEngine implements CypherEngine {
   async health(): Promise<EngineHealth> {
     const { process, position, loading, trouble, unsandboxed } = this.#projection;
     const { changes } = await this.#readers.ask('graphLag', { after: position });
-    const told = [`grafeo, ${process === null ? 'not started' : `${Math.round(process.memory() ?? 0)} MB`}`];
-    if (loading !== null) told.push(`loading, ${loading.done} of ${loading.total}`);
-    else told.push(changes === 0 ? 'up to date' : `${changes} changes are read before the next query`);
-    if (trouble !== null) told.push(`answers are old, for it cannot be written: ${trouble.reason}`);
-    if (unsandboxed !== null) told.push(`without a sandbox: ${unsandboxed}`);
+    const parts = [`grafeo, ${process === null ? 'not started' : `${Math.round(process.memory() ?? 0)} MB`}`];
+    if (loading !== null) parts.push(`loading, ${loading.done} of ${loading.total}`);
+    else parts.push(changes === 0 ? 'up to date' : `${changes} changes are read before the next query`);
+    if (trouble !== null) parts.push(`answers are old, for it cannot be written: ${trouble.reason}`);
+    if (unsandboxed !== null) parts.push(`without a sandbox: ${unsandboxed}`);
     const lag = { changes, seconds: trouble?.seconds ?? 0 };
-    return { status: trouble === null ? 'ok' : 'degraded', detail: told.join(', '), lag };
+    return { status: trouble === null ? 'ok' : 'degraded', detail: parts.join(', '), lag };
   }
 
   async #answered(input: Asked['input'], caller: string): Promise<Output> {
@@ -97,11 +106,11 @@ export class GrafeoEngine implements CypherEngine {
     const deadline = performance.now() + this.#limits.seconds * 1_000;
     const asked = { input, caller, deadline };
     for (let attempt = 1; attempt <= 2; attempt++) {
-      const outcome = await this.#slots.run(caller, deadline, () => this.#attempt(asked));
+      const outcome = await this.#slots.run(caller, deadline - performance.now(), () => this.#attempt(asked));
       if (!(outcome instanceof EngineEnded)) return outcome;
       if (outcome.reason === 'memory' || outcome.reason === 'crash') break;
     }
-    const outcome = await this.#suspects.run(caller, deadline, () => this.#alone(asked));
+    const outcome = await this.#suspects.run(caller, deadline - performance.now(), () => this.#alone(asked));
     if (!(outcome instanceof EngineEnded)) return outcome;
     if (outcome.reason === 'memory') throw tooMuchMemory(`${this.#limits.memory_mb} MB`);
     throw new Refused(
@@ -113,8 +122,8 @@ export class GrafeoEngine implements CypherEngine {
   /** @returns why the process ended, where this query is not known to be the cause */
   async #attempt(asked: Asked): Promise<Output | EngineEnded> {
     const engine = this.#projection.process ?? (await this.#ready(asked.deadline));
-    // Whoever began now would be ended at once, and with it whoever runs beside.
-    if (asked.deadline - performance.now() < this.#limits.seconds * shortest) throw waitedTooLong();
+    // Beginning now would end this query at once, and those beside it.
+    if (asked.deadline - performance.now() < this.#limits.seconds * minMsPerSecond) throw waitedTooLong();
     return this.#run(engine, asked);
   }
 
@@ -128,9 +137,9 @@ export class GrafeoEngine implements CypherEngine {
     }
   }
 
-  /** Whoever asks sees what was written before; the time that this takes is not the query's. */
+  /** A query sees what was written before it; loading that does not count as its time. */
   async #upToDate(): Promise<void> {
-    if (this.#loadingFor >= 2 * mostWaiting) throw tooBusy(this.#loadingFor);
+    if (this.#loadingFor >= maxQueriesWaiting) throw tooBusy(this.#loadingFor);
     this.#loadingFor++;
     try {
       await this.#ready(performance.now() + this.#loadingMs);
@@ -185,14 +194,7 @@ export class GrafeoEngine implements CypherEngine {
   }
 }
 
-/** What the engine says of a query, in our words. */
-async function explained(error: unknown, query: string): Promise<never> {
-  if (!(error instanceof EngineFailure)) throw error;
-  const { grafeoError } = await import('./grafeo-error.ts');
-  throw grafeoError(error.failure, query);
-}
-
-/** Whoever asked is told at once; the query keeps its place until it ends. */
+/** Rejects at once when the caller leaves; the query keeps its place until it ends. */
 function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise<T>((resolve, reject) => {

@@ -1,9 +1,7 @@
 import { type InvalidInput, type Refused, Unavailable } from '#kit/errors.ts';
-import { tooLargeReply } from '../refusals.ts';
-import { offsetOfName } from '../text/limited.ts';
-import { invalidAt, type Place, placeOf, refusedAt } from '../text/place.ts';
-import { isWord, tokensOf } from '../text/tokens.ts';
-import type { CallFailure } from './messages.ts';
+import { invalidAt, type Place, placeOf, refusedAt, tooLargeReply } from '../refusals.ts';
+import { isWord, offsetOfName, tokensOf } from '../text/tokens.ts';
+import type { CallFailure } from './engine-process.ts';
 
 /** What Grafeo says of a query as an error of ours. Its places count the line of `EXPLAIN` that stands before the query. */
 export function grafeoError({ kind, message, status }: CallFailure, query: string): Error {

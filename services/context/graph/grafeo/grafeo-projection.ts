@@ -2,14 +2,19 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RecordReader } from '../../record/calls.ts';
-import type { Position } from '../changes.ts';
+import type { Changes, Position } from '../changes.ts';
 import type { graphQueries } from '../graph-queries.ts';
 import { readCurrent } from './current-version.ts';
-import { EngineEnded, EngineFailure, EngineProcess } from './engine-process.ts';
-import { FeedTrouble } from './feed-trouble.ts';
-import { type CommandLine, isolatedCommand, plainCommand } from './isolation.ts';
+import {
+  type CommandLine,
+  EngineEnded,
+  EngineFailure,
+  EngineProcess,
+  isolatedCommand,
+  plainCommand,
+} from './engine-process.ts';
 
-const batch = 400;
+const batchSize = 400;
 
 export interface ProjectionOptions {
   readonly readers: RecordReader<typeof graphQueries>;
@@ -33,38 +38,27 @@ export interface Loading {
  */
 export class GrafeoProjection {
   readonly #options: ProjectionOptions;
-  #process: EngineProcess | null = null;
   /** What the version on the disk has seen. */
-  #position: Position | null;
+  position: Position | null;
+  /** null: nothing is being loaded. */
+  loading: Loading | null = null;
+  /** Why callers' text runs with network and files at hand; null where it does not. */
+  unsandboxed: string | null = null;
+  #process: EngineProcess | null = null;
   #isolated = true;
-  #unsandboxed: string | null = null;
   #work: Promise<unknown> = Promise.resolve();
-  #loading: Loading | null = null;
-  #anew = false;
+  /** The next version is built from nothing. */
+  #rebuilds = false;
   readonly #trouble = new FeedTrouble();
 
   constructor(options: ProjectionOptions) {
     this.#options = options;
-    this.#position = readCurrent(options.folder)?.position ?? null;
-  }
-
-  get position(): Position | null {
-    return this.#position;
-  }
-
-  /** null: nothing is being loaded. */
-  get loading(): Loading | null {
-    return this.#loading;
+    this.position = readCurrent(options.folder)?.position ?? null;
   }
 
   /** Why the version on the disk is not the newest; null when nothing hinders it. */
   get trouble(): FeedTrouble | null {
     return this.#trouble.reason === null ? null : this.#trouble;
-  }
-
-  /** Why callers' text runs with network and files at hand; null where it does not. */
-  get unsandboxed(): string | null {
-    return this.#unsandboxed;
   }
 
   get process(): EngineProcess | null {
@@ -87,7 +81,7 @@ export class GrafeoProjection {
   async rebuild(): Promise<void> {
     this.#trouble.retryNow();
     await this.#next(() => {
-      this.#anew = true;
+      this.#rebuilds = true;
       return this.#refreshed();
     });
     this.#trouble.throwIfAny();
@@ -132,7 +126,7 @@ export class GrafeoProjection {
     return next;
   }
 
-  /** Queries that run beside it may end the process; an engine that cannot open what is there begins anew. */
+  /** Queries that run beside it may end the process; an engine that cannot open what is there starts from nothing. */
   async #refreshed(): Promise<EngineProcess> {
     for (let attempt = 1; ; attempt++) {
       let engine: EngineProcess | null = null;
@@ -143,10 +137,10 @@ export class GrafeoProjection {
         if (!(error instanceof EngineEnded) && !(error instanceof EngineFailure)) throw error;
         if (attempt === 4) throw this.#gaveUp(error);
         if (error instanceof EngineEnded && error.reason !== 'crash') continue;
-        if (engine === null || this.#position === null) this.#forgetAfter(error);
+        if (engine === null || this.position === null) this.#forgetAfter(error);
         else await this.#keepOld(engine, error);
       } finally {
-        this.#loading = null;
+        this.loading = null;
       }
     }
   }
@@ -158,18 +152,18 @@ export class GrafeoProjection {
   }
 
   #forgetAfter(error: Error): void {
-    this.#options.logger.warn('the graph projection is made anew', { error });
+    this.#options.logger.warn('the graph projection is rebuilt', { error });
     this.#forget();
   }
 
   /** The first time the new version is made from nothing: what it was made from may be damaged. */
   async #keepOld(engine: EngineProcess, error: Error): Promise<void> {
     await engine.call('drop', null).catch(() => {});
-    if (!this.#anew && !isNoRoom(error)) {
-      this.#anew = true;
+    if (!this.#rebuilds && !isNoRoom(error)) {
+      this.#rebuilds = true;
       return;
     }
-    this.#anew = false;
+    this.#rebuilds = false;
     if (this.#trouble.reason === null)
       this.#options.logger.warn('the graph projection cannot be written; the one before is kept', { error });
     this.#trouble.note(messageOf(error).split('\n')[0]!);
@@ -179,11 +173,11 @@ export class GrafeoProjection {
     if (this.process !== null) return this.process;
     const { folder } = this.#options;
     const isolated = this.#command();
-    if (isolated === null && this.#unsandboxed === null) this.#warn('bwrap is not installed');
+    if (isolated === null && this.unsandboxed === null) this.#warn('bwrap is not installed');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const engine = new EngineProcess(isolated ?? plainCommand(folder));
     try {
-      this.#position = (await engine.call('open', { beside: false })).position;
+      this.position = (await engine.call('open', { beside: false })).position;
       this.#process = engine;
       return engine;
     } catch (error) {
@@ -201,7 +195,7 @@ export class GrafeoProjection {
   }
 
   #warn(why: string, error?: unknown): void {
-    this.#unsandboxed = why;
+    this.unsandboxed = why;
     this.#options.logger.warn(
       `Cypher runs without a sandbox of its own: ${why}`,
       error === undefined ? {} : { error },
@@ -209,31 +203,31 @@ export class GrafeoProjection {
   }
 
   async #fed(engine: EngineProcess): Promise<EngineProcess> {
-    let changes = await this.#changes(this.#position);
-    if (changes.restart) this.#position = null;
-    const fresh = this.#position === null || this.#anew;
-    if (!fresh && changes.count === 0 && changes.complete) {
+    let { restart, last, changes } = await this.#changes(this.position);
+    if (restart) this.position = null;
+    const fresh = this.position === null || this.#rebuilds;
+    if (!fresh && sizeOf(changes) === 0 && changes.complete) {
       this.#trouble.isOver();
       return engine;
     }
-    if (this.#position !== null && this.#trouble.waits) return engine;
-    if (fresh && this.#position !== null) changes = await this.#changes(null);
+    if (this.position !== null && this.#trouble.waits) return engine;
+    if (fresh && this.position !== null) ({ last, changes } = await this.#changes(null));
     const { changes: total } = await this.#options.readers.ask('graphLag', {
-      after: fresh ? null : this.#position,
+      after: fresh ? null : this.position,
     });
-    await engine.call('begin', { fresh, until: changes.last });
+    await engine.call('begin', { fresh, until: last });
     let fed = 0;
     for (;;) {
-      this.#loading = { done: fed, total };
-      await engine.call('apply', { changes: changes.text });
-      fed += changes.count;
+      this.loading = { done: fed, total };
+      await engine.call('apply', { changes });
+      fed += sizeOf(changes);
       if (changes.complete) break;
-      changes = await this.#changes(changes.position);
-      if (changes.restart) throw new EngineEnded('retired', 'the record was made anew');
+      ({ restart, changes } = await this.#changes(changes.position));
+      if (restart) throw new EngineEnded('retired', 'the record was rebuilt');
     }
     await engine.call('commit', { position: changes.position });
-    this.#position = changes.position;
-    this.#anew = false;
+    this.position = changes.position;
+    this.#rebuilds = false;
     this.#trouble.isOver();
     return this.#slimmed(engine, fed);
   }
@@ -254,15 +248,19 @@ export class GrafeoProjection {
   }
 
   #changes(after: Position | null) {
-    return this.#options.readers.ask('graphChangesText', { after, most: batch });
+    return this.#options.readers.ask('graphChanges', { after, limit: batchSize });
   }
 
   #forget(): void {
     this.#process?.kill('retired');
     this.#process = null;
-    this.#position = null;
+    this.position = null;
     rmSync(this.#options.folder, { recursive: true, force: true });
   }
+}
+
+function sizeOf({ deletions, nodes, edges }: Changes): number {
+  return deletions.length + nodes.length + edges.length;
 }
 
 function isNoRoom(error: Error): boolean {
@@ -275,4 +273,48 @@ function isNoRoom(error: Error): boolean {
 async function retire(engine: EngineProcess): Promise<void> {
   while (engine.load > 0) await new Promise((resolve) => setTimeout(resolve, 50).unref());
   engine.kill('retired');
+}
+
+const firstWaitMs = 2_000;
+const maxWaitMs = 30_000;
+
+/** Why the projection cannot be brought up to the record, since when, and when it is tried again. */
+export class FeedTrouble {
+  reason: string | null = null;
+  #since = 0;
+  #until = 0;
+  #waitMs = 0;
+
+  /** Whether it is too early to try again. */
+  get waits(): boolean {
+    return this.reason !== null && performance.now() < this.#until;
+  }
+
+  get seconds(): number {
+    return this.reason === null ? 0 : Math.round((performance.now() - this.#since) / 1_000);
+  }
+
+  note(reason: string): void {
+    const now = performance.now();
+    if (this.reason === null) this.#since = now;
+    this.reason = reason;
+    this.#waitMs = Math.min(maxWaitMs, this.#waitMs * 2 || firstWaitMs);
+    this.#until = now + this.#waitMs;
+  }
+
+  isOver(): void {
+    this.reason = null;
+    this.#waitMs = 0;
+  }
+
+  retryNow(): void {
+    this.#until = 0;
+  }
+
+  /** @throws Unavailable (`cypher_unavailable`) */
+  throwIfAny(): void {
+    if (this.reason === null) return;
+    const detail = `the graph's projection cannot be written, the one before is kept: ${this.reason}`;
+    throw new Unavailable('cypher_unavailable', detail, { retryAfter: 30 });
+  }
 }

@@ -2,11 +2,11 @@ import type { RecordReader } from '../../record/calls.ts';
 import type { graphQueries } from '../graph-queries.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
 
-/** Fewer changes the next query reads itself, in less time than a person notices. */
-const worthwhile = 1_000;
-const lookMs = 1_000;
-/** When somebody always writes, the projection follows as often as this. */
-const longestMs = 30_000;
+/** Fewer changes are left to the next query, which reads them in less time than a person notices. */
+const minChanges = 1_000;
+const intervalMs = 1_000;
+/** How far the projection falls behind while writes never pause. */
+const maxDelayMs = 30_000;
 
 /**
  * Loads the projection when much has changed and nobody writes any more, so that the next query does not have to, and tries again
@@ -20,17 +20,14 @@ export class IdleLoading {
   #behindSince: number | null = null;
   #closed = false;
 
-  constructor(options: {
-    readonly readers: RecordReader<typeof graphQueries>;
-    readonly projection: GrafeoProjection;
-  }) {
-    this.#readers = options.readers;
-    this.#projection = options.projection;
+  constructor(readers: RecordReader<typeof graphQueries>, projection: GrafeoProjection) {
+    this.#readers = readers;
+    this.#projection = projection;
   }
 
   start(): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#look().finally(() => this.start()), lookMs);
+    this.#timer = setTimeout(() => void this.#look().finally(() => this.start()), intervalMs);
     this.#timer.unref();
   }
 
@@ -46,17 +43,17 @@ export class IdleLoading {
       const { changes } = await this.#readers.ask('graphLag', { after: position });
       const isIdle = changes === this.#before;
       this.#before = changes;
-      if (changes < worthwhile && (trouble === null || trouble.waits)) this.#behindSince = null;
+      if (changes < minChanges && (trouble === null || trouble.waits)) this.#behindSince = null;
       else if (this.#isTime(isIdle) && trouble?.waits !== true) await this.#load();
     } catch {
-      // Whoever asks a query is told; the next look comes anyway.
+      // A query reports it; the next look comes anyway.
     }
   }
 
   #isTime(isIdle: boolean): boolean {
     const now = performance.now();
     this.#behindSince ??= now;
-    return isIdle || now - this.#behindSince > longestMs;
+    return isIdle || now - this.#behindSince > maxDelayMs;
   }
 
   async #load(): Promise<void> {

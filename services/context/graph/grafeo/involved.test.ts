@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { processorTime } from '../../../../test/fixtures/processor-time.ts';
 import { refuseWrites } from '../text/read-only.ts';
-import { mostSteps, stepsOf } from '../text/steps.ts';
-import { tokensOf } from '../text/tokens.ts';
+import { maxSteps, stepsOf, tokensOf } from '../text/tokens.ts';
 import { refuseUnsupported } from './subset.ts';
 
 const longest = 20_000;
@@ -68,7 +67,7 @@ describe('queries that are made to be hard to check', () => {
     fc.assert(
       fc.property(piece, before, (parts, start) => {
         // One look more may pass the bound, and never takes more than the query is long.
-        expect(stepsFor(filled(parts.join(''), start))).to.be.at.most(mostSteps + longest);
+        expect(stepsFor(filled(parts.join(''), start))).to.be.at.most(maxSteps + longest);
       }),
       { numRuns: 60 },
     );

@@ -42,9 +42,9 @@ describe('what a property of the graph is known to be', () => {
     storeSteps(record, {
       repository,
       at,
-      steps: [file, { step: 'parts', path: 'a.js', parts: [part] }],
+      steps: [file, { step: 'part', path: 'a.js', part }],
     });
-    const { changes } = graphQueries.graphChanges(db, { after: null, most: 1_000 });
+    const { changes } = graphQueries.graphChanges(db, { after: null, limit: 1_000 });
     const held = [...changes.nodes, ...changes.edges].flatMap(({ properties }) => Object.entries(properties));
     expect(new Set(held.map(([name]) => name)).size).to.be.above(40);
     for (const [name, value] of held) {

@@ -1,5 +1,4 @@
-import { step } from '../text/steps.ts';
-import { closingOf, isSign, isWord, type Token } from '../text/tokens.ts';
+import { closingOf, isSign, isWord, step, type Token } from '../text/tokens.ts';
 import {
   endOf,
   isBinding,

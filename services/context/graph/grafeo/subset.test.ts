@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { tokensOf } from '../text/tokens.ts';
-import { planProblem } from './plan-gate.ts';
 import { prepared } from './prepared.ts';
+import { planProblem } from './run-text.ts';
 import { constructs, refuseUnsupported } from './subset.ts';
 
 const params = { one: 1, numeral: '1', minus: -1, text: 'a' };

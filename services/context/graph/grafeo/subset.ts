@@ -1,6 +1,5 @@
-import { placeOf, refusedAt } from '../text/place.ts';
-import { step } from '../text/steps.ts';
-import { closingOf, isClauseWord, isSign, isWord, type Token } from '../text/tokens.ts';
+import { placeOf, refusedAt } from '../refusals.ts';
+import { closingOf, isClauseWord, isSign, isWord, step, type Token } from '../text/tokens.ts';
 import {
   endOf,
   isAggregate,

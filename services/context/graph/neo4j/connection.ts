@@ -1,4 +1,7 @@
 import neo4j, { type Driver, type Session, type SessionConfig } from 'neo4j-driver';
+import { type CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
+import { invalidAt, type Place, placeOf, refusedAt, tooMuchMemory, tooSlow } from '../refusals.ts';
+import { offsetOfName, tokensOf } from '../text/tokens.ts';
 
 export interface Neo4jAccount {
   readonly url: string;
@@ -24,7 +27,7 @@ export class Neo4jConnection {
     return this.#driver.session({ database: this.#account.database, ...config });
   }
 
-  /** Connects anew; what holds a connection of before loses it soon. */
+  /** Connects again; what holds an older connection loses it soon. */
   renew(): void {
     const before = this.#driver;
     this.#driver = driverFor(this.#account);
@@ -47,10 +50,50 @@ function driverFor({ url, user, password }: Neo4jAccount): Driver {
   });
 }
 
-/** What Neo4j keeps as whole numbers: JavaScript's own would all arrive as floats. */
-export function toNeo4j(value: unknown): unknown {
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
-  if (Array.isArray(value)) return value.map(toNeo4j);
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, toNeo4j(each)]));
+/** What Neo4j says as an error of ours. @param linesBefore of ours that stand before the query */
+export function neo4jError(
+  thrown: unknown,
+  { query, seconds, linesBefore }: { query: string; seconds: number; linesBefore: number },
+): CoreError {
+  const code = codeOfNeo4j(thrown);
+  const message = messageOf(thrown).split('\n')[0]!;
+  if (/TransactionTimedOut|Transaction\.Terminated|LockClientStopped/.test(code)) return tooSlow(seconds);
+  if (/MemoryPoolOutOfMemory|OutOfMemory|TransactionMemoryLimit|StackOverflow/.test(code))
+    return tooMuchMemory('the server allows one transaction');
+  if (/Statement\.AccessMode|Security\.Forbidden/.test(code))
+    return refusedAt('cypher_read_only', null, message);
+  if (/^Neo\.ClientError\.(Statement|Procedure|Schema|Database)\./.test(code)) {
+    const said = message.replace(/ \(line \d+, column \d+ \(offset: \d+\)\)$/, '');
+    return invalidAt(placeIn(message, query, linesBefore), said);
+  }
+  return connectionError(thrown);
+}
+
+/** The server is away, refuses us, or is no Neo4j. */
+export function connectionError(thrown: unknown): CoreError {
+  const code = codeOfNeo4j(thrown);
+  const message = messageOf(thrown).split('\n')[0]!;
+  if (
+    /^(ServiceUnavailable|SessionExpired)$/.test(code) ||
+    /^Neo\.(ClientError\.Security|TransientError|DatabaseError)/.test(code) ||
+    /acqui|connect|pool/i.test(message)
+  )
+    return new Unavailable('cypher_unavailable', `Neo4j does not answer: ${message}`, {
+      cause: thrown,
+      retryAfter: 5,
+    });
+  return new Failed('neo4j_failed', `Neo4j failed: ${message}`, { cause: thrown });
+}
+
+export function codeOfNeo4j(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+}
+
+function placeIn(message: string, query: string, linesBefore: number): Place | null {
+  const [, line, column] = /\(line (\d+), column (\d+) \(offset: \d+\)\)$/.exec(message) ?? [];
+  if (line !== undefined && Number(line) > linesBefore)
+    return { line: Number(line) - linesBefore, column: Number(column) };
+  const name = /[`'](\w[\w.]*)[`']|parameter\(s\): (\w+)/.exec(message);
+  const offset = name === null ? null : offsetOfName(tokensOf(query), (name[1] ?? name[2]!).split('.')[0]!);
+  return offset === null ? null : placeOf(query, offset);
 }

@@ -1,17 +1,18 @@
 import neo4j, { type Result, type Session, type Transaction } from 'neo4j-driver';
 import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { CoreError } from '#kit/errors.ts';
-import type { CypherCall, CypherEngine, CypherLimits, EngineHealth } from '../cypher-engine.ts';
-import { largestReply } from '../cypher-engine.ts';
-import { FairSemaphore } from '../fair-semaphore.ts';
+import {
+  type CypherCall,
+  type CypherEngine,
+  type CypherLimits,
+  type EngineHealth,
+  maxReplyBytes,
+} from '../cypher-engine.ts';
 import type { MirrorLoop } from '../mirror-loop.ts';
-import { checkCall, tooLargeReply, tooSlow } from '../refusals.ts';
-import { refusedAt } from '../text/place.ts';
+import { checkCall, cypherQueue, refusedAt, tooLargeReply, tooSlow } from '../refusals.ts';
 import { refuseWrites } from '../text/read-only.ts';
-import { type Neo4jConnection, toNeo4j } from './connection.ts';
-import { neo4jError } from './neo4j-error.ts';
-import { plain } from './plain.ts';
-import { type PlanNode, planProblem } from './plan-gate.ts';
+import { type Neo4jConnection, neo4jError } from './connection.ts';
+import { plain, toNeo4j } from './values.ts';
 
 /** How long a query waits for the mirror to see what was written just before. */
 const settleMs = 5_000;
@@ -29,16 +30,12 @@ export class Neo4jEngine implements CypherEngine {
   readonly #connection: Neo4jConnection;
   readonly #loop: MirrorLoop;
   readonly #limits: CypherLimits;
-  readonly #slots = new FairSemaphore({ places: 6, each: 2, mostWaiting: 64 });
+  readonly #slots = cypherQueue({ concurrency: 6, perCaller: 2 });
 
-  constructor(options: {
-    readonly connection: Neo4jConnection;
-    readonly loop: MirrorLoop;
-    readonly limits: CypherLimits;
-  }) {
-    this.#connection = options.connection;
-    this.#loop = options.loop;
-    this.#limits = options.limits;
+  constructor(connection: Neo4jConnection, loop: MirrorLoop, limits: CypherLimits) {
+    this.#connection = connection;
+    this.#loop = loop;
+    this.#limits = limits;
   }
 
   async query(call: CypherCall): Promise<CypherReply> {
@@ -48,7 +45,9 @@ export class Neo4jEngine implements CypherEngine {
     await this.#loop.settle(settleMs);
     const deadline = performance.now() + this.#limits.seconds * 1_000;
     call.signal?.throwIfAborted();
-    const read = await this.#slots.run(call.caller, deadline, () => this.#bounded(call, deadline));
+    const read = await this.#slots.run(call.caller, deadline - performance.now(), () =>
+      this.#bounded(call, deadline),
+    );
     return { ...read, took_ms: Math.round((performance.now() - began) * 10) / 10, engine: 'neo4j' };
   }
 
@@ -125,8 +124,61 @@ async function taken(result: Result, limit: number): Promise<Rows> {
     if (rows.length === limit) return { columns, rows, truncated: true };
     const row = plain(record.toObject()) as Record<string, unknown>;
     bytes += JSON.stringify(row).length;
-    if (bytes > largestReply) throw tooLargeReply(`row ${rows.length + 1} of the result`);
+    if (bytes > maxReplyBytes) throw tooLargeReply(`row ${rows.length + 1} of the result`);
     rows.push(row);
   }
   return { columns, rows, truncated: false };
+}
+
+/** Neo4j's plan, as the driver gives it. */
+export interface PlanNode {
+  readonly operatorType: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly children: readonly PlanNode[];
+}
+
+/** Operators of Neo4j 5 that read the graph, by the names that its manual lists. `LOAD CSV` and `SHOW` read too, and are none of them. */
+const reading = [
+  /^(Async)?(All|Directed|Undirected|Partitioned|Union|Intersection|Subtraction|Multi|Unique|Node|Relationship)\w*(Scan|Seek|SeekByRange|Lookup|Contains\w*|EndsWith\w*)$/,
+  /^(Directed|Undirected|NodeBy|RelationshipBy)\w*Seek\w*$/,
+  /^(Node|Relationship)CountFromCountStore$/,
+  /^(Optional)?(VarLength)?(Pruning|BFSPruning)?Expand(\w*|\(.*\))$/,
+  /^(VarLengthExpand|VarLengthExpandPruning|OptionalExpand|Expand|StatefulShortestPath|Projection)\(.*\)$/,
+  /^(VarLengthExpand|OptionalExpand)\w*(\(.*\))?$/,
+  /^(Apply|SemiApply|AntiSemiApply|TraversalApply|RollUpApply|ConditionalApply|AntiConditionalApply|AssertSameNode|AssertSameRelationship)$/,
+  /^(Let|SelectOr|Argument)\w*(Apply|Tracker)$/,
+  /^(Node|Value|Argument|Optional)?\w*(HashJoin|OuterHashJoin)$/,
+  /^(Cartesian|Optional)\w*$/,
+  /^(Eager|Ordered|Partial)?(Aggregation|Distinct|Sort|Top|Union|Eager)\w*$/,
+  /^(Argument|Filter|Limit|Skip|Sort|Top|Unwind|Union|Projection|ProjectEndpoints|ProduceResults|CacheProperties|RemoteBatchProperties)$/,
+  /^(EmptyRow|EmptyResult|ExhaustiveLimit|NonFuseable|NullifyMetadata|Prober|ProcedureCall|Repeat|RepeatTrail|RepeatWalk|BidirectionalRepeat\w*)$/,
+  /^(Repeat|Trail|BidirectionalRepeat)\w*(\(.*\))?$/,
+  /^(ShortestPath|StatefulShortestPath|PathPropagatingBFS|TriadicSelection|TriadicBuild|TriadicFilter|UnwindCollection|Input|ErrorPlan)(\(.*\))?$/,
+  /^(ValueHashJoin|PartialTop|PartialSort|OrderedUnion|OrderedDistinct|OrderedAggregation|EagerAggregation)$/,
+];
+
+const procedures = [
+  'db.labels',
+  'db.relationshipTypes',
+  'db.propertyKeys',
+  'db.index.fulltext.queryNodes',
+  'db.index.fulltext.queryRelationships',
+];
+
+/** Why a plan is not only reading; null when it is. */
+export function planProblem(plan: PlanNode): string | null {
+  const operator = plan.operatorType.replace(/@.*$/, '');
+  if (!reading.some((pattern) => pattern.test(operator)))
+    return `the plan has the operator ${operator}, which is not known to only read the graph`;
+  if (operator === 'ProcedureCall') {
+    const details = String(plan.arguments.Details ?? '');
+    const name = details.replaceAll('`', '').split('(')[0]!.trim();
+    if (!procedures.includes(name))
+      return `the procedure ${name} is not allowed; allowed are ${procedures.join(', ')}`;
+  }
+  for (const child of plan.children) {
+    const problem = planProblem(child);
+    if (problem !== null) return problem;
+  }
+  return null;
 }

@@ -1,14 +1,22 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import neo4j, { type ManagedTransaction, type Transaction } from 'neo4j-driver';
+import neo4j from 'neo4j-driver';
 import { messageOf } from '#kit/errors.ts';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
-import { type Changes, grouped, labelsOf, type Position, type Properties } from '../changes.ts';
-import { DigestSums, type GraphDigests } from '../digest.ts';
-import { type GraphMirror, TooMuchAtOnce } from '../graph-mirror.ts';
-import { type Neo4jConnection, toNeo4j } from './connection.ts';
-import { codeOfNeo4j } from './neo4j-error.ts';
-import { plain } from './plain.ts';
+import {
+  byLabel,
+  type Changes,
+  DigestSums,
+  deletionStatements,
+  edgeStatements,
+  type GraphDigests,
+  labelsOf,
+  type Position,
+  type Properties,
+} from '../changes.ts';
+import { type GraphMirror, TooMuchAtOnce } from '../mirror-loop.ts';
+import { codeOfNeo4j, type Neo4jConnection } from './connection.ts';
+import { plain, toNeo4j } from './values.ts';
 
 const deletedAtOnce = 10_000;
 const tooMuch =
@@ -66,9 +74,12 @@ export class Neo4jMirror implements GraphMirror {
     const session = this.#connection.session({ defaultAccessMode: neo4j.session.WRITE });
     try {
       const transaction = await session.beginTransaction({ timeout: this.#transactionMs });
-      await applyDeletions(transaction, deletions);
-      await applyNodes(transaction, nodes);
-      await applyEdges(transaction, edges);
+      for (const { query, params } of [
+        ...deletionStatements(deletions),
+        ...nodeStatements(nodes),
+        ...edgeStatements(edges),
+      ])
+        await transaction.run(query, toNeo4j(params));
       await transaction.commit();
     } catch (error) {
       throw asTooMuch(error);
@@ -88,23 +99,23 @@ export class Neo4jMirror implements GraphMirror {
   async clear(): Promise<void> {
     this.#kept.remove();
     for (const label of nodeLabels) {
-      let most = deletedAtOnce;
+      let limit = deletedAtOnce;
       for (;;) {
-        const gone = await this.#deleteSome(label, most);
-        if (gone === null) most = Math.ceil(most / 4);
-        else if (gone < most) break;
+        const gone = await this.#deleteSome(label, limit);
+        if (gone === null) limit = Math.ceil(limit / 4);
+        else if (gone < limit) break;
       }
     }
   }
 
   /** How many; null where that was too much at once. */
-  async #deleteSome(label: string, most: number): Promise<number | null> {
-    const query = `MATCH (n:${label}) WITH n LIMIT ${most} DETACH DELETE n RETURN count(*) AS gone`;
+  async #deleteSome(label: string, limit: number): Promise<number | null> {
+    const query = `MATCH (n:${label}) WITH n LIMIT ${limit} DETACH DELETE n RETURN count(*) AS gone`;
     try {
       const [row] = await this.#run(query);
       return Number(row?.gone ?? 0);
     } catch (error) {
-      if (most > 1 && tooMuch.test(codeOfNeo4j(error))) return null;
+      if (limit > 1 && tooMuch.test(codeOfNeo4j(error))) return null;
       throw error;
     }
   }
@@ -154,40 +165,12 @@ function asTooMuch(error: unknown): unknown {
   return new TooMuchAtOnce(messageOf(error), { cause: error });
 }
 
-type Runner = Pick<Transaction | ManagedTransaction, 'run'>;
-
-async function applyDeletions(transaction: Runner, deletions: Changes['deletions']): Promise<void> {
-  const edges = deletions.filter((deletion) => deletion.subject === 'edge');
-  for (const group of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
-    const { from_label, to_label, type } = group[0]!;
-    const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
-    const query = `UNWIND $rows AS r
-      MATCH (:${from_label} {id: r.from})-[e:${type}${key}]->(:${to_label} {id: r.to}) DELETE e`;
-    await transaction.run(query, { rows: group });
-  }
-  const ids = deletions.flatMap((deletion) => (deletion.subject === 'node' ? [deletion.id] : []));
-  if (ids.length === 0) return;
-  for (const label of nodeLabels)
-    await transaction.run(`UNWIND $ids AS id MATCH (n:${label} {id: id}) DETACH DELETE n`, { ids });
-}
-
-async function applyNodes(transaction: Runner, nodes: Changes['nodes']): Promise<void> {
-  for (const group of grouped(nodes, ({ label }) => label)) {
-    const [key, ...others] = labelsOf[group[0]!.label];
+function nodeStatements(nodes: Changes['nodes']): ReturnType<typeof edgeStatements> {
+  return byLabel(nodes).map(([label, rows]) => {
+    const [key, ...others] = labelsOf[label];
     const labels = others.length === 0 ? '' : `, n:${others.join(':')}`;
-    const rows = toNeo4j(group.map(({ properties }) => properties));
-    await transaction.run(`UNWIND $rows AS r MERGE (n:${key} {id: r.id}) SET n = r${labels}`, { rows });
-  }
-}
-
-async function applyEdges(transaction: Runner, edges: Changes['edges']): Promise<void> {
-  for (const group of grouped(edges, (e) => `${e.from_label} ${e.type} ${e.to_label}`)) {
-    const { from_label, to_label, type } = group[0]!;
-    const key = type === 'CORE_RELATION' ? ' {kind: r.kind}' : '';
-    const query = `UNWIND $rows AS r MATCH (a:${from_label} {id: r.from}) MATCH (b:${to_label} {id: r.to})
-      MERGE (a)-[e:${type}${key}]->(b) SET e = r.properties`;
-    await transaction.run(query, { rows: toNeo4j(group) });
-  }
+    return { query: `UNWIND $rows AS r MERGE (n:${key} {id: r.id}) SET n = r${labels}`, params: { rows } };
+  });
 }
 
 /** What a mirror had seen when it was written last. */

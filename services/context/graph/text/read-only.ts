@@ -1,4 +1,4 @@
-import { placeOf, refusedAt } from './place.ts';
+import { placeOf, refusedAt } from '../refusals.ts';
 import { isClauseWord, isSign, isWord, type Token, tokensOf } from './tokens.ts';
 
 const writing = ['CREATE', 'MERGE', 'SET', 'DELETE', 'REMOVE', 'FOREACH', 'INSERT', 'DETACH', 'NODETACH'];

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { processorTime } from '../../../../test/fixtures/processor-time.ts';
-import { withLimit } from './limited.ts';
-import { placeOf } from './place.ts';
+import { withLimit } from '../grafeo/prepared.ts';
+import { placeOf } from '../refusals.ts';
 import { refuseWrites } from './read-only.ts';
 import { tokensOf } from './tokens.ts';
 

@@ -1,3 +1,5 @@
+import { invalidAt } from '../refusals.ts';
+
 /** A piece of Cypher. `text` is as written, but for names in backticks, which stand without them. */
 export interface Token {
   readonly kind: 'word' | 'name' | 'string' | 'number' | 'parameter' | 'sign';
@@ -46,7 +48,7 @@ export function tokensOf(query: string): Token[] {
   return tokens;
 }
 
-/** Once for all: whoever looks for a bracket's other end again and again takes the square of a query's length. */
+/** Once for all: looking for a bracket's other end each time would take the square of a query's length. */
 function pairBrackets(tokens: readonly Token[]): void {
   const open: number[] = [];
   for (const [index, token] of tokens.entries()) {
@@ -86,4 +88,33 @@ export function isClauseWord(tokens: readonly Token[], index: number, ...words: 
 /** Index of the bracket that ends the one at `open`; the number of tokens when none does. */
 export function closingOf(tokens: readonly Token[], open: number): number {
   return tokens[open]?.pair ?? tokens.length;
+}
+
+/**
+ * How many tokens may be looked at to check a query; with more, the thread that answers everybody would block. The
+ * queries of people take some thousands.
+ */
+export const maxSteps = 200_000;
+
+const taken = new WeakMap<readonly Token[], number>();
+
+/** Counts what looking through a query takes. @throws InvalidInput (`cypher_invalid`) when it is too much */
+export function step(tokens: readonly Token[], count = 1): void {
+  const steps = stepsOf(tokens) + count;
+  taken.set(tokens, steps);
+  if (steps > maxSteps)
+    throw invalidAt(
+      null,
+      'it is too involved to be checked; make it shorter, or send long lists and texts in params',
+    );
+}
+
+export function stepsOf(tokens: readonly Token[]): number {
+  return taken.get(tokens) ?? 0;
+}
+
+/** Where `name` stands first in the query, for messages of an engine that name a thing and no place. */
+export function offsetOfName(tokens: readonly Token[], name: string): number | null {
+  const same = (token: Token) => token.text === name || token.text === `$${name}`;
+  return tokens.find((token) => same(token) && !isWord(token, 'AS'))?.offset ?? null;
 }

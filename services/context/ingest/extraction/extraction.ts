@@ -44,7 +44,7 @@ export interface Extraction {
   /** The text of the whole file, cut where it is longer than anybody searches. */
   readonly text: string;
   readonly parts: readonly Part[];
-  /** Modules as the language writes them, for linking/import-resolver.ts to resolve. */
+  /** Modules as the language writes them, for linking/import-rules.ts to resolve. */
   readonly imports: readonly string[];
   readonly references: readonly NamesOfPart[];
   readonly mentions: readonly NamesOfPart[];

@@ -1,26 +1,30 @@
-import type { Tree } from 'web-tree-sitter';
+import { fileURLToPath } from 'node:url';
+import { Language, Parser, type Tree } from 'web-tree-sitter';
+import { Failed } from '#kit/errors.ts';
 import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
-import { betweenSymbols } from './between-symbols.ts';
-import type { Extraction, NamesOfPart, Part } from './extraction.ts';
-import { Grammars } from './grammars.ts';
+import { mentionsOfDocument, sectionsOf } from './documents.ts';
+import type { Extraction, Part } from './extraction.ts';
 import { referencesIn, type Stretch } from './identifiers.ts';
 import { importsOf } from './import-statements.ts';
-import { type CodeLanguage, isCode, isDocument, type LanguageName, languageOf } from './languages.ts';
-import { mentionsIn } from './mentions.ts';
+import {
+  type CodeLanguage,
+  grammars,
+  isCode,
+  isDocument,
+  type LanguageName,
+  languageOf,
+} from './languages.ts';
 import { moduleFactsOf, servicesOf } from './package-facts.ts';
-import { sectionsOf } from './sections.ts';
-import { simpleName } from './simple-name.ts';
-import { symbolParts } from './symbol-parts.ts';
-import { symbolsOf } from './symbols.ts';
-import { countLines, cut, textOf } from './text.ts';
-import { windowsOf } from './windows.ts';
+import { symbolParts, symbolsOf } from './symbols.ts';
+import { countLines, cut, simpleName, textOf } from './text.ts';
+import { betweenSymbols, windowsOf } from './windows.ts';
 
 /** Goes up when the same file gives other parts, or has other secrets, so that what an older one read is read again. */
 export const extractorVersion = 4;
 
-const longestText = 200_000;
+const maxTextLength = 200_000;
 /** Of what programs wrote for programs, the beginning says what it is. */
-const longestGenerated = 2_000;
+const maxGeneratedLength = 2_000;
 
 /** Reads what is in a file, its secrets masked first, without any file system; keeps the grammars it needed. */
 export class Extractor {
@@ -41,7 +45,8 @@ export class Extractor {
     if (raw === null) return null;
     const text = this.#secrets.mask(raw);
     const language = languageOf(path);
-    if (isGenerated(path, text)) return { ...textAlone('text', text, []), text: cut(text, longestGenerated) };
+    if (isGenerated(path, text))
+      return { ...textAlone('text', text, []), text: cut(text, maxGeneratedLength) };
     if (isDocument(language)) {
       const parts = sectionsOf(language, text);
       return { ...textAlone(language, text, parts), mentions: mentionsOfDocument(text, parts) };
@@ -86,25 +91,13 @@ function textAlone(language: LanguageName, text: string, parts: readonly Part[])
   return {
     language,
     lines: countLines(text),
-    text: cut(text, longestText),
+    text: cut(text, maxTextLength),
     parts,
     imports: [],
     references: [],
     mentions: [],
     module: null,
   };
-}
-
-function mentionsOfDocument(text: string, parts: readonly Part[]): NamesOfPart[] {
-  const first = parts[0]?.start ?? Number.POSITIVE_INFINITY;
-  const before = Number.isFinite(first) ? text.split('\n', first - 1).join('\n') : text;
-  const bodies = [
-    { part: -1, body: before },
-    ...parts.map(({ title, body }, part) => ({ part, body: `${title}\n${body}` })),
-  ];
-  return bodies
-    .map(({ part, body }) => ({ part, names: mentionsIn(body) }))
-    .filter(({ names }) => names.length > 0);
 }
 
 const lockFiles =
@@ -114,4 +107,42 @@ const lockFiles =
 function isGenerated(path: string, text: string): boolean {
   if (lockFiles.test(path)) return true;
   return text.length > 20_000 && text.length / countLines(text) > 500;
+}
+
+const maxParseMs = 3_000;
+
+/** Parsers of all languages, each loaded when it is first needed. */
+class Grammars {
+  readonly #languages = new Map<string, Promise<Language>>();
+  #parser: Promise<Parser> | undefined;
+
+  /**
+   * The caller deletes the tree.
+   * @returns null when parsing took too long
+   * @throws Failed (`parser_broken`) after which no parser of this thread can be trusted
+   */
+  async parse(language: CodeLanguage, text: string): Promise<Tree | null> {
+    const parser = await this.#ready();
+    parser.setLanguage(await this.#languageOf(grammars[language]));
+    const deadline = performance.now() + maxParseMs;
+    try {
+      const tree = parser.parse(text, null, { progressCallback: () => performance.now() > deadline });
+      if (tree === null) parser.reset();
+      return tree;
+    } catch (cause) {
+      throw new Failed('parser_broken', `the parser of ${language} failed`, { cause });
+    }
+  }
+
+  #ready(): Promise<Parser> {
+    this.#parser ??= Parser.init().then(() => new Parser());
+    return this.#parser;
+  }
+
+  #languageOf(name: string): Promise<Language> {
+    const url = import.meta.resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${name}.wasm`);
+    const found = this.#languages.get(name) ?? Language.load(fileURLToPath(url));
+    this.#languages.set(name, found);
+    return found;
+  }
 }

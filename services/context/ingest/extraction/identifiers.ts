@@ -10,9 +10,9 @@ export interface Stretch {
   readonly name: string;
 }
 
-const shortest = 3;
-const longest = 80;
-const mostOfPart = 300;
+const minLength = 3;
+const maxLength = 80;
+const maxPerPart = 300;
 
 const strings = {
   double: '"(?:[^"\\\\\\n]|\\\\.)*"',
@@ -74,7 +74,7 @@ export function referencesIn(
   let next = 0;
   for (const match of text.matchAll(tokens.get(familyOf(language))!)) {
     const word = match[1];
-    if (word === undefined || word.length < shortest || word.length > longest) continue;
+    if (word === undefined || word.length < minLength || word.length > maxLength) continue;
     while (next < stretches.length && stretches[next]!.from <= match.index) open.push(stretches[next++]!);
     while (open.length > 0 && open.at(-1)!.to <= match.index) open.pop();
     if (commonWords.has(word)) continue;
@@ -82,7 +82,7 @@ export function referencesIn(
     if (open.at(-1)?.name === word) continue;
     const known = names.get(part) ?? new Set();
     names.set(part, known);
-    if (known.size < mostOfPart) known.add(word);
+    if (known.size < maxPerPart) known.add(word);
   }
   const outside = names.get(-1);
   for (const [part, known] of names) {

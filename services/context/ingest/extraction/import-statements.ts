@@ -1,6 +1,6 @@
 import type { CodeLanguage } from './languages.ts';
 
-const most = 500;
+const maxImports = 500;
 
 /**
  * The modules that a file imports, as written, every one once. Read from the text and not from the tree, so that a file that
@@ -10,7 +10,9 @@ const most = 500;
  * classes `A\B` and paths; Ruby `./a` for `require_relative`; all others as in the source.
  */
 export function importsOf(language: CodeLanguage, text: string): string[] {
-  return [...new Set(readers[language](text))].filter((one) => one !== '' && one.length < 300).slice(0, most);
+  return [...new Set(readers[language](text))]
+    .filter((one) => one !== '' && one.length < 300)
+    .slice(0, maxImports);
 }
 
 const javascript = (text: string) =>

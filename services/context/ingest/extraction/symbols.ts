@@ -1,9 +1,11 @@
 import type { Node, Tree } from 'web-tree-sitter';
+import type { Part } from './extraction.ts';
 import type { CodeLanguage } from './languages.ts';
 import { symbolRules } from './symbol-rules.ts';
+import { cut, lineStarts } from './text.ts';
 
 /** A declaration in the text; positions count UTF-16 units, lines from 1. */
-export interface FoundSymbol {
+interface FoundSymbol {
   readonly name: string;
   readonly sort: string;
   readonly from: number;
@@ -17,8 +19,8 @@ export interface FoundSymbol {
 }
 
 /** What a generated file declares beyond is found in its text alone. */
-const mostSymbols = 3_000;
-const longestName = 200;
+const maxSymbols = 3_000;
+const maxNameLength = 200;
 
 interface Scope {
   readonly depth: number;
@@ -31,14 +33,13 @@ interface Scope {
  * declared within a function is its own. Where the text breaks the grammar, what is around it is still found.
  */
 export function symbolsOf(language: CodeLanguage, tree: Tree): FoundSymbol[] {
-  const rules = symbolRules[language];
-  const opaque = new Set(rules.opaque);
+  const { separator, declarations, opaque } = symbolRules(language);
   const found: FoundSymbol[] = [];
   const scopes: Scope[] = [{ depth: -1, name: '', symbol: -1 }];
   const cursor = tree.walk();
   let depth = 0;
   try {
-    for (let more = true; more && found.length < mostSymbols; ) {
+    for (let more = true; more && found.length < maxSymbols; ) {
       while (scopes.at(-1)!.depth >= depth) scopes.pop();
       const enter = visit(cursor.nodeType, cursor, depth);
       if (enter && cursor.gotoFirstChild()) {
@@ -62,14 +63,14 @@ export function symbolsOf(language: CodeLanguage, tree: Tree): FoundSymbol[] {
 
   /** @returns whether to look within it */
   function visit(type: string, at: { readonly currentNode: Node }, depth: number): boolean {
-    const rule = Object.hasOwn(rules.declarations, type) ? rules.declarations[type] : undefined;
+    const rule = declarations.get(type);
     if (rule === undefined) return !opaque.has(type) || isCalledAtOnce(at.currentNode);
     const scope = scopes.at(-1)!;
     const node = at.currentNode;
     if (!node.isNamed) return true;
     const declared = rule(node, scope.symbol >= 0 || scope.name !== '');
-    if (declared === null || declared.name.length > longestName) return !opaque.has(type);
-    const name = scope.name === '' ? declared.name : `${scope.name}${rules.separator}${declared.name}`;
+    if (declared === null || declared.name.length > maxNameLength) return !opaque.has(type);
+    const name = scope.name === '' ? declared.name : `${scope.name}${separator}${declared.name}`;
     if (declared.sort !== null) found.push(symbolAt(node, name, declared.sort, scope.symbol));
     if (declared.closed) return false;
     scopes.push({ depth, name, symbol: declared.sort === null ? scope.symbol : found.length - 1 });
@@ -115,4 +116,63 @@ function enclosing(node: Node): Node {
     outer = parent;
   }
   return outer;
+}
+
+const maxSignatureLength = 240;
+const maxBodyLength = 50_000;
+
+/** Symbols as parts: each with the comment above it, and without the text of the symbols that it holds. */
+export function symbolParts(text: string, symbols: readonly FoundSymbol[]): Part[] {
+  const starts = lineStarts(text);
+  const from = symbols.map((symbol) => commentStart(text, starts, symbol));
+  const children = symbols.map((): number[] => []);
+  for (const [at, { parent }] of symbols.entries()) if (parent >= 0) children[parent]!.push(at);
+  const names = new Map<string, number>();
+  return symbols.map((symbol, at) => {
+    const nth = (names.get(symbol.name) ?? 0) + 1;
+    names.set(symbol.name, nth);
+    return {
+      node: 'symbol',
+      name: symbol.name,
+      nth,
+      title: symbol.name,
+      sort: symbol.sort,
+      start: symbol.start,
+      end: symbol.end,
+      parent: symbol.parent,
+      body: cut(ownText(at), maxBodyLength),
+      signature: signatureOf(text, symbol),
+    };
+  });
+
+  function ownText(at: number): string {
+    const pieces: string[] = [];
+    let position = from[at]!;
+    for (const child of children[at]!) {
+      pieces.push(text.slice(position, Math.max(position, from[child]!)));
+      position = Math.max(position, symbols[child]!.to);
+    }
+    pieces.push(text.slice(position, symbols[at]!.to));
+    return pieces.join('').replace(/\n\s*\n\s*\n/g, '\n\n');
+  }
+}
+
+const comment = /^\s*(\/\/|\/\*|\*|#(?!\s*(include|define|undef|if|else|elif|endif|pragma|import)\b)|@\w|--)/;
+
+/** Where the lines of comment and annotation right above it begin; its own start where there are none. */
+function commentStart(text: string, starts: readonly number[], { from, start }: FoundSymbol): number {
+  let line = start - 1;
+  while (line > 0 && comment.test(text.slice(starts[line - 1]!, starts[line]!))) line--;
+  return line === start - 1 ? from : starts[line]!;
+}
+
+function signatureOf(text: string, { from, to, bodyFrom }: FoundSymbol): string {
+  const end = bodyFrom < to ? bodyFrom : endOfLine(text, from, to);
+  const declaration = text.slice(from, Math.min(end, from + 4 * maxSignatureLength));
+  return cut(declaration.replace(/\s+/g, ' ').trim(), maxSignatureLength);
+}
+
+function endOfLine(text: string, from: number, to: number): number {
+  const end = text.indexOf('\n', from);
+  return end < 0 ? to : Math.min(end, to);
 }

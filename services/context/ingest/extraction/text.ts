@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-/** The text of a file of any encoding that can be told; null when it is binary. */
+/** The text of a file of any encoding that can be recognised; null when it is binary. */
 export function textOf(bytes: Buffer): string | null {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return clean(bytes.subarray(2).toString('utf16le'));
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return clean(bigEndian(bytes.subarray(2)));
@@ -38,4 +38,9 @@ export function lineStarts(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
   return starts;
+}
+
+/** The last part of a qualified name, as its users write it. */
+export function simpleName(name: string): string {
+  return /[^.:#]*$/.exec(name)![0];
 }

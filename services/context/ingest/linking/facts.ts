@@ -4,22 +4,27 @@ import type { LanguageName } from '../extraction/languages.ts';
 /** What a file gives to others. */
 export interface Definitions {
   readonly language: LanguageName;
-  /** Of symbols: qualified name, its count among the same, what it is, and the id of its node. */
-  readonly symbols: readonly DefinedSymbol[];
+  readonly symbols: readonly {
+    /** Qualified. */
+    readonly name: string;
+    readonly sort: string;
+    /** Of its node. */
+    readonly id: string;
+  }[];
   readonly module: ModuleFacts | null;
 }
 
-export interface DefinedSymbol {
-  readonly name: string;
-  readonly sort: string;
-  readonly id: string;
+export interface NamesInUse {
+  /** Id of the node that uses them. */
+  readonly of: string;
+  readonly names: readonly string[];
 }
 
-/** What a file takes from others; `of` is the id of the node that uses the names. */
+/** What a file takes from others. */
 export interface Uses {
   readonly imports: readonly string[];
-  readonly references: readonly { readonly of: string; readonly names: readonly string[] }[];
-  readonly mentions: readonly { readonly of: string; readonly names: readonly string[] }[];
+  readonly references: readonly NamesInUse[];
+  readonly mentions: readonly NamesInUse[];
 }
 
 /** @param ids of the file's parts, in their order; @param file the file's own */

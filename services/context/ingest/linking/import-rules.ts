@@ -1,23 +1,41 @@
 import { posix } from 'node:path';
+import { familyOf, type LanguageName } from '../extraction/languages.ts';
 import { type Places, within } from './places.ts';
 
-const scriptEnds = [
-  '.ts',
-  '.tsx',
-  '.d.ts',
-  '.mts',
-  '.cts',
-  '.js',
-  '.jsx',
-  '.mjs',
-  '.cjs',
-  '.json',
-  '.vue',
-  '.svelte',
-];
+/** What an import may lead to: paths of files, or of a folder where the language imports folders. */
+type ImportRule = (places: Places, from: string, module: string) => readonly string[];
+
+/** By family of languages. */
+const rules: Readonly<Record<string, ImportRule>> = {
+  javascript: resolveJavascript,
+  python: resolvePython,
+  go: resolveGo,
+  rust: resolveRust,
+  java: (places, _from, module) => resolveDotted(places, module, '.java'),
+  cpp: resolveInclude,
+  csharp: resolveCsharp,
+  ruby: resolveRuby,
+  php: resolvePhp,
+};
+
+/** The files and folders of the repository that a file imports; what comes from elsewhere leads nowhere. */
+export function resolveImports(
+  places: Places,
+  from: string,
+  language: LanguageName,
+  modules: readonly string[],
+): Set<string> {
+  const rule = rules[familyOf(language)];
+  const found = new Set(rule === undefined ? [] : modules.flatMap((module) => rule(places, from, module)));
+  found.delete(from);
+  return found;
+}
+
+const scriptEnds = '.ts .tsx .d.ts .mts .cts .js .jsx .mjs .cjs .json .vue .svelte'.split(' ');
+const typescriptEnds = ['.ts', '.tsx', '.mts', '.cts', '.d.ts'];
 
 /** Relative paths, subpath imports (`#kit/…`), paths of tsconfig.json, and packages of the same repository. */
-export function resolveJavascript(places: Places, from: string, module: string): string[] {
+function resolveJavascript(places: Places, from: string, module: string): string[] {
   const folder = posix.dirname(from);
   if (module.startsWith('.')) return scriptAt(places, within(folder, module));
   if (module.startsWith('#')) return subpathImport(places, folder, module);
@@ -32,9 +50,7 @@ function scriptAt(places: Places, path: string | null): string[] {
     path,
     ...scriptEnds.map((end) => `${path}${end}`),
     // TypeScript is imported by the name that its compiled file will have.
-    ...(withoutEnd === path
-      ? []
-      : ['.ts', '.tsx', '.mts', '.cts', '.d.ts'].map((end) => `${withoutEnd}${end}`)),
+    ...(withoutEnd === path ? [] : typescriptEnds.map((end) => `${withoutEnd}${end}`)),
     ...scriptEnds.map((end) => posix.join(path, `index${end}`)),
   ]);
 }
@@ -88,7 +104,7 @@ function ownPackage(places: Places, module: string): string[] {
 }
 
 /** A package is a folder. */
-export function resolveGo(places: Places, _from: string, module: string): string[] {
+function resolveGo(places: Places, _from: string, module: string): string[] {
   for (const { folder, name } of places.goModules) {
     if (module !== name && !module.startsWith(`${name}/`)) continue;
     const target = within(folder, module.slice(name.length + 1));
@@ -97,12 +113,12 @@ export function resolveGo(places: Places, _from: string, module: string): string
   return [];
 }
 
-const mostOfNamespace = 30;
+const maxNamespaceFiles = 30;
 
 /** The files of a namespace, or its folders where they are many; the file of a class (`using static A.B.Class`). */
-export function resolveCsharp(places: Places, _from: string, module: string): string[] {
+function resolveCsharp(places: Places, _from: string, module: string): string[] {
   const files = places.namespaces.get(module) ?? fileOfClass(places, module);
-  if (files.length <= mostOfNamespace) return files;
+  if (files.length <= maxNamespaceFiles) return files;
   return [...new Set(files.map((path) => posix.dirname(path)))].filter((folder) =>
     places.folders.has(folder),
   );
@@ -115,7 +131,7 @@ function fileOfClass(places: Places, name: string): string[] {
 }
 
 /** Beside the file, else in one of the folders above it or their `include` and `src`, else the only one that ends so. */
-export function resolveInclude(places: Places, from: string, module: string): string[] {
+function resolveInclude(places: Places, from: string, module: string): string[] {
   for (const up of places.foldersUp(posix.dirname(from))) {
     const candidates = ['', 'include', 'src', 'lib'].flatMap(
       (folder) => within(posix.join(up, folder), module) ?? [],
@@ -127,7 +143,7 @@ export function resolveInclude(places: Places, from: string, module: string): st
 }
 
 /** A path of `require`, else a class: the longest end of its name that is a file. */
-export function resolvePhp(places: Places, from: string, module: string): string[] {
+function resolvePhp(places: Places, from: string, module: string): string[] {
   if (!module.includes('\\') && /\.\w+$/.test(module)) {
     const path = within(posix.dirname(from), module);
     const found = path === null ? [] : places.firstFile([path]);
@@ -139,4 +155,89 @@ export function resolvePhp(places: Places, from: string, module: string): string
     if (found.length > 0 && (first < parts.length - 1 || parts.length === 1)) return found;
   }
   return [];
+}
+
+/** `.a.b` from the folder of the file, one more dot for each folder above; `a.b` from any folder above the file, or its `src`. */
+function resolvePython(places: Places, from: string, module: string): string[] {
+  const [, dots, path] = /^(\.*)(.*)$/.exec(module)!;
+  const parts = path!.split('.').filter((part) => part !== '');
+  const folder = posix.dirname(from);
+  if (dots !== '') {
+    const base = within(folder, '../'.repeat(dots!.length - 1));
+    return base === null ? [] : pythonModule(places, base, parts);
+  }
+  for (const up of places.foldersUp(folder)) {
+    for (const root of [up, posix.join(up, 'src'), posix.join(up, 'lib')]) {
+      const found = pythonModule(places, root, parts);
+      if (found.length > 0) return found;
+    }
+  }
+  return [];
+}
+
+/** The last part may be a module or a name in one. */
+function pythonModule(places: Places, base: string, parts: readonly string[]): string[] {
+  for (const length of [parts.length, parts.length - 1]) {
+    if (length < 0 || (length === 0 && parts.length > 1)) continue;
+    const path = posix.join(base, ...parts.slice(0, length));
+    const found = places.firstFile([`${path}.py`, `${path}.pyi`, posix.join(path, '__init__.py')]);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** `a.b.C` is `a/b/C.java` under some folder; the last part may be a member. */
+function resolveDotted(places: Places, module: string, end: string): string[] {
+  const parts = module.split('.').filter((part) => part !== '');
+  for (const length of [parts.length, parts.length - 1]) {
+    if (length < 2) break;
+    const found = places.endingWith(`${parts.slice(0, length).join('/')}${end}`, 2);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** A path beside the file, else under some `lib` or `app`. */
+function resolveRuby(places: Places, from: string, module: string): string[] {
+  const path = module.endsWith('.rb') ? module : `${module}.rb`;
+  if (path.startsWith('.')) return places.firstFile([within(posix.dirname(from), path) ?? '']);
+  const inFolder = places.firstFile(['lib', 'app', ''].map((folder) => posix.join(folder, path)));
+  return inFolder.length > 0 ? inFolder : places.endingWith(path);
+}
+
+/** `mod name` below the file; `crate::a::B` from the crate's `src`, `self` and `super` from the file's own module. */
+function resolveRust(places: Places, from: string, module: string): string[] {
+  const own = moduleFolder(from);
+  const declared = /^mod (\w+)$/.exec(module)?.[1];
+  if (declared !== undefined) return rustModule(places, own, [declared]);
+  const parts = module.split('::').filter((part) => part !== '');
+  const first = parts.shift();
+  if (first === 'crate') return rustModule(places, crateFolder(from), parts);
+  if (first === 'self') return rustModule(places, own, parts);
+  if (first !== 'super') return [];
+  let folder = posix.dirname(own);
+  for (; parts[0] === 'super'; parts.shift()) folder = posix.dirname(folder);
+  return rustModule(places, folder, parts);
+}
+
+function rustModule(places: Places, folder: string, parts: readonly string[]): string[] {
+  for (let length = parts.length; length > 0; length--) {
+    const path = posix.join(folder, ...parts.slice(0, length));
+    const found = places.firstFile([`${path}.rs`, posix.join(path, 'mod.rs')]);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** Where the modules below a file lie: `a/b.rs` has them in `a/b`. */
+function moduleFolder(path: string): string {
+  const folder = posix.dirname(path);
+  const name = posix.basename(path, '.rs');
+  return name === 'mod' || name === 'lib' || name === 'main' ? folder : posix.join(folder, name);
+}
+
+function crateFolder(path: string): string {
+  const parts = path.split('/');
+  const src = parts.lastIndexOf('src');
+  return src < 0 ? posix.dirname(path) : parts.slice(0, src + 1).join('/');
 }

@@ -1,22 +1,13 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import type { LanguageName } from '../extraction/languages.ts';
 import type { FactsOfFile } from '../ingest-queries.ts';
-import type { RecordAccess } from '../record-access.ts';
+import type { IngestTarget, RecordAccess } from '../record-access.ts';
 import { changedTogether } from '../repository/history.ts';
 import type { LinkedFile } from '../stored-rows.ts';
 import { readDefinitions, readUses } from './facts.ts';
-import { rememberModule } from './import-resolver.ts';
-import { Linker } from './linker.ts';
+import { type KnownNames, Linker } from './linker.ts';
 import { Names } from './names.ts';
 import { Places } from './places.ts';
-
-interface LinkTarget {
-  readonly repository: string;
-  readonly gitDir: string;
-  readonly commit: string | null;
-  readonly historyCommits: number;
-  readonly full: boolean;
-}
 
 const filesOfPage = 250;
 /** Links that one transaction of the writer compares and writes in about 10 ms. */
@@ -26,7 +17,7 @@ const linksOfBatch = 250;
  * Makes the links between the files of a repository what its files say now. All are worked out again, as a new symbol in one file is a new link
  * from another that did not change; only files whose links differ are written.
  */
-export async function linkRepository(target: LinkTarget, at: string, access: RecordAccess): Promise<void> {
+export async function linkRepository(target: IngestTarget, at: string, access: RecordAccess): Promise<void> {
   const { repository, gitDir, commit, historyCommits, full } = target;
   const files = await access.ask('ingestedFiles', { repository });
   const paths = files
@@ -55,7 +46,11 @@ export async function linkRepository(target: LinkTarget, at: string, access: Rec
   await send();
 }
 
-async function definitionsOf(repository: string, paths: readonly string[], access: RecordAccess) {
+async function definitionsOf(
+  repository: string,
+  paths: readonly string[],
+  access: RecordAccess,
+): Promise<KnownNames> {
   const places = new Places(paths);
   const names = new Names();
   const languages = new Map<string, LanguageName>();
@@ -63,7 +58,7 @@ async function definitionsOf(repository: string, paths: readonly string[], acces
     const definitions = readDefinitions(facts);
     languages.set(path, definitions.language);
     names.add(path, definitions);
-    rememberModule(places, path, definitions);
+    if (definitions.module !== null) places.addModule(path, definitions.module);
   }
   return { places, names, languages };
 }

@@ -4,53 +4,46 @@ import { nodeId } from '../../record/node-id.ts';
 import { familyOf, type LanguageName } from '../extraction/languages.ts';
 import type { ChangedTogether } from '../repository/history.ts';
 import type { Link, LinkedFile } from '../stored-rows.ts';
-import type { Uses } from './facts.ts';
-import { resolveImports } from './import-resolver.ts';
+import type { NamesInUse, Uses } from './facts.ts';
+import { resolveImports } from './import-rules.ts';
 import type { Names } from './names.ts';
 import { type Places, within } from './places.ts';
 
-const mostImports = 200;
-const mostMentions = 30;
+const maxImports = 200;
+const maxMentions = 30;
+
+/** What the files of a repository define together. */
+export interface KnownNames {
+  readonly places: Places;
+  readonly names: Names;
+  /** By path. */
+  readonly languages: ReadonlyMap<string, LanguageName>;
+}
 
 /** Makes the links of one file after another from what all of them define. */
 export class Linker {
   readonly #repository: string;
-  readonly #places: Places;
-  readonly #names: Names;
-  readonly #languages: ReadonlyMap<string, LanguageName>;
-  readonly #together = new Map<string, ChangedTogether[]>();
+  readonly #known: KnownNames;
+  readonly #together: ReadonlyMap<string, readonly ChangedTogether[]>;
 
-  constructor(
-    repository: string,
-    known: {
-      readonly places: Places;
-      readonly names: Names;
-      readonly languages: ReadonlyMap<string, LanguageName>;
-    },
-    together: readonly ChangedTogether[],
-  ) {
+  constructor(repository: string, known: KnownNames, together: readonly ChangedTogether[]) {
     this.#repository = repository;
-    this.#places = known.places;
-    this.#names = known.names;
-    this.#languages = known.languages;
-    for (const pair of together) {
-      const pairs = this.#together.get(pair.a);
-      if (pairs === undefined) this.#together.set(pair.a, [pair]);
-      else pairs.push(pair);
-    }
+    this.#known = known;
+    this.#together = Map.groupBy(together, ({ a }) => a);
   }
 
   linksOf(path: string, uses: Uses): LinkedFile {
+    const { places, names, languages } = this.#known;
     const file = nodeId.file(this.#repository, path);
-    const language = this.#languages.get(path) ?? 'text';
-    const imported = resolveImports(this.#places, path, language, uses.imports);
+    const language = languages.get(path) ?? 'text';
+    const imported = resolveImports(places, path, language, uses.imports);
     const links: Link[] = [];
-    for (const to of [...imported].slice(0, mostImports)) {
+    for (const to of [...imported].slice(0, maxImports)) {
       links.push({ from: file, kind: 'imports', to: this.#idOf(to), weight: 1 });
     }
     const from = { path, family: familyOf(language), imported: isNear(path, language, imported) };
     for (const part of uses.references) {
-      for (const [to, weight] of this.#names.uses(part, from)) {
+      for (const [to, weight] of names.uses(part, from)) {
         links.push({ from: part.of, kind: 'references', to, weight });
       }
     }
@@ -61,10 +54,10 @@ export class Linker {
     return { path, digest: digestOf(links), links };
   }
 
-  #mentions(path: string, { of, names }: { readonly of: string; readonly names: readonly string[] }): Link[] {
+  #mentions(path: string, { of, names }: NamesInUse): Link[] {
     const found = new Set(names.flatMap((name) => this.#mentioned(path, name)));
     found.delete(of);
-    return [...found].slice(0, mostMentions).map((to) => ({ from: of, kind: 'mentions', to, weight: 1 }));
+    return [...found].slice(0, maxMentions).map((to) => ({ from: of, kind: 'mentions', to, weight: 1 }));
   }
 
   #mentioned(path: string, name: string): string[] {
@@ -74,18 +67,18 @@ export class Linker {
       if (place !== null && place !== path && this.#isPlace(place)) return [this.#idOf(place)];
     }
     if (name.includes('/') || /\.\w{1,5}$/.test(name)) {
-      const ending = this.#places.endingWith(name.replace(/^(\.{0,2}\/)+/, ''));
+      const ending = this.#known.places.endingWith(name.replace(/^(\.{0,2}\/)+/, ''));
       if (ending.length > 0) return ending.map((one) => this.#idOf(one));
     }
-    return this.#names.mentioned(name).map(({ id }) => id);
+    return this.#known.names.mentioned(name).map(({ id }) => id);
   }
 
   #isPlace(path: string): boolean {
-    return this.#places.files.has(path) || this.#places.folders.has(path);
+    return this.#known.places.files.has(path) || this.#known.places.folders.has(path);
   }
 
   #idOf(path: string): string {
-    return this.#places.files.has(path)
+    return this.#known.places.files.has(path)
       ? nodeId.file(this.#repository, path)
       : nodeId.directory(this.#repository, path);
   }

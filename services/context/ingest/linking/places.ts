@@ -5,7 +5,7 @@ import type { ModuleFacts } from '../extraction/extraction.ts';
 export class Places {
   readonly files: ReadonlySet<string>;
   readonly folders: ReadonlySet<string>;
-  readonly #byName = new Map<string, string[]>();
+  readonly #byName: ReadonlyMap<string, readonly string[]>;
   /** By folder: the package.json there. */
   readonly packages = new Map<string, ModuleFacts>();
   /** By folder: what its tsconfig.json calls paths, the longest patterns first. */
@@ -14,20 +14,30 @@ export class Places {
   readonly namespaces = new Map<string, string[]>();
   readonly goModules: { readonly folder: string; readonly name: string }[] = [];
 
-  constructor(paths: Iterable<string>) {
+  constructor(paths: readonly string[]) {
     this.files = new Set(paths);
+    this.#byName = Map.groupBy(paths, (path) => posix.basename(path));
     const folders = new Set<string>();
-    for (const path of this.files) {
-      const name = posix.basename(path);
-      const same = this.#byName.get(name);
-      if (same === undefined) this.#byName.set(name, [path]);
-      else same.push(path);
-      for (let folder = posix.dirname(path); folder !== '.' && !folders.has(folder); ) {
-        folders.add(folder);
-        folder = posix.dirname(folder);
-      }
-    }
+    for (const path of paths)
+      for (const folder of this.foldersUp(posix.dirname(path))) if (folder !== '') folders.add(folder);
     this.folders = folders;
+  }
+
+  /** Keeps what import rules need to know of a file. */
+  addModule(path: string, module: ModuleFacts): void {
+    const [folder, name] = [posix.dirname(path), posix.basename(path)];
+    if (name === 'go.mod') this.goModules.push({ folder, name: module.name! });
+    else if (name === 'package.json') this.packages.set(folder, module);
+    else if (name.endsWith('.cs')) {
+      const files = this.namespaces.get(module.name!);
+      if (files === undefined) this.namespaces.set(module.name!, [path]);
+      else files.push(path);
+    } else {
+      // Several configurations of one folder say what one alone would.
+      const all = { ...Object.fromEntries(this.aliases.get(folder) ?? []), ...module.imports };
+      const longestFirst = Object.entries(all).sort(([a], [b]) => b.length - a.length);
+      this.aliases.set(folder, longestFirst);
+    }
   }
 
   /** The first of these paths that is a file. */
@@ -36,11 +46,11 @@ export class Places {
     return found === undefined ? [] : [found];
   }
 
-  /** Files whose path ends like this, at a slash; none where more than `most` do. */
-  endingWith(end: string, most = 1): string[] {
+  /** Files whose path ends like this, at a slash; none where more than `max` do. */
+  endingWith(end: string, max = 1): string[] {
     const suffix = `/${end}`;
     const found = (this.#byName.get(posix.basename(end)) ?? []).filter((path) => `/${path}`.endsWith(suffix));
-    return found.length <= most ? found : [];
+    return found.length <= max ? found : [];
   }
 
   /** The folder and those above it, innermost first, the root as an empty name. */

@@ -11,26 +11,26 @@ export interface ChangedTogether {
 }
 
 /** A commit that touches more than this says nothing about any two of its files. */
-const mostOfCommit = 30;
-const fewestTogether = 2;
-const mostPartners = 10;
+const maxFilesOfCommit = 30;
+const minTogether = 2;
+const maxPartners = 10;
 
 /**
- * Which of the files history changes together, from the last `most` commits, merges left out. A file keeps its history through
+ * Which of the files history changes together, from the last `maxCommits` commits, merges left out. A file keeps its history through
  * renames.
  */
 export async function changedTogether(
   gitDir: string,
   commit: string,
   files: ReadonlySet<string>,
-  most: number,
+  maxCommits: number,
 ): Promise<ChangedTogether[]> {
-  if (most === 0) return [];
+  if (maxCommits === 0) return [];
   const places = new Map([...files].map((path, place) => [path, place]));
   const alone = new Map<number, number>();
   const together = new Map<number, number>();
-  for (const paths of await changesOf(gitDir, commit, most)) {
-    if (paths.size > mostOfCommit) continue;
+  for (const paths of await changesOf(gitDir, commit, maxCommits)) {
+    if (paths.size > maxFilesOfCommit) continue;
     const present = [...paths].flatMap((path) => places.get(path) ?? []).sort((x, y) => x - y);
     for (const [at, one] of present.entries()) {
       alone.set(one, (alone.get(one) ?? 0) + 1);
@@ -50,7 +50,7 @@ function strongest(
 ): ChangedTogether[] {
   const partners = new Map<number, number>();
   const pairs = [...together]
-    .filter(([, count]) => count >= fewestTogether)
+    .filter(([, count]) => count >= minTogether)
     .map(([key, count]) => {
       const one = Math.floor(key / paths.length);
       const other = key % paths.length;
@@ -59,7 +59,7 @@ function strongest(
     })
     .sort((x, y) => y.weight - x.weight || y.count - x.count || x.one - y.one || x.other - y.other);
   const kept = pairs.filter(({ one, other }) => {
-    const room = (partners.get(one) ?? 0) < mostPartners || (partners.get(other) ?? 0) < mostPartners;
+    const room = (partners.get(one) ?? 0) < maxPartners || (partners.get(other) ?? 0) < maxPartners;
     if (!room) return false;
     for (const place of [one, other]) partners.set(place, (partners.get(place) ?? 0) + 1);
     return true;
@@ -71,9 +71,9 @@ function strongest(
 }
 
 /** The paths of each commit, newest first, each by the name that it has now. */
-async function changesOf(gitDir: string, commit: string, most: number): Promise<Set<string>[]> {
+async function changesOf(gitDir: string, commit: string, maxCommits: number): Promise<Set<string>[]> {
   const shape = ['-z', '--name-status', '--format=%x01', '--no-show-signature', '--no-relative'];
-  const which = ['--no-merges', '-M', '-l200', `--max-count=${most}`];
+  const which = ['--no-merges', '-M', '-l200', `--max-count=${maxCommits}`];
   const { stdout } = await git(['log', ...shape, ...which, '--end-of-options', commit, '--'], { gitDir });
   const fields = splitAtNul(stdout);
   const names = new Map<string, string>();

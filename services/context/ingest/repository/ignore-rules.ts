@@ -1,9 +1,9 @@
 import ignore, { type Ignore } from 'ignore';
 
 /** Bounds for what a hostile tree can make us compute. People's own rules stay far below; what is beyond is not applied. */
-const mostRules = 2_000;
-const mostWildcards = 8;
-const longestRule = 500;
+const maxRules = 2_000;
+const maxWildcards = 8;
+const maxRuleLength = 500;
 
 /** The `.gitignore` files of a tree together, as git reads them: the one nearest to a path decides, and what lies in an ignored folder is ignored. */
 export class IgnoreRules {
@@ -14,7 +14,7 @@ export class IgnoreRules {
   /** @param folder empty for the root, else with a slash at its end */
   add(folder: string, text: string): void {
     const rules = text.split(/\r?\n/).filter(isBounded);
-    const taken = rules.slice(0, mostRules - this.#rules);
+    const taken = rules.slice(0, maxRules - this.#rules);
     this.#rules += taken.length;
     this.#files.set(folder, ignore({ ignoreCase: false, allowRelativePaths: true }).add(taken));
   }
@@ -45,7 +45,7 @@ export class IgnoreRules {
 
 function isBounded(rule: string): boolean {
   const isRule = rule.trim() !== '' && !rule.startsWith('#');
-  return isRule && rule.length <= longestRule && (rule.match(/[*?]/g)?.length ?? 0) <= mostWildcards;
+  return isRule && rule.length <= maxRuleLength && (rule.match(/[*?]/g)?.length ?? 0) <= maxWildcards;
 }
 
 const neither = { ignored: false, unignored: false };

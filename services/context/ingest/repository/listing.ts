@@ -3,7 +3,22 @@ import { readObjects } from '#kit/git/objects.ts';
 import { linkMode, splitAtNul, submoduleMode } from '#kit/git/tree.ts';
 import { IgnoreRules } from './ignore-rules.ts';
 import { pathText } from './path-text.ts';
-import { noneSkipped, type Skipped } from './skipped.ts';
+
+/** How many files were left out, and why. */
+export interface Skipped {
+  /** No text in any encoding that we know. */
+  binary: number;
+  /** Larger than `ingestion.max_file_bytes`. */
+  too_large: number;
+  /** Committed in spite of a `.gitignore`. */
+  ignored: number;
+  link: number;
+  submodule: number;
+  /** A pointer of Git LFS, whose content is elsewhere. */
+  lfs: number;
+  /** The repository has lost its content; what was known of it stays. */
+  unreadable: number;
+}
 
 export interface ListedFile {
   readonly path: string;
@@ -23,11 +38,11 @@ interface Entry extends ListedFile {
   readonly mode: string;
 }
 
-/** The files of a commit that are worth reading, told without reading them: the tree knows their sizes. */
+/** The files of a commit that are worth reading, chosen by the sizes and modes in the tree. */
 export async function listFiles(gitDir: string, commit: string | null, maxBytes: number): Promise<Listing> {
   const entries = commit === null ? [] : await readEntries(gitDir, commit);
   const rules = await readIgnoreRules(gitDir, entries);
-  const skipped = noneSkipped();
+  const skipped = { binary: 0, too_large: 0, ignored: 0, link: 0, submodule: 0, lfs: 0, unreadable: 0 };
   const files: ListedFile[] = [];
   const unreadable: string[] = [];
   for (const { mode, path, blob, size } of entries) {
@@ -53,12 +68,12 @@ async function readEntries(gitDir: string, commit: string): Promise<Entry[]> {
   });
 }
 
-const largestIgnoreFile = 1024 * 1024;
+const maxIgnoreFileBytes = 1024 * 1024;
 
 async function readIgnoreRules(gitDir: string, entries: readonly Entry[]): Promise<IgnoreRules> {
   const rules = new IgnoreRules();
   const files = entries.filter(({ path, mode, size }) => {
-    return /(^|\/)\.gitignore$/.test(path) && mode !== linkMode && size <= largestIgnoreFile;
+    return /(^|\/)\.gitignore$/.test(path) && mode !== linkMode && size <= maxIgnoreFileBytes;
   });
   let at = 0;
   const ids = files.map(({ blob }) => blob);
@@ -66,4 +81,13 @@ async function readIgnoreRules(gitDir: string, entries: readonly Entry[]): Promi
     rules.add(files[at++]!.path.slice(0, -'.gitignore'.length), bytes.toString('utf8'));
   }
   return rules;
+}
+
+/** Reasons that only the content shows. */
+export type SkippedByContent = 'binary' | 'lfs';
+
+export function isLfsPointer(bytes: Buffer): boolean {
+  return (
+    bytes.length < 1024 && bytes.toString('latin1', 0, 42) === 'version https://git-lfs.github.com/spec/v1'
+  );
 }

@@ -1,16 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LookupReply, LookupResult } from '#kit/contracts/context/memory.ts';
-import { withFallingScores } from '../../search/falling-scores.ts';
-import { aboutOf, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.ts';
-import { isTurn } from '../remembered.ts';
-import { conditionOf, type Filters } from './filters.ts';
-import { type Name, namesIn } from './names.ts';
-import { type NeighbourBoost, neighboursOf } from './neighbours.ts';
+import { withFallingScores } from '../../search/ranking/order.ts';
+import { aboutOf, isTurn, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.ts';
 import { isNamed, nameOf, spread, weightOf } from './order.ts';
-import { tellingWords, wordsOf } from './query-words.ts';
-import { sessionScores } from './session-scores.ts';
-import { Stems } from './stems.ts';
-import { collectionOf, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
+import {
+  type Condition,
+  conditionOf,
+  contentWords,
+  type Filters,
+  type Name,
+  namesIn,
+  wordsOf,
+} from './query.ts';
+import { collectionOf, Stems, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
+import { type NeighbourBoost, neighboursOf, sessionScores } from './turns.ts';
 import { type QueryVector, vectorScores } from './vector-scores.ts';
 
 export interface LookupInput extends Filters {
@@ -19,6 +22,8 @@ export interface LookupInput extends Filters {
   /** null: words alone. */
   readonly vector?: QueryVector | null;
 }
+
+type ScoredWithSubject = TextScore & { readonly subject: string | null };
 
 interface Found {
   readonly row: MemoryRow;
@@ -38,7 +43,7 @@ const sessionShare = 0.5;
 const vectorShare = 0.3;
 /** A playbook that always worked gains this much, one that always failed loses it. */
 const successNudge = 0.1;
-const longestText = 10_000;
+const maxTextLength = 10_000;
 const noTerms: ReadonlyMap<Term, number> = new Map();
 let stems: Stems | undefined;
 
@@ -70,19 +75,13 @@ function find(db: DatabaseSync, input: LookupInput): Found[] {
   if (collection.memories === 0) return [];
   const condition = conditionOf(input);
   const names = namesIn(db, input.query, collection.memories);
-  const words = tellingWords(wordsOf(input.query));
-  const nameless = withoutNames(words, names);
-  const scored =
-    first([nameless, words], (chosen) =>
-      textScores(
-        db,
-        termsOf(db, chosen, stems!, collection),
-        condition,
-        stems!,
-        collection,
-        nameOf(input.query),
-      ),
-    ) ?? [];
+  const words = contentWords(wordsOf(input.query));
+  const score = (chosen: readonly string[]) => {
+    const terms = termsOf(db, chosen, stems!, collection);
+    return textScores(db, terms, condition, stems!, collection, nameOf(input.query));
+  };
+  const nameless = score(withoutNames(words, names));
+  const scored = nameless.length > 0 ? nameless : score(words);
   const likeness = input.vector ? vectorScores(db, input.vector, condition) : null;
   if (scored.length === 0 && !likeness?.size) return [];
   const most = Math.max(...scored.map(({ score }) => score), Number.MIN_VALUE);
@@ -90,18 +89,18 @@ function find(db: DatabaseSync, input: LookupInput): Found[] {
   const best = Math.max(...boosted.map(({ score }) => score), Number.MIN_VALUE);
   const normal = boosted.map((score) => ({ ...score, score: score.score / best }));
   const fused = likeness === null ? normal : fuse(db, normal, likeness);
-  return expand(db, fused, input, scored, best, likeness);
+  return expand(db, fused, condition, scored, best, likeness);
 }
 
 function expand(
   db: DatabaseSync,
-  normal: readonly (TextScore & { readonly subject: string | null })[],
-  input: LookupInput,
+  normal: readonly ScoredWithSubject[],
+  condition: Condition,
   scored: readonly TextScore[],
   best: number,
   likeness: ReadonlyMap<number, number> | null,
 ): Found[] {
-  const { boosts, rows } = neighboursOf(db, normal, conditionOf(input));
+  const { boosts, rows } = neighboursOf(db, normal, condition);
   const sessions = sessionScores(db, scored, best);
   const all = [...normal, ...rows.map((row) => ({ row, score: 0, terms: noTerms, subject: null }))].map(
     ({ row, score, terms, subject }): Found => {
@@ -123,9 +122,9 @@ function expand(
 /** Words and likeness in one score; what words alone did not find is found by likeness. */
 function fuse(
   db: DatabaseSync,
-  byWords: readonly (TextScore & { readonly subject: string | null })[],
+  byWords: readonly ScoredWithSubject[],
   likeness: ReadonlyMap<number, number>,
-): (TextScore & { readonly subject: string | null })[] {
+): ScoredWithSubject[] {
   const most = Math.max(...likeness.values(), Number.MIN_VALUE);
   const shareOf = (memory: number) => (vectorShare * (likeness.get(memory) ?? 0)) / most;
   const known = new Set(byWords.map(({ row }) => row.memory));
@@ -145,17 +144,13 @@ function fuse(
   ];
 }
 
-/** @param most the best score of any: who is about what the query names by a name that is no mere word comes before the others */
-function boost(
-  score: TextScore,
-  names: readonly Name[],
-  most: number,
-): TextScore & { readonly subject: string | null } {
+/** @param max the best score of any: who is about what the query names by a name that is no mere word comes before the others */
+function boost(score: TextScore, names: readonly Name[], max: number): ScoredWithSubject {
   const { subject_name, speaker_name } = score.row;
   const named = names.find(({ name }) => name === subject_name || name === speaker_name);
   if (named === undefined) return { ...score, subject: null };
   const isMeant = named.name === subject_name && !named.common && !isWord(named.name);
-  return { ...score, score: score.score * subjectBoost + (isMeant ? most : 0), subject: named.name };
+  return { ...score, score: score.score * subjectBoost + (isMeant ? max : 0), subject: named.name };
 }
 
 function isWord(name: string): boolean {
@@ -168,15 +163,6 @@ function withoutNames(words: readonly string[], names: readonly Name[]): string[
   return words.filter((word) => !common.has(word));
 }
 
-/** The first choice of words that finds something. */
-function first(choices: readonly string[][], search: (words: string[]) => TextScore[]): TextScore[] | null {
-  for (const words of choices) {
-    const found = words.length === 0 ? [] : search(words);
-    if (found.length > 0) return found;
-  }
-  return null;
-}
-
 /** The share of times a playbook worked, two more tries assumed of which one did. */
 function successOf({ layer, worked, failed }: MemoryRow): number | null {
   return layer === 'procedural' ? (worked + 1) / (worked + failed + 2) : null;
@@ -187,8 +173,8 @@ function resultOf(db: DatabaseSync, found: Found, score: number): LookupResult {
   const words = [...terms].sort((a, b) => b[1] - a[1]).flatMap(([term]) => term.words);
   return {
     ...memoryFacts(row, aboutOf(db, row.memory)),
-    text: row.content.slice(0, longestText).toWellFormed(),
-    text_truncated: row.content.length > longestText,
+    text: row.content.slice(0, maxTextLength).toWellFormed(),
+    text_truncated: row.content.length > maxTextLength,
     score: rounded(score),
     why: {
       terms: [...new Set(words)],

@@ -1,14 +1,13 @@
-import { type MemoryRow, titleOf } from '../memory-row.ts';
+import { isTurn, type MemoryRow, titleOf } from '../memory-row.ts';
 import { normalisedName } from '../normalise.ts';
-import { isTurn } from '../remembered.ts';
-import { tellingWords, wordsOf } from './query-words.ts';
+import { contentWords, wordsOf } from './query.ts';
 
-/** What a run noted of itself counts so much beside what people told. */
+/** What a run noted of itself counts so much beside what people recorded. */
 const eventWeight = 0.5;
-const mostOfSession = 2;
+const maxPerSession = 2;
 
-/** Whether it is one of the many lines that a run writes of itself. */
-export function isRunEvent({ layer, session, kind }: MemoryRow): boolean {
+/** True for one of the many lines that a run writes of itself. */
+function isRunEvent({ layer, session, kind }: MemoryRow): boolean {
   return kind === 'run_event' && isTurn({ layer, session, kind });
 }
 
@@ -34,7 +33,7 @@ export function spread<Item extends { readonly row: MemoryRow }>(
     }
     const session = item.row.session!;
     const before = ofSession.get(session) ?? 0;
-    if (before >= mostOfSession || events >= Math.max(1, Math.floor(limit / 2))) later.push(item);
+    if (before >= maxPerSession || events >= Math.max(1, Math.floor(limit / 2))) later.push(item);
     else {
       first.push(item);
       ofSession.set(session, before + 1);
@@ -50,15 +49,15 @@ export function nameOf(query: string): string | null {
   return name === '' || name.length > 500 ? null : name;
 }
 
-/** Whether a query is the subject or the title of a memory, or the same in its telling words. */
+/** True if a query is the subject or the title of a memory, or the same in its content words. */
 export function isNamed({ subject_name, content }: MemoryRow, name: string | null): boolean {
   if (name === null) return false;
   if (subject_name === name || bare(normalisedName(titleOf(content))) === name) return true;
-  return subject_name !== null && tellingText(subject_name) === tellingText(name);
+  return subject_name !== null && contentText(subject_name) === contentText(name);
 }
 
-function tellingText(text: string): string {
-  return tellingWords(wordsOf(text)).join(' ') || text;
+function contentText(text: string): string {
+  return contentWords(wordsOf(text)).join(' ') || text;
 }
 
 function bare(name: string): string {

@@ -1,16 +1,14 @@
-import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { MemoryRow } from '../memory-row.ts';
-import type { Condition } from './filters.ts';
-import { wordsOf } from './query-words.ts';
-import type { Stems } from './stems.ts';
+import { type Condition, wordsOf } from './query.ts';
 
 /** BM25 as tuned on conversations, see retrieval's measurements: short texts, so that length counts less. */
 const k1 = 0.9;
 const b = 0.4;
 /** So many that the index finds best are scored here. */
-const mostCandidates = 200;
-const mostOthers = 100;
-const mostTerms = 48;
+const maxCandidates = 200;
+const maxOthers = 100;
+const maxTerms = 48;
 /** Further text of a long memory does not change how often a word counts by much. */
 const scoredLength = 20_000;
 /** Terms that more than this share has find nothing by themselves, where there are others. */
@@ -67,7 +65,7 @@ export function termsOf(
     const idf = Math.log(1 + (memories - row.doc + 0.5) / (row.doc + 0.5));
     found.push({ term, words: having, idf, share: row.doc / memories });
   }
-  return found.sort((a, c) => c.idf - a.idf).slice(0, mostTerms);
+  return found.sort((a, c) => c.idf - a.idf).slice(0, maxTerms);
 }
 
 /**
@@ -103,22 +101,22 @@ export function textScores(
 
 /** Where the lines of runs fill the list, the best of everything else as well. */
 function candidates(db: DatabaseSync, match: string, condition: Condition, name: string | null): MemoryRow[] {
-  const find = (also: string, most: number) =>
+  const find = (also: string, max: number) =>
     db
       .prepare(
         `SELECT m.* FROM memory_index JOIN memories m ON m.memory = memory_index.rowid
          WHERE memory_index MATCH ? AND ${condition.sql} ${also} ORDER BY memory_index.rank LIMIT ?`,
       )
-      .all(match, ...condition.values, most) as unknown as MemoryRow[];
-  const found = find('', mostCandidates);
-  if (found.length === mostCandidates) found.push(...find("AND m.kind <> 'run_event'", mostOthers));
+      .all(match, ...condition.values, max) as unknown as MemoryRow[];
+  const found = find('', maxCandidates);
+  if (found.length === maxCandidates) found.push(...find("AND m.kind <> 'run_event'", maxOthers));
   if (name !== null)
     found.push(
       ...(db
         .prepare(
           `SELECT m.* FROM memories m WHERE m.subject_name = ? AND ${condition.sql} ORDER BY m.memory DESC LIMIT ?`,
         )
-        .all(name, ...condition.values, mostOthers) as unknown as MemoryRow[]),
+        .all(name, ...condition.values, maxOthers) as unknown as MemoryRow[]),
     );
   return [...new Map(found.map((row) => [row.memory, row])).values()];
 }
@@ -137,4 +135,50 @@ export function bm25(
     score += part;
   }
   return { score, terms };
+}
+
+const maxKnown = 50_000;
+
+/**
+ * The terms under which the index has words, made by the same tokenizer: an index in memory that only ever holds the words at hand.
+ */
+export class Stems {
+  readonly #db = new DatabaseSync(':memory:');
+  readonly #put: StatementSync;
+  readonly #terms: StatementSync;
+  readonly #known = new Map<string, readonly string[]>();
+
+  constructor() {
+    this.#db.exec(`
+      CREATE VIRTUAL TABLE words USING fts5(word, tokenize='porter unicode61');
+      CREATE VIRTUAL TABLE terms USING fts5vocab(words, instance);`);
+    this.#put = this.#db.prepare('INSERT INTO words (rowid, word) VALUES (?, ?)');
+    this.#terms = this.#db.prepare('SELECT doc, term FROM terms');
+  }
+
+  /** Learns all of these words at once, which is cheaper than one after the other. */
+  learn(words: Iterable<string>): void {
+    const asked = new Set(words);
+    const unknown = [...asked].filter((word) => !this.#known.has(word));
+    if (unknown.length > 0) this.#learn(unknown, asked);
+  }
+
+  /** The terms of a word: mostly one, several where the tokenizer splits it, none where it has nothing to index. */
+  of(word: string): readonly string[] {
+    if (!this.#known.has(word)) this.learn([word]);
+    return this.#known.get(word)!;
+  }
+
+  #learn(unknown: readonly string[], asked: ReadonlySet<string>): void {
+    if (this.#known.size + unknown.length > maxKnown) {
+      for (const word of this.#known.keys()) if (!asked.has(word)) this.#known.delete(word);
+    }
+    this.#db.exec('BEGIN');
+    for (const [row, word] of unknown.entries()) this.#put.run(row + 1, word);
+    const found = unknown.map((): string[] => []);
+    for (const { doc, term } of this.#terms.iterate() as Iterable<{ doc: number; term: string }>)
+      found[doc - 1]!.push(term);
+    this.#db.exec('ROLLBACK');
+    for (const [row, word] of unknown.entries()) this.#known.set(word, found[row]!);
+  }
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { product, vectorOf } from '../../vectors/vector-bytes.ts';
-import type { Condition } from './filters.ts';
+import { product, vectorOf } from '../../vectors/vectors.ts';
+import type { Condition } from './query.ts';
 
 export interface QueryVector {
   readonly model: string;
@@ -8,10 +8,10 @@ export interface QueryVector {
 }
 
 /** So many that are most like the query can be found by that alone. */
-const mostFound = 50;
+const maxFound = 50;
 /** Less is what any two texts have in common: in itself, and beside the most like one. */
-const least = 0.25;
-const leastShare = 0.6;
+const minScore = 0.25;
+const minShare = 0.6;
 
 /** The cosine of each memory that is like the query, by its number. */
 export function vectorScores(
@@ -32,9 +32,9 @@ export function vectorScores(
   for (const { memory, vector: bytes } of rows) {
     if (bytes.byteLength !== vector.byteLength) continue;
     const score = product(vector, vectorOf(bytes));
-    if (score >= least) scores.push([memory, score]);
+    if (score >= minScore) scores.push([memory, score]);
   }
   scores.sort((a, b) => b[1] - a[1]);
   const best = scores[0]?.[1] ?? 0;
-  return new Map(scores.slice(0, mostFound).filter(([, score]) => score >= leastShare * best));
+  return new Map(scores.slice(0, maxFound).filter(([, score]) => score >= minShare * best));
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type QueryTerm, queryTerms } from '../words/query-terms.ts';
-import { rows } from './statements.ts';
+import { rows } from './text-hits.ts';
 
 /** A term of the query that the index knows. */
 export interface WeighedTerm extends QueryTerm {
@@ -11,19 +11,19 @@ export interface WeighedTerm extends QueryTerm {
 }
 
 /** A stack trace of twenty thousand characters has a thousand terms; the rarest say where to look. */
-const mostTerms = 32;
-/** Of longer queries the beginning and the end: a stack trace is told with what was called last at one of them. */
-const mostLookedUp = 2000;
+const maxTerms = 32;
+/** Of longer queries the beginning and the end: a stack trace has what was called last at one of them. */
+const maxLookedUp = 2000;
 
 /** Of a term that is in more files than so many times the limit, having it says nothing beside a rarer one. */
-const mostOfSecond = 2;
+const maxOfSecond = 2;
 
 /**
  * The query's terms that are in the index, rarest first.
- * @param most files with a term that is enough, in all: to rate everything that has a frequent word takes long
+ * @param max files with a term that is enough, in all: to rate everything that has a frequent word takes long
  */
-export function weighedTerms(db: DatabaseSync, query: string, most: number): WeighedTerm[] {
-  const asked = bothEnds(queryTerms(query), mostLookedUp);
+export function weighedTerms(db: DatabaseSync, query: string, max: number): WeighedTerm[] {
+  const asked = bothEnds(queryTerms(query), maxLookedUp);
   const counts = documentCounts(
     db,
     asked.map(({ term }) => term),
@@ -32,17 +32,17 @@ export function weighedTerms(db: DatabaseSync, query: string, most: number): Wei
     .filter(({ term }) => counts.has(term))
     .map((term) => ({ ...term, rarity: term.weight / Math.log2(2 + counts.get(term.term)!) }))
     .toSorted((a, b) => b.rarity - a.rarity)
-    .slice(0, mostTerms);
+    .slice(0, maxTerms);
   let matches = 0;
   return known.map((term, nth) => {
     const files = counts.get(term.term)!;
     matches += files;
-    return { ...term, isEnough: nth === 0 || matches <= most || (nth === 1 && files <= mostOfSecond * most) };
+    return { ...term, isEnough: nth === 0 || matches <= max || (nth === 1 && files <= maxOfSecond * max) };
   });
 }
 
-function bothEnds<Item>(items: readonly Item[], most: number): readonly Item[] {
-  return items.length <= most ? items : [...items.slice(0, most / 2), ...items.slice(-most / 2)];
+function bothEnds<Item>(items: readonly Item[], max: number): readonly Item[] {
+  return items.length <= max ? items : [...items.slice(0, max / 2), ...items.slice(-max / 2)];
 }
 
 /** In how many files a term is; of a term that is in none, in how many parts or messages of changes. */
@@ -53,8 +53,8 @@ function documentCounts(db: DatabaseSync, terms: readonly string[]): Map<string,
     if (missing.length === 0) break;
     const found = rows<{ term: string; doc: number }>(
       db,
-      `SELECT t.term, t.doc FROM json_each(?) AS asked CROSS JOIN ${table} AS t ON t.term = asked.value`,
-      JSON.stringify(missing),
+      `SELECT t.term, t.doc FROM json_each(:missing) AS asked CROSS JOIN ${table} AS t ON t.term = asked.value`,
+      { missing: JSON.stringify(missing) },
     );
     for (const { term, doc } of found) counts.set(term, doc);
   }

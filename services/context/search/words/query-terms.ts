@@ -1,5 +1,4 @@
-import { joined, wholesOfPath } from './path-terms.ts';
-import { partsOf, termsOfWord } from './words.ts';
+import { joined, partsOf, termsOfWord, wholesOfPath } from './words.ts';
 
 export interface QueryTerm {
   readonly term: string;
@@ -26,7 +25,7 @@ const word = /[\p{L}\p{M}\p{N}_$]+/gu;
 const unit = /[\p{L}\p{M}\p{N}_$]+(?:[./\\:#@-]{1,3}[\p{L}\p{M}\p{N}_$]+)*/gu;
 
 /** Of a path or dotted name with more parts, the last ones alone are looked for as one. */
-const mostJoined = 4;
+const maxJoined = 4;
 
 /**
  * Reads a query, none of which is syntax. What stands above a first empty line, the subject of a message, counts twice. Words that
@@ -56,7 +55,7 @@ function addIdentifier(
 ): void {
   for (const each of words) if (words.length === 1 || !isStopWord(each)) addWord(terms, each, weight);
   if (words.length === 1) return;
-  if (words.length <= mostJoined) add(terms, { term: joined(written), written, weight });
+  if (words.length <= maxJoined) add(terms, { term: joined(written), written, weight });
   for (const term of wholesOfPath(written)) add(terms, { term, written, weight });
 }
 

@@ -7,8 +7,8 @@ export interface Frame {
   readonly line: number;
 }
 
-const mostFrames = 50;
-const longestLine = 1_000;
+const maxFrames = 50;
+const maxLineLength = 1_000;
 
 const python = /^\s*File "([^"]{1,500})", line (\d{1,7})/;
 const csharp = / in (\S.{0,500}?):line (\d{1,7})/;
@@ -18,26 +18,26 @@ const php = / in (\S{1,500}) on line (\d{1,7})/;
 /** `name.ext:line`, also with a column: JavaScript, Go, Rust, Ruby and most compilers; `name.ext(line`: PHP, MSBuild and tsc. */
 const place = /^([^:]{0,20}:\/{0,3})?([^:]{1,500}?\.[A-Za-z][A-Za-z0-9]{0,7})(?::|\()(\d{1,7})(?!\d)/;
 
-/** The frames of a text, the one called last first: Python alone tells it last. */
+/** The frames of a text, the one called last first: Python alone has it at the end. */
 export function framesOf(text: string): Frame[] {
   const frames: Frame[] = [];
   let reversed: Frame[] = [];
-  const told = () => {
+  const flush = () => {
     frames.push(...reversed.reverse());
     reversed = [];
   };
   for (const line of text.split(/\r?\n/)) {
-    const cut = line.slice(0, longestLine);
+    const cut = line.slice(0, maxLineLength);
     const fromPython = python.exec(cut);
     if (fromPython !== null) reversed.push(frameOf(fromPython[1]!, fromPython[2]!));
     else {
-      if (/^\S/.test(cut)) told();
+      if (/^\S/.test(cut)) flush();
       const found = otherFrame(cut);
       if (found !== null) frames.push(found);
     }
   }
-  told();
-  return frames.slice(0, mostFrames);
+  flush();
+  return frames.slice(0, maxFrames);
 }
 
 function otherFrame(line: string): Frame | null {

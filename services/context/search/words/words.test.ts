@@ -1,15 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { addPathTerms } from './path-terms.ts';
 import { stem } from './porter.ts';
 import { queryTerms } from './query-terms.ts';
-import { addTerms, type Terms } from './words.ts';
+import { pathTermsOf, termsOf } from './words.ts';
 
-function termsOf(text: string): string[] {
-  const terms: Terms = new Map();
-  addTerms(text, terms);
-  return [...terms.keys()].sort();
-}
+const sortedTerms = (text: string) => [...termsOf(text).keys()].sort();
 
 const asked = (query: string) => queryTerms(query).map(({ term }) => term);
 
@@ -32,14 +27,14 @@ describe('Terms of a text', () => {
     ['\0x\ud800y🎉', []],
   ] as const) {
     it(`of ${JSON.stringify(text)}`, () => {
-      expect(termsOf(text)).to.deep.equal([...expected].sort());
+      expect(sortedTerms(text)).to.deep.equal([...expected].sort());
     });
   }
 
   it('are of letters and digits alone, whatever the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
-        for (const term of termsOf(text)) expect(term).to.match(/^[\p{L}\p{M}\p{N}]+$/u);
+        for (const term of sortedTerms(text)) expect(term).to.match(/^[\p{L}\p{M}\p{N}]+$/u);
       }),
     );
   });
@@ -47,9 +42,13 @@ describe('Terms of a text', () => {
 
 describe('Terms of a path', () => {
   it('are its words, its names written as one, and its last names together', () => {
-    const terms: Terms = new Map();
-    addPathTerms('kit/crash-point.test.ts', terms);
-    expect([...terms.keys()]).to.include.members(['kit', 'crash', 'point', 'crashpoint', 'kitcrashpoint']);
+    expect([...pathTermsOf('kit/crash-point.test.ts').keys()]).to.include.members([
+      'kit',
+      'crash',
+      'point',
+      'crashpoint',
+      'kitcrashpoint',
+    ]);
   });
 });
 

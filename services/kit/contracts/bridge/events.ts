@@ -2,7 +2,11 @@ import * as t from 'io-ts';
 import { nullable, oneOf, optional, Timestamp } from '../../decode.ts';
 import { webhookForges } from '../../forges/registry.ts';
 import { textOfAtMost } from './text.ts';
-import { eventStates } from './vocabulary.ts';
+
+/** The words of the bridge, plain lists without a decoder, so that a command line can name them without loading one. */
+
+/** `processing`, `done` and `dead` follow `pending`; `skipped` is never planned. */
+export const eventStates = ['pending', 'processing', 'done', 'skipped', 'dead'] as const;
 
 export const EventState = oneOf(eventStates);
 export type EventState = t.TypeOf<typeof EventState>;

@@ -72,7 +72,7 @@ export const CatchUpReply = t.strict({
   asked: t.number,
   /** Events that were made of them. */
   new: t.number,
-  /** They say what they said when they were told of or planned last. */
+  /** They say what they said when they were last delivered or planned. */
   known: t.number,
   /** A delivery of them would have started nothing either. */
   refused: t.array(t.strict({ number: t.number, code: t.string, message: t.string })),

@@ -3,22 +3,22 @@ import { leafSchemas, stringThat } from '../../decode.ts';
 import { jsonSchema } from '../../json-schema.ts';
 
 /** Words of others; control characters are kept as what they are, data. */
-export function textOfAtMost(most: number): t.Type<string> {
-  return stringThat(`Text${most}`, `a text of at most ${most} characters`, (text) => text.length <= most);
+export function textOfAtMost(max: number): t.Type<string> {
+  return stringThat(`Text${max}`, `a text of at most ${max} characters`, (text) => text.length <= max);
 }
 
-export function listOfAtMost<A>(item: t.Type<A>, most: number): t.Type<A[]> {
+export function listOfAtMost<A>(item: t.Type<A>, max: number): t.Type<A[]> {
   const list = t.array(item);
   const codec = new t.Type<A[]>(
-    `a list of at most ${most}`,
-    (u): u is A[] => list.is(u) && u.length <= most,
+    `a list of at most ${max}`,
+    (u): u is A[] => list.is(u) && u.length <= max,
     (u, context) =>
-      Array.isArray(u) && u.length > most
-        ? t.failure(u, context, `must be a list of at most ${most}, not ${u.length}`)
+      Array.isArray(u) && u.length > max
+        ? t.failure(u, context, `must be a list of at most ${max}, not ${u.length}`)
         : list.validate(u, context),
     t.identity,
   );
-  leafSchemas.set(codec, { ...jsonSchema(list), maxItems: most });
+  leafSchemas.set(codec, { ...jsonSchema(list), maxItems: max });
   return codec;
 }
 

@@ -172,8 +172,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The rule that a frame breaks; null where it breaks none. */
 type Guard = (frame: Fields) => string | null;
 
-/** Longer names are no names. */
-const longestId = 500;
+const maxIdLength = 500;
 
 /** What a worker sent. */
 export function workerFrame(value: unknown): WorkerFrame | FrameFault {
@@ -250,8 +249,8 @@ const engineGuards: Readonly<Record<string, Guard>> = {
 function id(frame: Fields, name: string): string | null {
   const value = frame[name];
   if (typeof value !== 'string') return `${name} ${shown(value)}: must be a string`;
-  if (value.length === 0 || value.length > longestId)
-    return `${name} has ${value.length} characters: must have 1 to ${longestId}`;
+  if (value.length === 0 || value.length > maxIdLength)
+    return `${name} has ${value.length} characters: must have 1 to ${maxIdLength}`;
   return null;
 }
 

@@ -5,7 +5,7 @@ import { CypherReply, cypherRequest } from '../context/cypher.ts';
 import { LookupReply, LookupRequest } from '../context/memory.ts';
 import { SearchReply, SearchRequest } from '../context/search.ts';
 import { Health, HealthCheck } from '../health.ts';
-import { FunctionFailure } from './function-failure.ts';
+import { FunctionFailure } from './function.ts';
 
 /** What the functions other than planning take and give. Their results are values: `{ok: true, …}` or `{ok: false, error}`. */
 

@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '../../decode.ts';
+import { RunTrigger } from '../plan.ts';
 import { RunStatus } from '../run.ts';
-import { RunTrigger } from '../run-trigger.ts';
-import { FunctionFailure } from './function-failure.ts';
+import { FunctionFailure } from './function.ts';
 
 export const EventId = stringThat(
   'EventId',

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, oneOf, optional } from '../../decode.ts';
-import { QueryText } from './common.ts';
+import { QueryText } from './vocabulary.ts';
 
 export const defaultCypherLimit = 100;
 

@@ -11,7 +11,7 @@ import {
   risks,
   runStatuses,
 } from '../vocabulary.ts';
-import { RepositoryName, Source } from './common.ts';
+import { RepositoryName, Source } from './vocabulary.ts';
 
 /** What core-agentd tells core-context of its runs, and asks before it proposes actions. */
 
@@ -152,7 +152,7 @@ export const RecordedReply = t.strict({
   run_id: t.string,
   /** false where the same or something newer was there. */
   recorded: t.boolean,
-  /** false where the plan of this run was never told; tell it, and then this again. */
+  /** false where the plan of this run was never recorded; record it, then send this again. */
   plan_known: t.boolean,
   /** What could not be kept as a memory, and why. */
   problems: t.array(t.string),

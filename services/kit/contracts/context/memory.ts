@@ -9,15 +9,14 @@ import {
   stringThat,
   Timestamp,
 } from '../../decode.ts';
-import { Limit, QueryText, Source } from './common.ts';
-import { memoryLayers } from './vocabulary.ts';
+import { Limit, memoryLayers, QueryText, Source } from './vocabulary.ts';
 
 /** A codec's type as a caller writes it: what may be undefined may be left out. */
 type Written<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: T[K] } & {
   [K in keyof T as undefined extends T[K] ? never : K]: T[K];
 };
 
-export const longestContent = 100_000;
+export const maxContentLength = 100_000;
 
 export const MemoryLayer = oneOf(memoryLayers);
 
@@ -26,8 +25,8 @@ const isStorable = (text: string) => text.isWellFormed() && !text.includes('\0')
 
 export const MemoryContent = stringThat(
   'MemoryContent',
-  `a text of 1 to ${longestContent} characters, not only white space, without NUL and lone surrogates`,
-  (text) => text.trim() !== '' && text.length <= longestContent && isStorable(text),
+  `a text of 1 to ${maxContentLength} characters, not only white space, without NUL and lone surrogates`,
+  (text) => text.trim() !== '' && text.length <= maxContentLength && isStorable(text),
 );
 
 const Name = stringThat(

@@ -1,7 +1,6 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional, Timestamp } from '../../decode.ts';
-import { Limit, QueryText, RepositoryName, Source } from './common.ts';
-import { entityKinds } from './vocabulary.ts';
+import { entityKinds, Limit, QueryText, RepositoryName, Source } from './vocabulary.ts';
 
 export const SearchRequest = t.strict({
   query: QueryText,

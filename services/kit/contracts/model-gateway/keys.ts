@@ -57,7 +57,7 @@ export const RunKey = t.strict({
 });
 export type RunKey = t.TypeOf<typeof RunKey>;
 
-/** The answer to `POST /v1/keys`: the one time that the key itself is told. */
+/** The answer to `POST /v1/keys`: the only one that has the key itself. */
 export const MintedKey = t.strict({ key: t.string, ...RunKey.type.props });
 export type MintedKey = t.TypeOf<typeof MintedKey>;
 

@@ -20,7 +20,7 @@ export const UsageLine = t.strict({
   /** Of these: left by their client, and failed. */
   aborted: t.number,
   failed: t.number,
-  /** Of these: with tokens that were estimated, because the upstream told none. */
+  /** Of these: with tokens that were estimated, because the upstream reported none. */
   estimated: t.number,
   /** Of these: cut off by the end of the gateway, and counted at what was reserved. */
   unsettled: t.number,

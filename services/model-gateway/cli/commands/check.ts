@@ -3,7 +3,7 @@ import type { RunCommand } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { readGatewayConfig } from '../../configuration.ts';
-import { shortestHidden } from '../../providers/mask.ts';
+import { minHiddenLength } from '../../providers/mask.ts';
 import { modelFolders } from '../models-file.ts';
 import { noModel, printJson, printTable } from '../table.ts';
 import { openUpstreams, probe } from '../upstreams-of.ts';
@@ -18,7 +18,7 @@ export function define(program: Command, run: RunCommand): void {
       run(async ({ home, json, program: name }) => {
         const folders = modelFolders(home);
         const config = readGatewayConfig({ folders, environment });
-        const { all, close } = await openUpstreams(config, folders, 'check');
+        const { all, close } = openUpstreams(config, folders, 'check');
         const results = await Promise.all(
           all.map(async ({ model, kind, credential, upstream, entry }) => ({
             model,
@@ -68,7 +68,7 @@ function printResults(results: readonly Result[]): void {
   const short = results.filter(({ credential }) => credential === 'short').map(({ upstream }) => upstream);
   if (short.length > 0) {
     process.stdout.write(
-      `with a key of fewer than ${shortestHidden} characters, which is not hidden where they repeat it: ${short.join(', ')}\n`,
+      `with a key of fewer than ${minHiddenLength} characters, which is not hidden where they repeat it: ${short.join(', ')}\n`,
     );
   }
   if (free.length > 0) process.stdout.write(`without a price, so that no budget binds: ${free.join(', ')}\n`);

@@ -7,10 +7,9 @@ import { type Environment, environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { checkModels, type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
-import { shortestHidden } from '../../providers/mask.ts';
-import { askOptions, type GivenOptions, requireOptions } from '../ask-model.ts';
+import { minHiddenLength } from '../../providers/mask.ts';
 import { isOwnSecret, secretFrom } from '../key-file.ts';
-import { entryFrom } from '../model-options.ts';
+import { askOptions, entryFrom, type GivenOptions, requireOptions } from '../model-options.ts';
 import {
   changeModels,
   type Existing,
@@ -89,7 +88,7 @@ async function add({ home, json }: CommandContext, flags: AddFlags & GivenOption
   const path = changeModels(folders, (config) => withModel(config, options.name, entry, existing));
   if (secret?.isShort === true) {
     process.stderr.write(
-      `warning: the key has fewer than ${shortestHidden} characters, so that it is not hidden where an upstream repeats it\n`,
+      `warning: the key has fewer than ${minHiddenLength} characters, so that it is not hidden where an upstream repeats it\n`,
     );
   }
   if (json) printJson({ name: options.name, path, tried, entry });
@@ -115,7 +114,7 @@ function forgetting(
 /** @throws Unavailable (`model_does_not_answer`); nothing was written to models.json */
 async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof entryFrom>) {
   const config = readGatewayConfig({ folders, environment });
-  const { all, close } = await openUpstreams({ ...config, models: { [name]: entry } }, folders, 'add');
+  const { all, close } = openUpstreams({ ...config, models: { [name]: entry } }, folders, 'add');
   try {
     const tried = await probe(all[0]!.upstream, all[0]!.kind, waitMs);
     if (tried.ok) return tried;
@@ -134,7 +133,7 @@ async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof en
 async function list({ home, json, program }: CommandContext): Promise<number> {
   const folders = modelFolders(home);
   const config = readGatewayConfig({ folders, environment });
-  const { all, close } = await openUpstreams(config, folders, 'list');
+  const { all, close } = openUpstreams(config, folders, 'list');
   void close();
   if (json) {
     printJson({ models: config.models });
@@ -171,7 +170,7 @@ function priceText({ input, output, cached }: Price): string {
   return `$${input} in, $${output} out${cached == null ? '' : `, $${cached} cached`}`;
 }
 
-/** Takes a model out, then the copies of keys that `model add` made for it alone; other secrets are told and stay. */
+/** Takes a model out, then the copies of keys that `model add` made for it alone; other secrets are listed and stay. */
 export function remove({ home, json }: CommandContext, name: string, keepSecret: boolean): number {
   const folders = modelFolders(home);
   let unused: readonly string[] = [];

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Agent } from 'undici';
+import { type Connections, openConnections } from '#kit/http/client.ts';
 import { eventsOf, messageOf } from '../../../../test/fixtures/model-upstream/anthropic-answers.ts';
 import type { UpstreamFailure } from '../failure.ts';
 import { Mask } from '../mask.ts';
@@ -14,12 +14,11 @@ const answer = { text: 'the answer' };
 
 describe('What reached an Anthropic upstream', () => {
   let server: Server;
-  let dispatcher: Agent;
+  let connections: Connections;
   let port: number;
   let respond: (response: ServerResponse) => unknown;
 
   beforeEach(async () => {
-    dispatcher = new Agent();
     server = createServer(async (request, response) => {
       for await (const _ of request);
       await respond(response);
@@ -28,19 +27,20 @@ describe('What reached an Anthropic upstream', () => {
     ({ port } = server.address() as AddressInfo);
   });
   afterEach(async () => {
-    await dispatcher.destroy();
+    await connections.destroy();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
 
   function send(stream: boolean, idle_ms = 60_000): Promise<UpstreamAnswer> {
     const request = { model: 'large', messages: [{ role: 'user', content: 'hello' }], stream };
+    connections = openConnections({ beginMs: 0, idleMs: idle_ms });
     const upstream = new AnthropicUpstream({
       name: 'there',
       base_url: `http://127.0.0.1:${port}/v1`,
       model: 'claude-sonnet-4-5',
       output_tokens: null,
-      dispatcher,
+      connections,
       credential: () => ({ text: null, mask: new Mask([]) }),
       timeouts: { first_token_ms: 60_000, idle_ms },
     });
@@ -157,7 +157,7 @@ describe('What reached an Anthropic upstream', () => {
         response.writeHead(200, { 'content-type': 'application/json' });
         response.end(JSON.stringify({ ...(messageOf('m', answer) as object), usage }));
       };
-      expect(await (await send(false)).usage, JSON.stringify(usage)).to.equal(null);
+      expect((await send(false)).usage(), JSON.stringify(usage)).to.equal(null);
     }
     const events = eventsOf('m', answer).map((event) =>
       event.replace(/"output_tokens":20/, '"output_tokens":-20'),
@@ -167,7 +167,7 @@ describe('What reached an Anthropic upstream', () => {
     expect(await textOf(spoilt))
       .to.contain('[DONE]')
       .and.not.contain('-20');
-    expect(await spoilt.usage).to.deep.equal({ ...noUsage, input: 100, output: 1 });
+    expect(spoilt.usage()).to.deep.equal({ ...noUsage, input: 100, output: 1 });
     expect(spoilt.usageIsPartial!()).to.equal(true);
   });
 });

@@ -149,9 +149,9 @@ function checkForcedTool(chat: DecodedChat, { model, capabilities }: TargetModel
       ? `${model} cannot be made to use a tool together with reasoning_effort`
       : null;
   if (why === null) return;
-  const told = typeof choice === 'string' ? choice : choice.function.name;
+  const asked = typeof choice === 'string' ? choice : choice.function.name;
   throw new UntranslatableRequest(
-    `'tool_choice' is ${JSON.stringify(told)}; ${why}: must be one of auto, none`,
+    `'tool_choice' is ${JSON.stringify(asked)}; ${why}: must be one of auto, none`,
     'tool_choice',
     'unsupported_value',
   );
@@ -170,7 +170,7 @@ interface Thinking {
 /** Anthropic takes no smaller budget; as much again is left for the answer. */
 const leastBudget = 1024;
 
-/** Shares of the answer's limit, for models that are told a budget. */
+/** Shares of the answer's limit, for models that think by a budget. */
 const shares: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
   minimal: 0.05,
   low: 0.15,

@@ -34,7 +34,7 @@ export class CompletionChunks {
   /** Bytes of text, arguments and thoughts so far, for an estimate where the stream is left. */
   contentBytes = 0;
   usage: Usage | null = null;
-  /** It was told at the beginning alone. */
+  /** It was reported at the beginning alone. */
   usageIsPartial = false;
   finished = false;
 
@@ -128,14 +128,14 @@ export class CompletionChunks {
   #finish(part: Extract<StreamPart, { type: 'finish' }>): string {
     if (part.finishReason.unified === 'interrupted') throw new StreamCutOff(endedEarly);
     this.finished = true;
-    const told = usageFrom(part.usage);
-    this.usage = told ?? this.usage;
-    this.usageIsPartial = told === null;
+    const reported = usageFrom(part.usage);
+    this.usage = reported ?? this.usage;
+    this.usageIsPartial = reported === null;
     const refusal = refusalOf(part.providerMetadata);
     const reason = finishReasonOf(part.finishReason, this.#calls.size > 0);
     const usage =
-      this.#options.includeUsage && told !== null
-        ? this.#event([], { usage: wireUsage(told, part.usage) })
+      this.#options.includeUsage && reported !== null
+        ? this.#event([], { usage: wireUsage(reported, part.usage) })
         : '';
     return (
       this.#start() +
@@ -165,7 +165,7 @@ export class CompletionChunks {
 }
 
 /**
- * A whole answer as OpenAI's `chat.completion`. @param model the name the client asked for, told where the upstream names none
+ * A whole answer as OpenAI's `chat.completion`. @param model the name the client asked for, used where the upstream names none
  * @param created in seconds
  */
 export function completionOf(
@@ -246,8 +246,8 @@ export function usageFrom({ inputTokens, outputTokens }: ProviderUsage): Usage |
 }
 
 /** What Anthropic counts before its first word; the rest is known at the end. */
-function usageAtStart(told: Readonly<Record<string, unknown>> | undefined): Usage | null {
-  const of = (name: string): number => (typeof told?.[name] === 'number' ? told[name] : 0);
+function usageAtStart(reported: Readonly<Record<string, unknown>> | undefined): Usage | null {
+  const of = (name: string): number => (typeof reported?.[name] === 'number' ? reported[name] : 0);
   const cached = of('cache_read_input_tokens');
   const cache_writes = of('cache_creation_input_tokens');
   return possible({

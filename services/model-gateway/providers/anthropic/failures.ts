@@ -69,7 +69,7 @@ function untranslatable(error: UntranslatableRequest): UpstreamFailure {
   });
 }
 
-/** The provider's error for a status, told apart by name because each copy of its package has a class of its own. */
+/** The provider's error for a status, recognised by name because each copy of its package has a class of its own. */
 interface ApiCallError extends Error {
   readonly statusCode?: number;
   readonly responseHeaders?: Readonly<Record<string, string>>;
@@ -172,7 +172,7 @@ function innermostOf(error: unknown): unknown {
   return innermost;
 }
 
-/** A request that is no chat completion, or one that Anthropic has nothing for. `param` is told as OpenAI does, such as `messages[0].content`. */
+/** A request that is no chat completion, or one that Anthropic has nothing for. `param` is named as OpenAI does, such as `messages[0].content`. */
 export class UntranslatableRequest extends InvalidInput {
   readonly param: string | null;
 

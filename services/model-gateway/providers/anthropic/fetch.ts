@@ -1,38 +1,36 @@
-import { fetch, Headers, type RequestInit, Response } from 'undici';
-import { type Connections, noting } from '../connections.ts';
+import type { Connections } from '#kit/http/client.ts';
 import type { Progress } from '../failure.ts';
 import { Redirected, UnexpectedAnswer } from './failures.ts';
 
 interface FetchOptions {
-  readonly dispatcher: Connections;
+  readonly connections: Connections;
   /** null sends none. */
   readonly credential: string | null;
   /** Is kept up to date. */
   readonly progress: { stage: Progress };
-  /** Milliseconds between two pieces of an answer. */
-  readonly idleMs: number;
   readonly via: string | undefined;
 }
 
 /** The provider's way to the network: our connections, no redirects, and the credential put in at the last moment. */
 export function anthropicFetch(options: FetchOptions): typeof globalThis.fetch {
-  const { credential, progress, via, idleMs } = options;
-  async function send(url: unknown, init: unknown = {}): Promise<unknown> {
-    const given = init as RequestInit;
-    const headers = new Headers(given.headers);
+  const { connections, credential, progress, via } = options;
+  return async (url, init = {}) => {
+    const headers = new Headers(init.headers);
     if (credential !== null) headers.set('x-api-key', credential);
     headers.set('accept-encoding', 'identity');
     if (via !== undefined) headers.set('via', via);
-    const dispatcher = noting(options.dispatcher, progress, idleMs);
-    const response = await fetch(String(url), { ...given, headers, dispatcher, redirect: 'manual' });
+    const onSent = () => {
+      progress.stage = 'sent';
+    };
+    const request = { ...init, headers: [...headers], onSent } as Parameters<Connections['fetch']>[1];
+    const response = (await connections.fetch(String(url), request)) as unknown as Response;
     if (response.ok) progress.stage = 'begun';
     const type = response.headers.get('content-type') ?? '';
     const problem = problemOf(response, type);
     if (problem === null) return await bounded(response, type);
     await response.body?.cancel();
     throw problem;
-  }
-  return send as typeof globalThis.fetch;
+  };
 }
 
 function problemOf({ status, ok }: Response, type: string): UnexpectedAnswer | null {
@@ -52,8 +50,8 @@ async function bounded(response: Response, type: string): Promise<Response> {
   return kind === 'whole' ? new Response(withoutNews(await read.text()), head) : read;
 }
 
-const largestError = 64 * 1024;
-const largestAnswer = 16 * 1024 * 1024;
+const maxError = 64 * 1024;
+const maxAnswer = 16 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
@@ -61,7 +59,7 @@ const newline = 0x0a;
  * answers, whole errors and whole events in memory. A stream may have any number of events.
  */
 function boundedBody(body: ReadableStream, kind: 'error' | 'whole' | 'stream'): ReadableStream {
-  const limit = kind === 'error' ? largestError : largestAnswer;
+  const limit = kind === 'error' ? maxError : maxAnswer;
   let size = 0;
   let lineIsEmpty = true;
   return body.pipeThrough(

@@ -12,10 +12,8 @@ const cacheMembers = {
   prompt_cache_breakpoint: optional(nullable(Opaque)),
   cache_control: optional(nullable(Opaque)),
 };
-export interface CacheMembers {
-  readonly prompt_cache_breakpoint?: Record<string, unknown> | null | undefined;
-  readonly cache_control?: Record<string, unknown> | null | undefined;
-}
+const CacheMembers = t.strict(cacheMembers);
+export type CacheMembers = Partial<t.TypeOf<typeof CacheMembers>>;
 
 const TextPart = t.strict({ type: t.literal('text'), text: t.string, ...cacheMembers });
 const ImagePart = t.strict({
@@ -187,7 +185,7 @@ function checkFormat(format: unknown): void {
 
 const parts = new Set(['text', 'image_url', 'file', 'refusal']);
 
-/** Of what a message may hold, these have no counterpart: dropped, they would change what the model is told. */
+/** Of what a message may hold, these have no counterpart: dropped, they would change what the model reads. */
 function refuseUnknown(message: object, at: string): void {
   const { role, name, audio, function_call, content } = message as Record<string, unknown>;
   if (name !== undefined && name !== null && role !== 'tool')
@@ -227,27 +225,7 @@ function decoded<A>(codec: t.Decoder<unknown, A>, value: unknown, pointer: strin
 }
 
 /** Members that are translated, or that concern the gateway alone. */
-const translated = new Set([
-  'model',
-  'messages',
-  'stream',
-  'stream_options',
-  'max_tokens',
-  'max_completion_tokens',
-  'temperature',
-  'top_p',
-  'top_k',
-  'stop',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'response_format',
-  'reasoning_effort',
-  'user',
-  'safety_identifier',
-  'service_tier',
-  'prompt_cache_options',
-]);
+const translated = new Set(['model', 'stream', 'stream_options', ...Object.keys(ChatRequest.type.props)]);
 
 /** Members that OpenAI calls a best effort, a label or a wish about caching: an answer without them is still an answer to the request. */
 const hints = new Set([

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ChatCompletionChunk } from 'openai/resources';
-import { Agent } from 'undici';
+import { type Connections, openConnections } from '#kit/http/client.ts';
 import { eventsOf } from '../../../../test/fixtures/model-upstream/anthropic-answers.ts';
 import {
   type AnthropicReply,
@@ -18,11 +18,11 @@ const hello = [{ role: 'user', content: 'hello' }];
 
 describe('an Anthropic upstream', () => {
   let server: AnthropicServer;
-  let dispatcher: Agent;
+  let connections: Connections;
 
   afterEach(async () => {
     await server.close();
-    await dispatcher.destroy();
+    await connections.destroy();
   });
 
   async function upstreamWith(
@@ -33,15 +33,16 @@ describe('an Anthropic upstream', () => {
       (_, index) => (typeof reply === 'function' ? reply(index) : reply),
       key,
     );
-    dispatcher = new Agent();
+    const { timeouts = { first_token_ms: 60_000, idle_ms: 60_000 } } = change;
+    connections = openConnections({ beginMs: 0, idleMs: timeouts.idle_ms });
     return new AnthropicUpstream({
       name: 'anthropic/claude-sonnet-4-5',
       base_url: server.url,
       model: 'claude-sonnet-4-5',
       output_tokens: null,
-      dispatcher,
+      connections,
       credential: () => ({ text: key, mask: new Mask([key]) }),
-      timeouts: { first_token_ms: 60_000, idle_ms: 60_000 },
+      timeouts,
       ...change,
     });
   }
@@ -110,7 +111,7 @@ describe('an Anthropic upstream', () => {
       total_tokens: 1050,
       prompt_tokens_details: { cached_tokens: 600, cache_write_tokens: 100 },
     });
-    expect(await answer.usage).to.deep.equal({ input: 1000, output: 50, cached: 600, cache_writes: 100 });
+    expect(answer.usage()).to.deep.equal({ input: 1000, output: 50, cached: 600, cache_writes: 100 });
     expect(answer.headers['x-upstream-request-id']).to.equal('req_1');
     expect(server.requests[0]!.headers['x-api-key']).to.equal(key);
   });
@@ -144,7 +145,7 @@ describe('an Anthropic upstream', () => {
       expect(reasons.filter((reason) => reason !== null)).to.deep.equal(['tool_calls']);
       expect(chunks.filter(({ usage }) => usage)).to.have.length(includeUsage ? 1 : 0);
       expect(text.endsWith('data: [DONE]\n\n')).to.equal(true);
-      expect(await answer.usage).to.deep.equal({ input: 100, output: 20, cached: 0, cache_writes: 0 });
+      expect(answer.usage()).to.deep.equal({ input: 100, output: 20, cached: 0, cache_writes: 0 });
     }
   });
 
@@ -169,7 +170,7 @@ describe('an Anthropic upstream', () => {
         expect(JSON.stringify(failed)).to.not.contain(key);
       }
       await server.close();
-      await dispatcher.destroy();
+      await connections.destroy();
     }
     await upstreamWith({ text: '' });
   });
@@ -197,9 +198,9 @@ describe('an Anthropic upstream', () => {
       const failed = await failure(textOf(answer));
       expect(failed.message).to.match(words);
       expect(failed.charged).to.equal(true);
-      expect((await answer.usage)!.input).to.be.greaterThan(0);
+      expect(answer.usage()!.input).to.be.greaterThan(0);
       await server.close();
-      await dispatcher.destroy();
+      await connections.destroy();
     }
     await upstreamWith({ text: '' });
   });
@@ -237,7 +238,7 @@ describe('an Anthropic upstream', () => {
       expect(failed).to.include({ status: 502, remedy: 'next' });
       expect(server.requests).to.have.length(1);
       await server.close();
-      await dispatcher.destroy();
+      await connections.destroy();
     }
     const upstream = await upstreamWith({ type: 'text/event-stream', raw: ': nothing\n\n' });
     expect((await failure(upstream.send(call({ stream: true })))).status).to.equal(502);
@@ -259,7 +260,7 @@ describe('an Anthropic upstream', () => {
     for await (const _ of answer.body) if (++pieces === 5) break;
     await until('its end upstream', () => server.aborted() >= 2);
     expect(server.events()).to.be.lessThan(100);
-    expect((await answer.usage)!.input).to.equal(100);
+    expect(answer.usage()!.input).to.equal(100);
   });
 
   it('ends what is too late: no first event, and silence after it', async () => {
@@ -270,7 +271,7 @@ describe('an Anthropic upstream', () => {
     expect(failed.message).to.contain('did not send the first token within 0.1 s');
     await until('its end upstream', () => server.aborted() >= 1);
     await server.close();
-    await dispatcher.destroy();
+    await connections.destroy();
 
     const slow = await upstreamWith(
       { text: 'slowly', pace: 4_000, thinking: 'x' },

@@ -1,8 +1,13 @@
-import type { Connections } from '../connections.ts';
-import type { Credential, ReadCredential } from '../credential.ts';
+import type { Credential } from '../credential.ts';
 import { lateFailure, type Progress, UpstreamFailure } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
-import { type ModelCall, type Upstream, type UpstreamAnswer, WholeBody } from '../upstream.ts';
+import {
+  type ModelCall,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamOptions,
+  WholeBody,
+} from '../upstream.ts';
 import type { Usage } from '../usage.ts';
 import { callOptionsOf } from './call-options.ts';
 import { CompletionChunks, completionOf, usageFrom } from './chunks.ts';
@@ -17,17 +22,9 @@ import { anthropicFetch } from './fetch.ts';
 import { type CallOptions, type LanguageModel, loadProvider, type StreamPart } from './provider.ts';
 import { decodeChat } from './request.ts';
 
-export interface AnthropicUpstreamOptions {
-  readonly name: string;
-  /** Up to and with `/v1`. */
-  readonly base_url: string;
-  /** Its name there. */
-  readonly model: string;
+export interface AnthropicUpstreamOptions extends UpstreamOptions {
   /** Of an answer, where the request gives no limit; null: as many as the model can. */
   readonly output_tokens: number | null;
-  readonly dispatcher: Connections;
-  readonly credential: ReadCredential;
-  readonly timeouts: { readonly first_token_ms: number; readonly idle_ms: number };
 }
 
 /** As the ledger estimates. */
@@ -73,7 +70,7 @@ export class AnthropicUpstream implements Upstream {
         null,
         'unsupported_endpoint',
       );
-    const { base_url, model, output_tokens, dispatcher, timeouts } = this.#options;
+    const { base_url, model, output_tokens, connections } = this.#options;
     const chat = decodeChat(call.request);
     this.#provider ??= loadProvider();
     const { AnthropicMessagesLanguageModel, getModelCapabilities } = await this.#provider;
@@ -84,13 +81,7 @@ export class AnthropicUpstream implements Upstream {
       provider: 'anthropic.messages',
       baseURL: base_url.replace(/\/+$/, ''),
       headers: { 'anthropic-version': '2023-06-01' },
-      fetch: anthropicFetch({
-        dispatcher,
-        credential: text,
-        progress,
-        via: call.via,
-        idleMs: timeouts.idle_ms,
-      }),
+      fetch: anthropicFetch({ connections, credential: text, progress, via: call.via }),
       supportedUrls: () => ({ 'image/*': [/^https:/] }),
     });
     return { language, options };
@@ -107,7 +98,7 @@ export class AnthropicUpstream implements Upstream {
         ...requestId(result.response?.headers, mask),
       },
       body: new WholeBody(mask.hideIn(bytes)),
-      usage: Promise.resolve(usageFrom(result.usage)),
+      usage: () => usageFrom(result.usage),
     };
   }
 
@@ -115,17 +106,12 @@ export class AnthropicUpstream implements Upstream {
     const { call, language, options, own, mask } = asked;
     const { model } = this.#options;
     const chunks = new CompletionChunks({ model, created: now(), includeUsage: call.includeUsage, mask });
-    const begin = async () => {
-      const { stream, response } = await language.doStream(options);
-      const reader = stream.getReader() as ReadableStreamDefaultReader<StreamPart>;
-      return { reader, response, first: await firstEvents(reader, chunks) };
-    };
-    const { reader, response, first } = await this.#begunWithin(
-      this.#options.timeouts.first_token_ms,
-      own,
-      begin(),
+    const { first_token_ms } = this.#options.timeouts;
+    const late = () => own.abort(lateFailure(this.name, 'first', first_token_ms));
+    const timer = setTimeout(late, first_token_ms);
+    const { reader, response, first } = await this.#begin(language, options, chunks).finally(() =>
+      clearTimeout(timer),
     );
-    const usage = Promise.withResolvers<Usage | null>();
     const failure = (error: unknown) => this.#failure(error, asked, true);
 
     /** The upstream is read only as far as somebody wants the events. */
@@ -141,7 +127,6 @@ export class AnthropicUpstream implements Upstream {
       } catch (error) {
         throw failure(error);
       } finally {
-        usage.resolve(chunks.finished ? chunks.usage : usageSoFar(chunks));
         if (chunks.finished) readOn(reader, own);
         else leave(reader, own);
       }
@@ -150,26 +135,16 @@ export class AnthropicUpstream implements Upstream {
       status: 200,
       headers: { 'content-type': 'text/event-stream; charset=utf-8', ...requestId(response?.headers, mask) },
       body: events(),
-      usage: usage.promise,
+      usage: () => (chunks.finished ? chunks.usage : usageSoFar(chunks)),
       usageIsPartial: () => chunks.usageIsPartial,
       contentBytes: () => chunks.contentBytes,
     };
   }
 
-  /** Ends the request upstream when the work takes longer than this. */
-  async #begunWithin<T>(ms: number, own: AbortController, work: Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      const failure = lateFailure(this.name, 'first', ms);
-      own.abort(failure);
-      late.reject(failure);
-    }, ms);
-    work.catch(() => {});
-    try {
-      return await Promise.race([work, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+  async #begin(language: LanguageModel, options: CallOptions, chunks: CompletionChunks) {
+    const { stream, response } = await language.doStream(options);
+    const reader = stream.getReader() as ReadableStreamDefaultReader<StreamPart>;
+    return { reader, response, first: await firstEvents(reader, chunks) };
   }
 
   /** A client that left hears nothing, so its own reason is kept. */

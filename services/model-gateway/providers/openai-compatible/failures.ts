@@ -3,7 +3,7 @@ import { type OpenAiError, retryAfterOf, UpstreamFailure } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
 import { isObject } from '../usage.ts';
 
-const longest = 2_000;
+const maxMessage = 2_000;
 
 /**
  * The failure that an answer with a status of 300 and more stands for.
@@ -23,11 +23,11 @@ export function upstreamError(
   return new UpstreamFailure({ status: status > 599 ? 502 : status, error, retryAfterMs });
 }
 
-/** What an event of a stream with status 200 tells, where it is the first. @param event its data, masked */
+/** The failure that the first event of a stream with status 200 reports. @param event its data, masked */
 export function errorInStream(upstream: string, event: string, mask: Mask): UpstreamFailure {
   const { error } = parsed(event) as { error?: { code?: unknown; status?: unknown } };
-  const told = [error?.code, error?.status].map(Number).find((code) => code >= 400 && code <= 599);
-  const status = told ?? 502;
+  const reported = [error?.code, error?.status].map(Number).find((code) => code >= 400 && code <= 599);
+  const status = reported ?? 502;
   return new UpstreamFailure({ status, error: errorIn(upstream, status, event, mask), charged: true });
 }
 
@@ -52,7 +52,7 @@ export function errorIn(upstream: string, status: number, body: string, mask: Ma
   const { message, type, param, code } = wordsIn(upstream, status, body, mask);
   const hide = (text: string) => withoutSecrets(text, mask).slice(0, 200);
   return {
-    message: cut(withoutSecrets(message, mask), longest),
+    message: cut(withoutSecrets(message, mask), maxMessage),
     type: hide(type),
     param: param === null ? null : hide(param),
     code: code === null ? null : hide(code),
@@ -63,21 +63,21 @@ function wordsIn(upstream: string, status: number, body: string, mask: Mask): Op
   const all = body.trim();
   const value = parsed(all);
   const first = Array.isArray(value) ? value[0] : value;
-  const told = isObject(first) ? (first.error ?? first.detail ?? first.message) : null;
+  const said = isObject(first) ? (first.error ?? first.detail ?? first.message) : null;
   const fallback = `upstream ${upstream} answered ${status}`;
-  if (isObject(told)) {
+  if (isObject(said)) {
     return {
-      message: typeof told.message === 'string' ? told.message : fallback,
-      type: text(told.type) ?? typeOf(status),
-      param: text(told.param),
-      code: text(told.code) ?? text(told.status),
+      message: typeof said.message === 'string' ? said.message : fallback,
+      type: text(said.type) ?? typeOf(status),
+      param: text(said.param),
+      code: text(said.code) ?? text(said.status),
     };
   }
   const plain =
-    typeof told === 'string'
-      ? told
-      : told != null
-        ? JSON.stringify(told)
+    typeof said === 'string'
+      ? said
+      : said != null
+        ? JSON.stringify(said)
         : plainText(withoutSecrets(all, mask));
   return {
     message: plain === '' ? fallback : `${fallback}: ${plain}`,

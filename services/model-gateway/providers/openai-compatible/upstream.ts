@@ -1,11 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
-import { request } from 'undici';
 import { mapTexts } from '#kit/map-texts.ts';
-import type { GatewayConfig } from '../../configuration.ts';
-import { type Connections, noting } from '../connections.ts';
-import type { ReadCredential } from '../credential.ts';
 import {
   connectionFailure,
   type FailureFacts,
@@ -14,24 +10,23 @@ import {
   UpstreamFailure,
 } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
-import { type ModelCall, type Upstream, type UpstreamAnswer, WholeBody } from '../upstream.ts';
-import { isObject, type Usage, usageOf } from '../usage.ts';
+import {
+  type ModelCall,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamOptions,
+  WholeBody,
+} from '../upstream.ts';
+import { isObject, usageOf } from '../usage.ts';
 import { BrokenStream, ChunkReader, drain } from './chunks.ts';
 import { answerHeaders, errorIn, errorInStream, upstreamError } from './failures.ts';
 import { type LimitMember, rewriteRequest } from './request.ts';
 
-export interface OpenAiUpstreamParts {
-  readonly name: string;
-  readonly base_url: string;
-  readonly dispatcher: Connections;
-  /** The model's name there. */
-  readonly model: string;
+export interface OpenAiUpstreamParts extends UpstreamOptions {
   /** Whether streams are asked for their usage. */
   readonly streamUsage: boolean;
   /** Which member it reads as the limit of an answer; null: what is usual where it is. */
   readonly limitMember: LimitMember | null;
-  readonly credential: ReadCredential;
-  readonly timeouts: Pick<GatewayConfig['timeouts'], 'first_token_ms' | 'idle_ms'>;
   readonly userAgent: string;
 }
 
@@ -104,12 +99,13 @@ export class OpenAiUpstream implements Upstream {
 
   /** Resolves with an answer of status 2xx. @throws UpstreamFailure, the signal's reason */
   async #ask(call: ModelCall, signal: AbortSignal): Promise<Answer> {
-    const { dispatcher, timeouts } = this.#parts;
     const { text, mask } = this.#parts.credential();
     const progress: { stage: Progress } = { stage: 'unsent' };
-    const asked = request(`${this.#baseUrl}/${call.endpoint}`, {
+    const asked = this.#parts.connections.request(`${this.#baseUrl}/${call.endpoint}`, {
       method: 'POST',
-      dispatcher: noting(dispatcher, progress, timeouts.idle_ms),
+      onSent: () => {
+        progress.stage = 'sent';
+      },
       headers: this.#headers(call, text),
       body: this.#body(call),
       signal,
@@ -207,7 +203,7 @@ export class OpenAiUpstream implements Upstream {
         'content-length': String(bytes.length),
       },
       body: new WholeBody(bytes),
-      usage: Promise.resolve(usageOf(value.usage)),
+      usage: () => usageOf(value.usage),
     };
   }
 
@@ -217,7 +213,6 @@ export class OpenAiUpstream implements Upstream {
     hideUsage: boolean,
   ): Promise<UpstreamAnswer> {
     const reader = new ChunkReader({ hideUsage, mask });
-    const usage = Promise.withResolvers<Usage | null>();
     const pieces = body.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
 
     /** Whole events; null at the end. */
@@ -244,7 +239,6 @@ export class OpenAiUpstream implements Upstream {
     }
 
     const end = () => {
-      usage.resolve(reader.usage);
       if (reader.done) void pieces.return?.().then(() => drain(body));
       else body.destroy();
     };
@@ -271,7 +265,7 @@ export class OpenAiUpstream implements Upstream {
         status,
         headers: answerHeaders(headers, mask),
         body: events(first),
-        usage: usage.promise,
+        usage: () => reader.usage,
         usageIsPartial: () => reader.usageIsPartial,
         contentBytes: () => reader.contentBytes(),
       };

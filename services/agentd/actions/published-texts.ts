@@ -1,0 +1,210 @@
+import { Failed } from '#kit/errors.ts';
+import { outcomeFact, type RunSoFar } from './executor.ts';
+
+/** The texts that a run publishes: templates, and what fills their slots at execution. */
+
+/** Slots of a template: `{{name}}`; each has one meaning and one form. */
+export const slots = {
+  run_id: 'identifier of the run',
+  approved_by: 'who approved the actions, by action',
+  validation: 'result of the validation',
+  audit_head: 'head of the run record when the text was written',
+  pull_request: 'address of the pull request',
+  changed_since: 'files of the patch that changed on the base branch since',
+} as const;
+type SlotValues = Readonly<Partial<Record<keyof typeof slots, string>>>;
+
+/** Untrusted text with `{{` broken up into `{ {`, so that it cannot be read as a slot. */
+export function withoutSlots(text: string): string {
+  return text.replaceAll(/\{(?=\{)/g, '{ ');
+}
+
+/** Fills the slots of an approved template. Everything else stays byte for byte. */
+export function fillTemplate(template: string, values: SlotValues): string {
+  return template.replace(/\{\{([a-z_]+)\}\}/g, (text, name: string) => {
+    if (!(name in slots)) return text;
+    const value = values[name as keyof typeof slots];
+    if (value === undefined) throw new Failed('slot_empty', `slot ${text} has no value yet`);
+    return value;
+  });
+}
+
+/** Current values of the slots that a published text may use. */
+export function slotValues(run: RunSoFar, changedSince: readonly string[]): SlotValues {
+  const url = outcomeFact(run, 'open_pull_request', 'url');
+  const number = outcomeFact(run, 'open_pull_request', 'number');
+  return {
+    run_id: run.run_id,
+    approved_by: approvedBy(run),
+    validation: validationText(run),
+    audit_head: `event ${run.head.seq}, sha256 \`${run.head.hash}\``,
+    changed_since: changedSince.length === 0 ? 'none' : changedSince.map(inlineCode).join(', '),
+    ...(number === undefined
+      ? {}
+      : { pull_request: typeof url === 'string' ? url : `Pull request #${number}` }),
+  };
+}
+
+function approvedBy(run: RunSoFar): string {
+  const rows = run.actions.flatMap(({ definition, approval, decision }) => {
+    if (approval !== 'approved' || decision === null) return [];
+    const { ordinal, kind, digest } = definition;
+    return [`- ${ordinal} \`${kind}\` (\`${digest.slice(0, 12)}\`): ${decision.approver}, ${decision.at}`];
+  });
+  return rows.join('\n');
+}
+
+function validationText(run: RunSoFar): string {
+  const validation = run.actions.find(({ definition }) => definition.kind === 'run_validation');
+  if (validation === undefined) return 'none was proposed';
+  const report = outcomeFact(run, 'run_validation', 'report');
+  const detail = inlineCode(validation.outcome?.message ?? `not run (${validation.state})`);
+  return typeof report === 'string' ? `${detail} (report sha256 \`${report.slice(0, 16)}\`)` : detail;
+}
+
+/** Invisible in Markdown; finds our own comment again after an unknown outcome. */
+export function marker(runId: string, actionId: string): string {
+  return `<!-- core run=${runId} action=${actionId} -->`;
+}
+
+export function commitMessage(title: string, number: number, runId: string, explanation: string): string {
+  const body = firstParagraph(explanation);
+  return `${titleLine(title)} (#${number})\n\n${body === '' ? '' : `${body}\n\n`}Core-Run: ${runId}\n`;
+}
+
+export function pullRequestTitle(title: string, number: number): string {
+  return `${titleLine(title)} (#${number})`;
+}
+
+export function pullRequestBody(options: {
+  readonly run_id: string;
+  readonly action_id: string;
+  readonly number: number;
+  readonly explanation: string;
+  readonly actions: readonly { readonly ordinal: number; readonly kind: string; readonly what: string }[];
+}): string {
+  const rows = options.actions.map(
+    ({ ordinal, kind, what }) => `| ${ordinal} | \`${kind}\` | ${cell(what)} |`,
+  );
+  return `${markdown(options.explanation)}
+
+Closes #${options.number}
+
+### How this came about
+
+| # | action | what |
+|---|---|---|
+${rows.join('\n')}
+
+Approved by:
+{{approved_by}}
+
+Validation: {{validation}}
+
+Files of this change that moved on the base branch since it was planned: {{changed_since}}
+
+Run \`${options.run_id}\`, record at {{audit_head}}.
+
+${marker(options.run_id, options.action_id)}
+`;
+}
+
+export function issueComment(runId: string, actionId: string): string {
+  return `{{pull_request}} proposes a change for this issue.
+
+Validation: {{validation}}
+
+Each step was approved by a person; run \`${runId}\`.
+
+${marker(runId, actionId)}
+`;
+}
+
+export function plainComment(body: string, runId: string, actionId: string): string {
+  return `${markdown(body)}\n\n${marker(runId, actionId)}\n`;
+}
+
+/** What a role that may not change code says about a change that it found. */
+export function changeForAnotherRole(role: string, title: string, files: readonly string[]): string {
+  const list = files.map((path) => `- ${inlineCode(path)}`).join('\n');
+  return `A change for “${titleLine(title)}” is ready to be proposed. It touches:\n\n${list}\n\nThe role ${role} may comment only. Planning again with the role Depute proposes the change itself.`;
+}
+
+function titleLine(text: string): string {
+  return withoutSlots(inert(oneLine(text)));
+}
+
+function markdown(text: string): string {
+  return withoutSlots(inert(plainText(text)).trim());
+}
+
+function firstParagraph(explanation: string): string {
+  return markdown(explanation.trim().split(/\n\s*\n/)[0] ?? '');
+}
+
+/** Code in a table: a bar ends the cell unless exactly one backslash stands before it. */
+function cell(text: string): string {
+  return withoutSlots(inlineCode(text))
+    .replaceAll('<!--', '<! --')
+    .replace(/\\+(?=\|)/g, '$& ')
+    .replaceAll('|', '\\|');
+}
+
+const maxTitleLength = 200;
+
+/** One line without control, format and bidirectional override characters. */
+export function oneLine(text: string, maxLength = maxTitleLength): string {
+  const line = text
+    .replace(/[\p{Cf}\p{Cs}\p{Co}]/gu, '')
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim();
+  return line.length > maxLength
+    ? `${[...line]
+        .slice(0, maxLength - 1)
+        .join('')
+        .trimEnd()}…`
+    : line;
+}
+
+/**
+ * Several lines: line breaks and tabs stay, other control characters and bidirectional overrides go. A comment that looks like
+ * the marker by which we find our own texts again is escaped, so that outsiders cannot make us publish a forged marker.
+ */
+export function plainText(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replace(/[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]|\p{Cs}/gu, '')
+    .replace(/<!--(?=\s*core\b)/gi, '&lt;!--');
+}
+
+/**
+ * Text in which nothing makes a forge act, as Markdown and as plain text: it closes and links no issue (`# 99`), mentions nobody
+ * (`@ name`), and hides nothing in a comment (`<! --`). The change is visible, since what is approved is what people see.
+ */
+export function inert(text: string): string {
+  return text
+    .replaceAll('<!--', '<! --')
+    .replace(/&(?=(?:#\w{1,10}|num|commat|excl);)/gi, '&amp;')
+    .replace(/[#!](?=\d)/g, '$& ')
+    .replace(/\bGH-(?=\d)/gi, '$& ')
+    .replace(/(?<![A-Za-z0-9_])@(?=\w)/g, '@ ')
+    .replace(/\b(clos|fix|resolv|implement)(e[sd]?|s|ed|ing|)\b[^\w\n]{0,5}(?=https?:)/gi, '$1$2 — ');
+}
+
+/** An indented code block: nothing in it is Markdown, mentions nobody and closes no fence. */
+export function quotedWords(text: string, maxLength = 2000): string {
+  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+  return plainText(cut)
+    .trim()
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n');
+}
+
+/** Inline code, also for text that holds backticks. */
+export function inlineCode(text: string): string {
+  const line = oneLine(text);
+  const longestRun = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
+  const fence = '`'.repeat(longestRun + 1);
+  return longestRun === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
+}

@@ -1,0 +1,94 @@
+import type { Command } from 'commander';
+import { jsonText } from '#kit/cli/output.ts';
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { Watch } from '../agent.ts';
+import { notEmpty } from './option-values.ts';
+import { createProgress } from './progress.ts';
+import type { Services } from './services.ts';
+import type { Terminal } from './terminal.ts';
+import type { Suggestions } from './views/next-steps.ts';
+
+/** What every command is given. A command returns its exit code, or throws. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  readonly services: Services;
+  readonly suggestions: Suggestions;
+  readonly json: boolean;
+  readonly verbose: boolean;
+  /** Aborted by the first Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** Makes commander's action of the work of a command, which gets its arguments and its options. */
+export type Run = <A extends unknown[]>(
+  work: (context: CommandContext, ...given: A) => Promise<number>,
+) => (...given: [...A, Command]) => Promise<void>;
+
+/** Writes a result: as JSON where that was asked for, else as this text. */
+export async function answer(
+  { terminal, json }: CommandContext,
+  result: unknown,
+  text: () => string | Uint8Array | Promise<string>,
+  exitCode: number = exitCodes.done,
+): Promise<number> {
+  terminal.out(json ? `${jsonText(result)}\n` : await text());
+  return exitCode;
+}
+
+/** Runs a long use case with its progress on standard error. */
+export async function watched<T>(
+  { terminal, verbose, signal }: CommandContext,
+  work: (watch: Watch) => Promise<T>,
+  lasting = true,
+): Promise<T> {
+  const progress = createProgress(terminal, { verbose, lasting });
+  try {
+    return await work({ progress: progress.update, signal });
+  } finally {
+    progress.end();
+  }
+}
+
+/** Options of a command about one run. */
+export interface RunOption {
+  readonly runId?: string;
+}
+
+export function withRun(command: Command): Command {
+  return command
+    .argument('[run]', 'identifier of the run, or a unique beginning of it')
+    .option('--run-id <id>', 'the run, instead of the argument');
+}
+
+export function withActions(command: Command): Command {
+  return withRun(command).argument('[action...]', 'number, act_… or kind');
+}
+
+export function withRef(command: Command): Command {
+  return command
+    .requiredOption('--owner <name>', 'owner of the repository', notEmpty('--owner'))
+    .requiredOption('--repo <name>', 'name of the repository', notEmpty('--repo'));
+}
+
+/** With `--run-id` every argument is an action. */
+export function runAndActions(
+  id: string | undefined,
+  names: readonly string[],
+  { runId: option }: RunOption,
+  command: string,
+): { readonly id: string; readonly actions: readonly string[] } {
+  if (option !== undefined) return { id: option, actions: id === undefined ? names : [id, ...names] };
+  return { id: runNamed(id, {}, command), actions: names };
+}
+
+export function runNamed(id: string | undefined, { runId: option }: RunOption, command: string): string {
+  if (id !== undefined && option !== undefined && id !== option) {
+    throw new InvalidInput('run_twice', `${command} names two runs, '${id}' and '${option}'; give one`);
+  }
+  const found = id ?? option;
+  if (found !== undefined && found.trim() !== '') return found;
+  throw new InvalidInput(
+    'run_missing',
+    `${command} needs a run: its identifier or a unique beginning of it, as shown by the command runs`,
+  );
+}

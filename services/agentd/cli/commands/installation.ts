@@ -1,0 +1,109 @@
+import type { Command } from 'commander';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { SettingFlags, SettingRow } from '#kit/config/settings.ts';
+import { environment } from '#kit/environment.ts';
+import { exitCodes } from '#kit/errors.ts';
+import { resolveFolders } from '#kit/folders.ts';
+import type { ForgeReport } from '../../ports/forge-report.ts';
+import { answer, type Run } from '../command.ts';
+import { timeSpan } from '../option-values.ts';
+import type { Terminal } from '../terminal.ts';
+import { pruneView, settingsView } from '../views/reports.ts';
+
+/** Commands about this installation: its settings, forges, stored runs and daemon. */
+
+export function config(program: Command, run: Run): void {
+  program
+    .command('config')
+    .description('settings')
+    .command('show')
+    .description('every setting and where its value comes from')
+    .action(
+      run(async (context) => {
+        const { suggestions, services, terminal } = context;
+        const { state, config, origin } = resolveFolders({ home: suggestions.home }, environment);
+        const rows = [
+          folderRow('folder.state', state, origin.state),
+          folderRow('folder.config', config, origin.config),
+          ...(await services.settings()),
+        ];
+        return answer(context, rows, () => settingsView(rows, terminal));
+      }),
+    );
+}
+
+function folderRow(key: string, value: string, origin: string): SettingRow {
+  if (origin === 'default') return { key, value, source: origin, where: 'XDG base directories' };
+  return { key, value, source: origin.startsWith('--') ? 'flag' : 'environment', where: origin };
+}
+
+/** Exit 5 when one did not answer, 1 when one rejects its token. */
+export function forges(program: Command, run: Run): void {
+  program
+    .command('forges')
+    .description(
+      'each configured forge: whether it answers, whose token it is shown, which scopes that lacks',
+    )
+    .action(
+      run(async (context) => {
+        const reports = await context.services.forges();
+        const is = (...states: ForgeReport['state'][]) => reports.some(({ state }) => states.includes(state));
+        const exitCode = is('refused') ? exitCodes.failed : exitCodes.done;
+        return answer(
+          context,
+          { forges: reports },
+          () => forgesView(reports, context.terminal),
+          is('silent', 'unreachable') ? exitCodes.unavailable : exitCode,
+        );
+      }),
+    );
+}
+
+function forgesView(reports: readonly ForgeReport[], { paint }: Terminal): string {
+  const width = Math.max(...reports.map(({ forge }) => forge.length));
+  return reports
+    .map(({ forge, state, detail, fix }) => {
+      const painted = state === 'works' ? paint.green : state === 'unused' ? paint.dim : paint.yellow;
+      const line = `${forge.padEnd(width)}  ${painted(state.padEnd(11))}  ${visibleLine(detail)}\n`;
+      return fix === null
+        ? line
+        : `${line}${' '.repeat(width + 15)}${paint.dim(`do  ${visibleLine(fix)}`)}\n`;
+    })
+    .join('');
+}
+
+interface PruneOptions {
+  readonly olderThan: number;
+  readonly runs?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export function prune(program: Command, run: Run): void {
+  program
+    .command('prune')
+    .description('remove working copies of old runs; with --runs their records too')
+    .requiredOption('--older-than <span>', 'since their last event, for example 30d', timeSpan)
+    .option('--runs', 'records as well; a tombstone keeps the head of each')
+    .option('--dry-run', 'list what would be deleted')
+    .action(
+      run(async (context, { olderThan, runs = false, dryRun: dry_run = false }: PruneOptions) => {
+        const { terminal, services } = context;
+        const before = new Date(terminal.now().getTime() - olderThan).toISOString();
+        const what = runs ? 'runs' : 'clones';
+        const result = await services.agent.prune({ before, what, dry_run });
+        return answer(context, result, () => pruneView(result, dry_run, terminal));
+      }),
+    );
+}
+
+export function serve(program: Command, run: Run): void {
+  program
+    .command('serve')
+    .description('run the daemon in this terminal')
+    .option('--host <address>', 'listen there (default: agentd.host)')
+    .option('--port <number>', 'listen on this port (default: agentd.port)')
+    .option('--log-level <level>', 'error, warn, info or debug')
+    .option('--log-format <format>', 'json or text')
+    .option('--check', 'only read the configuration, and say what is wrong with it')
+    .action(run(({ services }, flags: SettingFlags & { readonly check?: boolean }) => services.serve(flags)));
+}

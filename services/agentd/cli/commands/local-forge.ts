@@ -1,0 +1,237 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { age } from '#kit/cli/moments.ts';
+import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
+import { InvalidInput } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
+import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
+import { answer, type CommandContext, type Run, withRef } from '../command.ts';
+import { type Cell, paintPatch, quoted, table } from '../layout.ts';
+import { issueNumber, notEmpty, oneOfWords } from '../option-values.ts';
+import { commandLine, issueWords, type NextStep, stepLines } from '../views/next-steps.ts';
+
+/** Administers the local forge: repositories, issues and pull requests in a folder. */
+export function forge(program: Command, run: Run): void {
+  const command = program
+    .command('forge')
+    .description('the local forge: repositories, issues and pull requests in a folder');
+  const issue = command.command('issue').description('issues of the local forge');
+  const pr = command.command('pr').description('pull requests of the local forge');
+
+  withRef(command.command('init'))
+    .description('make a repository, empty or with the branches of one that you have')
+    .option('--from <dir>', 'a git repository to take the branches from', notEmpty('--from'))
+    .action(run(init));
+  withText(withRef(issue.command('new')))
+    .description('write an issue')
+    .requiredOption('--title <text>', 'its title', notEmpty('--title'))
+    .action(run(newIssue));
+  withState(withRef(issue.command('list')).description('list issues')).action(run(listIssues));
+  withText(withRef(command.command('comment')))
+    .description('comment on an issue or pull request')
+    .requiredOption('--number <n>', 'its number', issueNumber)
+    .action(run(comment));
+  withState(withRef(pr.command('list')).description('list pull requests')).action(run(listPulls));
+  withRef(pr.command('show'))
+    .description('show a pull request with its change')
+    .requiredOption('--number <n>', 'its number', issueNumber)
+    .option('--no-patch', 'without the change')
+    .action(run(showPull));
+  withRef(pr.command('merge'))
+    .description('merge a pull request')
+    .requiredOption('--number <n>', 'its number', issueNumber)
+    .action(run(mergePull));
+}
+
+const listStates = ['open', 'closed', 'all'] as const;
+
+interface ListOptions extends RepositoryRef {
+  readonly state: (typeof listStates)[number];
+}
+
+function withState(command: Command): Command {
+  return command.option('--state <state>', listStates.join(', '), oneOfWords('--state', listStates), 'open');
+}
+
+interface TextOptions extends RepositoryRef {
+  readonly body?: string;
+  readonly bodyFile?: string;
+  readonly author?: string;
+  readonly association: string;
+}
+
+function withText(command: Command): Command {
+  return command
+    .option('--body <text>', 'its text, Markdown')
+    .option('--body-file <file>', 'its text from a file; - is standard input')
+    .option('--author <name>', 'who writes (default: you)', notEmpty('--author'))
+    .option(
+      '--association <word>',
+      associations.join(', '),
+      oneOfWords('--association', associations),
+      'owner',
+    );
+}
+
+async function init(
+  context: CommandContext,
+  { owner, repo, from: given }: RepositoryRef & { readonly from?: string },
+): Promise<number> {
+  const { terminal, suggestions, services } = context;
+  const from = given === undefined ? null : resolve(given);
+  const admin = await services.localForge();
+  const made = await admin.init({ owner, repo, from });
+  return answer(context, { owner, repo, ...made }, () => {
+    const text = ['--title', 'TEXT', '--body-file', 'FILE'];
+    const newIssue = ['forge', 'issue', 'new', '--owner', owner, '--repo', repo, ...text];
+    const steps = [
+      checkoutStep(from, made.clone_url),
+      { label: 'issue', command: commandLine(suggestions, ...newIssue) },
+    ];
+    const lines = [
+      `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
+      `  folder  ${visibleLine(made.folder)}`,
+      `  remote  ${visibleLine(made.clone_url)}`,
+      ...stepLines(steps, terminal),
+    ];
+    return `${lines.join('\n')}\n`;
+  });
+}
+
+/** How a checkout comes to know the repository: it is delivered only to one that does. */
+function checkoutStep(from: string | null, url: string): NextStep {
+  if (from === null || !existsSync(join(from, '.git')))
+    return { label: 'clone', command: `git clone ${shellWord(url)}` };
+  return { label: 'connect', command: `git -C ${shellWord(from)} remote add core ${shellWord(url)}` };
+}
+
+async function newIssue(
+  context: CommandContext,
+  options: TextOptions & { readonly title: string },
+): Promise<number> {
+  const { terminal, suggestions, services } = context;
+  const { owner, repo, title, association } = options;
+  const admin = await services.localForge();
+  const author = options.author ?? (await services.person()).name;
+  const issue = await admin.newIssue({ owner, repo, title, body: bodyOf(options), author, association });
+  return answer(context, issue, () => {
+    const plan = commandLine(suggestions, 'plan-issue', ...issueWords({ owner, repo, number: issue.number }));
+    const lines = [
+      `${visibleLine(`${owner}/${repo}#${issue.number}`)}  ${visibleLine(issue.title)}`,
+      ...stepLines([{ label: 'plan', command: plan }], terminal),
+    ];
+    return `${lines.join('\n')}\n`;
+  });
+}
+
+async function listIssues(context: CommandContext, { state, ...ref }: ListOptions): Promise<number> {
+  const admin = await context.services.localForge();
+  const issues = await admin.listIssues(ref, state);
+  return answer(context, { issues }, () =>
+    listText(context, issues, ({ author }) => author.login, `${state === 'all' ? '' : `${state} `}issues`),
+  );
+}
+
+async function comment(
+  context: CommandContext,
+  options: TextOptions & { readonly number: number },
+): Promise<number> {
+  const { services } = context;
+  const { owner, repo, number, association } = options;
+  const admin = await services.localForge();
+  const author = options.author ?? (await services.person()).name;
+  const made = await admin.comment({ owner, repo, number, body: bodyOf(options), author, association });
+  return answer(
+    context,
+    made,
+    () => `Comment ${visibleLine(made.id)} on ${visibleLine(`${owner}/${repo}#${number}`)}\n`,
+  );
+}
+
+async function listPulls(context: CommandContext, { state, ...ref }: ListOptions): Promise<number> {
+  const admin = await context.services.localForge();
+  const pulls = await admin.listPullRequests(ref, state);
+  const name = `${state === 'all' ? '' : `${state} `}pull requests`;
+  const { arrow } = context.terminal.symbols;
+  return answer(context, { pull_requests: pulls }, () =>
+    listText(context, pulls, ({ head, base }) => `${head} ${arrow} ${base}`, name),
+  );
+}
+
+/** A table of issues or pull requests, with what `column` gives of each. */
+function listText<
+  A extends Pick<PullRequest, 'number' | 'created_at' | 'title'> & { readonly state: string },
+>({ terminal }: CommandContext, entries: readonly A[], column: (entry: A) => string, name: string): string {
+  if (entries.length === 0) return `No ${name}.\n`;
+  const rows = entries.map((entry): Cell[] => [
+    { text: `#${entry.number}`, align: 'right' },
+    entry.state,
+    age(entry.created_at, terminal.now()),
+    column(entry),
+    entry.title,
+  ]);
+  return `${table(rows, terminal, { indent: 0 }).join('\n')}\n`;
+}
+
+async function showPull(
+  context: CommandContext,
+  {
+    owner,
+    repo,
+    number,
+    patch: withPatch,
+  }: RepositoryRef & { readonly number: number; readonly patch: boolean },
+): Promise<number> {
+  const { terminal, suggestions, services } = context;
+  const { paint, symbols } = terminal;
+  const admin = await services.localForge();
+  const { pull, patch } = await admin.pullRequest({ owner, repo }, number);
+  const text = new TextDecoder().decode(patch);
+  const facts = [
+    pull.state,
+    visibleLine(`${pull.head} ${symbols.arrow} ${pull.base}`),
+    ...(pull.head_commit === null ? [] : [pull.head_commit.slice(0, 7)]),
+    `by ${visibleLine(pull.author.login)}`,
+    age(pull.created_at, terminal.now()),
+  ];
+  const merge = commandLine(suggestions, 'forge', 'pr', 'merge', ...issueWords({ owner, repo, number }));
+  return answer(context, { ...pull, patch: text }, () => {
+    const lines = [
+      `${visibleLine(`${owner}/${repo}#${number}`)}  ${paint.bold(visibleLine(pull.title))}`,
+      facts.join(` ${symbols.dot} `),
+      '',
+      ...quoted(pull.body, terminal),
+      ...(withPatch ? ['', paintPatch(visibleLines(text), paint).trimEnd()] : []),
+      ...(pull.state === 'open' ? ['', ...stepLines([{ label: 'merge', command: merge }], terminal)] : []),
+    ];
+    return `${lines.join('\n')}\n`;
+  });
+}
+
+async function mergePull(
+  context: CommandContext,
+  { owner, repo, number }: RepositoryRef & { readonly number: number },
+): Promise<number> {
+  const admin = await context.services.localForge();
+  const merged = await admin.mergePullRequest({ owner, repo }, number);
+  const name = visibleLine(`${owner}/${repo}#${number}`);
+  return answer(
+    context,
+    { owner, repo, number, ...merged },
+    () => `Merged ${name} into ${visibleLine(merged.into)} @ ${merged.commit.slice(0, 7)}\n`,
+  );
+}
+
+/** `--body TEXT`, or `--body-file FILE` where `-` is standard input. */
+function bodyOf({ body, bodyFile }: TextOptions): string {
+  if (body !== undefined && bodyFile !== undefined) {
+    throw new InvalidInput('body_twice', 'the text is given by --body and by --body-file; choose one');
+  }
+  if (bodyFile === undefined) return body ?? '';
+  try {
+    return readFileSync(bodyFile === '-' ? 0 : bodyFile, 'utf8');
+  } catch (cause) {
+    throw new InvalidInput('body_file_unreadable', `--body-file '${bodyFile}' cannot be read`, { cause });
+  }
+}

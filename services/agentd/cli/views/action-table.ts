@@ -1,0 +1,75 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { ActionHistory, Risk } from '../../action.ts';
+import { type ActionDefinition, actionType } from '../../actions/registry.ts';
+import type { ActionState } from '../../runs/run.ts';
+import { type Cell, table } from '../layout.ts';
+import type { Paint, Symbols, Terminal } from '../terminal.ts';
+
+/** Columns of a table of actions: their names, and the cells of one action. */
+export interface ActionColumns {
+  readonly names: readonly string[];
+  readonly cells: (action: ActionState, index: number) => readonly Cell[];
+}
+
+/** Number and kind of each action with these columns, under the names of the gates. */
+export function actionTable(
+  actions: readonly ActionState[],
+  { names, cells }: ActionColumns,
+  terminal: Terminal,
+): string[] {
+  const { dim } = terminal.paint;
+  const header: Cell[] = [
+    { text: '#', align: 'right', paint: dim },
+    ...['action', ...names].map((text) => ({ text, paint: dim })),
+  ];
+  const rows = actions.map((action, index): Cell[] => [
+    { text: String(action.definition.ordinal), align: 'right' },
+    action.definition.kind,
+    ...cells(action, index),
+  ]);
+  const [head, ...body] = table([header, ...rows], terminal, { indent: 5 });
+  const groups = Map.groupBy(body.entries(), ([index]) => actions[index]!.definition.gate);
+  return [
+    head!,
+    ...[...groups].flatMap(([gate, lines]) => [`  ${dim(gate)}`, ...lines.map(([, line]) => line)]),
+  ];
+}
+
+/** How like actions went before, as a column; left out where nothing is known. */
+export function historyColumn(actions: readonly ActionState[]): ActionColumns {
+  const known = actions.some(({ definition }) => definition.history != null);
+  if (!known) return { names: [], cells: () => [] };
+  return {
+    names: ['before'],
+    cells: ({ definition }) => [definition.history == null ? '-' : shareText(definition.history)],
+  };
+}
+
+/** For example `3 of 4 ok`. */
+function shareText({ counts }: ActionHistory): string {
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return `${(counts.succeeded ?? 0) + (counts.merged ?? 0)} of ${all} ok`;
+}
+
+/** What an action does, in two short texts: the thing itself, and what to know about it. Safe to print. */
+export function actionText(
+  { kind, params }: ActionDefinition,
+  symbols: Symbols,
+): { main: string; note: string } {
+  const { main, note } = actionType(kind).describe(params, symbols.minus);
+  return { main: visibleLine(main), note: visibleLine(note) };
+}
+
+/** Risk in four letters at most, and its score. */
+export function riskCells({ risk, risk_score }: ActionDefinition, paint: Paint): [Cell, Cell] {
+  const text = { low: 'low', medium: 'med', high: 'high', critical: 'crit' }[risk];
+  return [
+    { text, paint: riskPaint(risk, paint) },
+    { text: String(risk_score), align: 'right' },
+  ];
+}
+
+export function riskPaint(risk: Risk, paint: Paint): (text: string) => string {
+  const critical = (text: string) => paint.bold(paint.red(text));
+  return { low: paint.green, medium: paint.yellow, high: paint.red, critical }[risk];
+}

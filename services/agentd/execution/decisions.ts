@@ -1,0 +1,196 @@
+import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import type { ApprovalState } from '../action.ts';
+import { planOutdated } from '../actions/kind.ts';
+import type { ActionDefinition } from '../actions/registry.ts';
+import type { DecisionRequest, Person } from '../agent.ts';
+import type { NewEvent } from '../runs/event.ts';
+import type { ActionState, Run } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
+
+/** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
+export function nowFor(run: Run): string {
+  const clock = new Date().toISOString();
+  return [clock, run.updated_at].toSorted().at(-1)!;
+}
+
+/**
+ * The events of one decision, or a refusal that changes nothing. Either decision can be changed until the action has
+ * started.
+ */
+export function decideActions(run: Run, request: DecisionRequest, expiresAfterDays: number): NewEvent[] {
+  if (request.actions.length === 0)
+    throw new InvalidInput('no_actions', 'no action is named; give at least one');
+  if (request.decision === 'reject' && (request.reason ?? '').trim() === '') {
+    throw new InvalidInput(
+      'reason_required',
+      'a rejection needs a reason: the next planning of this issue learns from it',
+      {
+        errors: [{ pointer: '/reason', detail: 'is missing: must be a string that is not empty' }],
+      },
+    );
+  }
+  checkRunTakesDecisions(run);
+  if (request.decision === 'approve') requireCompletePlan(run);
+  const at = nowFor(run);
+  const expires_at = new Date(Date.parse(at) + expiresAfterDays * 86_400_000).toISOString();
+  return request.actions.map(({ action_id, digest, seen_approval }) => {
+    const action = findAction(run, action_id);
+    checkNotStarted(action);
+    checkSeen(action, seen_approval);
+    checkDigest(action.definition, digest);
+    return {
+      type: 'approval_recorded',
+      data: {
+        action_id: action.definition.action_id,
+        approval: {
+          decision: request.decision,
+          approver: request.by.name,
+          claimed_approver: request.claimed_approver,
+          reason: request.reason,
+          digest,
+          at,
+          expires_at: request.decision === 'approve' ? expires_at : null,
+        },
+      },
+    };
+  });
+}
+
+/** Nothing of a plan without these is approved or executed: what it would do is not all in what people see. */
+export function requireCompletePlan({ run_id, plan }: Run): void {
+  if (plan !== null && plan.target.forge_url === undefined) throw planOutdated(run_id);
+}
+
+/** @throws Conflict (`run_superseded`) naming the newer run */
+export function requireNotSuperseded({ run_id, superseded_by }: Run): void {
+  if (superseded_by === null) return;
+  throw new Conflict(
+    'run_superseded',
+    `run ${run_id} was superseded: ${superseded_by} is a newer plan of the same issue`,
+    {
+      facts: { superseded_by },
+      hint: `Look at the newer one: ./core show ${superseded_by}. --keep of plan-issue leaves waiting runs as they are.`,
+    },
+  );
+}
+
+export function findAction(run: Run, actionId: string): ActionState {
+  const action = run.actions.find(({ definition }) => definition.action_id === actionId);
+  if (action !== undefined) return action;
+  const choices = run.actions.map(({ definition }) => definition.action_id).join(', ');
+  throw new NotFound(
+    'action_not_found',
+    `run ${run.run_id} has no action '${actionId}'; it has ${choices || 'none'}`,
+  );
+}
+
+/** Why an action may not run now, as far as its approval decides; null when it may. */
+export function approvalProblem(action: ActionState, now: string): { code: string; message: string } | null {
+  const { approval, decision, definition } = action;
+  if (approval === 'rejected')
+    return {
+      code: 'action_rejected',
+      message: `rejected by ${decision?.approver}: ${decision?.reason ?? 'no reason given'}`,
+    };
+  if (approval !== 'approved' || decision === null) {
+    return { code: 'approval_required', message: `not approved; approval is ${approval}` };
+  }
+  if (decision.digest !== definition.digest) {
+    return {
+      code: 'digest_mismatch',
+      message: `approved was ${decision.digest.slice(0, 12)}, the action is ${definition.digest.slice(0, 12)}`,
+    };
+  }
+  if (decision.expires_at === null || decision.expires_at <= now) {
+    return {
+      code: 'approval_expired',
+      message: `the approval by ${decision.approver} expired at ${decision.expires_at}`,
+    };
+  }
+  return null;
+}
+
+function checkRunTakesDecisions(run: Run): void {
+  if (run.plan === null)
+    throw new Conflict(
+      'run_not_planned',
+      `run ${run.run_id} is ${run.status}: there is nothing to decide yet`,
+    );
+  requireNotSuperseded(run);
+  if (run.status === 'cancelled' || run.status === 'undone' || run.undo !== null) {
+    throw new Conflict(
+      'run_closed',
+      `run ${run.run_id} is ${run.status}; plan the issue again to decide anew`,
+    );
+  }
+}
+
+function checkNotStarted(action: ActionState): void {
+  if (action.state === 'pending' || action.state === 'refused' || action.state === 'blocked') return;
+  const { ordinal, kind } = action.definition;
+  throw new Conflict(
+    'action_started',
+    `${ordinal} ${kind} is ${action.state}; a decision can be changed only until the action starts`,
+  );
+}
+
+function checkSeen({ definition, approval, decision }: ActionState, seen: ApprovalState | undefined): void {
+  if (seen === undefined || seen === approval) return;
+  const { ordinal, kind } = definition;
+  const now = decision === null ? approval : `${approval} by ${decision.approver} at ${decision.at}`;
+  throw new Conflict('decision_changed', `${ordinal} ${kind} is ${now}; it was ${seen} when you saw it`, {
+    hint: 'Read the action again; without seen_approval the decision is changed.',
+  });
+}
+
+function checkDigest(definition: ActionDefinition, digest: string): void {
+  if (definition.digest === digest) return;
+  throw new Conflict(
+    'digest_mismatch',
+    `${definition.ordinal} ${definition.kind}: digest ${digest.slice(0, 12)} is not that of the action (${definition.digest.slice(0, 12)}); look at it again`,
+    { errors: [{ pointer: '/digest', detail: `must be ${definition.digest}` }] },
+  );
+}
+
+export function checkScope(
+  by: { readonly name: string; readonly scopes: readonly string[] },
+  scope: string,
+): void {
+  if (by.scopes.includes(scope) || by.scopes.includes('admin')) return;
+  throw new Refused(
+    'scope_missing',
+    `the token '${by.name}' has the scopes ${by.scopes.join(', ') || 'none'}; this needs ${scope}`,
+  );
+}
+
+/**
+ * Asks a run to stop. A run at work aborts its model and its sandbox, lets a started effect finish, and ends; one that waits
+ * is cancelled at once.
+ */
+export async function cancelRun(
+  store: RunStore,
+  request: { readonly run_id: string; readonly by: Person; readonly reason: string | null },
+): Promise<Run> {
+  const run = await store.append(request.run_id, (now) => {
+    if (closed.includes(now.status)) {
+      throw new Conflict('run_closed', `run ${now.run_id} is ${now.status}; there is nothing to cancel`);
+    }
+    if (now.undo !== null)
+      throw new Conflict('run_undone', `the undo of run ${now.run_id} has begun; let it finish`);
+    if (now.cancelling) return [];
+    const atWork = now.status === 'planning' || now.status === 'executing';
+    const asked = {
+      type: 'cancel_requested' as const,
+      data: { by: request.by.name, reason: request.reason },
+    };
+    if (atWork) return [asked];
+    return [
+      asked,
+      { type: 'run_cancelled', data: { message: request.reason ?? `cancelled by ${request.by.name}` } },
+    ];
+  });
+  await store.writeViews(request.run_id);
+  return run;
+}
+
+const closed: readonly string[] = ['completed', 'cancelled', 'undone', 'rejected', 'superseded'];

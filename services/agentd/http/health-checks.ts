@@ -1,0 +1,96 @@
+import { gatewayUrl } from '#kit/config/client-urls.ts';
+import { readKnownModels } from '#kit/config/known-models.ts';
+import type { Settings } from '#kit/config/settings.ts';
+import {
+  backlogInWords,
+  type Health,
+  type HealthCheck,
+  type HealthStatus,
+  healthOf,
+} from '#kit/contracts/health.ts';
+import type { Environment } from '#kit/environment.ts';
+import { messageOf } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import { Probe, takesToken } from '#kit/health/probe.ts';
+import { reresolvingClient } from '#kit/http/reresolving-client.ts';
+import { serviceToken } from '#kit/tokens/tokens.ts';
+import type { Agent } from '../agent.ts';
+
+export type Checks = Readonly<Record<string, () => Promise<HealthCheck>>>;
+
+/** Without its runs the daemon can do nothing; a dependency that fails makes it degraded. */
+export async function checkHealth(agent: Agent, version: string, checks: Checks): Promise<Health> {
+  const runs = checked('failing', async () => {
+    const { problems } = await agent.runs({ limit: 1 });
+    const others = problems.length === 0 ? '' : `; ${problems.length} things among them are no runs`;
+    return { status: 'ok', detail: `readable${others}` };
+  });
+  const all = [
+    ['runs', runs] as const,
+    ...Object.entries(checks).map(([name, check]) => [name, checked('degraded', check)] as const),
+  ];
+  const results = await Promise.all(all.map(async ([name, check]) => [name, await check] as const));
+  return healthOf('core-agentd', version, Object.fromEntries(results));
+}
+
+async function checked(otherwise: HealthStatus, check: () => Promise<HealthCheck>): Promise<HealthCheck> {
+  try {
+    return await check();
+  } catch (error) {
+    return { status: otherwise, detail: messageOf(error) };
+  }
+}
+
+export interface DependencyParts {
+  readonly folders: Folders;
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly agent: Pick<Agent, 'contextBacklog'>;
+}
+
+/** Deliveries are tried every minute: one that waits longer than this many seconds is stuck. */
+const maxBacklogSeconds = 180;
+
+/** Checks of the services that the daemon calls, with its own token, and of deliveries that wait. */
+export function dependencyChecks({ folders, environment, settings, agent }: DependencyParts): {
+  readonly checks: Checks;
+  close(): Promise<void>;
+} {
+  const timeoutMs = settings.answers.seconds * 1000;
+  const follow = (url: () => string) =>
+    reresolvingClient(() => ({ baseUrl: url(), token: serviceToken(folders, 'agentd') }), { timeoutMs });
+  const { url } = settings.context;
+  const gateway = follow(() => gatewayUrl({ folders, environment }));
+  const context = url === null ? null : follow(() => url);
+  const gatewayProbe = new Probe((signal) => takesToken(gateway.now(), ['mint'], signal), { timeoutMs });
+  const contextProbe = new Probe(
+    async (signal) =>
+      context === null
+        ? 'planning does without core-context: context.url is null'
+        : takesToken(context.now(), ['read', 'plan'], signal),
+    { timeoutMs },
+  );
+  const outboxProbe = new Probe(
+    async () => {
+      const backlog = await agent.contextBacklog();
+      if (backlog === null) return 'runs are delivered nowhere';
+      const status = backlog.oldest_seconds > maxBacklogSeconds ? 'degraded' : 'ok';
+      return { status, detail: `runs to deliver to core-context: ${backlogInWords(backlog)}`, backlog };
+    },
+    { timeoutMs },
+  );
+  return {
+    checks: {
+      context: () => contextProbe.check(),
+      async model_gateway() {
+        const found = await gatewayProbe.check();
+        if (found.status === 'ok' || readKnownModels(folders).length > 0) return found;
+        return { status: 'ok', detail: `not needed while no model is configured: ${found.detail}` };
+      },
+      context_outbox: () => outboxProbe.check(),
+    },
+    async close() {
+      await Promise.all([gateway.close(), context?.close()]);
+    },
+  };
+}

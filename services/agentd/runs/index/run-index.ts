@@ -1,0 +1,264 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { openDisposableDatabase } from '#kit/storage/database.ts';
+import { createLeaseTable } from '#kit/storage/lease.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
+import type { RunStatus, RunSummary } from '../run.ts';
+
+/** A run as the index knows it. `size` is that of the event log it was folded from, -1 without one. */
+export interface IndexRow extends Omit<RunSummary, 'status'> {
+  readonly size: number;
+  /** As folded, so never `interrupted`; `pruned` for what only a tombstone is left of. */
+  readonly status: RunStatus | 'pruned';
+}
+
+export interface Problem {
+  readonly name: string;
+  /** What the event log looked like that could not be read; empty for what is no run at all. */
+  readonly stamp: string;
+  readonly what: string;
+}
+
+export interface RowFilter {
+  readonly statuses: readonly RunStatus[] | null;
+  readonly forge: string | null;
+  /** Only of other forges than this one. */
+  readonly without_forge: string | null;
+  readonly owner: string | null;
+  readonly repo: string | null;
+  readonly number: number | null;
+}
+
+const version = 1;
+const fixed = ['run_id', 'forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
+const changing = ['size', 'status', 'title', 'updated_at', 'highest_risk', 'waiting', 'actions'] as const;
+const columns = [...fixed, ...changing];
+const updateRow = `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`;
+const insertRow = `INSERT INTO runs (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
+
+const schema = `
+  DROP TABLE IF EXISTS runs;
+  DROP TABLE IF EXISTS problems;
+  DROP TABLE IF EXISTS scans;
+  CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY, size INTEGER NOT NULL, status TEXT NOT NULL, forge TEXT NOT NULL, owner TEXT NOT NULL,
+    repo TEXT NOT NULL, number INTEGER NOT NULL, title TEXT, role TEXT NOT NULL, created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL, highest_risk TEXT, waiting INTEGER NOT NULL, actions INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX runs_by_repository ON runs (owner, repo, run_id);
+  CREATE TABLE problems (name TEXT PRIMARY KEY, stamp TEXT NOT NULL, what TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE scans (id INTEGER PRIMARY KEY CHECK (id = 1), folder TEXT NOT NULL) STRICT;
+  PRAGMA user_version = ${version};
+`;
+
+/**
+ * `<state>/index.sqlite`: makes lists fast, and its one write lock is the append lock of all runs. Everything in it
+ * is rebuilt from the run folders when it is missing, broken or of another version, so it needs no durability of its own.
+ */
+export class RunIndex {
+  readonly #path: string;
+  #db: DatabaseSync;
+  #inode: bigint | number;
+  #statements = new Map<string, StatementSync>();
+  #writes = 0;
+
+  constructor(stateDir: string) {
+    this.#path = join(stateDir, 'index.sqlite');
+    this.#db = openDisposableDatabase(this.#path, setUp);
+    this.#inode = statSync(this.#path).ino;
+  }
+
+  /** The open database; another one after the file was replaced. */
+  get db(): DatabaseSync {
+    return this.#db;
+  }
+
+  /**
+   * Runs `work` while no other process writes. An index that fails afterwards is not a failure of the work: rows
+   * carry the size of the log that they describe, so an old one is recognised and rebuilt.
+   */
+  locked<T>(work: () => T): T {
+    this.#begin();
+    let result: T;
+    try {
+      result = work();
+    } catch (error) {
+      // A full disk ends a transaction by itself.
+      if (this.#db.isTransaction) this.#statement('ROLLBACK').run();
+      throw error;
+    }
+    try {
+      this.#statement('COMMIT').run();
+    } catch {
+      if (this.#db.isTransaction) this.#statement('ROLLBACK').run();
+    }
+    return result;
+  }
+
+  #begin(): void {
+    this.#writes++;
+    try {
+      this.#statement('BEGIN IMMEDIATE').run();
+      if (!this.#reopenIfReplaced()) return;
+    } catch (error) {
+      if (!isSqliteDamage(error)) throw error;
+      this.#reopen();
+    }
+    this.#statement('BEGIN IMMEDIATE').run();
+  }
+
+  /** A lock on a file that was deleted or replaced would protect nothing. */
+  #reopenIfReplaced(): boolean {
+    if (statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#inode) return false;
+    this.#reopen();
+    return true;
+  }
+
+  #reopen(): void {
+    this.close();
+    this.#statements = new Map();
+    this.#db = openDisposableDatabase(this.#path, setUp);
+    this.#inode = statSync(this.#path).ino;
+  }
+
+  /** Reads, and rebuilds the index when its file is damaged. */
+  reading<T>(work: () => T): T {
+    try {
+      this.#reopenIfReplaced();
+      return work();
+    } catch (error) {
+      if (!isSqliteDamage(error)) throw error;
+      this.#reopen();
+      return work();
+    }
+  }
+
+  /** Changes whenever the index may have changed, by this process or another. */
+  version(): string {
+    const { data_version } = this.#statement('PRAGMA data_version').get() as { data_version: number };
+    return `${this.#inode}:${data_version}:${this.#writes}`;
+  }
+
+  put(row: IndexRow): void {
+    // Updated in place, only what can change: this is part of every append, and each page touched is a page written.
+    const { changes } = this.#statement(updateRow).run(...changing.map((name) => row[name]), row.run_id);
+    if (changes > 0) return;
+    this.#statement(insertRow).run(...columns.map((name) => row[name]));
+    this.#statement('DELETE FROM problems WHERE name = ?').run(row.run_id);
+  }
+
+  /** Inside `locked`, beside work that must not fail because of its index. */
+  tryPut(row: IndexRow): void {
+    try {
+      this.put(row);
+    } catch {
+      // The log is the authority: the next reader rebuilds a row that does not match its size.
+    }
+  }
+
+  /** What is called `name` in the runs folder cannot be shown as a run. */
+  putProblem({ name, stamp, what }: Problem): void {
+    this.#statement('DELETE FROM runs WHERE run_id = ?').run(name);
+    this.#statement('INSERT OR REPLACE INTO problems VALUES (?, ?, ?)').run(name, stamp, what);
+  }
+
+  remove(name: string): void {
+    this.#statement('DELETE FROM runs WHERE run_id = ?').run(name);
+    this.#statement('DELETE FROM problems WHERE name = ?').run(name);
+  }
+
+  problems(): Problem[] {
+    return this.#statement('SELECT * FROM problems ORDER BY name').all() as unknown as Problem[];
+  }
+
+  sizes(): { readonly run_id: string; readonly size: number; readonly status: string }[] {
+    return this.#statement('SELECT run_id, size, status FROM runs').all() as never;
+  }
+
+  count(): number {
+    const { count } = this.#statement(
+      "SELECT count(*) AS count FROM runs WHERE status <> 'pruned'",
+    ).get() as {
+      count: number;
+    };
+    return count;
+  }
+
+  /** Newest first, only those older than `before`. */
+  rows(filter: RowFilter, before: string | null, limit: number): IndexRow[] {
+    const conditions = ["status <> 'pruned'"];
+    const values: (string | number)[] = [];
+    const where = (condition: string, ...given: (string | number)[]): void => {
+      conditions.push(condition);
+      values.push(...given);
+    };
+    if (before !== null) where('run_id < ?', before);
+    if (filter.statuses !== null) {
+      where(`status IN (${filter.statuses.map(() => '?').join(', ')})`, ...filter.statuses);
+    }
+    if (filter.without_forge !== null) where('forge <> ?', filter.without_forge);
+    for (const name of ['forge', 'owner', 'repo', 'number'] as const) {
+      if (filter[name] !== null) where(`${name} = ?`, filter[name]);
+    }
+    const sql = `SELECT * FROM runs WHERE ${conditions.join(' AND ')} ORDER BY run_id DESC LIMIT ?`;
+    return this.#statement(sql).all(...values, limit) as unknown as IndexRow[];
+  }
+
+  withPrefix(prefix: string, limit: number): string[] {
+    const found = this.#statement(
+      'SELECT run_id FROM runs WHERE run_id >= ? AND run_id < ? ORDER BY run_id DESC LIMIT ?',
+    ).all(prefix, `${prefix}~`, limit) as { run_id: string }[];
+    return found.map(({ run_id }) => run_id);
+  }
+
+  /** What the runs folder looked like when it was last read completely. */
+  scannedFolder(): string | null {
+    const row = this.#statement('SELECT folder FROM scans').get() as { folder: string } | undefined;
+    return row?.folder ?? null;
+  }
+
+  setScannedFolder(stamp: string): void {
+    this.#statement('INSERT OR REPLACE INTO scans VALUES (1, ?)').run(stamp);
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #statement(sql: string): StatementSync {
+    const statement = this.#statements.get(sql) ?? this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+function setUp(db: DatabaseSync): void {
+  // Small pages and rare checkpoints: an append changes one row, and should write and sync little beside its log.
+  db.exec('PRAGMA page_size = 1024');
+  retryBusy(() => db.exec('PRAGMA journal_mode = WAL'));
+  db.exec('PRAGMA wal_autocheckpoint = 4000');
+  db.exec('PRAGMA synchronous = NORMAL');
+  createLeaseTable(db);
+  if (versionOf(db) === version) return;
+  db.exec('BEGIN IMMEDIATE');
+  if (versionOf(db) !== version) db.exec(schema);
+  db.exec('COMMIT');
+}
+
+function versionOf(db: DatabaseSync): number {
+  return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
+}
+
+/** Switching to WAL does not wait by itself while another process does the same. */
+function retryBusy(work: () => void): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if (sqliteCode(error) !== sqliteCodes.busy || attempt === 50) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { existsSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sha256 } from '#kit/digest.ts';
+import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
+import { codeOf, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
+import type { RunEvent } from '../event.ts';
+import { artifactsName } from './run-folder.ts';
+
+/** Stores content under its own sha256; durable when it returns. An undamaged copy that is there already stays. */
+export function putArtifact(runFolder: string, content: string | Uint8Array): string {
+  const folder = join(runFolder, artifactsName);
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { mode: 0o700 });
+    syncFolder(runFolder);
+  }
+  const digest = sha256(content);
+  const path = join(folder, digest);
+  if (digestOfFile(path) !== digest) writeFileDurably(path, content);
+  return digest;
+}
+
+/** @throws NotFound (`artifact_not_found`), Failed (`artifact_damaged`) */
+export function readArtifact(runFolder: string, digest: string): Uint8Array {
+  if (!/^[0-9a-f]{64}$/.test(digest)) {
+    throw new InvalidInput(
+      'invalid_digest',
+      `artifact ${JSON.stringify(digest.slice(0, 80))} is no sha256 in lower-case hex`,
+    );
+  }
+  let content: Uint8Array;
+  try {
+    content = readFileSync(join(runFolder, artifactsName, digest));
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT') throw cause;
+    throw new NotFound(
+      'artifact_not_found',
+      `artifact ${digest} is not there; it was removed or belongs to another run`,
+      {
+        cause,
+      },
+    );
+  }
+  const actual = sha256(content);
+  if (actual === digest) return content;
+  throw new Failed('artifact_damaged', `artifact ${digest} was changed: its sha256 is now ${actual}`);
+}
+
+/** The sha256 of what is stored under this digest now; null where nothing can be read. */
+export function digestOfArtifact(runFolder: string, digest: string): string | null {
+  const path = join(runFolder, artifactsName, digest);
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true ? digestOfFile(path) : null;
+}
+
+function digestOfFile(path: string): string | null {
+  try {
+    return sha256(readFileSync(path));
+  } catch {
+    return null;
+  }
+}
+
+/** True for what a model was sent or answered: it is shown, and nothing uses it after planning. */
+export function isConversation({ type }: RunEvent): boolean {
+  return type === 'planner_prompt' || type === 'planner_turn';
+}
+
+/** Every artifact that an event names, with the place that names it. */
+export function artifactReferences(event: RunEvent): { readonly digest: string; readonly field: string }[] {
+  switch (event.type) {
+    case 'source_read':
+      return [{ digest: event.data.issue.content, field: 'issue.content' }];
+    case 'planner_prompt':
+    case 'planner_turn':
+      return [{ digest: event.data.content, field: 'content' }];
+    case 'action_proposed': {
+      const { action } = event.data;
+      return Object.entries(action.artifacts).map(([name, digest]) => ({
+        digest,
+        field: `action.artifacts.${name}`,
+      }));
+    }
+    case 'plan_sealed': {
+      const { explanation, patch } = event.data.plan;
+      const references = [{ digest: explanation, field: 'plan.explanation' }];
+      return patch === null ? references : [...references, { digest: patch, field: 'plan.patch' }];
+    }
+    case 'action_result': {
+      const { report, logs } = event.data.outcome.facts;
+      const named: [string, unknown][] = [['report', report], ...Object.entries(logs ?? {})];
+      return named.flatMap(([name, digest]) =>
+        typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest)
+          ? [{ digest, field: `outcome.facts.${name}` }]
+          : [],
+      );
+    }
+    case 'torn_line_set_aside':
+      return [{ digest: event.data.artifact, field: 'artifact' }];
+    case 'record_recovered': {
+      const { set_aside } = event.data;
+      return set_aside === null ? [] : [{ digest: set_aside.artifact, field: 'set_aside.artifact' }];
+    }
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,274 @@
+import { Failed } from '#kit/errors.ts';
+import type { DataOf, RunEvent, Usage } from '../event.ts';
+import { type ActionState, type Run, runningBecomeUnknown, settledStatus } from '../run.ts';
+
+/**
+ * What the events of a run add up to. Pure: the same events give the same run, wherever and however often they are folded.
+ * `interrupted` never comes out of it, because no event says that a process died; see `asSeen`.
+ * @throws Failed (`run_damaged`) when the first event is not `run_created`
+ */
+export function fold(runId: string, events: readonly RunEvent[]): Run {
+  const [first, ...rest] = events;
+  if (first?.type !== 'run_created') {
+    throw new Failed(
+      'run_damaged',
+      `run ${runId} starts with ${first?.type ?? 'nothing'} and not with run_created`,
+    );
+  }
+  const created: Run = {
+    run_id: runId,
+    status: 'planning',
+    request: first.data.request,
+    created_at: first.at,
+    updated_at: first.at,
+    head: { seq: first.seq, hash: first.hash },
+    head_kept: first.data.head_kept === true,
+    recoveries: [],
+    source: null,
+    issue: null,
+    plan: null,
+    actions: [],
+    masked: [],
+    prompt: null,
+    turns: [],
+    usage: null,
+    failure: null,
+    execution: null,
+    workspace: null,
+    undo: null,
+    pull_request: null,
+    cancel: null,
+    cancelling: false,
+    superseded_by: null,
+    base_moved: null,
+  };
+  return foldMore(created, rest);
+}
+
+/** Folds newer events onto a run. */
+export function foldMore(run: Run, events: readonly RunEvent[]): Run {
+  let folded = run;
+  for (const event of events) {
+    folded = {
+      ...folded,
+      ...change(folded, event),
+      updated_at: event.at,
+      head: { seq: event.seq, hash: event.hash },
+    };
+  }
+  return folded;
+}
+
+function change(run: Run, event: RunEvent): Partial<Run> {
+  switch (event.type) {
+    case 'run_created':
+    case 'torn_line_set_aside':
+      return {};
+    case 'planning_started':
+      // Proposals that were never sealed belong to a planning that died; they are made again.
+      return run.plan === null ? { status: 'planning', actions: [], failure: null } : {};
+    case 'source_read':
+      return { source: event.data, issue: event.data.issue };
+    case 'secrets_masked':
+      return { masked: [...run.masked, ...event.data.found] };
+    case 'planner_prompt':
+      return { prompt: event.data.content };
+    case 'planner_turn': {
+      const { content, tool_calls, usage } = event.data;
+      return { turns: [...run.turns, { content, tool_calls }], usage: addUsage(run.usage, usage) };
+    }
+    case 'action_proposed':
+      return { actions: [...run.actions, proposed(event.data)] };
+    case 'plan_sealed':
+      return { plan: event.data.plan, status: settledStatus(run.actions) };
+    case 'planning_failed':
+      return { status: 'failed', failure: event.data, cancelling: false };
+    case 'approval_recorded': {
+      const { action_id, approval } = event.data;
+      const state = approval.decision === 'approve' ? 'approved' : 'rejected';
+      return settled(
+        run,
+        decided(withAction(run, action_id, { approval: state, decision: approval }), action_id),
+      );
+    }
+    case 'execution_started':
+      return startExecution(run, event.data);
+    case 'workspace_opened':
+      return { workspace: event.data };
+    case 'action_refused':
+      return { actions: refuse(run, event.data) };
+    case 'action_intent':
+      // A rehearsal has no effect that could be unknown.
+      if (run.execution?.dry_run === true) return {};
+      return {
+        actions: withAction(run, event.data.action_id, {
+          state: 'running',
+          intent: event.data,
+          started_at: event.at,
+          finished_at: null,
+        }),
+      };
+    case 'action_result':
+      return { actions: finishAction(run, event.data, event.at) };
+    case 'execution_finished':
+      return finishExecution(run, event.data);
+    case 'cancel_requested':
+      return { cancel: event.data, cancelling: true };
+    case 'run_cancelled':
+      return { status: 'cancelled', cancelling: false, actions: runningBecomeUnknown(run.actions) };
+    case 'run_superseded':
+      return { status: 'superseded', superseded_by: event.data.by_run };
+    case 'base_seen':
+      return { base_moved: event.data.files.length === 0 ? null : event.data };
+    case 'undo_started':
+      return {
+        status: 'executing',
+        actions: runningBecomeUnknown(run.actions),
+        undo: { ...event.data, finished: false, results: [], intents: [] },
+      };
+    case 'undo_intent':
+      return run.undo === null ? {} : { undo: { ...run.undo, intents: [...run.undo.intents, event.data] } };
+    case 'undo_result': {
+      if (run.undo === null) return {};
+      const undo = { ...run.undo, results: [...run.undo.results, event.data] };
+      if (event.data.state !== 'undone') return { undo };
+      return { undo, actions: withAction(run, event.data.action_id, { state: 'undone' }) };
+    }
+    case 'undo_finished': {
+      if (run.undo === null) return {};
+      const status = event.data.complete ? 'undone' : settledStatus(run.actions);
+      return { undo: { ...run.undo, finished: true }, status, cancelling: false };
+    }
+    case 'head_adopted':
+      return { head_kept: true };
+    case 'record_recovered':
+      return {
+        ...settled(run, undecided(run.actions)),
+        head_kept: true,
+        recoveries: [...run.recoveries, { ...event.data, at: event.at }],
+      };
+    case 'pull_request_seen':
+      return { pull_request: { ...event.data, at: event.at } };
+    default:
+      return unknownEvent(event);
+  }
+}
+
+/** A rejection may be among what was lost: whatever has not started is decided again. */
+function undecided(actions: readonly ActionState[]): readonly ActionState[] {
+  return actions.map((action) =>
+    action.intent === null
+      ? { ...action, approval: 'required', decision: null, state: 'pending', outcome: null }
+      : action,
+  );
+}
+
+/** An action that was refused or blocked waits again after a decision. */
+function decided(actions: readonly ActionState[], actionId: string): readonly ActionState[] {
+  return actions.map((action) =>
+    action.definition.action_id === actionId && (action.state === 'refused' || action.state === 'blocked')
+      ? { ...action, state: 'pending', outcome: null }
+      : action,
+  );
+}
+
+function unknownEvent(event: never): never {
+  throw new Failed('run_damaged', `event type ${(event as RunEvent).type} is not known`);
+}
+
+function proposed({ action }: DataOf<'action_proposed'>): ActionState {
+  return {
+    definition: action,
+    approval: 'required',
+    decision: null,
+    state: 'pending',
+    outcome: null,
+    intent: null,
+    vcs: null,
+    started_at: null,
+    finished_at: null,
+  };
+}
+
+function withAction(run: Run, actionId: string, change: Partial<ActionState>): readonly ActionState[] {
+  return run.actions.map((action) =>
+    action.definition.action_id === actionId ? { ...action, ...change } : action,
+  );
+}
+
+/** A decision moves the run only where nothing is under way and nothing has ended it. */
+function settled(run: Run, actions: readonly ActionState[]): Partial<Run> {
+  const fixed = ['planning', 'executing', 'undone', 'cancelled', 'superseded'].includes(run.status);
+  return fixed ? { actions } : { actions, status: settledStatus(actions) };
+}
+
+function startExecution(run: Run, execution: DataOf<'execution_started'>): Partial<Run> {
+  const actions = runningBecomeUnknown(run.actions).map((action) => {
+    const again = action.state === 'refused' || action.state === 'blocked';
+    if (execution.dry_run || !again || !execution.selected.includes(action.definition.action_id))
+      return action;
+    return { ...action, state: 'pending' as const, outcome: null };
+  });
+  return {
+    status: 'executing',
+    actions,
+    failure: null,
+    cancelling: false,
+    execution: { ...execution, finished: false, message: null },
+  };
+}
+
+/** A refusal in a rehearsal is shown and leaves the state as it was. */
+function refuse(run: Run, { action_id, state, outcome }: DataOf<'action_refused'>): readonly ActionState[] {
+  return run.actions.map((action) => {
+    if (action.definition.action_id !== action_id || action.state === 'succeeded') return action;
+    return run.execution?.dry_run === true ? { ...action, outcome } : { ...action, state, outcome };
+  });
+}
+
+function finishAction(run: Run, result: DataOf<'action_result'>, at: string): readonly ActionState[] {
+  return run.actions.map((action) => {
+    if (action.definition.action_id !== result.action_id) return action;
+    if (result.rehearsal) return rehearsed(action, result);
+    return {
+      ...action,
+      state: result.state,
+      outcome: result.outcome,
+      vcs: result.vcs ?? action.vcs,
+      finished_at: result.state === 'unknown' ? null : at,
+    };
+  });
+}
+
+function rehearsed(action: ActionState, { outcome }: DataOf<'action_result'>): ActionState {
+  if (action.state === 'running')
+    return { ...action, state: 'pending', intent: null, started_at: null, outcome };
+  return action.state === 'pending' ? { ...action, outcome } : action;
+}
+
+function finishExecution(run: Run, finish: DataOf<'execution_finished'>): Partial<Run> {
+  if (run.execution === null) return {};
+  const actions = runningBecomeUnknown(run.actions);
+  const common = {
+    actions,
+    cancelling: false,
+    execution: { ...run.execution, finished: true, message: finish.message },
+  };
+  if (finish.stopped === 'cancelled') return { ...common, status: 'cancelled' };
+  const status = settledStatus(actions);
+  if (finish.stopped === null) return { ...common, status };
+  const failure = { code: 'execution_failed', message: finish.message };
+  return { ...common, failure, status: status === 'awaiting_approval' ? 'failed' : status };
+}
+
+/** Tokens and money of all turns; a turn without a price makes the whole cost unknown. */
+function addUsage(sum: Usage | null, more: Usage): Usage {
+  if (sum === null) return more;
+  return {
+    ...more,
+    input_tokens: sum.input_tokens + more.input_tokens,
+    output_tokens: sum.output_tokens + more.output_tokens,
+    cached_tokens: sum.cached_tokens + more.cached_tokens,
+    cost: sum.cost === null || more.cost === null ? null : sum.cost + more.cost,
+  };
+}

@@ -1,0 +1,67 @@
+import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failed, InvalidInput, NotFound } from '#kit/errors.ts';
+import { headsName } from '#kit/folders.ts';
+
+/** What lies in a run folder beside its views. */
+export const logName = 'events.jsonl';
+export const artifactsName = 'artifacts';
+export const tombstoneName = 'tombstone.json';
+
+/** A pipe or a device in place of the log would be read forever, and what a link leads to is not ours. @throws Failed (`run_damaged`) */
+export function requireLogFile(runId: string, folder: string): void {
+  const stats = lstatSync(join(folder, logName), { throwIfNoEntry: false });
+  if (stats === undefined || stats.isFile()) return;
+  throw new Failed('run_damaged', `run ${runId} cannot be read: ${logName} is not a file`);
+}
+
+/** Bytes of an event log; -1 without one. */
+export function logSize(runsDir: string, runId: string): number {
+  return statSync(join(runsDir, runId, logName), { throwIfNoEntry: false })?.size ?? -1;
+}
+
+/** Recognises a log that could not be read: while nothing about it changes there is no use in trying again. */
+export function logStamp(runsDir: string, runId: string): string {
+  const stats = statSync(join(runsDir, runId, logName), { throwIfNoEntry: false });
+  return stats === undefined ? 'missing' : `${stats.size}:${stats.mtimeMs}`;
+}
+
+/** Every run that was ever made or written to since heads are kept, pruned ones too. */
+export function runsWithHead(stateDir: string): string[] {
+  const folder = join(stateDir, headsName);
+  return existsSync(folder) ? readdirSync(folder).filter(isRunId) : [];
+}
+
+/** `run_` and a UUIDv7: sorting by name is sorting by time of creation. */
+const pattern = /^run_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+export function isRunId(text: string): boolean {
+  return pattern.test(text);
+}
+
+/** Guards every path that is made from a run id. */
+export function checkRunId(text: string): string {
+  if (isRunId(text)) return text;
+  throw new InvalidInput(
+    'invalid_run_id',
+    `run id ${shown(text)} is not run_ and a UUIDv7; ./core runs lists them`,
+  );
+}
+
+/** What a person typed, as the beginning of a run id: lower case, with `run_`. */
+export function runIdPrefix(text: string): string {
+  const prefix = text.trim().toLowerCase().replace(/^run_/, '');
+  if (/^[0-9a-f][0-9a-f-]{0,35}$/.test(prefix)) return `run_${prefix}`;
+  throw new InvalidInput(
+    'invalid_run_id',
+    `run ${shown(text)} is not the beginning of a run id; for example run_0199f3c2`,
+  );
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);
+}
+
+export function notFound(runId: string): NotFound {
+  return new NotFound('run_not_found', `there is no run ${runId}; ./core runs lists them`);
+}

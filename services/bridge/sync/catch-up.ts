@@ -1,0 +1,215 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { KnownForge } from '#kit/config/known-forges.ts';
+import type { CatchUpBody, CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
+import type { ChangedIssues } from '#kit/contracts/issues.ts';
+import { crashPoint } from '#kit/crash-point.ts';
+import { sha256 } from '#kit/digest.ts';
+import { InvalidInput, Refused } from '#kit/errors.ts';
+import { dialectOf, isWebhookForge, type WebhookForge, webhookForges } from '#kit/forges/registry.ts';
+import type { Daemon } from '../daemon.ts';
+import {
+  type AskedIssue,
+  type ForgeWebhookSource,
+  plannedFieldsText,
+} from '../ingress/forge-webhook-source.ts';
+import type { AcceptedEvent } from '../queue/accept-event.ts';
+import type { EventQueue } from '../queue/event-queue.ts';
+import type { StoredEvent } from '../queue/stored-event.ts';
+
+export interface CatchUpParts {
+  readonly rows: CatchUpRows;
+  readonly daemon: Pick<Daemon, 'changedIssues'>;
+  readonly queue: Pick<EventQueue, 'accept' | 'lastOfIssue'>;
+  readonly forges: readonly KnownForge[];
+  /** By the kind of their forge. */
+  readonly sources: Readonly<Record<WebhookForge, ForgeWebhookSource>>;
+  /** Told of every event that is stored. */
+  readonly stored: (accepted: AcceptedEvent) => void;
+}
+
+type Changed = ChangedIssues['issues'][number];
+
+/** Lists of a forge may lag behind its clock. What comes twice is known the second time. */
+const overlapMs = 300_000;
+
+/** Of 500 issues each, as a rule. */
+const maxRounds = 1_000;
+
+/**
+ * Forges repeat no delivery. What they did not deliver is asked for, issue by issue, and handled as a delivery of it: an issue that
+ * says what its last event or its newest run says is known.
+ */
+export class CatchUp {
+  readonly #parts: CatchUpParts;
+
+  constructor(parts: CatchUpParts) {
+    this.#parts = parts;
+  }
+
+  /** Repositories of which deliveries came, of forges that are configured still. */
+  repositories(): SyncRepositories {
+    const names = this.#parts.forges.map(({ name }) => name);
+    const known = this.#parts.rows.known().filter(({ forge }) => names.includes(forge));
+    return {
+      repositories: known.map((one) => ({ ...one, since: new Date(one.since - overlapMs).toISOString() })),
+    };
+  }
+
+  /** @throws InvalidInput (`since_missing`), Refused (`forge_without_webhooks`, `forge_reply_endless`), and what the daemon throws */
+  async catchUp(body: CatchUpBody, signal: AbortSignal): Promise<CatchUpReply> {
+    const { rows, daemon } = this.#parts;
+    const { owner, repo, forge = null } = body;
+    const begin = body.since ?? this.#since(body);
+    const counts = { asked: 0, new: 0, known: 0, refused: [] as CatchUpReply['refused'] };
+    let since = begin;
+    for (let round = 1; ; round++) {
+      const page = await daemon.changedIssues({ forge, owner, repo, since }, signal);
+      const kind = this.#kindOf(page.forge);
+      for (const issue of page.issues) {
+        counts.asked++;
+        const outcome = await this.#takeUp(kind, page, issue, begin);
+        if (outcome === 'new' || outcome === 'known') counts[outcome]++;
+        else counts.refused.push({ number: issue.number, ...outcome });
+      }
+      crashPoint('bridge.caught_up');
+      if (!page.more) {
+        rows.passed({ forge: page.forge, owner, repo }, Date.parse(page.until));
+        return { forge: page.forge, owner, repo, since: begin, until: page.until, ...counts };
+      }
+      if (round >= maxRounds || Date.parse(page.until) <= Date.parse(since)) throw endless(page, round);
+      since = page.until;
+    }
+  }
+
+  #since({ forge, owner, repo }: CatchUpBody): string {
+    const isIt = (one: Omit<KnownRepository, 'since'>) =>
+      `${one.owner}/${one.repo}`.toLowerCase() === `${owner}/${repo}`.toLowerCase() &&
+      (forge == null || one.forge === forge);
+    const known = this.repositories().repositories.find(isIt);
+    if (known !== undefined) return known.since;
+    throw new InvalidInput(
+      'since_missing',
+      `nothing ever came of ${owner}/${repo}, so that it is not known since when to ask: since must say it`,
+      { hint: `core-bridge sync --repository ${owner}/${repo} --since 7d` },
+    );
+  }
+
+  #kindOf(name: string): WebhookForge {
+    const kind = this.#parts.forges.find((forge) => forge.name === name)?.kind;
+    if (kind !== undefined && isWebhookForge(kind)) return kind;
+    throw new Refused(
+      'forge_without_webhooks',
+      `forge '${name}' sends no webhooks: only ${webhookForges.join(' and ')} do`,
+      {
+        hint: 'Let a schedule look for issues there.',
+      },
+    );
+  }
+
+  async #takeUp(
+    kind: WebhookForge,
+    { forge, owner, repo }: ChangedIssues,
+    issue: Changed,
+    since: string,
+  ): Promise<'new' | 'known' | { readonly code: string; readonly message: string }> {
+    const { queue, sources, stored } = this.#parts;
+    const { number } = issue;
+    const target = { forge, owner, repo, number };
+    const last = queue.lastOfIssue(target);
+    const reopened = isReopened(issue, last);
+    if (!reopened && (issue.planned_at !== null || last?.issue_sha256 === sha256(plannedFieldsText(issue))))
+      return 'known';
+    const actions = actionsOf(kind, issue, { last, reopened, since });
+    const read = sources[kind].asked({ ...issue, target } satisfies AskedIssue, actions);
+    if (read.event === null) return { code: read.code, message: read.message };
+    const accepted = await queue.accept(read.event);
+    stored(accepted);
+    const { duplicate, event } = accepted;
+    if (duplicate || event.reason?.code === 'same_content') return 'known';
+    return event.state === 'skipped' && event.reason !== null ? event.reason : 'new';
+  }
+}
+
+function endless({ forge, owner, repo, until }: ChangedIssues, round: number): Refused {
+  const what = `what changed in ${owner}/${repo} on forge '${forge}'`;
+  return new Refused(
+    'forge_reply_endless',
+    round >= maxRounds
+      ? `${what} has not come to an end after ${round} answers, which is the most that is read`
+      : `${what} is said to go on from ${until}, which is no later than it was asked for`,
+    { facts: { limit: maxRounds } },
+  );
+}
+
+/** True if it was reopened after its last event and its newest plan. All times are by the forge's clock. */
+function isReopened({ state, reopened_at, planned_at }: Changed, last: StoredEvent | null): boolean {
+  if (state !== 'open' || reopened_at === null) return false;
+  const times = [planned_at ?? '', last?.content.occurred_at ?? ''].map((text) => Date.parse(text) || 0);
+  return Math.max(...times) < Date.parse(reopened_at);
+}
+
+/** What may have happened, as far as is known of the issue. */
+function actionsOf(
+  kind: WebhookForge,
+  issue: Changed,
+  how: { readonly last: StoredEvent | null; readonly reopened: boolean; readonly since: string },
+): [string, ...string[]] {
+  const { last, reopened, since } = how;
+  if (issue.state !== 'open') return ['closed'];
+  if (reopened) return ['reopened'];
+  const before = last?.content.issue.labels ?? [];
+  const labels = JSON.stringify([...before].sort()) === JSON.stringify([...issue.labels].sort());
+  const label = labels ? [] : [dialectOf(kind).labelAction(before, issue.labels)];
+  const isNew = last === null && Date.parse(issue.created_at) >= Date.parse(since);
+  const labelsAlone = last?.issue_sha256 === sha256(plannedFieldsText({ ...issue, labels: before }));
+  const [first, ...rest] = [...(isNew ? ['opened'] : []), ...(labelsAlone ? [] : ['edited']), ...label] as [
+    string,
+    ...string[],
+  ];
+  return [first, ...rest];
+}
+
+export interface KnownRepository {
+  readonly forge: string;
+  readonly owner: string;
+  readonly repo: string;
+  /** Milliseconds since 1970, by the forge's clock: what changed before is known. */
+  readonly since: number;
+}
+
+/**
+ * How far each repository was asked, never ahead of our own clock: what a forge's clock said once while it was wrong counts as now.
+ * One that never was begins at its first delivery: others may be missing between those that came.
+ */
+export class CatchUpRows {
+  readonly #known: StatementSync;
+  readonly #passed: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#known = db.prepare(`
+      SELECT forge, owner, repo, until AS since FROM catch_ups
+      UNION ALL
+      SELECT forge, owner, repo, 1000 * min(at) AS since FROM (
+        SELECT json_extract(facts, '$.target.forge') AS forge, json_extract(facts, '$.target.owner') AS owner,
+          json_extract(facts, '$.target.repo') AS repo, unixepoch(json_extract(facts, '$.content.occurred_at')) AS at
+        FROM events WHERE source NOT IN ('dashboard', 'schedule') AND target IS NOT NULL)
+      WHERE forge IS NOT NULL AND (forge, owner, repo) NOT IN (SELECT forge, owner, repo FROM catch_ups)
+      GROUP BY forge, owner, repo
+      ORDER BY forge, owner, repo`);
+    this.#passed = db.prepare(`
+      INSERT INTO catch_ups (forge, owner, repo, until) VALUES (?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET until = iif(until > ?, excluded.until, max(until, excluded.until))`);
+  }
+
+  known(): readonly KnownRepository[] {
+    const now = Date.now();
+    const known = this.#known.all() as unknown as KnownRepository[];
+    return known.map((one) => ({ ...one, since: Math.min(one.since, now) }));
+  }
+
+  /** Everything that changed before `until` was taken up. */
+  passed({ forge, owner, repo }: Omit<KnownRepository, 'since'>, until: number): void {
+    const now = Date.now();
+    this.#passed.run(forge, owner, repo, Math.min(until, now), now);
+  }
+}

@@ -1,0 +1,107 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { MemoryLayer } from '#kit/contracts/context/vocabulary.ts';
+import { normalisedName } from '../normalise.ts';
+
+/** Which memories a lookup may find. */
+export interface Filters {
+  readonly layer: MemoryLayer | null;
+  readonly session: string | null;
+  /** null: of any entity. */
+  readonly about: readonly string[] | null;
+  /** null: now, and what happens later by somebody's clock as well. */
+  readonly as_of: string | null;
+}
+
+export interface Condition {
+  /** On `memories m`. */
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+export function conditionOf({ layer, session, about, as_of }: Filters): Condition {
+  const parts: string[] = ['m.valid_to > ?'];
+  const now = new Date().toISOString();
+  const values: string[] = [as_of ?? now];
+  const also = (sql: string, ...more: readonly string[]) => {
+    parts.push(sql);
+    values.push(...more);
+  };
+  if (as_of === null) also("(m.layer = 'episodic' OR m.valid_from <= ?)", now);
+  else also('m.valid_from <= ?', as_of);
+  if (layer !== null) also('m.layer = ?', layer);
+  if (session !== null) also('m.session = ?', session);
+  if (about !== null)
+    also(
+      'm.memory IN (SELECT memory FROM memory_about WHERE entity IN (SELECT value FROM json_each(?)))',
+      JSON.stringify(about),
+    );
+  return { sql: parts.join(' AND '), values };
+}
+
+/** Words that say nothing about what is looked for. */
+const stopWords = new Set(
+  `a about above after again all also am an and any are aren't as at be because been before being below between both but by can
+  can't cannot could couldn't did didn't do does doesn't doing don't down during each few for from further get got had hadn't has hasn't have
+  haven't having he her here hers herself him himself his how i if in into is isn't it its itself just let's like me more most my
+  myself no nor not of off on once only or other our ours ourselves out over own please same she should shouldn't so some such tell
+  than that that's the their theirs them themselves then there these they this those through to too under until up upon us very
+  was wasn't we were weren't what what's when where which while who whom whose why will with won't would wouldn't you your yours
+  yourself yourselves s t d ll m re ve`.split(/\s+/),
+);
+
+const maxWords = 2_000;
+
+/** The words of a text, in order, in lower case. */
+export function wordsOf(text: string, max = maxWords): string[] {
+  const lower = text.normalize('NFKC').toLowerCase().replaceAll('’', "'");
+  return (lower.match(/[\p{L}\p{N}\p{Co}\p{M}]+(?:'[\p{L}]+)*/gu) ?? []).slice(0, max);
+}
+
+/** Without the words that say nothing; a possessive loses its ending. */
+export function contentWords(words: readonly string[]): string[] {
+  const content = words.filter((word) => !stopWords.has(word)).flatMap((word) => word.split("'"));
+  return [...new Set(content.filter((word) => word !== '' && !stopWords.has(word)))];
+}
+
+const maxNameWords = 4;
+const maxNamedWords = 200;
+/** A name that many memories have in common no longer distinguishes them. */
+const manyMemories = 10;
+const manyShare = 0.02;
+
+export interface Name {
+  readonly name: string;
+  /** True if so many memories are this subject's that the name finds nothing. */
+  readonly common: boolean;
+}
+
+/** The subjects and speakers that a query names. */
+export function namesIn(db: DatabaseSync, query: string, memories: number): Name[] {
+  const count = db.prepare(
+    `SELECT count(*) AS memories FROM (
+       SELECT memory FROM memories WHERE subject_name = ?1 UNION SELECT memory FROM memories WHERE speaker_name = ?1 LIMIT ?2)`,
+  );
+  const enough = Math.max(manyMemories, Math.ceil(memories * manyShare));
+  const names: Name[] = [];
+  for (const name of phrasesOf(query)) {
+    const { memories: having } = count.get(name, enough) as { memories: number };
+    if (having > 0) names.push({ name, common: having >= enough });
+  }
+  return names;
+}
+
+function phrasesOf(query: string): Set<string> {
+  const written = normalisedName(query).split(' ').slice(0, maxNamedWords).map(bare);
+  const words = wordsOf(query, maxNamedWords).map(bare);
+  const phrases = new Set<string>();
+  for (const list of [written, words])
+    for (let from = 0; from < list.length; from++)
+      for (let length = 1; length <= maxNameWords && from + length <= list.length; length++)
+        phrases.add(list.slice(from, from + length).join(' '));
+  return phrases;
+}
+
+/** Without punctuation around it and the ending of a possessive. */
+function bare(word: string): string {
+  return word.replace(/^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu, '').replace(/['’]s$/u, '');
+}

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { findSecrets, maskSpans, secretSpans } from './find-secrets.ts';
+
+/** Put together here, so that no file holds what looks like a secret. */
+const token = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`;
+const key = (lines: number) =>
+  [
+    '-----BEGIN EC PRIVATE KEY-----',
+    ...Array<string>(lines).fill('MHcCAQEEIIrYSSNQFaA2Hwf1duRSxKtLYX5CB04fSeQ6tF1aY7Qz'),
+    '-----END EC PRIVATE KEY-----',
+  ].join('\n');
+const generic = (value: string) => findSecrets(`api_key = "${value}"`).map(({ kind }) => kind);
+
+describe('findSecrets', () => {
+  it('says line, place and fingerprint of each secret', () => {
+    const text = `first ${token}\nsecond\nthird ${token} ${token}\n\n${token}`;
+    const found = findSecrets(text);
+    expect(found.map(({ line }) => line)).to.deep.equal([1, 3, 3, 5]);
+    for (const { kind, start, end, fingerprint } of found) {
+      expect(kind).to.equal('github_token');
+      expect(text.slice(start, end)).to.equal(token);
+      expect(fingerprint).to.match(/^sha256:[0-9a-f]{16}$/);
+      expect(fingerprint).to.equal(found[0]!.fingerprint);
+    }
+    expect(findSecrets(`\n${token}`)[0]!.line).to.equal(2);
+  });
+
+  it('finds nothing inside what it has found, and what begins where another ends', () => {
+    const nested = `https://mira:${token}@example.org/`;
+    expect(findSecrets(nested)).to.have.length(1);
+    const beside = `token = "${token}"`;
+    expect(findSecrets(beside)).to.have.length(1);
+    expect(
+      maskSpans('abcdef', [
+        { kind: 'x', start: 0, end: 3 },
+        { kind: 'y', start: 3, end: 6 },
+      ]),
+    ).to.equal('[redacted x][redacted y]');
+  });
+
+  it('keeps the lines of what follows a mask', () => {
+    const text = `${key(3)}\nafter`;
+    const masked = maskSpans(text, secretSpans(text));
+    expect(masked).to.equal(`[redacted private_key]${'\n'.repeat(4)}\nafter`);
+  });
+
+  it('takes a value under a name that gives it away for a secret only where it looks random', () => {
+    expect(generic('q8ZrT3vK1xWmP6sLd9Yb')).to.deep.equal(['generic_secret']);
+    // Two numbers among words: a name. Three: what looks like short words may be chance.
+    expect(generic('OpenFile2JumpZoneWith3GrabText')).to.deep.equal([]);
+    expect(generic('OpenFile2Jump5ZoneWith3GrabText')).to.deep.equal(['generic_secret']);
+    // Twelve of twenty characters are in no word.
+    expect(generic('Q1wE2rT3yU4i8Zxplmbn')).to.deep.equal(['generic_secret']);
+  });
+});

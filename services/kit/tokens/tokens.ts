@@ -1,0 +1,333 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { decode } from '../decode.ts';
+import { sha256 } from '../digest.ts';
+import { writeFileDurably } from '../durable-file.ts';
+import { Conflict, codeOf, InvalidInput, NotFound } from '../errors.ts';
+import { type Folders, prepareFolder } from '../folders.ts';
+import { withFileLock } from '../storage/lock.ts';
+import {
+  inForce,
+  isTokenText,
+  newTokenText,
+  type Scope,
+  scopes,
+  TokenName,
+  type TokenRecord,
+  tokenNameFor,
+} from './token.ts';
+import {
+  namesOfTokenFiles,
+  readRegistry,
+  readTokenFile,
+  registryVersion,
+  tokenPath,
+  writeRegistry,
+} from './token-files.ts';
+
+export { type Scope, scopes, type TokenRecord } from './token.ts';
+
+export interface Identity {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+}
+
+export interface Tokens {
+  /** Who a token belongs to; null when it is none of ours, revoked or expired. Sees changes of other processes at once. */
+  authenticate(text: string): Identity | null;
+  list(): readonly TokenRecord[];
+}
+
+/** Texts and registry lie together where nobody says otherwise. */
+type TokenFolders = Pick<Folders, 'tokens'> & Partial<Pick<Folders, 'registry'>>;
+
+type ServiceToken = 'bridge' | 'worker' | 'agentd';
+const serviceTokens: readonly {
+  name: ServiceToken;
+  scopes: readonly Scope[];
+  /** What it had in earlier versions, where that was less. */
+  earlier?: readonly Scope[];
+}[] = [
+  { name: 'bridge', scopes: ['read', 'plan'] },
+  { name: 'worker', scopes: ['read', 'plan'] },
+  { name: 'agentd', scopes: ['read', 'plan', 'mint'], earlier: ['read', 'mint'] },
+];
+
+/** Every scope that there was before the model gateway. */
+const earlierScopes: readonly Scope[] = ['read', 'plan', 'approve', 'execute', 'admin'];
+
+/** Named, scoped tokens of this installation: plain in `<name>.token` for clients, hashed in `registry.json` for servers. */
+export function openTokens(folders: TokenFolders, clock: () => number = Date.now): Tokens {
+  let version: string | null = null;
+  let records: readonly TokenRecord[] = [];
+  let digests: readonly Buffer[] = [];
+
+  function current(): readonly TokenRecord[] {
+    const newest = registryVersion(registryOf(folders));
+    if (newest !== null && newest === version) return records;
+    const registry = readRegistry(registryOf(folders));
+    version = registry?.version ?? null;
+    records = registry?.records ?? [];
+    digests = records.map((record) => Buffer.from(record.sha256, 'hex'));
+    return records;
+  }
+
+  function recordOf(text: string): TokenRecord | null {
+    const all = current();
+    const given = hash('sha256', text, 'buffer');
+    let found: TokenRecord | null = null;
+    for (const [at, record] of all.entries()) {
+      if (timingSafeEqual(given, digests[at]!)) found = record;
+    }
+    return found;
+  }
+
+  return {
+    authenticate(text) {
+      const found = recordOf(text);
+      return found === null || !inForce(found, clock()) ? null : { name: found.name, scopes: found.scopes };
+    },
+    list: current,
+  };
+}
+
+/**
+ * Makes the tokens of the first start: one for the person with every scope, one for each service. Those that exist, also
+ * revoked ones, are left as they are. Two processes at once make them once.
+ * @param person whose name the person's token gets
+ * @throws Conflict (`token_registry_missing`, `token_file_unknown`) where a token would take the place of another's
+ */
+export function ensureTokens(folders: TokenFolders, person: string = systemUser()): void {
+  const wanted = [
+    { name: personName(person), kind: 'person' as const, scopes },
+    ...serviceTokens.map((token) => ({ ...token, kind: 'service' as const })),
+  ];
+  const missing = (records: readonly TokenRecord[]) =>
+    wanted.filter(({ name, kind }) =>
+      kind === 'person'
+        ? !records.some((record) => record.kind === 'person')
+        : !records.some((record) => record.name === name),
+    );
+  const present = readRegistry(registryOf(folders))?.records ?? [];
+  if (missing(present).length === 0 && present.every((record) => laterScopes(record) === null)) return;
+  try {
+    change(folders, (records) => {
+      const names = missing(records).map(({ name }) => name);
+      if (records.length === 0) refuseForeignTokens(folders, names);
+      const made = missing(records).map((token) => {
+        const text = textThere(folders, token.name) ?? undefined;
+        return makeToken(folders, { ...token, expires: null }, text).record;
+      });
+      const kept = records.map((record) => ({
+        ...record,
+        scopes: [...(laterScopes(record) ?? record.scopes)],
+      }));
+      return [...kept, ...made];
+    });
+  } catch (error) {
+    // A container reads its registry only; whoever can write there adds the scopes.
+    if (missing(present).length > 0 || codeOf(error) !== 'config_not_writable') throw error;
+  }
+}
+
+/**
+ * All scopes, for a token that has every scope of an earlier version and lacks those added since; else null: a token that was limited
+ * on purpose stays limited.
+ */
+function laterScopes({ kind, name, scopes: has }: TokenRecord): readonly Scope[] | null {
+  const service = kind === 'service' ? serviceTokens.find((token) => token.name === name) : undefined;
+  const earlier = kind === 'person' ? earlierScopes : service?.earlier;
+  const now = kind === 'person' ? scopes : service?.scopes;
+  if (earlier === undefined || now === undefined || !earlier.every((scope) => has.includes(scope)))
+    return null;
+  return now.every((scope) => has.includes(scope)) ? null : now;
+}
+
+export interface NewToken {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** RFC 3339; null never expires. */
+  readonly expires?: string | null;
+}
+
+/** Makes a token; the text is also in its file. A revoked or expired one of that name is replaced. */
+export function createToken(
+  folders: TokenFolders,
+  token: NewToken,
+): { readonly record: TokenRecord; readonly text: string; readonly path: string } {
+  const name = decode(TokenName, token.name, 'token name', 'token_name_invalid');
+  if (token.scopes.length === 0) {
+    throw new InvalidInput(
+      'token_scopes_missing',
+      `token ${name} has no scope: must have some of ${scopes.join(', ')}`,
+    );
+  }
+  const expires = token.expires ?? null;
+  if (expires !== null && !(Date.parse(expires) > Date.now())) {
+    throw new InvalidInput(
+      'token_expiry_invalid',
+      `token ${name} would expire at ${expires}: must be in the future`,
+    );
+  }
+  let made: ReturnType<typeof makeToken> | undefined;
+  change(folders, (records) => {
+    const old = records.find((record) => record.name === name);
+    if (old !== undefined && inForce(old, Date.now())) {
+      throw new Conflict('token_exists', `token ${name} exists already`, {
+        hint: `./core token revoke ${name}, then create it again.`,
+      });
+    }
+    const there = textThere(folders, name);
+    if (there !== null && sha256(there) !== old?.sha256) throw unknownFile(folders, name);
+    const kind = old?.kind ?? 'named';
+    made = makeToken(folders, { name, kind, scopes: token.scopes, expires });
+    return [...records.filter((record) => record.name !== name), made.record];
+  });
+  return { ...made!, path: tokenPath(folders.tokens, name) };
+}
+
+export function revokeToken(folders: TokenFolders, name: string): TokenRecord {
+  let revoked: TokenRecord | undefined;
+  change(folders, (records) => {
+    const found = records.find((record) => record.name === name);
+    if (found === undefined) {
+      const names = records.map((record) => record.name).join(', ') || 'none';
+      throw new NotFound('token_not_found', `there is no token ${JSON.stringify(name)}; known are ${names}`);
+    }
+    revoked = { ...found, revoked: found.revoked ?? new Date().toISOString() };
+    return records.map((record) => (record === found ? revoked! : record));
+  });
+  rmSync(tokenPath(folders.tokens, name), { force: true });
+  return revoked!;
+}
+
+/** The token that a command line of this person uses, with the name that it signs with. Made at first use. */
+export function ownToken(folders: TokenFolders): Identity & { readonly text: string } {
+  ensureTokens(folders);
+  const records = readRegistry(registryOf(folders))?.records ?? [];
+  const record = records.find(({ kind }) => kind === 'person');
+  const text = record === undefined ? null : readTokenFile(tokenPath(folders.tokens, record.name));
+  if (record === undefined || text === null || !inForce(record, Date.now())) {
+    const name = record?.name ?? personName(systemUser());
+    const inUse = record !== undefined && inForce(record, Date.now());
+    throw new NotFound(
+      'token_missing',
+      `this installation has no token in force in ${tokenPath(folders.tokens, name)}`,
+      {
+        hint: `${inUse ? `./core token revoke ${name}; ` : ''}./core token create ${name} --scopes ${scopes.join(',')}`,
+      },
+    );
+  }
+  return { name: record.name, scopes: record.scopes, text };
+}
+
+/**
+ * Text of the one service token whose file is there, as in a service's container; otherwise of the person's token.
+ * @throws NotFound (`token_missing`)
+ */
+export function tokenAtHand(folders: TokenFolders): string {
+  ensureTokens(folders);
+  const parts = serviceTokens.filter(({ name }) => readTokenFile(tokenPath(folders.tokens, name)) !== null);
+  const [alone] = parts;
+  return parts.length === 1 && alone !== undefined
+    ? serviceToken(folders, alone.name)
+    : ownToken(folders).text;
+}
+
+/** Text of the token of a part of Core. Made at first use. @throws NotFound (`token_missing`) */
+export function serviceToken(folders: TokenFolders, name: ServiceToken): string {
+  ensureTokens(folders);
+  const record = readRegistry(registryOf(folders))?.records.find((token) => token.name === name);
+  const path = tokenPath(folders.tokens, name);
+  const text = readTokenFile(path);
+  if (record !== undefined && text !== null && inForce(record, Date.now())) return text;
+  const wanted = serviceTokens.find((token) => token.name === name)!.scopes.join(',');
+  throw new NotFound('token_missing', `this installation has no token in force in ${path}`, {
+    hint: `./core token revoke ${name}; ./core token create ${name} --scopes ${wanted}`,
+  });
+}
+
+function change(
+  folders: TokenFolders,
+  next: (records: readonly TokenRecord[]) => readonly TokenRecord[],
+): void {
+  const registry = registryOf(folders);
+  prepareFolder(registry, 'config');
+  prepareFolder(folders.tokens, 'config');
+  withFileLock(join(registry, '.lock'), () => {
+    writeRegistry(registry, next(readRegistry(registry)?.records ?? []));
+  });
+}
+
+/** Text of a token in its file, whoever knows it. @throws Conflict (`token_file_unknown`) for another text */
+function textThere(folders: TokenFolders, name: string): string | null {
+  const text = readTokenFile(tokenPath(folders.tokens, name));
+  if (text === null || isTokenText(text, name)) return text;
+  throw unknownFile(folders, name);
+}
+
+function unknownFile(folders: TokenFolders, name: string): Conflict {
+  const path = tokenPath(folders.tokens, name);
+  return new Conflict(
+    'token_file_unknown',
+    `${path} holds a token that ${registryOf(folders)} does not know: must be one that was made with it, or not be there`,
+    {
+      facts: { path },
+      hint: 'Set CORE_REGISTRY_DIR to the folder of its registry.json, or move the file away.',
+    },
+  );
+}
+
+/** Tokens beside those of a first start were made with a registry that is elsewhere. */
+function refuseForeignTokens(folders: TokenFolders, names: readonly string[]): void {
+  const others = namesOfTokenFiles(folders.tokens).filter((name) => !names.includes(name));
+  if (others.length === 0) return;
+  throw new Conflict(
+    'token_registry_missing',
+    `${folders.tokens} holds tokens (${others.join(', ')}), and no registry.json in ${registryOf(folders)} knows them`,
+    {
+      facts: { folder: folders.tokens },
+      hint: 'Set CORE_REGISTRY_DIR to the folder of the registry.json that they were made with; for the containers of compose.yaml that is secrets/registry.',
+    },
+  );
+}
+
+/** The file comes first: a crash before the registry leaves a text that the next start takes over. @param text of its file */
+function makeToken(
+  folders: TokenFolders,
+  token: Pick<TokenRecord, 'name' | 'kind' | 'expires'> & { readonly scopes: readonly Scope[] },
+  text: string = newTokenText(token.name),
+): { record: TokenRecord; text: string } {
+  const path = tokenPath(folders.tokens, token.name);
+  if (readTokenFile(path) !== text) writeFileDurably(path, `${text}\n`);
+  const record: TokenRecord = {
+    name: token.name,
+    kind: token.kind,
+    scopes: [...token.scopes],
+    sha256: sha256(text),
+    created: new Date().toISOString(),
+    expires: token.expires,
+    revoked: null,
+  };
+  return { record, text };
+}
+
+function registryOf({ tokens, registry }: TokenFolders): string {
+  return registry ?? tokens;
+}
+
+function personName(person: string): string {
+  const name = tokenNameFor(person);
+  return serviceTokens.some((token) => token.name === name) ? `${name}-person` : name;
+}
+
+/** Users of containers may have a number and no name. */
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'person';
+  }
+}

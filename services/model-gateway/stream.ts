@@ -1,0 +1,266 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Interrupted } from '#kit/errors.ts';
+import type { WriteHead } from '#kit/http/route.ts';
+import type { Logger } from '#kit/log.ts';
+import { errorEvent } from './calls/error-answer.ts';
+import type { Lane, Model } from './calls/models.ts';
+import type { Account } from './ledger/accounts.ts';
+import type { Reservation } from './ledger/ledger.ts';
+import type { CallResult, LostAttempt } from './ledger/settlement.ts';
+import type { CallMetrics } from './metrics.ts';
+import { ownCodes, ownWords, UpstreamFailure, upstreamCodes } from './providers/failure.ts';
+import { type ModelCall, type UpstreamAnswer, WholeBody } from './providers/upstream.ts';
+import { noUsage } from './providers/usage.ts';
+
+export interface Caller {
+  readonly id: string;
+  readonly account: Account;
+  readonly writeHead: WriteHead;
+}
+
+interface CallFacts {
+  readonly parts: {
+    readonly metrics: CallMetrics;
+    readonly logger: Logger;
+    /** After the first attempt at each upstream. */
+    readonly retries: number;
+  };
+  readonly model: Model;
+  readonly caller: Caller;
+  readonly reservation: Reservation;
+  readonly started: number;
+}
+
+type Counted = Pick<CallResult, 'sentBytes' | 'contentBytes' | 'usage' | 'usageIsPartial'>;
+
+interface Answered {
+  readonly answer: UpstreamAnswer;
+  /** Gives the place at the upstream to the next call. */
+  readonly leave: () => void;
+}
+
+const firstWaitMs = 250;
+const maxWaitMs = 8_000;
+/** An upstream that asks for a longer pause is not waited for. */
+const maxRetryAfterMs = 20_000;
+
+/** One call from its reservation to the last byte: however it ends, it is settled once. */
+export class CallUnderWay {
+  readonly #facts: CallFacts;
+  /** Where it was answered, or failed last. */
+  upstream: string;
+  /** Whether an attempt is under way of which nothing is known yet. */
+  #attempting = false;
+  readonly #lost: LostAttempt[] = [];
+  #firstTokenMs: number | null = null;
+
+  constructor(facts: CallFacts) {
+    this.#facts = facts;
+    this.upstream = facts.model.lanes[0]!.upstream.name;
+  }
+
+  /** @throws what the client is to be answered, unless the answer has begun or the client left */
+  async run(call: ModelCall, response: ServerResponse): Promise<void> {
+    const { caller, started } = this.#facts;
+    let answered: Answered;
+    try {
+      answered = await this.#answered(call);
+    } catch (error) {
+      if (this.#attempting) this.#lose(this.upstream, !call.stream);
+      this.#settle(error, call.signal, { sentBytes: 0, contentBytes: null, usage: noUsage });
+      if (clientLeft(call.signal)) return;
+      throw error;
+    }
+    this.#firstTokenMs = performance.now() - started;
+    const { answer, leave } = answered;
+    const { failure, sentBytes } = await relay(answer, { response, writeHead: caller.writeHead }, call);
+    leave();
+    let usage = answer.usage();
+    if (failure !== null && usage === null && !call.stream) {
+      this.#lose(this.upstream, true);
+      usage = noUsage;
+    }
+    if (failure instanceof UpstreamFailure) this.#report(this.upstream, failure, 'given up');
+    const contentBytes = answer.contentBytes?.() ?? null;
+    const usageIsPartial = answer.usageIsPartial?.() ?? false;
+    const counted = { sentBytes: contentBytes ?? sentBytes, contentBytes, usage, usageIsPartial };
+    this.#settle(failure, call.signal, counted);
+  }
+
+  /**
+   * Asks one upstream after the other until one answers, each as often as it may help; nobody has seen a byte until then.
+   * @throws the failure of the last upstream, and the signal's reason
+   */
+  async #answered(call: ModelCall): Promise<Answered> {
+    const { parts, model } = this.#facts;
+    for (const lane of model.lanes) {
+      const isLast = lane === model.lanes.at(-1);
+      for (let attempt = 0; ; attempt++) {
+        try {
+          return await this.#attempt(lane, call);
+        } catch (error) {
+          if (call.signal.aborted) throw call.signal.reason;
+          if (!(error instanceof UpstreamFailure)) throw error;
+          const mayRetry = error.remedy === 'retry' && attempt < parts.retries;
+          const wait = mayRetry ? waitBefore(attempt, error) : null;
+          const over = error.remedy === 'none' || (wait === null && isLast);
+          const { name } = lane.upstream;
+          this.#attempting = false;
+          if (error.charged) this.#lose(name, !call.stream && endedUnseen.has(error.code));
+          this.#report(name, error, wait !== null ? 'again' : over ? 'given up' : 'elsewhere');
+          if (over) throw error;
+          if (wait === null) break;
+          await pause(wait, call.signal);
+        }
+      }
+    }
+    throw new Error('a model has at least one upstream');
+  }
+
+  async #attempt({ upstream, enter }: Lane, call: ModelCall): Promise<Answered> {
+    const { caller, reservation } = this.#facts;
+    const leave = await enter(caller.account.key, call.signal);
+    try {
+      reservation.check(this.#lost);
+      this.upstream = upstream.name;
+      this.#attempting = true;
+      return { answer: await upstream.send(call), leave };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  #lose(upstream: string, mayHaveOutput: boolean): void {
+    this.#lost.push({ upstream, mayHaveOutput });
+  }
+
+  #settle(failure: unknown, signal: AbortSignal, counted: Counted): void {
+    const { parts, model, reservation, started } = this.#facts;
+    const own = {
+      upstream: this.upstream,
+      outcome: outcomeOf(failure, signal),
+      ms: performance.now() - started,
+      firstTokenMs: this.#firstTokenMs,
+    };
+    const settlement = reservation.settle({ ...own, ...counted, lost: this.#lost });
+    parts.metrics.ended({ model: model.name, ...own, settlement });
+  }
+
+  #report(upstream: string, failure: UpstreamFailure, next: 'again' | 'elsewhere' | 'given up'): void {
+    const { parts, model, caller } = this.#facts;
+    const { code, status, message } = failure;
+    // Codes of upstreams are without end, and measurements must not be.
+    parts.metrics.failed(model.name, upstream, ownCodes.has(code) ? code : String(status));
+    // The upstream's words may repeat what was asked: they are for the client, and not for the log.
+    const what = ownWords.has(code) ? message : `${upstream} answered ${status}`;
+    parts.logger.warn(`${model.name}: ${what}`, {
+      request_id: caller.id,
+      upstream,
+      status,
+      code: ownCodes.has(code) || upstreamCodes.has(code) ? code : 'other',
+      next,
+    });
+  }
+}
+
+/** A whole answer comes when it is written: with these it may have been. */
+const endedUnseen = new Set(['upstream_timeout', 'upstream_broke_off']);
+
+function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {
+  if (failure === null) return 'done';
+  return clientLeft(signal) && !(failure instanceof UpstreamFailure) ? 'aborted' : 'failed';
+}
+
+/** True if the client left, and no limit of ours has passed. */
+function clientLeft({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof Interrupted;
+}
+
+/** Full jitter, and never sooner than the upstream asked; null where that is too long. */
+function waitBefore(attempt: number, { retryAfterMs }: UpstreamFailure): number | null {
+  if ((retryAfterMs ?? 0) > maxRetryAfterMs) return null;
+  return (retryAfterMs ?? 0) + Math.random() * Math.min(maxWaitMs, firstWaitMs * 2 ** attempt);
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(ms, undefined, { signal });
+  } catch {
+    throw signal.reason;
+  }
+}
+
+/** Milliseconds that a reader has to take the error of a stream. */
+const lastWordMs = 2_000;
+
+interface Relayed {
+  /** Null where the whole answer was given on. */
+  readonly failure: unknown;
+  readonly sentBytes: number;
+}
+
+/**
+ * Gives an answer on as fast as the client reads. One that breaks off never looks whole: a stream reports it in an event and has
+ * no `[DONE]`, and the connection ends before the body does.
+ */
+async function relay(
+  answer: UpstreamAnswer,
+  { response, writeHead }: { readonly response: ServerResponse; readonly writeHead: WriteHead },
+  { stream: isStream, signal }: Pick<ModelCall, 'stream' | 'signal'>,
+): Promise<Relayed> {
+  if (answer.body instanceof WholeBody) {
+    const { bytes } = answer.body;
+    writeHead(answer.status, answer.headers);
+    response.end(bytes);
+    return { failure: null, sentBytes: bytes.length };
+  }
+  const body = answer.body[Symbol.asyncIterator]();
+  let sentBytes = 0;
+  let failure: unknown = null;
+  try {
+    let { done, value } = await body.next();
+    // Only now, when the first byte is there, the head cannot be taken back any more.
+    writeHead(answer.status, answer.headers);
+    while (done !== true) {
+      const isFirst = sentBytes === 0;
+      sentBytes += value!.length;
+      if (!response.write(value) && !response.destroyed) await drained(response, signal);
+      // The first token goes out before what came with it is looked at.
+      else if (isFirst && isStream) await new Promise<void>((resolve) => process.nextTick(resolve));
+      if (response.destroyed) {
+        await body.return?.();
+        return { failure: new Error('the client left'), sentBytes };
+      }
+      ({ done, value } = await body.next());
+    }
+    response.end();
+  } catch (error) {
+    failure = error;
+    void body.return?.().catch(() => {});
+    breakOff(response, error, isStream);
+  }
+  return { failure, sentBytes };
+}
+
+/** The reader is as slow as it likes, within the time of the whole call. @throws the signal's reason */
+async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  const settled = new AbortController();
+  const either = AbortSignal.any([signal, settled.signal]);
+  const events = ['drain', 'close'].map((name) => once(response, name, { signal: either }));
+  await Promise.race(events).catch(() => {});
+  settled.abort();
+  if (!response.destroyed) signal.throwIfAborted();
+}
+
+function breakOff(response: ServerResponse, error: unknown, isStream: boolean): void {
+  if (response.destroyed) return;
+  if (!response.headersSent || !isStream || !(error instanceof UpstreamFailure)) {
+    response.destroy();
+    return;
+  }
+  response.write(errorEvent(error.openaiError), () => response.destroy());
+  setTimeout(() => response.destroy(), lastWordMs).unref();
+}

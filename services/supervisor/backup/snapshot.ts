@@ -1,0 +1,229 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
+import { type Folders, headsName } from '#kit/folders.ts';
+import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
+import {
+  type BackupScope,
+  type CapturedTree,
+  capture,
+  disposable,
+  emptyTree,
+  isPassing,
+  mirrors,
+  namesIn,
+  reading,
+} from './state-folder.ts';
+
+const patienceMs = 10_000;
+
+/**
+ * Does short, synchronous work while nobody appends to a run: the write lock of the index is the append lock of all runs. What
+ * waits for it waits longer than this may take.
+ * @param index path of `index.sqlite`; without one no run was ever written
+ * @throws Unavailable (`lock_busy`), Failed (`backup_index_damaged`, `backup_unreadable`)
+ */
+function whileNoRunChanges<T>(index: string, work: () => T): T {
+  if (!existsSync(index)) return work();
+  const db = openLocked(index);
+  try {
+    return work();
+  } finally {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    db.close();
+  }
+}
+
+function openLocked(index: string): DatabaseSync {
+  for (;;) {
+    const before = inodeOf(index);
+    const db = new DatabaseSync(index, { timeout: patienceMs });
+    try {
+      db.exec('BEGIN IMMEDIATE');
+      // A lock on a file that was replaced meanwhile would protect nothing.
+      if (before !== null && inodeOf(index) === before) return db;
+      db.close();
+    } catch (error) {
+      db.close();
+      throw explained(error, index);
+    }
+  }
+}
+
+function inodeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
+}
+
+function explained(cause: unknown, path: string): unknown {
+  if (sqliteCode(cause) === sqliteCodes.busy) {
+    return new Unavailable('lock_busy', `another process holds ${path}`, { cause, facts: { path } });
+  }
+  if (sqliteCode(cause) === sqliteCodes.readOnly || sqliteCode(cause) === sqliteCodes.cannotOpen) {
+    return new Failed('backup_unreadable', `${path} cannot be locked: ${messageOf(cause)}`, {
+      cause,
+      facts: { path },
+      hint: 'Run it as the user that Core runs as, with the state folder writable: its lock holds the runs still for a moment.',
+    });
+  }
+  if (!isSqliteDamage(cause)) return cause;
+  return new Failed('backup_index_damaged', `${path} is damaged: ${messageOf(cause)}`, {
+    cause,
+    facts: { path },
+    hint: './core runs makes it again; then back up again.',
+  });
+}
+
+const busyMs = 5_000;
+const pagesAtOnce = 1_000;
+
+/** A database of a service that may be at work; it is read as it was when it was pinned. */
+export class SqliteStore {
+  /** Below the root, as in `context/record.sqlite`. */
+  readonly name: string;
+  readonly path: string;
+  readonly #db: DatabaseSync;
+
+  /** @throws Failed (`backup_store_damaged`) */
+  constructor(name: string, path: string) {
+    this.name = name;
+    this.path = path;
+    this.#db = this.#checked(() => new DatabaseSync(path, { timeout: busyMs }));
+    this.#checked(() => this.#db.exec('PRAGMA query_only = ON'));
+  }
+
+  /** From here on it is seen as it is now. Nobody has to wait for that. */
+  pin(): void {
+    this.#checked(() => {
+      this.#db.exec('BEGIN');
+      this.#db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    });
+  }
+
+  /**
+   * Copies what was pinned into a new file, and reads every page of the copy.
+   * @throws Failed (`backup_store_damaged`)
+   */
+  async copyTo(target: string): Promise<void> {
+    try {
+      await backup(this.#db, target, { rate: pagesAtOnce });
+    } catch (error) {
+      throw this.#explained(error);
+    }
+    const copy = this.#checked(() => new DatabaseSync(target));
+    try {
+      const found = this.#checked(() => copy.prepare('PRAGMA quick_check(1)').all());
+      const [first] = found as { quick_check: string }[];
+      if (first?.quick_check !== 'ok') throw this.#damaged(first?.quick_check ?? 'it cannot be checked');
+      // One file, without a log beside it; whoever opens it chooses again.
+      copy.exec('PRAGMA journal_mode = DELETE');
+    } finally {
+      copy.close();
+    }
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #checked<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw this.#explained(error);
+    }
+  }
+
+  #explained(error: unknown): unknown {
+    if (error instanceof CoreError || !isSqliteDamage(error)) return error;
+    return this.#damaged(messageOf(error), error);
+  }
+
+  #damaged(what: string, cause?: unknown): Failed {
+    return new Failed('backup_store_damaged', `${this.path} is damaged: ${what}`, {
+      cause,
+      facts: { path: this.path },
+      hint: 'A backup of it would be none. Start the service that it belongs to, which says what it can save of it, then back up again.',
+    });
+  }
+}
+
+/** The installation at one moment. */
+export interface Snapshot {
+  readonly at: Date;
+  readonly tree: CapturedTree;
+  /** Pinned; to be closed. */
+  readonly stores: readonly SqliteStore[];
+  /** Bytes of the log of each run; -1 for one of which only a tombstone is left. */
+  readonly logs: ReadonlyMap<string, number>;
+  /** What was known of each run's head then; also of runs whose folder is gone. */
+  readonly heads: ReadonlyMap<string, Uint8Array>;
+}
+
+/** The queue of deliveries must not list as delivered what its receiver has not got, so it is pinned before all others. */
+const outbox = 'context-outbox.sqlite';
+/** Others wait for ten seconds before they give up an append. */
+const captureMs = 2_000;
+
+/**
+ * Takes the snapshot while no run changes, which takes milliseconds. Whatever a service did because of a run, the run says so already;
+ * whatever a run says that a service did, the service has done. So no store shows a later state than another knows the cause of.
+ */
+export function takeSnapshot(folders: Folders, options: BackupScope): Snapshot {
+  const stores: SqliteStore[] = [];
+  const pin = (name: string, path: string) => {
+    const store = new SqliteStore(name, path);
+    stores.push(store);
+    store.pin();
+  };
+  try {
+    return whileNoRunChanges(join(folders.state, 'index.sqlite'), () => {
+      const at = new Date();
+      // A run that is made meanwhile is announced to nobody before the lock is free.
+      const logs = logSizes(join(folders.state, 'runs'));
+      const heads = readHeads(join(folders.state, headsName));
+      if (existsSync(join(folders.state, outbox))) pin(`state/${outbox}`, join(folders.state, outbox));
+      const tree = captureAll(folders, options);
+      // Calls that a log lists as open were read above: those that end before this are in the ledger then.
+      for (const { name, path } of tree.stores) if (name !== `state/${outbox}`) pin(name, path);
+      return { at, tree, stores, logs, heads };
+    });
+  } catch (error) {
+    for (const store of stores) store.close();
+    throw error;
+  }
+}
+
+function captureAll(folders: Folders, { withSecrets, withMirrors }: BackupScope): CapturedTree {
+  const tree = emptyTree();
+  const deadline = performance.now() + captureMs;
+  const without = [...disposable, ...(withMirrors ? [] : [mirrors])].map(({ path }) => path);
+  capture(tree, 'state', folders.state, {
+    without: [...without, 'runs', headsName],
+    followLinks: false,
+    deadline,
+  });
+  const kept = withSecrets ? [] : ['secrets', 'tokens'];
+  capture(tree, 'config', folders.config, { without: kept, followLinks: true, deadline });
+  return tree;
+}
+
+/** The head of a run that goes on is soon ahead of the log as it is now. */
+function readHeads(folder: string): Map<string, Uint8Array> {
+  const heads = new Map<string, Uint8Array>();
+  for (const name of (namesIn(folder) ?? []).filter((one) => !isPassing(one)).toSorted()) {
+    const bytes = reading(join(folder, name), () => readFileSync(join(folder, name)));
+    if (bytes !== null) heads.set(name, bytes);
+  }
+  return heads;
+}
+
+function logSizes(runs: string): Map<string, number> {
+  const names = (namesIn(runs) ?? []).filter((name) => name.startsWith('run_')).toSorted();
+  return new Map(
+    names.map((name) => {
+      const stats = statSync(join(runs, name, 'events.jsonl'), { throwIfNoEntry: false });
+      return [name, stats?.isFile() === true ? stats.size : -1];
+    }),
+  );
+}
