@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
 import { type Ledger, ledgerFolder, openLedger } from '../../services/model-gateway/ledger/ledger.ts';
+import type { CallResult } from '../../services/model-gateway/ledger/settlement.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { reservedForTestCall, spentBy, testCall, testPrices } from './model-ledger.place.ts';
 
@@ -94,7 +95,7 @@ describe('Budgets in the ledger of model calls', () => {
   });
 
   it('estimate what an upstream told as nothing, and what came after it told', async () => {
-    const settle = async (change: object) =>
+    const settle = async (change: Partial<CallResult>) =>
       (await ledger.reserve(token, testCall)).settle({ ...spentBy(0), upstream: 'first', ...change });
     const none = { input: 0, output: 0, cached: 0, cache_writes: 0 };
     const zero = await settle({ usage: { ...none }, sentBytes: 700 });

@@ -7,6 +7,7 @@ import { CoreError } from '#kit/errors.ts';
 import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
 import type { BudgetExceeded } from '../../services/model-gateway/ledger/balances.ts';
 import { type Ledger, ledgerFolder, openLedger } from '../../services/model-gateway/ledger/ledger.ts';
+import type { CallResult } from '../../services/model-gateway/ledger/settlement.ts';
 import { noUsage } from '../../services/model-gateway/providers/usage.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
@@ -111,15 +112,15 @@ describe('The ledger of model calls', () => {
 
   it('counts what the upstream did not tell as estimated: by the bytes sent, and by the attempts that were lost', async () => {
     const untold = { usage: null, sentBytes: 700, ms: 1, firstTokenMs: null, upstream: 'first' } as const;
-    const settle = async (change: object) =>
+    const settle = async (change: Partial<CallResult>) =>
       (await ledger.reserve(token, testCall)).settle({ ...untold, outcome: 'aborted', ...change });
     expect((await settle({})).usage).to.include({ input: 1_000, output: 200 });
     expect((await settle({ sentBytes: 1e9 })).usage.output).to.equal(testCall.outputTokens);
-    const failed = { sentBytes: 0, outcome: 'failed', usage: noUsage };
+    const failed = { sentBytes: 0, outcome: 'failed', usage: noUsage } as const;
     expect(await settle(failed)).to.include({ estimated: false, cost: 0 });
     const lost = [
-      { upstream: 'second', written: false },
-      { upstream: 'first', written: true },
+      { upstream: 'second', mayHaveOutput: false },
+      { upstream: 'first', mayHaveOutput: true },
     ];
     const settled = await settle({ ...failed, lost });
     expect(settled).to.deep.include({ estimated: true, cost: 1_000 * 4 + 1_000 * 2 + 500 * 10 });
@@ -130,7 +131,7 @@ describe('The ledger of model calls', () => {
 
   it('counts the words of an answer that ended early, whatever the upstream had counted until then', async () => {
     const { usage, ...rest } = spentBy(0);
-    const settle = async (change: object) =>
+    const settle = async (change: Partial<CallResult>) =>
       (await ledger.reserve(token, testCall)).settle({
         ...{ ...rest, usage, upstream: 'first', outcome: 'aborted', contentBytes: 700 },
         ...change,

@@ -6,7 +6,7 @@ import { describeWith } from '../needs.ts';
 const type = `import { commentIssue } from './comment-issue.ts';
 import type { ActionType } from './kind.ts';
 import { assess } from './risk.ts';
-import { plainComment } from './texts.ts';
+import { plainComment } from './published-texts.ts';
 
 type Params = { number: number; body: string };
 
