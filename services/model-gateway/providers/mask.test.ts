@@ -35,7 +35,7 @@ describe('The mask of a credential', () => {
       expect(mask.hide(`bad ${form}`)).to.not.contain('0123456789');
   });
 
-  it('finds it across the borders of pieces, and loses no byte', () => {
+  it('finds it across the borders of pieces, and loses nothing', () => {
     const part = fc.oneof(
       fc.string(),
       fc.constant(secret),
@@ -44,17 +44,16 @@ describe('The mask of a credential', () => {
     );
     fc.assert(
       fc.property(fc.array(part), fc.array(fc.nat({ max: 12 })), (parts, cuts) => {
-        const text = Buffer.from(parts.join(''));
+        const text = parts.join('');
         const stream = new Mask([secret]).stream();
-        const out: Buffer[] = [];
+        let out = '';
         let at = 0;
         for (const cut of cuts) {
-          out.push(Buffer.from(stream.push(Buffer.from(text.subarray(at, at + cut)))));
+          out += stream.push(text.slice(at, at + cut));
           at += cut;
         }
-        out.push(Buffer.from(stream.push(Buffer.from(text.subarray(at)))), stream.end());
-        const whole = Buffer.from(text);
-        expect(Buffer.concat(out).toString()).to.equal(new Mask([secret]).hideIn(whole).toString());
+        out += stream.push(text.slice(at)) + stream.end();
+        expect(out).to.equal(new Mask([secret]).hide(text));
       }),
     );
   });
@@ -64,7 +63,7 @@ describe('The mask of a credential', () => {
     expect(mask.hide('it is sk-ant-api03-Zyxwvuts…')).to.equal(`it is ${'*'.repeat(21)}…`);
     const streamed = (text: string) => {
       const stream = mask.stream();
-      return `${stream.push(Buffer.from(text))}${stream.end()}`;
+      return stream.push(text) + stream.end();
     };
     expect(streamed('it is sk-ant-api03-Zyxwvuts')).to.equal(`it is ${'*'.repeat(21)}`);
     expect(streamed('it begins with sk-ant-api03-Zy')).to.equal('it begins with sk-ant-api03-Zy');
@@ -73,17 +72,18 @@ describe('The mask of a credential', () => {
   it('takes no longer for escapes without end', () => {
     const mask = new Mask([secret]);
     for (const part of ['\\', '\\u002d', '%73', 's\\', 'sk-']) {
-      const bytes = Buffer.from(part.repeat(1_000_000 / part.length));
+      const text = part.repeat(1_000_000 / part.length);
       const spent = processorTime();
-      mask.hideIn(bytes);
-      mask.stream().push(bytes);
+      mask.hide(text);
+      mask.stream().push(text);
       expect(spent(), part).to.be.lessThan(10_000);
     }
   });
 
-  it('holds nothing back at the end of an event', () => {
+  it('holds back only what could go on', () => {
     const stream = new Mask([secret]).stream();
-    expect(stream.push(Buffer.from('data: {"a":"sk"}\n\n')).toString()).to.equal('data: {"a":"sk"}\n\n');
-    expect(stream.push(Buffer.from('data: sk-01')).toString()).to.equal('data: ');
+    expect(stream.push('say "sk"')).to.equal('say "sk"');
+    expect(stream.push(' or sk-01')).to.equal(' or ');
+    expect(stream.push('0')).to.equal('sk-010');
   });
 });

@@ -57,7 +57,7 @@ export class CompletionChunks {
       case 'text-delta':
         if (part.delta === '') return '';
         this.contentBytes += Buffer.byteLength(part.delta);
-        return this.#start() + this.#content(this.#text.push(Buffer.from(part.delta)));
+        return this.#start() + this.#content(this.#text.push(part.delta));
       case 'text-end':
         return this.#endText();
       case 'reasoning-delta':
@@ -86,8 +86,8 @@ export class CompletionChunks {
     return this.#delta({ role: 'assistant', content: '', refusal: null });
   }
 
-  #content(bytes: Buffer): string {
-    return bytes.length === 0 ? '' : this.#delta({ content: bytes.toString() });
+  #content(content: string): string {
+    return content === '' ? '' : this.#delta({ content });
   }
 
   #endText(): string {
@@ -108,13 +108,11 @@ export class CompletionChunks {
     if (call === undefined || text === '') return '';
     call.sent += text.length;
     this.contentBytes += Buffer.byteLength(text);
-    return this.#argumentsOf(call, call.text.push(Buffer.from(text)));
+    return this.#argumentsOf(call, call.text.push(text));
   }
 
-  #argumentsOf({ index }: OpenCall, bytes: Buffer): string {
-    return bytes.length === 0
-      ? ''
-      : this.#delta({ tool_calls: [{ index, function: { arguments: bytes.toString() } }] });
+  #argumentsOf({ index }: OpenCall, text: string): string {
+    return text === '' ? '' : this.#delta({ tool_calls: [{ index, function: { arguments: text } }] });
   }
 
   /** A call without arguments, or one that came whole, had no deltas. */

@@ -89,7 +89,8 @@ export class AnthropicUpstream implements Upstream {
 
   async #whole({ language, options, mask }: Asked): Promise<UpstreamAnswer> {
     const result = await language.doGenerate(options);
-    const bytes = Buffer.from(JSON.stringify(completionOf(result, this.#options.model, now())));
+    const text = JSON.stringify(completionOf(result, this.#options.model, now()));
+    const bytes = Buffer.from(mask.hide(text));
     return {
       status: 200,
       headers: {
@@ -97,7 +98,7 @@ export class AnthropicUpstream implements Upstream {
         'content-length': String(bytes.length),
         ...requestId(result.response?.headers, mask),
       },
-      body: new WholeBody(mask.hideIn(bytes)),
+      body: new WholeBody(bytes),
       usage: () => usageFrom(result.usage),
     };
   }
