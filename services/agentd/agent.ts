@@ -1,71 +1,10 @@
-import type { Backlog } from '#kit/contracts/health.ts';
-import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import type { PlanBody } from '#kit/contracts/plan.ts';
-import type { RecordState } from '#kit/contracts/run.ts';
 import type { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import type { ApprovalState, Gate } from './action.ts';
 import type { UndoPreview } from './actions/executor.ts';
-import type { ChangeQuery, IssuePage, IssueQuery } from './planning/issues.ts';
-import type { RunEvent } from './runs/event.ts';
 import type { Run } from './runs/run.ts';
-import type { RunPage, RunQuery } from './runs/run-store.ts';
 
-/** The use cases of core-agentd. Command line and HTTP routes are two faces of this one interface. */
-export interface Agent {
-  /** Makes a run, or finds the one made with the same idempotency key, and plans it to its end. */
-  planIssue(request: PlanRequest, watch: Watch): Promise<Run>;
-  /**
-   * The first half of `planIssue`, for callers that answer before the planning ends; `plan` is the second.
-   * @param mayCreate called before a run is made; throws to refuse
-   */
-  createRun(request: PlanRequest, signal: AbortSignal, mayCreate?: () => void): Promise<NamedRun>;
-  plan(runId: string, watch: Watch): Promise<Run>;
-  runs(query: RunQuery): Promise<RunPage>;
-  countRuns(): Promise<number>;
-  /** Full id or unique prefix. */
-  run(idOrPrefix: string): Promise<Run>;
-  /** The same, after its remote was asked whether the base branch moved, where something of it may still be published. */
-  runWithBase(idOrPrefix: string): Promise<Run>;
-  /** Issues of a repository as its forge has them, each with its newest run. */
-  issues(query: IssueQuery, signal: AbortSignal): Promise<IssuePage>;
-  /** What changed on a forge since a time. */
-  changedIssues(query: ChangeQuery, signal: AbortSignal): Promise<ChangedIssues>;
-  events(runId: string, afterSeq: number): Promise<RunEvent[]>;
-  /** The patch of the whole run, bytes as they will be applied; empty when only a comment is proposed. */
-  diff(runId: string): Promise<Uint8Array>;
-  /** Bytes of one artifact that the run names, for example a validation log. */
-  artifact(runId: string, digest: string): Promise<Uint8Array>;
-  decide(request: DecisionRequest): Promise<Run>;
-  execute(request: ExecutionRequest, watch: Watch): Promise<Run>;
-  resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run>;
-  /** What `undo` would do, in order, without doing it. */
-  undoPlan(runId: string): Promise<readonly UndoStep[]>;
-  undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run>;
-  cancel(request: {
-    readonly run_id: string;
-    readonly by: Person;
-    readonly reason: string | null;
-  }): Promise<Run>;
-  /** Asks the forges for the state of pull requests, and delivers to the context service what it does not have yet. */
-  sync(request: SyncRequest, watch: Watch): Promise<SyncReport>;
-  /** Delivers what waits for the context service; null where none is configured. */
-  deliverPending(signal: AbortSignal): Promise<DeliveryReport | null>;
-  /** How much waits for the context service; null where none is configured. */
-  contextBacklog(): Promise<Backlog | null>;
-  /** Full id or unique prefix; needs no readable record. */
-  verify(idOrPrefix: string): Promise<Verification>;
-  /** Full id or unique prefix; needs no readable record. */
-  record(idOrPrefix: string): Promise<RecordState>;
-  /** Lets a run whose record was cut go on with what is left of it; decisions about what has not started are made again. */
-  recoverRecord(request: RecoveryRequest): Promise<Run>;
-  prune(request: PruneRequest): Promise<PruneResult>;
-  recovery(runId: string): Promise<Readonly<Record<string, unknown>>>;
-  capabilities(): Promise<Readonly<Record<string, unknown>>>;
-  /** The planner's tools with their JSON schemas. */
-  tools(): Promise<
-    readonly { readonly name: string; readonly description: string; readonly parameters: unknown }[]
-  >;
-}
+/** What the use cases of core-agentd are asked for, and what they report. */
 
 /** Who acts: the name of their token, and the scopes that it carries. */
 export interface Person {

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { Conflict, CoreError, InvalidInput, NotFound } from '#kit/errors.ts';
 import type {
-  Agent,
   DecisionRequest,
   ExecutionRequest,
   NamedRun,
@@ -23,8 +22,8 @@ import { issueLease, patientLease, type RunQuery } from './runs/run-store.ts';
 /** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
 const baseMs = 5_000;
 
-/** The use cases over one run store. */
-export class CoreAgent implements Agent {
+/** The use cases of core-agentd. Command line and HTTP routes are two faces of this one class. */
+export class CoreAgent {
   readonly #store: FileRunStore;
   /** Loaded when it is needed first: looking at runs needs none of it. */
   readonly #work: () => Promise<Work>;
@@ -34,11 +33,16 @@ export class CoreAgent implements Agent {
     this.#work = work;
   }
 
+  /** Makes a run, or finds the one made with the same idempotency key, and plans it to its end. */
   async planIssue(request: PlanRequest, watch: Watch): Promise<Run> {
     const { run } = await this.createRun(request, watch.signal);
     return canBePlanned(run) ? this.plan(run.run_id, watch) : run;
   }
 
+  /**
+   * The first half of `planIssue`, for callers that answer before the planning ends; `plan` is the second.
+   * @param mayCreate called before a run is made; throws to refuse
+   */
   async createRun(request: PlanRequest, signal: AbortSignal, mayCreate = () => {}): Promise<NamedRun> {
     checkScope(request.by, 'plan');
     const work = await this.#work();
@@ -67,10 +71,12 @@ export class CoreAgent implements Agent {
     return this.#store.count();
   }
 
+  /** Full id or unique prefix. */
   async run(idOrPrefix: string): Promise<Run> {
     return this.#store.read(await this.#store.resolve(idOrPrefix));
   }
 
+  /** The same, after its remote was asked whether the base branch moved, where something of it may still be published. */
   async runWithBase(idOrPrefix: string): Promise<Run> {
     let run = await this.run(idOrPrefix);
     try {
@@ -88,11 +94,13 @@ export class CoreAgent implements Agent {
     }
   }
 
+  /** Issues of a repository as its forge has them, each with its newest run. */
   async issues(query: IssueQuery, signal: AbortSignal) {
     const [{ forgeFor }, { listIssues }] = await Promise.all([this.#work(), import('./planning/issues.ts')]);
     return listIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
 
+  /** What changed on a forge since a time. */
   async changedIssues(query: ChangeQuery, signal: AbortSignal) {
     const [{ forgeFor }, { changedIssues }] = await Promise.all([
       this.#work(),
@@ -105,12 +113,14 @@ export class CoreAgent implements Agent {
     return this.#store.events(runId, afterSeq);
   }
 
+  /** The patch of the whole run, bytes as they will be applied; empty when only a comment is proposed. */
   async diff(runId: string): Promise<Uint8Array> {
     const { plan } = await this.#store.read(runId);
     if (plan?.patch == null) return new Uint8Array();
     return this.#store.artifact(runId, plan.patch);
   }
 
+  /** Bytes of one artifact that the run names, for example a validation log. */
   artifact(runId: string, digest: string): Promise<Uint8Array> {
     return this.#store.artifact(runId, digest);
   }
@@ -192,6 +202,7 @@ export class CoreAgent implements Agent {
     return withDelivery(() => executeApproved.execute(options, watch));
   }
 
+  /** What `undo` would do, in order, without doing it. */
   async undoPlan(runId: string) {
     return (await this.#work()).undoRun.preview(runId);
   }
@@ -214,6 +225,7 @@ export class CoreAgent implements Agent {
     return run;
   }
 
+  /** Asks the forges for the state of pull requests, and delivers to the context service what it does not have yet. */
   async sync(request: SyncRequest, watch: Watch) {
     checkScope(request.by, 'plan');
     const [{ delivery, forge }, { syncRuns }] = await Promise.all([
@@ -223,25 +235,29 @@ export class CoreAgent implements Agent {
     return syncRuns({ store: this.#store, forge, delivery }, request, watch);
   }
 
+  /** Delivers what waits for the context service; null where none is configured. */
   async deliverPending(signal: AbortSignal) {
     const { delivery } = await this.#work();
     return delivery === null ? null : delivery.deliverPending(signal);
   }
 
+  /** How much waits for the context service; null where none is configured. */
   async contextBacklog() {
     const { delivery } = await this.#work();
     return delivery === null ? null : delivery.backlog();
   }
 
-  /** Needs no readable record: a damaged one is what it is for. */
+  /** Full id or unique prefix; a damaged record is what it is for. */
   async verify(idOrPrefix: string) {
     return this.#store.verify(await this.#store.resolve(idOrPrefix));
   }
 
+  /** Full id or unique prefix of a run whose record may be damaged. */
   async record(idOrPrefix: string) {
     return this.#store.record(await this.#store.resolve(idOrPrefix));
   }
 
+  /** Lets a run whose record was cut go on with what is left of it; decisions about what has not started are made again. */
   async recoverRecord(request: RecoveryRequest): Promise<Run> {
     checkScope(request.by, 'admin');
     if (request.reason.trim() === '') {
@@ -278,6 +294,7 @@ export class CoreAgent implements Agent {
     return (await this.#work()).capabilities();
   }
 
+  /** The planner's tools with their JSON schemas. */
   async tools() {
     return (await this.#work()).tools();
   }

@@ -59,13 +59,11 @@ describeWith(['time'], 'a new endpoint of core-agentd, by the list of CONTRIBUTI
       routeText,
     );
     const errors = await copy.compile([routes]);
-    expect(errors.join('\n')).to.contain("Property 'toy' does not exist on type 'Agent'");
+    expect(errors.join('\n')).to.contain("Property 'toy' does not exist on type 'CoreAgent'");
   });
 
   it('is complete with the files that are listed, and answers', async () => {
-    const [port, agent] = ['services/agentd/agent.ts', 'services/agentd/core-agent.ts'] as const;
-    copy.insert(port, '  countRuns(): Promise<number>;\n', '  toy(name: string): Promise<Toy>;\n');
-    copy.insert(port, "from '#kit/contracts/run.ts';\n", imported.replace('import {', 'import type {'));
+    const agent = 'services/agentd/core-agent.ts';
     copy.insert(agent, "from '#kit/errors.ts';\n", imported.replace('import {', 'import type {'));
     copy.insert(agent, '  countRuns(): Promise<number> {\n    return this.#store.count();\n  }\n\n', useCase);
     copy.add('test/integration/toy.test.ts', test);

@@ -1,14 +1,14 @@
 import * as t from 'io-ts';
 import { decodeJson } from '#kit/decode.ts';
 import { codeOf, NotFound } from '#kit/errors.ts';
-import type { Agent } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import type { Run } from '../runs/run.ts';
 import type { ConversationPart } from './views/reports.ts';
 
 const StoredMessages = t.strict({ messages: t.array(t.UnknownRecord) });
 
 /** @throws NotFound (`no_prompt`) where no model was asked */
-export async function conversationOf(agent: Agent, run: Run): Promise<ConversationPart[]> {
+export async function conversationOf(agent: CoreAgent, run: Run): Promise<ConversationPart[]> {
   if (run.prompt === null) {
     throw new NotFound(
       'no_prompt',
@@ -29,7 +29,7 @@ export async function conversationOf(agent: Agent, run: Run): Promise<Conversati
 }
 
 /** How many artifacts of prompt and turns are gone; one that was changed is there. */
-export async function deletedContents(agent: Agent, run: Run): Promise<number> {
+export async function deletedContents(agent: CoreAgent, run: Run): Promise<number> {
   const read = contentDigests(run).map((digest) => agent.artifact(run.run_id, digest));
   const results = await Promise.allSettled(read);
   return results.filter((one) => one.status === 'rejected' && codeOf(one.reason) === 'artifact_not_found')

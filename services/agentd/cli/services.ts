@@ -1,11 +1,12 @@
 import type { SettingFlags, SettingRow } from '#kit/config/settings.ts';
-import type { Agent, Person } from '../agent.ts';
+import type { Person } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import type { Comment, Issue, IssueFilter, PullRequest, RepositoryRef } from '../ports/forge.ts';
 import type { ForgeReport } from '../ports/forge-report.ts';
 
 /** What the composition root hands to the command line. Each thing is opened when it is first asked for. */
 export interface Services {
-  readonly agent: Agent;
+  readonly agent: CoreAgent;
   /** Who types: the name and scopes of the token of this account. */
   person(): Promise<Person>;
   /** Where every setting comes from. */

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import type { Agent } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 
 const everyMs = 60_000;
 /** After the start, so that the first requests are answered before the delivery loads its modules. */
@@ -12,7 +12,7 @@ const firstMs = 1_500;
  * away. One line in the log when it goes away and one when it is back.
  */
 export function deliverRegularly(
-  agent: Agent,
+  agent: CoreAgent,
   logger: Logger,
   every = everyMs,
   first = firstMs,

@@ -3,7 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 import { InvalidInput } from '#kit/errors.ts';
 import { type EventSink, type Route, route } from '#kit/http/route.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
-import type { Agent, ProgressUpdate } from '../agent.ts';
+import type { ProgressUpdate } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import type { RunSummary } from '../runs/run.ts';
 import type { RunPage } from '../runs/run-store.ts';
 import type { BackgroundWork } from './background-work.ts';
@@ -19,7 +20,7 @@ const overlapMs = 60_000;
 const answers = { 200: { description: 'Events until the client goes', content: 'text/event-stream' } };
 
 export interface EventRouteOptions {
-  readonly agent: Agent;
+  readonly agent: CoreAgent;
   readonly work: BackgroundWork;
   readonly redactor: Redactor;
 }
@@ -102,7 +103,7 @@ function parseLastEventId(text = '0'): number {
   );
 }
 
-async function streamList(agent: Agent, sink: EventSink): Promise<void> {
+async function streamList(agent: CoreAgent, sink: EventSink): Promise<void> {
   const since = new Date(Date.now() - overlapMs).toISOString();
   const known = new Map<string, string>();
   let first = true;

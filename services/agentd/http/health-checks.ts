@@ -14,12 +14,12 @@ import type { Folders } from '#kit/folders.ts';
 import { Probe, takesToken } from '#kit/health/probe.ts';
 import { reresolvingClient } from '#kit/http/reresolving-client.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
-import type { Agent } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 
 export type Checks = Readonly<Record<string, () => Promise<HealthCheck>>>;
 
 /** Without its runs the daemon can do nothing; a dependency that fails makes it degraded. */
-export async function checkHealth(agent: Agent, version: string, checks: Checks): Promise<Health> {
+export async function checkHealth(agent: CoreAgent, version: string, checks: Checks): Promise<Health> {
   const runs = checked('failing', async () => {
     const { problems } = await agent.runs({ limit: 1 });
     const others = problems.length === 0 ? '' : `; ${problems.length} things among them are no runs`;
@@ -45,7 +45,7 @@ export interface DependencyParts {
   readonly folders: Folders;
   readonly environment: Environment;
   readonly settings: Settings;
-  readonly agent: Pick<Agent, 'contextBacklog'>;
+  readonly agent: Pick<CoreAgent, 'contextBacklog'>;
 }
 
 /** Deliveries are tried every minute: one that waits longer than this many seconds is stuck. */

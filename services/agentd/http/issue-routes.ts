@@ -1,10 +1,10 @@
 import { ChangedIssues, IssueList } from '#kit/contracts/issues.ts';
 import { type Route, route } from '#kit/http/route.ts';
-import type { Agent } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import { changeParameters, changeQuery, issueParameters, issueQuery, requireToken } from './query.ts';
 
 /** They need a token always: the forges are asked with the credentials of this installation, and count how often. */
-export function issueRoutes(agent: Agent, signal: AbortSignal): Route[] {
+export function issueRoutes(agent: CoreAgent, signal: AbortSignal): Route[] {
   return [
     route(
       {

@@ -5,7 +5,7 @@ import { StatusReport } from '#kit/contracts/status.ts';
 import { UndoPlan } from '#kit/contracts/stored-texts.ts';
 import { NotFound } from '#kit/errors.ts';
 import { type Reply, type Route, route } from '#kit/http/route.ts';
-import type { Agent } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
 import type { Run } from '../runs/run.ts';
 import { requireToken, runParameters, runQuery } from './query.ts';
@@ -18,7 +18,7 @@ const Tools = t.strict({
 const Storage = t.strict({ runs_count: t.number });
 
 export interface ReadRouteOptions {
-  readonly agent: Agent;
+  readonly agent: CoreAgent;
   readonly version: string;
   /** Names of the working copies that an execution can deliver to. */
   readonly checkouts: readonly string[];

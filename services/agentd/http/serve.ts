@@ -5,7 +5,7 @@ import type { Route } from '#kit/http/route.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
-import type { Agent } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { deliverRegularly } from './context-delivery.ts';
@@ -22,7 +22,7 @@ export interface DaemonStart {
 }
 
 export interface DaemonOptions {
-  readonly agent: Agent;
+  readonly agent: CoreAgent;
   readonly work: BackgroundWork;
   readonly settings: Settings;
   readonly redactor: Redactor;
@@ -50,7 +50,7 @@ export function readConfiguration({ home, flags }: DaemonStart): Settings {
 }
 
 /** Runs the daemon until a signal comes or the process that started it is gone. @returns the exit code */
-export function serve({ agent, home, flags }: DaemonStart & { readonly agent: Agent }): Promise<number> {
+export function serve({ agent, home, flags }: DaemonStart & { readonly agent: CoreAgent }): Promise<number> {
   const settings = readConfiguration({ home, flags });
   const own = openServiceProcess('core-agentd', { home, flags });
   const { folders, logger, shutdown, version } = own;

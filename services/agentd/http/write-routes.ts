@@ -6,7 +6,8 @@ import { codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
 import { findSecrets } from '#kit/redaction/redactor.ts';
 import type { Scope } from '#kit/tokens/tokens.ts';
-import type { Agent, Person, PlanRequest } from '../agent.ts';
+import type { Person, PlanRequest } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import { canBePlanned, type Run } from '../runs/run.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { actionView, runView } from './run-view.ts';
@@ -16,7 +17,7 @@ const joinedCodes: readonly string[] = ['run_busy', 'lease_held', 'run_planned',
 const accepted = { 202: { description: 'The work goes on; its events report it', content: Accepted } };
 
 export interface WriteRouteOptions {
-  readonly agent: Agent;
+  readonly agent: CoreAgent;
   readonly work: BackgroundWork;
   /** Name to path. */
   readonly checkouts: Readonly<Record<string, string>>;
