@@ -31,31 +31,23 @@ describe('an OpenAI request for an Anthropic model', () => {
     return expect.fail(`${JSON.stringify(request)} was expected to be refused`);
   }
 
-  it('tells what is wrong with a response_format in words of its own', () => {
+  it('says what is wrong with a response_format', () => {
     const schema = (described: unknown) => ({ type: 'json_schema', json_schema: described });
     const cases: readonly [unknown, string, string][] = [
-      ['json', 'response_format', "'response_format' must be an object"],
+      ['json', 'response_format', `'response_format' is "json": must be an object`],
       [
         {},
         'response_format.type',
         "'response_format.type' is missing: must be one of text, json_object, json_schema",
       ],
       [{ type: 'xml' }, 'response_format.type', 'is "xml": must be one of text, json_object, json_schema'],
-      [
-        { type: 'json_schema' },
-        'response_format.json_schema',
-        'is missing: must be an object with name and schema',
-      ],
-      [schema({ schema: {} }), 'response_format.json_schema.name', 'is missing: must be a text'],
-      [
-        schema({ name: 'a', schema: [] }),
-        'response_format.json_schema.schema',
-        'is []: must be a JSON schema',
-      ],
+      [{ type: 'json_schema' }, 'response_format.json_schema', 'is missing: must be an object'],
+      [schema({ schema: {} }), 'response_format.json_schema.name', 'is missing: must be string'],
+      [schema({ name: 'a', schema: [] }), 'response_format.json_schema.schema', 'is []: must be an object'],
       [
         schema({ name: 'a', description: 1 }),
         'response_format.json_schema.description',
-        'is 1: must be a text',
+        'is 1: must be string',
       ],
     ];
     for (const [response_format, param, said] of cases) {

@@ -1,6 +1,8 @@
 import { InvalidInput } from '#kit/errors.ts';
 import { connectionFailure, type Progress, type Remedy, retryAfterOf, UpstreamFailure } from '../failure.ts';
-import { redirected } from '../openai-compatible/failures.ts';
+import { type Mask, withoutSecrets } from '../mask.ts';
+import { errorIn, redirected, typeOf } from '../openai-compatible/failures.ts';
+import { isObject } from '../usage.ts';
 
 /** What came back is no answer to the request; the message continues a sentence about the upstream. */
 export class UnexpectedAnswer extends Error {}
@@ -21,8 +23,7 @@ export class Redirected extends UnexpectedAnswer {
 
 interface FailureContext {
   readonly upstream: string;
-  /** Takes credentials out of words that the upstream wrote. */
-  readonly mask: (text: string) => string;
+  readonly mask: Mask;
   /** Whether the client was given a part of the answer. */
   readonly given: boolean;
   /** `begun`: an answer that is no refusal. */
@@ -32,30 +33,39 @@ interface FailureContext {
 }
 
 /** OpenAI's type and code for Anthropic's error types. Source: docs.claude.com, "Errors". */
-const types: Readonly<Record<string, readonly [type: string, code: string | null]>> = {
-  invalid_request_error: ['invalid_request_error', null],
-  authentication_error: ['authentication_error', 'invalid_api_key'],
-  billing_error: ['insufficient_quota', 'insufficient_quota'],
-  permission_error: ['permission_error', 'permission_denied'],
-  not_found_error: ['invalid_request_error', 'model_not_found'],
-  request_too_large: ['invalid_request_error', 'request_too_large'],
-  rate_limit_error: ['rate_limit_error', 'rate_limit_exceeded'],
-  timeout_error: ['server_error', 'upstream_timeout'],
-  api_error: ['server_error', 'upstream_error'],
-  overloaded_error: ['server_error', 'overloaded'],
-};
-
-const maxMessage = 2000;
+const types = new Map<string, readonly [type: string, code: string | null]>([
+  ['invalid_request_error', ['invalid_request_error', null]],
+  ['authentication_error', ['authentication_error', 'invalid_api_key']],
+  ['billing_error', ['insufficient_quota', 'insufficient_quota']],
+  ['permission_error', ['permission_error', 'permission_denied']],
+  ['not_found_error', ['invalid_request_error', 'model_not_found']],
+  ['request_too_large', ['invalid_request_error', 'request_too_large']],
+  ['rate_limit_error', ['rate_limit_error', 'rate_limit_exceeded']],
+  ['timeout_error', ['server_error', 'upstream_timeout']],
+  ['api_error', ['server_error', 'upstream_error']],
+  ['overloaded_error', ['server_error', 'overloaded']],
+]);
 
 export function failureFrom(error: unknown, context: FailureContext): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error;
   if (error instanceof UntranslatableRequest) return untranslatable(error);
-  const call = error as ApiCallError;
-  if (call?.name === 'AI_APICallError' && typeof call.statusCode === 'number' && call.statusCode >= 400)
-    return answered(call, context);
-  const said = spokenInStream(error);
-  if (said !== null) return fromWords(said.status, said.words, null, context);
+  const { name, statusCode, responseBody = '', responseHeaders } = error as ProviderError;
+  if (name === 'AI_APICallError' && statusCode !== undefined && statusCode >= 400) {
+    const retryAfterMs = retryAfterOf(responseHeaders?.['retry-after'], Date.now());
+    return answered(statusCode, responseBody, context, retryAfterMs);
+  }
+  // An error event in a stream, as the provider gives it: no Error, but an object of its own.
+  if (isObject(error) && !(error instanceof Error) && typeof error.message === 'string')
+    return answered(statusCode ?? 502, JSON.stringify({ error }), context);
   return noAnswer(error, context);
+}
+
+/** The provider's error for a status, recognised by name because each copy of its package has a class of its own. */
+interface ProviderError {
+  readonly name?: string;
+  readonly statusCode?: number;
+  readonly responseHeaders?: Readonly<Record<string, string>>;
+  readonly responseBody?: string;
 }
 
 function untranslatable(error: UntranslatableRequest): UpstreamFailure {
@@ -69,49 +79,15 @@ function untranslatable(error: UntranslatableRequest): UpstreamFailure {
   });
 }
 
-/** The provider's error for a status, recognised by name because each copy of its package has a class of its own. */
-interface ApiCallError extends Error {
-  readonly statusCode?: number;
-  readonly responseHeaders?: Readonly<Record<string, string>>;
-  readonly responseBody?: string;
-  readonly data?: { readonly error?: Words };
-}
-
-interface Words {
-  readonly type?: unknown;
-  readonly message?: unknown;
-}
-
-function answered(call: ApiCallError, context: FailureContext): UpstreamFailure {
-  const { statusCode, responseHeaders, responseBody, data, message } = call;
-  const words = data?.error ?? parsedWords(responseBody) ?? { message };
-  const retryAfter = retryAfterOf(responseHeaders?.['retry-after'], Date.now());
-  return fromWords(statusCode!, words, retryAfter, context);
-}
-
-function parsedWords(body: string | undefined): Words | null {
-  try {
-    const value = JSON.parse(body ?? '');
-    const words = value?.error ?? value;
-    return typeof words?.message === 'string' ? words : null;
-  } catch {
-    return null;
-  }
-}
-
-function fromWords(
+function answered(
   status: number,
-  words: Words,
-  retryAfterMs: number | null,
+  body: string,
   { upstream, mask, progress }: FailureContext,
+  retryAfterMs: number | null = null,
 ): UpstreamFailure {
-  const said = typeof words.message === 'string' ? words.message : `upstream ${upstream} answered ${status}`;
-  const message = mask(said).slice(0, maxMessage);
+  const { message, type: said } = errorIn(upstream, status, body, mask);
   const noCredit = /credit balance/i.test(message);
-  const known = noCredit ? 'billing_error' : String(words.type);
-  const [type, code] = Object.hasOwn(types, known)
-    ? types[known]!
-    : [status >= 500 ? 'server_error' : 'invalid_request_error', null];
+  const [type, code] = types.get(noCredit ? 'billing_error' : said) ?? [typeOf(status), null];
   return new UpstreamFailure({
     status,
     error: { message, type, param: null, code },
@@ -119,14 +95,6 @@ function fromWords(
     retryAfterMs,
     charged: progress === 'begun',
   });
-}
-
-/** An error event in a stream, as the provider gives it: no Error, but an object of its own. */
-function spokenInStream(error: unknown): { status: number; words: Words } | null {
-  if (error instanceof Error || typeof error !== 'object' || error === null) return null;
-  const { type, message, statusCode } = error as Words & { statusCode?: unknown };
-  if (typeof message !== 'string') return null;
-  return { status: typeof statusCode === 'number' ? statusCode : 502, words: { type, message } };
 }
 
 /** No connection, a broken one, or bytes that are no answer. */
@@ -143,7 +111,7 @@ function noAnswer(
     remedy: given ? 'none' : 'next',
     charged: true,
     error: {
-      message: mask(`upstream ${upstream} ${what}`).slice(0, maxMessage),
+      message: withoutSecrets(`upstream ${upstream} ${what}`, mask),
       type: 'server_error',
       param: null,
       code: given ? 'upstream_broke_off' : 'upstream_answer_invalid',

@@ -42,79 +42,52 @@ function problemOf({ status, ok }: Response, type: string): UnexpectedAnswer | n
 }
 
 async function bounded(response: Response, type: string): Promise<Response> {
-  const { body, status, statusText, headers } = response;
-  if (body === null) return response;
-  const head = { status, statusText, headers };
-  const kind = !response.ok ? 'error' : /\bevent-stream\b/i.test(type) ? 'stream' : 'whole';
-  const read = new Response(boundedBody(body as never, kind) as never, head);
-  return kind === 'whole' ? new Response(withoutNews(await read.text()), head) : read;
+  const what = !response.ok ? 'an error' : /\bevent-stream\b/i.test(type) ? 'an event' : 'an answer';
+  const body = response.body?.pipeThrough(limitOf(what)) ?? null;
+  return what === 'an answer'
+    ? new Response(withoutNews(await new Response(body).text()), response)
+    : new Response(body, response);
 }
 
 const maxError = 64 * 1024;
 const maxAnswer = 16 * 1024 * 1024;
-const newline = 0x0a;
 
 /**
- * An answer that ends with an error where it has too many bytes, counted after its decompression: the provider holds whole
- * answers, whole errors and whole events in memory. A stream may have any number of events.
+ * Ends an answer with an error where it has too many bytes, counted after its decompression: the provider holds whole answers,
+ * whole errors and whole events in memory. A stream may have any number of events.
  */
-function boundedBody(body: ReadableStream, kind: 'error' | 'whole' | 'stream'): ReadableStream {
-  const limit = kind === 'error' ? maxError : maxAnswer;
+function limitOf(what: 'an error' | 'an answer' | 'an event'): TransformStream<Uint8Array, Uint8Array> {
+  const limit = what === 'an error' ? maxError : maxAnswer;
   let size = 0;
-  let lineIsEmpty = true;
-  return body.pipeThrough(
-    new TransformStream({
-      transform(piece: Uint8Array, controller) {
-        size += piece.length;
-        if (kind === 'stream') {
-          const end = lastEventEnd(piece, lineIsEmpty);
-          if (end !== null) size = piece.length - end;
-          lineIsEmpty = piece.at(-1) === newline;
-        }
-        if (size <= limit) return controller.enqueue(piece);
-        const what = kind === 'stream' ? 'an event' : kind === 'whole' ? 'an answer' : 'an error';
-        throw new UnexpectedAnswer(`sent ${what} of more than ${limit} bytes`);
-      },
-    }),
-  );
+  /** The end of the last piece, where the empty line after an event may begin. */
+  let before = Buffer.alloc(0);
+  return new TransformStream({
+    transform(piece, controller) {
+      size += piece.length;
+      if (what === 'an event') {
+        const seen = Buffer.concat([before, piece]);
+        const end = Math.max(seen.lastIndexOf('\n\n'), seen.lastIndexOf('\n\r\n'));
+        if (end !== -1) size = seen.length - end;
+        before = seen.subarray(-2);
+      }
+      if (size > limit) throw new UnexpectedAnswer(`sent ${what} of more than ${limit} bytes`);
+      controller.enqueue(piece);
+    },
+  });
 }
 
-/** Past the last empty line; a carriage return counts as nothing. */
-function lastEventEnd(piece: Uint8Array, lineIsEmpty: boolean): number | null {
-  for (
-    let at = piece.lastIndexOf(newline);
-    at !== -1;
-    at = at === 0 ? -1 : piece.lastIndexOf(newline, at - 1)
-  ) {
-    let before = at - 1;
-    if (piece[before] === 0x0d) before--;
-    if (before < 0 ? lineIsEmpty : piece[before] === newline) return at + 1;
-  }
-  return null;
+/** Kinds of events, of blocks of content and of deltas that the provider reads and a client of OpenAI's interface may need. */
+const known = new Set([
+  ...['message_start', 'message_delta', 'message_stop', 'ping', 'error'],
+  ...['content_block_start', 'content_block_delta', 'content_block_stop'],
+  ...['text', 'tool_use', 'thinking', 'redacted_thinking'],
+  ...['text_delta', 'input_json_delta', 'thinking_delta', 'signature_delta'],
+  ...['citations_delta', 'compaction_delta'],
+]);
+
+interface Kind {
+  readonly type?: unknown;
 }
-
-const knownEvents = new Set([
-  'message_start',
-  'message_delta',
-  'message_stop',
-  'content_block_start',
-  'content_block_delta',
-  'content_block_stop',
-  'ping',
-  'error',
-]);
-
-const knownDeltas = new Set([
-  'text_delta',
-  'input_json_delta',
-  'thinking_delta',
-  'signature_delta',
-  'citations_delta',
-  'compaction_delta',
-]);
-
-/** Kinds of content that a client of OpenAI's interface is given, or that come before it. */
-const knownBlocks = new Set(['text', 'tool_use', 'thinking', 'redacted_thinking']);
 
 /**
  * Whether the provider stumbled over a kind of event that it does not know. Anthropic adds kinds, and clients have to go on
@@ -123,18 +96,8 @@ const knownBlocks = new Set(['text', 'tool_use', 'thinking', 'redacted_thinking'
 export function isNews(error: unknown): boolean {
   if (!(error instanceof Error) || error.name !== 'AI_TypeValidationError' || !('value' in error))
     return false;
-  const { type, delta, content_block } = (error.value ?? {}) as Partial<Record<string, Kind>> & {
-    type?: unknown;
-  };
-  if (typeof type !== 'string') return false;
-  if (!knownEvents.has(type)) return true;
-  if (type === 'content_block_start') return isNewBlock(content_block);
-  const deltaType = delta?.type;
-  return type === 'content_block_delta' && typeof deltaType === 'string' && !knownDeltas.has(deltaType);
-}
-
-interface Kind {
-  readonly type?: unknown;
+  const event = error.value as (Kind & { readonly delta?: Kind; readonly content_block?: Kind }) | null;
+  return [event, event?.delta, event?.content_block].some(isNew);
 }
 
 /** A whole answer without content of such kinds. What is no such answer stays as it is. */
@@ -146,10 +109,10 @@ function withoutNews(text: string): string {
     return text;
   }
   const content = answer?.content;
-  if (!Array.isArray(content) || !content.some(isNewBlock)) return text;
-  return JSON.stringify({ ...answer, content: content.filter((block) => !isNewBlock(block)) });
+  if (!Array.isArray(content) || !content.some(isNew)) return text;
+  return JSON.stringify({ ...answer, content: content.filter((block) => !isNew(block)) });
 }
 
-function isNewBlock(block: Kind | undefined): boolean {
-  return typeof block?.type === 'string' && !knownBlocks.has(block.type);
+function isNew(one: Kind | null | undefined): boolean {
+  return typeof one?.type === 'string' && !known.has(one.type);
 }

@@ -1,9 +1,10 @@
 import { sha256 } from '#kit/digest.ts';
 import { UntranslatableRequest } from './failures.ts';
 import type { Prompt, PromptMessage, UserContent } from './provider.ts';
-import type { AssistantPart, CacheMembers, DecodedChat, Message, ToolCall, UserPart } from './request.ts';
+import type { CacheMembers, DecodedChat, Message } from './request.ts';
 
 type AssistantContent = Extract<PromptMessage, { role: 'assistant' }>['content'][number];
+type MessageOf<Role extends Message['role']> = Extract<Message, { role: Role }>;
 
 /** The conversation in the provider's words. @throws UntranslatableRequest */
 export function promptOf(messages: readonly Message[]): Prompt {
@@ -26,9 +27,7 @@ function messageOf(message: Message, at: string, toolNames: Map<string, string>)
   }
 }
 
-type TextContent = string | readonly ({ text: string } & CacheMembers)[];
-
-function systemMessage(content: TextContent): PromptMessage {
+function systemMessage(content: MessageOf<'system' | 'developer'>['content']): PromptMessage {
   if (typeof content === 'string') return { role: 'system', content };
   return {
     role: 'system',
@@ -37,7 +36,7 @@ function systemMessage(content: TextContent): PromptMessage {
   };
 }
 
-function userContent(content: string | readonly UserPart[], at: string): UserContent[] {
+function userContent(content: MessageOf<'user'>['content'], at: string): UserContent[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.map((part, index): UserContent => {
     const cache = cacheOptions(part);
@@ -49,11 +48,7 @@ function userContent(content: string | readonly UserPart[], at: string): UserCon
   });
 }
 
-function assistantContent(message: {
-  content?: string | readonly AssistantPart[] | null | undefined;
-  refusal?: string | null | undefined;
-  tool_calls?: readonly ToolCall[] | null | undefined;
-}): AssistantContent[] {
+function assistantContent(message: MessageOf<'assistant'>): AssistantContent[] {
   const { content } = message;
   const parts: AssistantContent[] = [];
   if (typeof content === 'string') parts.push({ type: 'text', text: content });
@@ -89,7 +84,7 @@ function inputOf(text: string): unknown {
 }
 
 function toolMessage(
-  message: { tool_call_id: string; content: TextContent },
+  message: MessageOf<'tool'>,
   toolNames: ReadonlyMap<string, string>,
   at: string,
 ): PromptMessage {

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
-import { decode, integerBetween, nullable, oneOf, optional } from '#kit/decode.ts';
+import { choiceBy, decode, integerBetween, nullable, oneOf, optional } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
+import { isObject } from '../usage.ts';
 import { paramOf, UntranslatableRequest } from './failures.ts';
 
 /** The parts of OpenAI's chat completion request that have a meaning for Anthropic. */
@@ -28,16 +29,11 @@ const FilePart = t.strict({
 });
 const RefusalPart = t.strict({ type: t.literal('refusal'), refusal: t.string });
 
-type TextPart = t.TypeOf<typeof TextPart>;
-export type UserPart = TextPart | t.TypeOf<typeof ImagePart> | t.TypeOf<typeof FilePart>;
-export type AssistantPart = TextPart | t.TypeOf<typeof RefusalPart>;
-
-export const ToolCall = t.strict({
+const ToolCall = t.strict({
   id: t.string,
   type: t.literal('function'),
   function: t.strict({ name: t.string, arguments: t.string }),
 });
-export type ToolCall = t.TypeOf<typeof ToolCall>;
 
 const textContent = t.union([t.string, t.array(TextPart)]);
 
@@ -57,13 +53,16 @@ const ToolMessage = t.strict({
   tool_call_id: t.string,
   content: textContent,
 });
-export type Message =
-  | t.TypeOf<typeof SystemMessage>
-  | t.TypeOf<typeof UserMessage>
-  | t.TypeOf<typeof AssistantMessage>
-  | t.TypeOf<typeof ToolMessage>;
+const Message = choiceBy('role', 'message', {
+  system: { message: SystemMessage },
+  developer: { message: SystemMessage },
+  user: { message: UserMessage },
+  assistant: { message: AssistantMessage },
+  tool: { message: ToolMessage },
+});
+export type Message = t.TypeOf<typeof Message>;
 
-export const Tool = t.strict({
+const Tool = t.strict({
   type: t.literal('function'),
   function: t.strict({
     name: t.string,
@@ -80,27 +79,28 @@ const ToolChoice = t.union([
   t.strict({ type: t.literal('function'), function: t.strict({ name: t.string }) }),
 ]);
 
-const ResponseFormat = t.union([
-  t.strict({ type: t.literal('text') }),
-  t.strict({ type: t.literal('json_object') }),
-  t.strict({
-    type: t.literal('json_schema'),
-    json_schema: t.strict({
-      name: t.string,
-      description: optional(nullable(t.string)),
-      schema: optional(nullable(Opaque)),
+const ResponseFormat = choiceBy('type', 'format', {
+  text: { format: t.strict({ type: t.literal('text') }) },
+  json_object: { format: t.strict({ type: t.literal('json_object') }) },
+  json_schema: {
+    format: t.strict({
+      type: t.literal('json_schema'),
+      json_schema: t.strict({
+        name: t.string,
+        description: optional(nullable(t.string)),
+        schema: optional(nullable(Opaque)),
+      }),
     }),
-  }),
-]);
+  },
+});
 
 const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 const absent = <C extends t.Mixed>(codec: C) => optional(nullable(codec));
 const TokenLimit = integerBetween(1, 10_000_000);
 
-/** `messages` are decoded one by one, by role. */
 const ChatRequest = t.strict({
-  messages: t.array(t.unknown),
+  messages: t.array(Message),
   max_tokens: absent(TokenLimit),
   max_completion_tokens: absent(TokenLimit),
   temperature: absent(t.number),
@@ -117,84 +117,32 @@ const ChatRequest = t.strict({
   service_tier: absent(oneOf(['auto', 'default'])),
   prompt_cache_options: absent(Opaque),
 });
-type ChatRequest = t.TypeOf<typeof ChatRequest>;
-
-export interface DecodedChat extends Omit<ChatRequest, 'messages'> {
-  readonly messages: readonly Message[];
-}
-
-const codecs: Readonly<Record<string, t.Decoder<unknown, Message>>> = {
-  system: SystemMessage,
-  developer: SystemMessage,
-  user: UserMessage,
-  assistant: AssistantMessage,
-  tool: ToolMessage,
-};
+export type DecodedChat = t.TypeOf<typeof ChatRequest>;
 
 /** @throws UntranslatableRequest naming the member, what it is and what it must be */
 export function decodeChat(request: Readonly<Record<string, unknown>>): DecodedChat {
   checkParameters(request);
-  checkFormat(request.response_format);
-  const chat = decoded(ChatRequest, request, '');
-  if (chat.messages.length === 0)
-    throw new UntranslatableRequest("'messages' must not be empty", 'messages', 'invalid_value');
-  return { ...chat, messages: chat.messages.map(decodeMessage) };
-}
-
-function decodeMessage(message: unknown, index: number): Message {
-  const at = `messages[${index}]`;
-  if (typeof message !== 'object' || message === null)
-    throw new UntranslatableRequest(`'${at}' must be an object`, at, 'invalid_type');
-  const { role } = message as { role?: unknown };
-  const codec = typeof role === 'string' && Object.hasOwn(codecs, role) ? codecs[role] : undefined;
-  if (codec === undefined) {
-    const choices = Object.keys(codecs).join(', ');
-    throw new UntranslatableRequest(
-      `'${at}.role' is ${JSON.stringify(role)}: must be one of ${choices}`,
-      `${at}.role`,
-      'invalid_value',
-    );
+  if (Array.isArray(request.messages)) {
+    for (const [index, message] of request.messages.entries())
+      if (isObject(message)) refuseUnknown(message, `messages[${index}]`);
   }
-  refuseUnknown(message, at);
-  return decoded(codec, message, `/messages/${index}`);
-}
-
-const formats = ['text', 'json_object', 'json_schema'];
-
-/** Told by its type, which says which of the forms was meant. */
-function checkFormat(format: unknown): void {
-  if (format === undefined || format === null) return;
-  if (typeof format !== 'object' || Array.isArray(format))
-    throw new UntranslatableRequest("'response_format' must be an object", 'response_format', 'invalid_type');
-  const { type, json_schema: described } = format as { type?: unknown; json_schema?: unknown };
-  const refuse = (param: string, value: unknown, rule: string): never => {
-    const is = value === undefined ? 'is missing' : `is ${JSON.stringify(value).slice(0, 80)}`;
-    throw new UntranslatableRequest(`'${param}' ${is}: must be ${rule}`, param, 'invalid_value');
-  };
-  if (!formats.includes(type as string)) refuse('response_format.type', type, `one of ${formats.join(', ')}`);
-  if (type !== 'json_schema') return;
-  if (typeof described !== 'object' || described === null || Array.isArray(described))
-    refuse('response_format.json_schema', described, 'an object with name and schema');
-  const { name, description, schema } = described as Record<string, unknown>;
-  if (typeof name !== 'string') refuse('response_format.json_schema.name', name, 'a text');
-  if (description != null && typeof description !== 'string')
-    refuse('response_format.json_schema.description', description, 'a text');
-  if (schema != null && (typeof schema !== 'object' || Array.isArray(schema)))
-    refuse('response_format.json_schema.schema', schema, 'a JSON schema, which is an object');
+  const chat = decoded(request);
+  if (chat.messages.length > 0) return chat;
+  throw new UntranslatableRequest("'messages' must not be empty", 'messages', 'invalid_value');
 }
 
 const parts = new Set(['text', 'image_url', 'file', 'refusal']);
 
 /** Of what a message may hold, these have no counterpart: dropped, they would change what the model reads. */
-function refuseUnknown(message: object, at: string): void {
-  const { role, name, audio, function_call, content } = message as Record<string, unknown>;
-  if (name !== undefined && name !== null && role !== 'tool')
+function refuseUnknown(message: Record<string, unknown>, at: string): void {
+  const { role, name, audio, function_call, content } = message;
+  if (name != null && role !== 'tool')
     throw new UntranslatableRequest(
       `'${at}.name' is not possible with an Anthropic model: write it into the content`,
       `${at}.name`,
     );
   for (const [member, value] of Object.entries({ audio, function_call })) {
-    if (value !== undefined && value !== null)
+    if (value != null)
       throw new UntranslatableRequest(
         `'${at}.${member}' is not possible with an Anthropic model`,
         `${at}.${member}`,
@@ -202,7 +150,7 @@ function refuseUnknown(message: object, at: string): void {
   }
   if (!Array.isArray(content)) return;
   for (const [index, part] of content.entries()) {
-    const type = typeof part === 'object' && part !== null ? (part as { type?: unknown }).type : undefined;
+    const type = part?.type;
     if (typeof type !== 'string' || parts.has(type)) continue;
     const param = `${at}.content[${index}].type`;
     throw new UntranslatableRequest(
@@ -212,14 +160,13 @@ function refuseUnknown(message: object, at: string): void {
   }
 }
 
-function decoded<A>(codec: t.Decoder<unknown, A>, value: unknown, pointer: string): A {
+function decoded(request: unknown): DecodedChat {
   try {
-    return decode(codec, value, 'the request');
+    return decode(ChatRequest, request, 'the request');
   } catch (error) {
-    if (!(error instanceof InvalidInput)) throw error;
-    const [first] = error.errors;
+    const first = error instanceof InvalidInput ? error.errors[0] : undefined;
     if (first === undefined) throw error;
-    const param = paramOf(pointer + first.pointer);
+    const param = paramOf(first.pointer);
     throw new UntranslatableRequest(`'${param}' ${first.detail}`, param, 'invalid_value');
   }
 }
@@ -264,7 +211,7 @@ const advice: Readonly<Record<string, string>> = {
  */
 function checkParameters(request: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(request)) {
-    if (value === undefined || value === null || translated.has(name) || hints.has(name)) continue;
+    if (value == null || translated.has(name) || hints.has(name)) continue;
     if (Object.hasOwn(neutral, name) && neutral[name]!(value)) continue;
     const known = Object.hasOwn(neutral, name) || Object.hasOwn(advice, name) || neverPossible.has(name);
     const why = Object.hasOwn(advice, name) ? `: ${advice[name]}` : '';

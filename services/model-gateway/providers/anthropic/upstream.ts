@@ -1,6 +1,6 @@
 import type { Credential } from '../credential.ts';
 import { lateFailure, type Progress, UpstreamFailure } from '../failure.ts';
-import { type Mask, withoutSecrets } from '../mask.ts';
+import type { Mask } from '../mask.ts';
 import {
   type ModelCall,
   type Upstream,
@@ -161,7 +161,7 @@ export class AnthropicUpstream implements Upstream {
     }
     const { idle_ms: idleMs } = this.#options.timeouts;
     const context = { upstream: this.name, given, progress: progress.stage, idleMs };
-    return failureFrom(error, { ...context, mask: (text) => withoutSecrets(text, mask) });
+    return failureFrom(error, { ...context, mask });
   }
 }
 
