@@ -2,9 +2,9 @@ import type { Redactor } from '#kit/redaction/redactor.ts';
 import { bytesOf, type Chunk } from './recording.ts';
 
 /**
- * Chunks without secrets. Those that hold none stay as they are, byte for byte. A secret may lie across chunks, stand in escapes
- * of JSON, and in a stream a model writes it in pieces over several events: then the first event that has a part of a text gets
- * all of it.
+ * Chunks without secrets; those that hold none stay as they are, byte for byte, the others become one. A secret may lie across
+ * chunks, stand in escapes of JSON, and in a stream a model writes it in pieces over several events: then the first event that has
+ * a part of a text gets all of it.
  */
 export function cleanChunks(
   chunks: readonly Chunk[],
@@ -12,20 +12,9 @@ export function cleanChunks(
   redactor: Redactor,
 ): readonly Chunk[] {
   const text = Buffer.concat(chunks.map(bytesOf)).toString('utf8');
-  if (!isStream) {
-    const clean = cleanBody(text, redactor);
-    return clean === text ? chunks : [[chunks[0]?.[0] ?? 0, clean]];
-  }
-  const events = text.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? [];
-  const clean = cleanEvents(events, redactor);
-  if (events.every((event, index) => event === clean[index])) return chunks;
-  const starts = startsOf(chunks);
-  let at = 0;
-  return events.map((event, index): Chunk => {
-    const ms = timeAt(chunks, starts, at);
-    at += Buffer.byteLength(event);
-    return [ms, clean[index]!];
-  });
+  const events = isStream ? (text.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? []) : [];
+  const clean = isStream ? cleanEvents(events, redactor).join('') : cleanBody(text, redactor);
+  return clean === text ? chunks : [[chunks[0]?.[0] ?? 0, clean]];
 }
 
 /** What JSON says is searched, and then what is left of its text. */
@@ -72,20 +61,6 @@ function parsed(text: string): object | undefined {
 
 function isSame(value: unknown, clean: unknown): boolean {
   return JSON.stringify(value) === JSON.stringify(clean);
-}
-
-function startsOf(chunks: readonly Chunk[]): number[] {
-  let at = 0;
-  return chunks.map((chunk) => {
-    const start = at;
-    at += bytesOf(chunk).length;
-    return start;
-  });
-}
-
-function timeAt(chunks: readonly Chunk[], starts: readonly number[], offset: number): number {
-  const index = starts.findLastIndex((start) => start <= offset);
-  return chunks[Math.max(0, index)]?.[0] ?? 0;
 }
 
 /** A part of a text, where it stands. */

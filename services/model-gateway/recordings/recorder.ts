@@ -4,14 +4,7 @@ import type { Redactor } from '#kit/redaction/redactor.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
 import { cleanChunks } from './clean-chunks.ts';
-import {
-  type Chunk,
-  chunkOf,
-  nextFile,
-  type RecordedAnswer,
-  type Recording,
-  writeNewFile,
-} from './recording.ts';
+import { type Chunk, chunkOf, type RecordedAnswer, type Recording, writeRecording } from './recording.ts';
 import { recordedRequest } from './recording-key.ts';
 
 export interface RecorderOptions {
@@ -31,7 +24,6 @@ const maxAnswer = 64 * 1024 * 1024;
  */
 export class Recorder {
   readonly #options: RecorderOptions;
-  readonly #ordinals = new Map<string, number>();
 
   /** @throws Failed (`recordings_unusable`) where the folder cannot be made */
   constructor(options: RecorderOptions) {
@@ -105,7 +97,8 @@ export class Recorder {
     const { folder, redactor, warn, now = Date.now } = this.#options;
     try {
       const { key, request } = recordedRequest(call, redactor);
-      const recording = {
+      writeRecording(folder, {
+        key,
         recorded_at: new Date(now()).toISOString(),
         model: String(call.request.model),
         upstream: redactor.redact(upstream),
@@ -114,12 +107,7 @@ export class Recorder {
         request,
         answer: answer && this.#cleaned(answer, call.stream),
         refusal: refusal && redactor.redactDeep(refusal),
-      };
-      for (;;) {
-        const { file, ordinal } = nextFile(folder, key, this.#ordinals);
-        const whole: Recording = { format: 1, key, ordinal, ...recording };
-        if (writeNewFile(folder, file, `${JSON.stringify(whole, null, 1)}\n`)) return;
-      }
+      });
     } catch (error) {
       warn(`a conversation could not be recorded in ${folder}: ${messageOf(error)}`);
     }

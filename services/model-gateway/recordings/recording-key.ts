@@ -1,4 +1,5 @@
 import { digestOf } from '#kit/digest.ts';
+import { mapTexts } from '#kit/map-texts.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 
@@ -17,7 +18,8 @@ export function recordedRequest(
   call: Pick<ModelCall, 'endpoint' | 'request'>,
   redactor: Redactor,
 ): RecordedRequest {
-  const request = redacted(call.request, redactor) as Record<string, unknown>;
+  // Halves of characters have no bytes: what stands for them is written.
+  const request = mapTexts(call.request, (text) => redactor.redact(text).toWellFormed());
   return { key: keyOf(call.endpoint, request), request, messages: messageDigests(request) };
 }
 
@@ -28,19 +30,6 @@ export function keyOf(endpoint: string, request: Readonly<Record<string, unknown
 export function messageDigests(request: Readonly<Record<string, unknown>>): string[] {
   const { messages } = lasting(request);
   return Array.isArray(messages) ? messages.map((message) => digestOf({ message })) : [];
-}
-
-/** Every text of the request, however deep, and names of members; halves of characters, which have no bytes, as what stands for them. */
-function redacted(value: unknown, redactor: Redactor): unknown {
-  if (typeof value === 'string') return redactor.redact(value).toWellFormed();
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => redacted(item, redactor));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [
-      redactor.redact(name).toWellFormed(),
-      redacted(item, redactor),
-    ]),
-  );
 }
 
 /** Members of a request that say nothing about what is asked. */
@@ -65,15 +54,9 @@ const volatileTexts: readonly (readonly [pattern: RegExp, name: string])[] = [
 ];
 
 /** The request as it identifies a conversation. */
-export function lasting(request: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function lasting(request: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const members = Object.entries(request).filter(([name]) => !volatileMembers.has(name));
-  return Object.fromEntries(members.map(([name, value]) => [name, withoutVolatile(value)]));
-}
-
-function withoutVolatile(value: unknown): unknown {
-  if (typeof value === 'string')
-    return volatileTexts.reduce((text, [pattern, name]) => text.replaceAll(pattern, name), value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(withoutVolatile);
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withoutVolatile(item)]));
+  return mapTexts(Object.fromEntries(members), (text) =>
+    volatileTexts.reduce((lasting, [pattern, name]) => lasting.replaceAll(pattern, name), text),
+  );
 }

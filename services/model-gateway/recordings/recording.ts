@@ -1,8 +1,8 @@
-import { linkSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { decodeJson, integerBetween, nullable, oneOf, Sha256, Timestamp } from '#kit/decode.ts';
-import { replaceFile, syncFolder } from '#kit/durable-file.ts';
+import { writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { OpenAiError } from '../providers/failure.ts';
 import { keyOf } from './recording-key.ts';
@@ -47,11 +47,7 @@ export const Recording = t.strict({
 });
 export type Recording = t.TypeOf<typeof Recording>;
 
-export const fileNamePattern = /^[0-9a-f]{16}-\d{4,}\.json$/;
-
-export function fileNameOf(key: string, ordinal: number): string {
-  return `${key.slice(0, 16)}-${String(ordinal).padStart(4, '0')}.json`;
-}
+const fileNamePattern = /^[0-9a-f]{16}-\d{4,}\.json$/;
 
 export function chunkOf(ms: number, bytes: Uint8Array): Chunk {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -118,36 +114,12 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** The first name for a key that nobody has taken. */
-export function nextFile(
-  folder: string,
-  key: string,
-  ordinals: Map<string, number>,
-): { file: string; ordinal: number } {
-  const beginning = key.slice(0, 16);
-  let last = ordinals.get(key);
-  if (last === undefined) {
-    const taken = namesIn(folder).filter((name) => fileNamePattern.test(name) && name.startsWith(beginning));
-    last = Math.max(0, ...taken.map((name) => Number(name.slice(17, -5))));
-  }
-  ordinals.set(key, last + 1);
-  return { file: fileNameOf(key, last + 1), ordinal: last + 1 };
-}
-
-/** Whole or not at all; false where another process has taken the name. */
-export function writeNewFile(folder: string, file: string, content: string): boolean {
-  const path = join(folder, file);
-  const temporary = join(folder, `.${file}.${crypto.randomUUID()}.tmp`);
-  replaceFile(temporary, content);
-  try {
-    linkSync(temporary, path);
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
-    // Some file systems have no links.
-    renameSync(temporary, path);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-  syncFolder(folder);
-  return true;
+/** Writes it whole or not at all, after those of identical requests. */
+export function writeRecording(folder: string, recording: Omit<Recording, 'format' | 'ordinal'>): void {
+  const beginning = recording.key.slice(0, 16);
+  const taken = namesIn(folder).filter((name) => fileNamePattern.test(name) && name.startsWith(beginning));
+  const ordinal = Math.max(0, ...taken.map((name) => Number(name.slice(17, -5)))) + 1;
+  const whole: Recording = { format: 1, ordinal, ...recording };
+  const file = `${beginning}-${String(ordinal).padStart(4, '0')}.json`;
+  writeFileDurably(join(folder, file), `${JSON.stringify(whole, null, 1)}\n`);
 }
