@@ -56,13 +56,13 @@ function withoutSecrets(u: unknown): unknown {
   return u.replace(/\/\/[^/]*@/, '//…@').replace(/[?#].*$/s, (rest) => `${rest[0]}…`);
 }
 
+const isDollars = (u: unknown): u is number => typeof u === 'number' && u >= 0 && u <= 1_000_000;
+
 const Dollars = new t.Type<number>(
   'Dollars',
-  (u): u is number => typeof u === 'number' && Number.isFinite(u) && u >= 0 && u <= 1_000_000,
+  isDollars,
   (u, context) =>
-    typeof u === 'number' && Number.isFinite(u) && u >= 0 && u <= 1_000_000
-      ? t.success(u)
-      : t.failure(u, context, 'must be US dollars from 0 to 1000000'),
+    isDollars(u) ? t.success(u) : t.failure(u, context, 'must be US dollars from 0 to 1000000'),
   t.identity,
 );
 
@@ -220,17 +220,8 @@ export function upstreamNames({ upstreams }: ModelEntry): string[] {
   });
 }
 
-interface Entry {
-  readonly kind?: string;
-  readonly tier?: string | null;
-  readonly upstreams: readonly { readonly kind: string }[];
-}
-
 /** What holds between the entries of models. @throws InvalidInput (`config_invalid`) */
-export function checkModels(
-  file: string,
-  { models }: { readonly models: Readonly<Record<string, Entry>> },
-): void {
+export function checkModels(file: string, { models }: Pick<GatewayConfig, 'models'>): void {
   const ofTier = new Map<string, string>();
   for (const [name, entry] of Object.entries(models)) {
     checkKinds(file, name, entry);
@@ -246,7 +237,7 @@ export function checkModels(
   }
 }
 
-function checkKinds(file: string, name: string, { kind, upstreams }: Entry): void {
+function checkKinds(file: string, name: string, { kind, upstreams }: ModelEntry): void {
   const at = kind === 'embeddings' ? upstreams.findIndex((one) => one.kind === 'anthropic') : -1;
   if (at === -1) return;
   throw invalid(

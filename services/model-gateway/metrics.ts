@@ -1,35 +1,24 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { SemaphoreState } from '#kit/jobs/fair-semaphore.ts';
 import { dollarsOf } from './ledger/money.ts';
-import type { Settlement } from './ledger/settlement.ts';
+import type { CallResult, Settlement } from './ledger/settlement.ts';
 
-export interface EndedCall {
+export interface EndedCall extends Pick<CallResult, 'upstream' | 'outcome' | 'ms' | 'firstTokenMs'> {
   readonly model: string;
-  readonly upstream: string;
-  readonly outcome: 'done' | 'aborted' | 'failed';
-  readonly ms: number;
-  /** Null where no token came. */
-  readonly firstTokenMs: number | null;
   readonly settlement: Settlement;
 }
 
-export interface CallMetrics {
-  readonly registry: Registry;
-  ended(call: EndedCall): void;
-  /** An attempt that failed, whatever came of the call. */
-  failed(model: string, upstream: string, code: string): void;
-}
+export type CallMetrics = ReturnType<typeof createCallMetrics>;
 
-export interface LaneState {
+export interface LaneState extends SemaphoreState {
   readonly model: string;
   readonly upstream: string;
-  readonly running: number;
-  readonly waiting: number;
 }
 
 const kinds = ['input', 'output', 'cached', 'cache_writes'] as const;
 
 /** @param lanes how many calls are under way and wait, asked when the measurements are read */
-export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetrics {
+export function createCallMetrics(lanes: () => readonly LaneState[]) {
   const registry = new Registry();
   const registers = [registry];
   const at = ['model', 'upstream'];
@@ -76,7 +65,7 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
 
   return {
     registry,
-    ended({ model, upstream, outcome, ms, firstTokenMs, settlement }) {
+    ended({ model, upstream, outcome, ms, firstTokenMs, settlement }: EndedCall): void {
       const place = { model, upstream };
       calls.inc({ ...place, outcome });
       duration.observe(place, ms / 1000);
@@ -84,7 +73,8 @@ export function createCallMetrics(lanes: () => readonly LaneState[]): CallMetric
       for (const kind of kinds) tokens.inc({ ...place, kind }, settlement.usage[kind]);
       cost.inc(place, dollarsOf(settlement.cost));
     },
-    failed(model, upstream, code) {
+    /** An attempt that failed, whatever came of the call. */
+    failed(model: string, upstream: string, code: string): void {
       errors.inc({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });
     },
   };

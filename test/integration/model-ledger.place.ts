@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Price } from '../../services/model-gateway/configuration.ts';
 import { ledgerFolder } from '../../services/model-gateway/ledger/ledger.ts';
-import type { PriceList, TokenPrice } from '../../services/model-gateway/ledger/money.ts';
+import type { PriceList } from '../../services/model-gateway/ledger/money.ts';
 import type { CallResult, LedgerCall } from '../../services/model-gateway/ledger/settlement.ts';
 
 /** Two upstreams of one model; the second is the dearer. */
-export const testPrices: PriceList = new Map<string, Map<string, TokenPrice | null>>([
+export const testPrices: PriceList = new Map<string, Map<string, Price | null>>([
   [
     'large',
     new Map([

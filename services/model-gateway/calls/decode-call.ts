@@ -3,7 +3,7 @@ import { twice } from '#kit/decode.ts';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
 import type { ModelCall } from '../providers/upstream.ts';
-import { isObject } from '../providers/usage.ts';
+import { bytesPerToken, isObject } from '../providers/usage.ts';
 
 /** A request of a client that cannot be understood; `param` is named as OpenAI does. */
 export class InvalidCall extends InvalidInput {
@@ -130,8 +130,6 @@ function shown(value: unknown): string {
   return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
 }
 
-/** Bytes of text for a token, on the low side so that too much is reserved rather than too little. */
-const bytesPerToken = 3.5;
 /** What an image costs with the models that we know, on the high side. */
 const tokensOfImage = 2_000;
 /** A file that lies at the upstream: as long as long documents are, or as the model can read. */

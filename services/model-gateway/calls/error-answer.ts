@@ -1,6 +1,6 @@
 import { CoreError, Unauthorized } from '#kit/errors.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
-import { type OpenAiError, UpstreamFailure } from '../providers/failure.ts';
+import { type OpenAiError, typeOf, UpstreamFailure } from '../providers/failure.ts';
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -28,13 +28,13 @@ export function errorAnswer(error: unknown, id: string, redactor: Redactor): Err
       error: { message, type: 'server_error', param: null, code: 'internal' },
     };
   }
-  const hint = known.hint === undefined ? '' : ` ${known.hint}`;
+  const hint = known.hint === undefined ? '' : `. ${known.hint}`;
   return {
     status,
     headers: headersOf(known),
     error: {
-      message: redactor.redact(`${known.message}${known.hint === undefined ? '' : `.${hint}`}`),
-      type: typeOf(status, known.code),
+      message: redactor.redact(`${known.message}${hint}`),
+      type: known.code === 'insufficient_quota' ? known.code : typeOf(status),
       param: paramOf(known),
       code: codes[known.code] ?? known.code,
     },
@@ -55,14 +55,6 @@ function headersOf(error: CoreError): Record<string, string> {
 
 function waitHeader(ms: number | null): Record<string, string> {
   return ms === null ? {} : { 'retry-after': String(Math.ceil(ms / 1000)) };
-}
-
-function typeOf(status: number, code: string): string {
-  if (code === 'insufficient_quota') return 'insufficient_quota';
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  if (status === 429) return 'rate_limit_error';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
 function paramOf(error: CoreError): string | null {

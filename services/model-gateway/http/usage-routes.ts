@@ -52,21 +52,16 @@ export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
 }
 
 function totalOf(rows: readonly UsageLine[]): UsageLine {
-  const sum = (pick: (row: UsageLine) => number) => rows.reduce((total, row) => total + pick(row), 0);
-  return {
-    name: 'total',
-    calls: sum((row) => row.calls),
-    aborted: sum((row) => row.aborted),
-    failed: sum((row) => row.failed),
-    estimated: sum((row) => row.estimated),
-    unsettled: sum((row) => row.unsettled),
-    input_tokens: sum((row) => row.input_tokens),
-    output_tokens: sum((row) => row.output_tokens),
-    cached_tokens: sum((row) => row.cached_tokens),
-    cache_write_tokens: sum((row) => row.cache_write_tokens),
-    cost: Math.round(sum((row) => row.cost) * 1_000_000) / 1_000_000,
-  };
+  const total = { ...noCalls };
+  for (const row of rows) for (const member of summed) total[member] += row[member];
+  return { name: 'total', ...total, cost: Math.round(total.cost * 1_000_000) / 1_000_000 };
 }
+
+const noCalls = {
+  ...{ calls: 0, aborted: 0, failed: 0, estimated: 0, unsettled: 0 },
+  ...{ input_tokens: 0, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, cost: 0 },
+};
+const summed = Object.keys(noCalls) as (keyof typeof noCalls)[];
 
 function dayIn(text: string | undefined, name: string): string | null {
   return text === undefined ? null : queryValue(Day, text, name);

@@ -1,25 +1,14 @@
+import type { Price } from '../configuration.ts';
 import type { Usage } from '../providers/usage.ts';
 
 /** Micro-dollars, a whole number. Dollars for a million tokens are micro-dollars for one. */
 export type Money = number;
 
-/** US dollars for a million tokens. */
-export interface TokenPrice {
-  readonly input: number;
-  readonly output: number;
-  /** Input read from a cache; as `input` where it is absent or null. */
-  readonly cached?: number | null | undefined;
-  /** Input written to a cache; as `input` where it is absent or null. */
-  readonly cache_writes?: number | null | undefined;
-  /** Input written to a cache for longer than 5 minutes; as `cache_writes` where it is absent or null. */
-  readonly cache_writes_1h?: number | null | undefined;
-}
-
 /** A million dollars: what is more is a wrong number, and would spoil every sum that it is in. */
 const maxCost: Money = 1e12;
 
 /** Rounded up, so that no call with a price is free. */
-export function costOf(price: TokenPrice | null, usage: Usage): Money {
+export function costOf(price: Price | null, usage: Usage): Money {
   if (price === null) return 0;
   const { cached, cache_writes } = usage;
   const plain = Math.max(0, usage.input - cached - cache_writes);
@@ -58,17 +47,17 @@ export interface PricedCall {
 }
 
 /** Prices of the upstreams of each model, by name. null: calls there cost nothing. */
-export type PriceList = ReadonlyMap<string, ReadonlyMap<string, TokenPrice | null>>;
+export type PriceList = ReadonlyMap<string, ReadonlyMap<string, Price | null>>;
 
 /** For a call of this kind. Not every upstream reports which writes were for how long: all of a call count as the dearer ones. */
 export function priceAt(
   prices: PriceList,
   { model, longCache }: Pick<PricedCall, 'model' | 'longCache'>,
   upstream: string,
-): TokenPrice | null {
+): Price | null {
   const price = prices.get(model)?.get(upstream) ?? null;
   if (price === null || longCache !== true) return price;
-  return { ...price, cache_writes: price.cache_writes_1h ?? price.cache_writes };
+  return { ...price, cache_writes: price.cache_writes_1h ?? price.cache_writes ?? null };
 }
 
 /** A call may end at any upstream of its model, so that the dearest is set aside. */

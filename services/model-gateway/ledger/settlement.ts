@@ -1,5 +1,6 @@
-import { maxTokens, noUsage, type Usage } from '../providers/usage.ts';
-import { costOf, type Money, type PricedCall, type TokenPrice } from './money.ts';
+import type { Price } from '../configuration.ts';
+import { bytesPerToken, maxTokens, noUsage, type Usage } from '../providers/usage.ts';
+import { costOf, type Money, type PricedCall } from './money.ts';
 
 export interface LedgerCall extends PricedCall {
   /** Where it goes first. */
@@ -37,10 +38,7 @@ export interface Settlement {
   readonly cost: Money;
 }
 
-/** Of text in common languages and code; JSON around it makes an estimate too high rather than too low. */
-const bytesPerToken = 3.5;
-
-type PriceOf = (upstream: string) => TokenPrice | null;
+type PriceOf = (upstream: string) => Price | null;
 
 /**
  * What a call used. Where the upstream reported nothing, the input is as estimated before, and the output what the bytes sent could

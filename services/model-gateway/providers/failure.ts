@@ -11,6 +11,14 @@ export const OpenAiError = t.strict({
 });
 export type OpenAiError = t.TypeOf<typeof OpenAiError>;
 
+/** OpenAI's type of an error that has none of its own. */
+export function typeOf(status: number): string {
+  if (status === 429) return 'rate_limit_error';
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
 /** What can be done after a failure, before the client got a byte. */
 export type Remedy =
   /** Ask the same upstream again, then the next. */

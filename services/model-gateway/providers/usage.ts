@@ -9,6 +9,9 @@ export interface Usage {
 /** More than any model reads or writes. Clients and upstreams may say anything. */
 export const maxTokens = 100_000_000;
 
+/** Of text in common languages and code, on the low side: JSON around it makes an estimate too high rather than too low. */
+export const bytesPerToken = 3.5;
+
 /** Of a call that no upstream answered. */
 export const noUsage: Usage = { input: 0, output: 0, cached: 0, cache_writes: 0 };
 

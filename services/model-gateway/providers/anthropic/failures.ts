@@ -1,7 +1,14 @@
 import { InvalidInput } from '#kit/errors.ts';
-import { connectionFailure, type Progress, type Remedy, retryAfterOf, UpstreamFailure } from '../failure.ts';
+import {
+  connectionFailure,
+  type Progress,
+  type Remedy,
+  retryAfterOf,
+  typeOf,
+  UpstreamFailure,
+} from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
-import { errorIn, redirected, typeOf } from '../openai-compatible/failures.ts';
+import { errorIn, redirected } from '../openai-compatible/failures.ts';
 import { isObject } from '../usage.ts';
 
 /** What came back is no answer to the request; the message continues a sentence about the upstream. */

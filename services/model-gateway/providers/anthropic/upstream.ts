@@ -8,7 +8,7 @@ import {
   type UpstreamOptions,
   WholeBody,
 } from '../upstream.ts';
-import type { Usage } from '../usage.ts';
+import { bytesPerToken, type Usage } from '../usage.ts';
 import { callOptionsOf } from './call-options.ts';
 import { CompletionChunks, completionOf, usageFrom } from './chunks.ts';
 import {
@@ -27,8 +27,6 @@ export interface AnthropicUpstreamOptions extends UpstreamOptions {
   readonly output_tokens: number | null;
 }
 
-/** As the ledger estimates. */
-const bytesPerToken = 3.5;
 /** So long, in milliseconds, an upstream may take to end after its last event. */
 const graceMs = 1_000;
 

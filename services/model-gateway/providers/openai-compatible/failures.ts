@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type OpenAiError, retryAfterOf, UpstreamFailure } from '../failure.ts';
+import { type OpenAiError, retryAfterOf, typeOf, UpstreamFailure } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
 import { isObject } from '../usage.ts';
 
@@ -85,13 +85,6 @@ function wordsIn(upstream: string, status: number, body: string, mask: Mask): Op
     param: null,
     code: null,
   };
-}
-
-export function typeOf(status: number): string {
-  if (status === 429) return 'rate_limit_error';
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
 /** A page for people says little more than its title. */

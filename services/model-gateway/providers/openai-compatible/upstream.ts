@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { pipeline, type Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import type { Readable } from 'node:stream';
 import { mapTexts } from '#kit/map-texts.ts';
 import {
   connectionFailure,
@@ -36,14 +35,6 @@ const maxWhole = 256 * 1024 * 1024;
 /** Of comments before the first event. */
 const maxEarly = 64 * 1024;
 
-const decoders = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-  zstd: createZstdDecompress,
-};
-
 /** OpenAI's newer models refuse the older member, which is the only one that many others know. */
 function limitMemberAt(hostname: string): LimitMember {
   return /(^|\.)openai\.(azure\.)?com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
@@ -54,7 +45,7 @@ function refusesOlderLimit(status: number, text: string): boolean {
   return status === 400 && text.includes('max_tokens') && text.includes('max_completion_tokens');
 }
 
-/** The head of an answer and its body, decoded. */
+/** The head of an answer and its body. */
 interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -110,17 +101,13 @@ export class OpenAiUpstream implements Upstream {
       body: this.#body(call),
       signal,
     });
-    const {
-      statusCode: status,
-      headers,
-      body,
-    } = await asked.catch((error) => {
+    const { statusCode, headers, body } = await asked.catch((error) => {
       throw this.#explained(error, signal, progress.stage);
     });
     // Who iterates over the body sees its errors.
     body.on('error', () => {});
-    const answer = { status, headers, type: mediaTypeOf(headers, mask), mask, signal };
-    return await this.#accepted(call, { ...answer, body: this.#decoded(body, headers['content-encoding']) });
+    const type = mediaTypeOf(headers, mask);
+    return await this.#accepted(call, { status: statusCode, headers, type, body, mask, signal });
   }
 
   #headers(call: ModelCall, credential: string | null): Record<string, string> {
@@ -144,24 +131,13 @@ export class OpenAiUpstream implements Upstream {
     });
   }
 
-  /** Some upstreams encode answers though `identity` was asked for. */
-  #decoded(body: Readable, encoding: unknown): Readable {
-    const name = String(encoding ?? 'identity')
-      .trim()
-      .toLowerCase();
-    if (name === 'identity' || name === '') return body;
-    if (!Object.hasOwn(decoders, name)) {
-      body.destroy();
-      throw this.#invalid('answered in an encoding that was not asked for and is not known here');
-    }
-    const decoder = decoders[name as keyof typeof decoders]();
-    // Failures of either side come out of the decoder, where they are read.
-    pipeline(body, decoder, () => {});
-    return decoder;
-  }
-
   async #accepted(call: ModelCall, answer: Answer): Promise<Answer> {
-    const { status, headers, type, mask } = answer;
+    const { status, headers, type, body, mask } = answer;
+    const { 'content-encoding': encoding = 'identity' } = headers;
+    if (encoding !== 'identity') {
+      body.destroy();
+      throw this.#invalid('answered in a content encoding, though none was asked for');
+    }
     if (status < 200 || status >= 300) {
       const text = await beginning(answer);
       if (this.#parts.limitMember === null && refusesOlderLimit(status, text))
