@@ -1,165 +1,124 @@
+import * as t from 'io-ts';
+import { choiceBy, decode, oneOf, stringThat } from '../../decode.ts';
+import { messageOf } from '../../errors.ts';
+
 /**
- * Frames of the capability bus: one JSON object in each text frame of the websocket, told apart by `type`. They are checked by hand
- * and not by codecs because every call passes here twice. Unknown members are tolerated everywhere; what may be left out may also
- * be null.
+ * Frames of the capability bus: one JSON object in each text frame of the websocket, told apart by `type`. Unknown members are
+ * tolerated everywhere; what may be left out may also be null.
  */
 
-export interface FrameError {
-  readonly code: string;
-  readonly message: string;
-  readonly stacktrace?: string | undefined;
-}
+const Id = stringThat('Id', 'a string of 1 to 500 characters', ({ length }) => length > 0 && length <= 500);
+
+const Present = new t.Type<unknown>(
+  'Present',
+  (u): u is unknown => u !== undefined,
+  (u, context) => (u === undefined ? t.failure(u, context, 'send {} where there is none') : t.success(u)),
+  t.identity,
+);
+
+const FrameError = t.type({ code: t.string, message: t.string });
+export type FrameError = t.TypeOf<typeof FrameError> & { readonly stacktrace?: string | undefined };
 
 /** Absent: the caller waits for the result. */
-export type CallAction = { readonly type: 'void' } | { readonly type: 'enqueue'; readonly queue: string };
+const CallAction = choiceBy('type', 'shape', {
+  void: { shape: t.type({ type: t.literal('void') }) },
+  enqueue: { shape: t.type({ type: t.literal('enqueue'), queue: t.string }) },
+});
+export type CallAction = t.TypeOf<typeof CallAction>;
+
+/** A member that may be null or left out, which mean the same. */
+function orNone<A>(codec: t.Type<A, unknown, unknown>): t.Type<A | undefined> {
+  return t.union([codec, t.null, t.undefined]) as unknown as t.Type<A | undefined>;
+}
+
+function members<N extends t.Props, O extends t.Props>(needed: N, optional: O) {
+  return t.intersection([t.type(needed), t.partial(optional)]);
+}
 
 /** W3C trace context, handed on as it came. */
-interface Traced {
-  readonly traceparent?: string | undefined;
-  readonly baggage?: string | undefined;
-}
-
-export interface WorkerRegistered {
-  readonly type: 'workerregistered';
-  /** Public: others see it in lists. */
-  readonly worker_id: string;
-  /** Secret: proves on a new connection whose the old one was. */
-  readonly reattach_token?: string | undefined;
-}
-
-export interface Reattach {
-  readonly type: 'reattach';
-  readonly previous_worker_id: string;
-  readonly reattach_token?: string | undefined;
-}
-
-export interface RegisterFunction {
-  readonly type: 'registerfunction';
-  readonly id: string;
-  readonly description?: string | undefined;
-  readonly request_format?: unknown;
-  readonly response_format?: unknown;
-  readonly metadata?: unknown;
-  /** The function is an HTTP address and not the worker's own. */
-  readonly invocation?: unknown;
-}
-
-export interface UnregisterFunction {
-  readonly type: 'unregisterfunction';
-  readonly id: string;
-}
-
-export interface RegisterTriggerType {
-  readonly type: 'registertriggertype';
-  readonly id: string;
-  readonly description: string;
-  readonly trigger_request_format?: unknown;
-  readonly call_request_format?: unknown;
-}
-
-export interface UnregisterTriggerType {
-  readonly type: 'unregistertriggertype';
-  readonly id: string;
-}
+const traced = { traceparent: orNone(t.string), baggage: orNone(t.string) };
 
 /** From a worker: calls `function_id` when it happens. From the engine, to the provider of the type: watch for it. */
-export interface RegisterTrigger {
-  readonly type: 'registertrigger';
-  readonly id: string;
-  readonly trigger_type: string;
-  readonly function_id: string;
-  readonly config: unknown;
-  readonly metadata?: unknown;
-}
+const trigger = members(
+  { id: Id, trigger_type: Id, function_id: Id, config: Present },
+  { metadata: t.unknown },
+);
 
-export interface UnregisterTrigger {
-  readonly type: 'unregistertrigger';
-  readonly id: string;
-  readonly trigger_type?: string | undefined;
-}
+const bothWays = {
+  /** `invocation_id` is absent where nobody waits for the result. */
+  invokefunction: members(
+    { function_id: Id, data: Present },
+    { invocation_id: orNone(Id), action: orNone(CallAction), metadata: t.unknown, ...traced },
+  ),
+  invocationresult: members(
+    { invocation_id: Id, function_id: Id },
+    { result: t.unknown, error: orNone<FrameError>(FrameError), ...traced },
+  ),
+  registertrigger: trigger,
+  unregistertrigger: members({ id: Id }, { trigger_type: orNone(Id) }),
+  triggerregistrationresult: members(
+    { id: Id, trigger_type: Id, function_id: Id },
+    { error: orNone<FrameError>(FrameError) },
+  ),
+  ping: t.type({}),
+  pong: t.type({}),
+};
 
-export interface TriggerRegistrationResult {
-  readonly type: 'triggerregistrationresult';
-  readonly id: string;
-  readonly trigger_type: string;
-  readonly function_id: string;
-  readonly error?: FrameError | undefined;
-}
+const workerFrames = {
+  ...bothWays,
+  /** The token proves on a new connection whose the old one was. */
+  reattach: members({ previous_worker_id: Id }, { reattach_token: orNone(t.string) }),
+  /** With `invocation` the function is an HTTP address and not the worker's own. */
+  registerfunction: members(
+    { id: Id },
+    {
+      description: orNone(t.string),
+      request_format: t.unknown,
+      response_format: t.unknown,
+      metadata: t.unknown,
+      invocation: t.unknown,
+    },
+  ),
+  unregisterfunction: t.type({ id: Id }),
+  registertriggertype: members(
+    { id: Id, description: t.string },
+    { trigger_request_format: t.unknown, call_request_format: t.unknown },
+  ),
+  unregistertriggertype: t.type({ id: Id }),
+  /** Groups functions for people; means nothing to calls. */
+  registerservice: t.type({ id: Id }),
+};
 
-export interface InvokeFunction extends Traced {
-  readonly type: 'invokefunction';
-  /** Absent where nobody waits for the result. */
-  readonly invocation_id?: string | undefined;
-  readonly function_id: string;
-  readonly data: unknown;
-  readonly action?: CallAction | undefined;
-  readonly metadata?: unknown;
-}
+const engineFrames = {
+  ...bothWays,
+  /** The id is public, others see it in lists; the token is secret. */
+  workerregistered: members({ worker_id: Id }, { reattach_token: orNone(t.string) }),
+  /** A registration that is not taken; the connection stays. */
+  registrationrejected: members(
+    { code: t.string },
+    { message: orNone(t.string), function_id: orNone(t.string), owner_worker_id: orNone(t.string) },
+  ),
+  /** Before the engine closes a connection that it does not take. */
+  error: t.type({ error: FrameError }),
+};
 
-export interface InvocationResult extends Traced {
-  readonly type: 'invocationresult';
-  readonly invocation_id: string;
-  readonly function_id: string;
-  /** null and absent mean the same. */
-  readonly result?: unknown;
-  readonly error?: FrameError | undefined;
-}
+type FrameOf<F extends Readonly<Record<string, t.Mixed>>> = {
+  [K in keyof F]: Readonly<{ type: K } & t.TypeOf<F[K]>>;
+};
+type WorkerFrames = FrameOf<typeof workerFrames>;
+type EngineFrames = FrameOf<typeof engineFrames>;
 
-/** A registration that is not taken; the connection stays. */
-export interface RegistrationRejected {
-  readonly type: 'registrationrejected';
-  readonly code: string;
-  readonly message: string;
-  readonly function_id?: string | undefined;
-  readonly owner_worker_id?: string | undefined;
-}
-
-/** Before the engine closes a connection that it does not take. */
-export interface ConnectionRefused {
-  readonly type: 'error';
-  readonly error: FrameError;
-}
-
-export interface Ping {
-  readonly type: 'ping';
-}
-
-export interface Pong {
-  readonly type: 'pong';
-}
-
-/** Groups functions for people; means nothing to calls. */
-export interface RegisterService {
-  readonly type: 'registerservice';
-  readonly id: string;
-}
-
-export type WorkerFrame =
-  | Reattach
-  | RegisterFunction
-  | UnregisterFunction
-  | RegisterTriggerType
-  | UnregisterTriggerType
-  | RegisterTrigger
-  | UnregisterTrigger
-  | TriggerRegistrationResult
-  | InvokeFunction
-  | InvocationResult
-  | RegisterService
-  | Ping
-  | Pong;
-
-export type EngineFrame =
-  | WorkerRegistered
-  | RegisterTrigger
-  | UnregisterTrigger
-  | TriggerRegistrationResult
-  | InvokeFunction
-  | InvocationResult
-  | RegistrationRejected
-  | ConnectionRefused
-  | Ping
-  | Pong;
+export type WorkerFrame = WorkerFrames[keyof WorkerFrames];
+export type EngineFrame = EngineFrames[keyof EngineFrames];
+export type Reattach = WorkerFrames['reattach'];
+export type RegisterFunction = WorkerFrames['registerfunction'];
+export type RegisterTriggerType = WorkerFrames['registertriggertype'];
+export type RegisterTrigger = WorkerFrames['registertrigger'];
+export type TriggerRegistrationResult = WorkerFrames['triggerregistrationresult'];
+export type InvokeFunction = WorkerFrames['invokefunction'];
+export type InvocationResult = WorkerFrames['invocationresult'];
+export type WorkerRegistered = EngineFrames['workerregistered'];
+export type RegistrationRejected = EngineFrames['registrationrejected'];
 
 /** A frame that breaks a rule. `frame` is what came, where it was an object: it may say who waits for an answer. */
 export interface FrameFault {
@@ -168,139 +127,26 @@ export interface FrameFault {
   readonly frame: Readonly<Record<string, unknown>> | null;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-/** The rule that a frame breaks; null where it breaks none. */
-type Guard = (frame: Fields) => string | null;
-
-const maxIdLength = 500;
-
 /** What a worker sent. */
-export function workerFrame(value: unknown): WorkerFrame | FrameFault {
-  return checked(value, workerGuards) as WorkerFrame | FrameFault;
-}
+export const workerFrame = reader<WorkerFrame>(workerFrames);
 
 /** What the engine sent. */
-export function engineFrame(value: unknown): EngineFrame | FrameFault {
-  return checked(value, engineGuards) as EngineFrame | FrameFault;
-}
+export const engineFrame = reader<EngineFrame>(engineFrames);
 
-function checked(value: unknown, guards: Readonly<Record<string, Guard>>): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { type: 'fault', reason: 'a frame must be a JSON object', frame: null };
-  const frame = value as Fields;
-  const { type } = frame;
-  if (typeof type !== 'string' || !Object.hasOwn(guards, type)) {
-    return { type: 'fault', reason: `type ${shown(type)}: must be one of ${choices(guards)}`, frame };
-  }
-  const reason = guards[type]!(frame);
-  return reason === null ? frame : { type: 'fault', reason: `${type}: ${reason}`, frame };
-}
-
-const trigger: Guard = (frame) =>
-  id(frame, 'id') ??
-  id(frame, 'trigger_type') ??
-  id(frame, 'function_id') ??
-  (frame.config === undefined ? 'config is missing: send {} where there is none' : null);
-
-const triggerResult: Guard = (frame) =>
-  id(frame, 'id') ?? id(frame, 'trigger_type') ?? id(frame, 'function_id') ?? error(frame);
-
-const invoke: Guard = (frame) =>
-  optionalId(frame, 'invocation_id') ??
-  id(frame, 'function_id') ??
-  (frame.data === undefined ? 'data is missing: send {} where there is none' : null) ??
-  traced(frame) ??
-  action(frame.action);
-
-const result: Guard = (frame) =>
-  id(frame, 'invocation_id') ?? id(frame, 'function_id') ?? traced(frame) ?? error(frame);
-
-const nothing: Guard = () => null;
-
-const workerGuards: Readonly<Record<string, Guard>> = {
-  invokefunction: invoke,
-  invocationresult: result,
-  reattach: (frame) => id(frame, 'previous_worker_id') ?? optionalText(frame, 'reattach_token'),
-  registerfunction: (frame) => id(frame, 'id') ?? optionalText(frame, 'description'),
-  unregisterfunction: (frame) => id(frame, 'id'),
-  registertriggertype: (frame) => id(frame, 'id') ?? text(frame, 'description'),
-  unregistertriggertype: (frame) => id(frame, 'id'),
-  registertrigger: trigger,
-  unregistertrigger: (frame) => id(frame, 'id') ?? optionalId(frame, 'trigger_type'),
-  triggerregistrationresult: triggerResult,
-  registerservice: (frame) => id(frame, 'id'),
-  ping: nothing,
-  pong: nothing,
-};
-
-const engineGuards: Readonly<Record<string, Guard>> = {
-  invokefunction: invoke,
-  invocationresult: result,
-  workerregistered: (frame) => id(frame, 'worker_id') ?? optionalText(frame, 'reattach_token'),
-  registertrigger: trigger,
-  unregistertrigger: (frame) => id(frame, 'id') ?? optionalId(frame, 'trigger_type'),
-  triggerregistrationresult: triggerResult,
-  registrationrejected: (frame) => text(frame, 'code'),
-  error,
-  ping: nothing,
-  pong: nothing,
-};
-
-function id(frame: Fields, name: string): string | null {
-  const value = frame[name];
-  if (typeof value !== 'string') return `${name} ${shown(value)}: must be a string`;
-  if (value.length === 0 || value.length > maxIdLength)
-    return `${name} has ${value.length} characters: must have 1 to ${maxIdLength}`;
-  return null;
-}
-
-function optionalId(frame: Fields, name: string): string | null {
-  return frame[name] === undefined || frame[name] === null ? null : id(frame, name);
-}
-
-function text(frame: Fields, name: string): string | null {
-  const value = frame[name];
-  return typeof value === 'string' ? null : `${name} ${shown(value)}: must be a string`;
-}
-
-function optionalText(frame: Fields, name: string): string | null {
-  return frame[name] === undefined || frame[name] === null ? null : text(frame, name);
-}
-
-function traced(frame: Fields): string | null {
-  return optionalText(frame, 'traceparent') ?? optionalText(frame, 'baggage');
-}
-
-function action(value: unknown): string | null {
-  if (value === undefined || value === null) return null;
-  const { type, queue } = value as Fields;
-  if (type === 'void' || (type === 'enqueue' && typeof queue === 'string')) return null;
-  return `action ${shown(value)}: must be {"type":"void"} or {"type":"enqueue","queue":NAME}`;
-}
-
-function error(frame: Fields): string | null {
-  const value = frame.error;
-  if (value === undefined || value === null) return null;
-  const { code, message } = value as Fields;
-  if (typeof code === 'string' && typeof message === 'string') return null;
-  return `error ${shown(value)}: must have a code and a message`;
-}
-
-const joined = new WeakMap<object, string>();
-
-/** Made once: floods of unknown types must not cost more than they have to. */
-function choices(guards: Readonly<Record<string, Guard>>): string {
-  let text = joined.get(guards);
-  if (text === undefined) {
-    text = Object.keys(guards).join(', ');
-    joined.set(guards, text);
-  }
-  return text;
-}
-
-function shown(value: unknown): string {
-  if (value === undefined) return 'is missing';
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'is a list' : 'is an object';
-  const json = JSON.stringify(value);
-  return `is ${json.length > 80 ? `${json.slice(0, 79)}…` : json}`;
+function reader<F>(codecs: Readonly<Record<string, t.Mixed>>): (value: unknown) => F | FrameFault {
+  const known = t.type({ type: oneOf(Object.keys(codecs)) });
+  return (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return { type: 'fault', reason: 'a frame must be a JSON object', frame: null };
+    const frame = value as Readonly<Record<string, unknown>>;
+    try {
+      const { type } = known.is(frame) ? frame : decode(known, frame, 'a frame');
+      const codec = codecs[type]!;
+      // Decoding alone would copy each call, for what it leaves out.
+      if (!codec.is(frame)) decode(codec, frame, type);
+      return frame as F;
+    } catch (error) {
+      return { type: 'fault', reason: messageOf(error), frame };
+    }
+  };
 }
