@@ -87,7 +87,7 @@ export interface Conversation {
   store(turn: Turn): Promise<Turn>;
 }
 
-/** What a planner wants; deciding what becomes an action is the caller's. */
+/** What a planner wants; what becomes an action is decided elsewhere. Passages and rejections of its input count as influences of every plan: it lists what it read besides. */
 export type Proposal =
   | {
       readonly kind: 'change';

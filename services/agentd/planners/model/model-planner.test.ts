@@ -140,6 +140,25 @@ describe('the model planner', () => {
     expect(result.proposal).to.deep.include({ kind: 'comment', body: 'Which greeting?' });
   });
 
+  it('leaves passages and rejections of its input to the plan, which lists them once for every planner', async () => {
+    const passage = {
+      ...{
+        id: 'memory:1',
+        kind: 'fact',
+        source: 'memory:1',
+        path: null,
+        title: 'Greetings',
+        text: 'Be kind.',
+      },
+      ...{ layer: 'semantic' as const, why: 'words', score: 1, about: [], run_id: null, trusted: true },
+    };
+    const rejection = { at: '2026-11-01T00:00:00Z', by: 'mira', action: 'push_branch', reason: 'too early' };
+    const { result } = await plan([{ calls: [call('ask', { body: 'Which?' })] }], {
+      change: { context: [passage], rejections: [rejection] },
+    });
+    expect(result.proposal.influences.map(({ kind }) => kind)).to.deep.equal(['issue']);
+  });
+
   it('does nothing after the call that ends the planning', async () => {
     const { input } = await plan([{ calls: [call('ask', { body: 'Which?' }), fix] }]);
     expect((await input.scratch.diff()).patch).to.have.length(0);

@@ -198,23 +198,14 @@ function resultOf(outcome: Outcome, input: PlanningInput, runner: ToolRunner): P
   return { proposal: { ...outcome, influences }, stop_reason: 'submitted' };
 }
 
-/** Everything that the model was shown. Passages of memory may repeat an outsider's words; playbooks are our own. */
-function influencesOf(input: PlanningInput, seen: ReadonlySet<string>): Influence[] {
-  const { repository, issue, comments, context, rejections } = input;
+/** The texts and files that the model was shown. */
+function influencesOf(
+  { repository, issue, comments }: PlanningInput,
+  seen: ReadonlySet<string>,
+): Influence[] {
   return [
     issueInfluence(repository, issue),
     ...comments.map(commentInfluence),
-    ...context.map(
-      ({ source, layer }): Influence => ({
-        kind: 'memory',
-        source,
-        author: null,
-        trusted: layer === 'procedural',
-      }),
-    ),
-    ...rejections.map(
-      ({ by, action }): Influence => ({ kind: 'rejection', source: action, author: by, trusted: true }),
-    ),
     ...[...seen]
       .sort()
       .map((path): Influence => ({ kind: 'file', source: path, author: null, trusted: true })),
