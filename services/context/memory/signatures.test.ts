@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { RecordReply, RecordRequest } from '#kit/contracts/context/memory.ts';
+import { transaction } from '#kit/storage/database.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { openForWriting } from '../record/connection.ts';
 import { GraphRecord } from '../record/graph-record.ts';
-import { GroupCommit } from '../record/group-commit.ts';
 import { writeCommands } from '../store/commands.ts';
 import { migrate } from '../store/schema.ts';
 import { prepareRecording } from './prepare-recording.ts';
@@ -16,35 +16,32 @@ const near = content.replace(', who', ' who');
 
 describe('Signatures of memories', () => {
   let db: DatabaseSync;
-  let group: GroupCommit;
+  let graph: GraphRecord;
 
   beforeEach(() => {
     db = openForWriting(join(temporaryFolder(), 'record.sqlite'));
     migrate(db);
-    group = new GroupCommit(db, writeCommands, Number.POSITIVE_INFINITY);
+    graph = new GraphRecord(db);
   });
 
   afterEach(() => db.close());
 
-  function ask(name: string, input: unknown): unknown {
-    const [answer] = group.commitSome([{ id: 1, name, input: { input, durability: 'full' } }]);
-    if ('error' in answer!) throw new Error(JSON.stringify(answer.error));
-    return answer!.value;
-  }
-
-  const record = (request: Partial<RecordRequest>) =>
-    ask('recordMemory', prepareRecording({ layer: 'semantic', content, ...request })) as RecordReply;
+  const record = (request: Partial<RecordRequest>): RecordReply =>
+    transaction(db, () =>
+      writeCommands.recordMemory(graph, prepareRecording({ layer: 'semantic', content, ...request })),
+    );
   const signed = () => (db.prepare('SELECT count(*) AS n FROM memory_signatures').get() as { n: number }).n;
 
   it('lead to what was told before this process began', () => {
     const { id } = record({});
-    group = new GroupCommit(openAgain(), writeCommands);
+    graph = new GraphRecord(openAgain());
     expect(record({ content: near }).duplicate_of).to.equal(id);
   });
 
   it('go with their memories, whose numbers others get', () => {
     const { id } = record({});
-    ask('forgetMemories', { asked_for: 'id', name: id, by: 'a test', reason: null });
+    const forgetting = { asked_for: 'id', name: id, by: 'a test', reason: null } as const;
+    transaction(db, () => writeCommands.forgetMemories(graph, forgetting));
     expect(signed()).to.equal(0);
     expect(record({ content: 'Another text has the number of the one that is gone now.' }).created).to.equal(
       true,
@@ -55,19 +52,16 @@ describe('Signatures of memories', () => {
   });
 
   it('of what was taken back find nothing, and what comes instead is found', () => {
-    const broken = { subject: 'x'.repeat(10), predicate: 'y', about: ['service:none'] };
-    const call = (id: number, request: Partial<RecordRequest>) => ({
-      id,
-      name: 'recordMemory',
-      input: { input: prepareRecording({ layer: 'semantic', content, ...request }), durability: 'full' },
-    });
-    const calls = [call(1, {}), call(2, broken), call(3, { content: near })];
-    const answers = group.commitSome(calls);
-    answers.push(...group.commitSome(calls.slice(answers.length)));
-    expect(answers[1]).to.have.nested.property('error');
-    const [first, , third] = answers as { value: RecordReply }[];
-    expect(first!.value.created).to.equal(true);
-    expect(third!.value.duplicate_of).to.equal(first!.value.id);
+    const failing = () =>
+      transaction(db, () => {
+        const { recordMemory } = writeCommands;
+        recordMemory(graph, prepareRecording({ layer: 'semantic', content }));
+        throw new Error('taken back');
+      });
+    expect(failing).to.throw('taken back');
+    const first = record({ content: near });
+    expect(first).to.include({ created: true, duplicate_of: null });
+    expect(record({}).duplicate_of).to.equal(first.id);
     expect(signed()).to.equal(1);
   });
 
@@ -106,7 +100,7 @@ describe('Signatures of memories', () => {
     record({ layer: 'episodic', content: 'Good morning to everybody here.', session: 'one' });
     expect(signed()).to.equal(1);
     db.exec('DELETE FROM memory_signatures');
-    ask('rebuildMemoryIndex', null);
+    transaction(db, () => writeCommands.rebuildMemoryIndex(graph, null));
     expect(signed()).to.equal(1);
     expect(record({ content: near }).duplicate_of).to.equal(id);
   });

@@ -12,7 +12,7 @@ export function answerQueries(queries: Queries): void {
   const port = parentPort!;
   let opened: ReturnType<typeof open> | null = null;
 
-  port.on('message', ({ id, name, input }: CallMessage) => port.postMessage([answer(id, name, input)]));
+  port.on('message', ({ id, name, input }: CallMessage) => port.postMessage(answer(id, name, input)));
 
   function answer(id: number, name: string, input: unknown): AnswerMessage {
     try {

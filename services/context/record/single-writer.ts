@@ -1,5 +1,6 @@
 import type { Commands, Inputs, Outputs, RecordWriter } from './calls.ts';
 import type { Durability } from './connection.ts';
+import type { WriteRequest } from './perform-commands.ts';
 import { Thread } from './thread.ts';
 
 /** Resolves when nobody waits for an answer. */
@@ -11,7 +12,7 @@ export interface Idle {
 const maxDelayMs = 40;
 
 /**
- * The record's only writer, in a thread of its own. Calls that wait together are committed together; a call that fails takes
+ * The record's only writer, in a thread of its own. Calls that arrive together are committed together; one that is refused takes
  * nothing of the others back. A promise that resolves is a commit of the asked durability. Writes of durability `normal`, which
  * nobody waits for, are done in their order while `readers` are idle, or not much later.
  */
@@ -34,7 +35,7 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
     input: Inputs<C>[Name],
     durability: Durability = 'full',
   ): Promise<Outputs<C>[Name]> {
-    const request = { input, durability };
+    const request: WriteRequest = { input, durability };
     const perform = () => this.#thread.call<Outputs<C>[Name]>(String(command), request);
     const readers = this.#readers;
     if (durability === 'full' || readers === undefined) return perform();

@@ -21,8 +21,8 @@ const script = `
     try {
       if (name === 'refuse') throw new Refused('not_so', 'no', { hint: 'Ask again.', facts: { input }, retryAfter: 3 });
       if (name === 'break') throw Object.assign(new RangeError('broke'), { code: 'ERR_X' });
-      parentPort.postMessage([{ id, value: input * 2 + workerData.more }]);
-    } catch (error) { parentPort.postMessage([{ id, error: copyOf(error) }]); }
+      parentPort.postMessage({ id, value: input * 2 + workerData.more });
+    } catch (error) { parentPort.postMessage({ id, error: copyOf(error) }); }
   }`;
 
 describe('A thread that answers calls', () => {

@@ -81,7 +81,7 @@ export class Thread {
   readonly #resolveDamaged: (error: Error) => void;
 
   /**
-   * @param script a module that answers each CallMessage, in lists of AnswerMessage of any length
+   * @param script a module that answers each CallMessage with an AnswerMessage
    * @param data what it finds as `workerData`
    */
   constructor(script: URL, data: object) {
@@ -122,9 +122,7 @@ export class Thread {
   #start(): Worker {
     const workerData = { ...this.#data, script: this.#script.href };
     const worker = new Worker(start, { workerData, resourceLimits });
-    worker.on('message', (answers: readonly AnswerMessage[]) => {
-      for (const answer of answers) this.#settle(answer);
-    });
+    worker.on('message', (answer: AnswerMessage) => this.#settle(answer));
     worker.on('error', (error) => this.#end(error));
     worker.on('exit', (code) => this.#end(new Failed('thread_ended', `a thread ended with ${code}`)));
     return worker;

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
+import { transaction } from '#kit/storage/database.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { bandsOf, signatureOf } from '../memory/minhash.ts';
 import { normalised, trigrams } from '../memory/normalise.ts';
 import { prepareRecording } from '../memory/prepare-recording.ts';
 import { openForWriting } from '../record/connection.ts';
-import { GroupCommit } from '../record/group-commit.ts';
+import { GraphRecord } from '../record/graph-record.ts';
 import { writeCommands } from './commands.ts';
 import { migrate } from './schema.ts';
 
@@ -46,10 +47,8 @@ describe('The tables of the record', () => {
   }
 
   function record(text: string): unknown {
-    const group = new GroupCommit(db, writeCommands);
-    const input = { input: prepareRecording({ layer: 'semantic', content: text }), durability: 'full' };
-    const [answer] = group.commitSome([{ id: 1, name: 'recordMemory', input }]);
-    return (answer as { value: unknown }).value;
+    const prepared = prepareRecording({ layer: 'semantic', content: text });
+    return transaction(db, () => writeCommands.recordMemory(new GraphRecord(db), prepared));
   }
 
   it('are the same, made at once or from version to version', () => {

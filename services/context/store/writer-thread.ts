@@ -1,4 +1,4 @@
-import { performCommands } from '../record/group-commit.ts';
+import { performCommands } from '../record/perform-commands.ts';
 import { writeCommands } from './commands.ts';
 
 performCommands(writeCommands);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { prepareRecording } from '../memory/prepare-recording.ts';
 import { openForWriting } from '../record/connection.ts';
 import { Writer } from './access.ts';
 import { migrate } from './schema.ts';
@@ -39,6 +40,16 @@ describe('A writer', () => {
     expect(done).to.deep.equal(['urgent', 'first', 'second']);
     expect(waits).to.have.length(2);
     expect(Math.max(...waits)).to.be.within(1, 1_000);
+    await writer.close();
+  });
+
+  it('commits what comes together, but for what is refused, which takes nothing else back', async () => {
+    const remember = (about: string[]) => {
+      const content = `about ${about.length}`;
+      return writer.run('recordMemory', prepareRecording({ layer: 'semantic', content, about }));
+    };
+    const outcomes = await Promise.allSettled([remember([]), remember(['service:none']), remember([])]);
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
     await writer.close();
   });
 

@@ -81,7 +81,9 @@ describe('a database', () => {
   it('commits what is written in one tick together, and rejects what its own work refuses alone', async () => {
     const db = opened();
     let commits = 0;
-    const batch = new WriteBatch(db, { committed: () => commits++, explain: (error) => error });
+    let begun = 0;
+    const begin = () => begun++;
+    const batch = new WriteBatch(db, { begin, committed: () => commits++, explain: (error) => error });
     const insert = db.prepare('INSERT INTO notes VALUES (?)');
     const write = (text: string) => batch.write(() => insert.run(text).changes);
     const refused = batch.write(() => {
@@ -89,7 +91,7 @@ describe('a database', () => {
     });
     const outcomes = await Promise.allSettled([write('a'), refused, write('b')]);
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
-    expect([commits, ...texts(db)]).to.deep.equal([1, 'a', 'b']);
+    expect([begun, commits, ...texts(db)]).to.deep.equal([1, 1, 'a', 'b']);
   });
 
   it('rejects the whole batch and writes nothing of it when the database fails, and recovers', async () => {

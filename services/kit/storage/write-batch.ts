@@ -9,6 +9,8 @@ interface Waiting {
 }
 
 export interface WriteBatchOptions {
+  /** Called before each transaction. */
+  readonly begin?: () => void;
   /** Called after each commit, before anybody learns of it. */
   readonly committed?: () => void;
   /** Turns what SQLite throws into an error for callers. */
@@ -49,6 +51,7 @@ export class WriteBatch {
     if (this.#waiting.length > 0) setImmediate(() => this.#commit());
     let settle: (() => void)[];
     try {
+      this.#options.begin?.();
       settle = transaction(this.#db, () => batch.map(perform));
       this.problem = null;
     } catch (error) {
