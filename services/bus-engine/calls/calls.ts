@@ -28,6 +28,12 @@ export interface CallsOptions {
   readonly now: () => number;
 }
 
+interface Undelivered {
+  readonly call: PendingCall;
+  readonly payload: string;
+  readonly since: number;
+}
+
 /** A worker answers many callers: its limit of open calls is this many times a caller's. */
 const workerShare = 10;
 
@@ -36,7 +42,8 @@ export class Calls {
   readonly #options: CallsOptions;
   readonly #functions: Functions;
   readonly #pending = new Map<string, PendingCall>();
-  readonly #undelivered: Undelivered;
+  /** By function: calls whose worker went before they were sent wait for another worker with it. The oldest is the first. */
+  readonly #undelivered = new Map<string, Undelivered[]>();
   /** Updated by `sweep`: a call's age only matters in seconds. */
   #now: number;
   #answered = 0;
@@ -44,7 +51,6 @@ export class Calls {
   constructor(options: CallsOptions) {
     this.#options = options;
     this.#functions = options.functions;
-    this.#undelivered = new Undelivered(options.limits.redelivery_seconds * 1_000);
     this.#now = options.now();
   }
 
@@ -155,7 +161,9 @@ export class Calls {
   available(functionId: string): void {
     const registration = this.#functions.get(functionId);
     if (registration === undefined) return;
-    for (const { call, payload } of this.#undelivered.take(functionId))
+    const undelivered = this.#undelivered.get(functionId) ?? [];
+    this.#undelivered.delete(functionId);
+    for (const { call, payload } of undelivered)
       if (this.#pending.has(call.id)) this.#deliver(payload, registration.peer, call);
   }
 
@@ -171,8 +179,14 @@ export class Calls {
   /** Ends calls that are too old. */
   sweep(): void {
     this.#now = this.#options.now();
-    for (const call of this.#undelivered.expired(this.#now)) if (this.#pending.has(call.id)) this.#stop(call);
-    const { call_seconds: most } = this.#options.limits;
+    const { call_seconds: most, redelivery_seconds } = this.#options.limits;
+    for (const [functionId, kept] of this.#undelivered) {
+      while (kept.length > 0 && this.#now - kept[0]!.since >= redelivery_seconds * 1_000) {
+        const { call } = kept.shift()!;
+        if (this.#pending.has(call.id)) this.#stop(call);
+      }
+      if (kept.length === 0) this.#undelivered.delete(functionId);
+    }
     for (const call of this.#pending.values()) {
       if (this.#now - call.startedAt < most * 1_000) return;
       this.#end(call);
@@ -196,8 +210,10 @@ export class Calls {
     call.callee = null;
     callee.runningCalls--;
     const registration = this.#functions.get(call.functionId);
-    if (registration !== undefined) this.#deliver(payload, registration.peer, call);
-    else this.#undelivered.keep(call, payload, this.#options.now());
+    if (registration !== undefined) return void this.#deliver(payload, registration.peer, call);
+    const kept = this.#undelivered.get(call.functionId) ?? [];
+    this.#undelivered.set(call.functionId, kept);
+    kept.push({ call, payload, since: this.#options.now() });
   }
 
   #stop(call: PendingCall): void {
@@ -249,45 +265,4 @@ function notFound(functionId: string): Outcome {
   const lacking = functionNotHere(functionId);
   if (lacking !== null) return failure('not_on_this_engine', lacking);
   return failure('function_not_found', `Function ${functionId} not found`);
-}
-
-interface Kept {
-  readonly call: PendingCall;
-  readonly payload: string;
-  readonly since: number;
-}
-
-/** Calls whose worker went before they were sent: they wait for another worker with the function. */
-class Undelivered {
-  readonly #byFunction = new Map<string, Kept[]>();
-  readonly #waitMs: number;
-
-  constructor(waitMs: number) {
-    this.#waitMs = waitMs;
-  }
-
-  keep(call: PendingCall, payload: string, now: number): void {
-    const others = this.#byFunction.get(call.functionId);
-    const kept = { call, payload, since: now };
-    if (others === undefined) this.#byFunction.set(call.functionId, [kept]);
-    else others.push(kept);
-  }
-
-  take(functionId: string): readonly Kept[] {
-    const kept = this.#byFunction.get(functionId) ?? [];
-    this.#byFunction.delete(functionId);
-    return kept;
-  }
-
-  /** Removes and returns those that waited long enough. */
-  expired(now: number): readonly PendingCall[] {
-    const ended: PendingCall[] = [];
-    for (const [functionId, kept] of this.#byFunction) {
-      const still = kept.filter(({ since }) => now - since < this.#waitMs);
-      ended.push(...kept.filter(({ since }) => now - since >= this.#waitMs).map(({ call }) => call));
-      if (still.length === 0) this.#byFunction.delete(functionId);
-      else this.#byFunction.set(functionId, still);
-    }
-    return ended;
-  }
 }

@@ -1,5 +1,6 @@
-import { randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
+import { isSameKey } from '../registry/workers.ts';
 
 /** One item: text or bytes. */
 export type ChannelItem = string | Uint8Array;
@@ -186,9 +187,6 @@ const maxChannels = { ofConnection: 1_000, ofToken: 4_000, ofAll: 10_000 };
 /** Channels by id, until both ends are done, or one did not come for five minutes, or its owner is gone. */
 export class Channels {
   readonly #byId = new Map<string, Kept>();
-  readonly #idsOf = new Map<ChannelOwner, Set<string>>();
-  readonly #ofToken = new Map<string | null, number>();
-  #owned = 0;
   readonly #now: () => number;
 
   /** @param now monotonic milliseconds */
@@ -206,7 +204,7 @@ export class Channels {
     const size = Number.isInteger(items) ? Math.min(maxItems, Math.max(1, items as number)) : defaultItems;
     const [channel_id, writeKey, readKey] = [randomUUID(), randomUUID(), randomUUID()];
     const channel = new Channel(size);
-    this.#keep(channel_id, { owner, channel, writeKey, readKey, since: this.#now() });
+    this.#byId.set(channel_id, { owner, channel, writeKey, readKey, since: this.#now() });
     return {
       channel,
       writer: { channel_id, access_key: writeKey, direction: 'write' },
@@ -221,7 +219,7 @@ export class Channels {
   find(id: string, key: string, direction: string): Channel | null {
     const kept = this.#byId.get(id);
     if (kept === undefined || (direction !== 'read' && direction !== 'write')) return null;
-    return same(direction === 'read' ? kept.readKey : kept.writeKey, key) ? kept.channel : null;
+    return isSameKey(direction === 'read' ? kept.readKey : kept.writeKey, key) ? kept.channel : null;
   }
 
   sweep(): void {
@@ -233,46 +231,22 @@ export class Channels {
   }
 
   removeAllOf(owner: ChannelOwner): void {
-    for (const id of [...(this.#idsOf.get(owner) ?? [])]) this.#end(id);
+    for (const [id, kept] of this.#byId) if (kept.owner === owner) this.#end(id);
   }
 
   #hasRoom(owner: ChannelOwner): boolean {
-    const { ofConnection, ofToken, ofAll } = maxChannels;
+    const owners = [...this.#byId.values()].flatMap((kept) => kept.owner ?? []);
     return (
-      (this.#idsOf.get(owner)?.size ?? 0) < ofConnection &&
-      (this.#ofToken.get(owner.token) ?? 0) < ofToken &&
-      this.#owned < ofAll
+      owners.length < maxChannels.ofAll &&
+      owners.filter((one) => one === owner).length < maxChannels.ofConnection &&
+      owners.filter(({ token }) => token === owner.token).length < maxChannels.ofToken
     );
   }
 
-  #keep(id: string, kept: Kept): void {
-    this.#byId.set(id, kept);
-    const { owner } = kept;
-    if (owner === null) return;
-    this.#idsOf.set(owner, (this.#idsOf.get(owner) ?? new Set()).add(id));
-    this.#ofToken.set(owner.token, (this.#ofToken.get(owner.token) ?? 0) + 1);
-    this.#owned++;
-  }
-
   #end(id: string): void {
-    const kept = this.#byId.get(id);
-    if (kept === undefined) return;
-    const { owner, channel } = kept;
+    const channel = this.#byId.get(id)?.channel;
     this.#byId.delete(id);
-    channel.endWriting();
-    channel.endReading();
-    if (owner === null) return;
-    const own = this.#idsOf.get(owner);
-    own?.delete(id);
-    if (own?.size === 0) this.#idsOf.delete(owner);
-    const left = this.#ofToken.get(owner.token)! - 1;
-    if (left > 0) this.#ofToken.set(owner.token, left);
-    else this.#ofToken.delete(owner.token);
-    this.#owned--;
+    channel?.endWriting();
+    channel?.endReading();
   }
-}
-
-function same(expected: string, given: string): boolean {
-  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

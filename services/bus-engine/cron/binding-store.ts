@@ -1,4 +1,4 @@
-import { renameSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
@@ -56,11 +56,17 @@ export class BindingStore {
   readonly path: string;
   readonly #db: DatabaseSync;
 
-  /** @throws what SQLite throws */
+  /** @throws what SQLite throws, also of a damaged row */
   constructor(path: string) {
     this.path = path;
     this.#db = new DatabaseSync(path);
-    this.#db.exec(tables);
+    try {
+      this.#db.exec(tables);
+      this.all();
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
   }
 
   all(): Binding[] {
@@ -108,17 +114,12 @@ export class BindingStore {
   }
 }
 
-export interface OpenBindings {
-  readonly store: BindingStore;
-  close(): void;
-}
-
 /**
  * Opens `<folder>/triggers.sqlite` for this process alone, and makes it where it is missing. A damaged one is set aside: workers
  * register their triggers again.
  * @throws Conflict (`bus_held`), Failed (`bus_store_unusable`)
  */
-export function openBindings(folder: string): OpenBindings {
+export function openBindings(folder: string): { readonly store: BindingStore; close(): void } {
   const hold = holdFolder(folder, { code: 'bus_held', name: 'the bus' });
   try {
     const store = openStore(join(folder, 'triggers.sqlite'));
@@ -137,33 +138,12 @@ export function openBindings(folder: string): OpenBindings {
 
 function openStore(path: string): BindingStore {
   try {
-    return checked(path);
+    return new BindingStore(path);
   } catch (error) {
-    if (!isSqliteDamage(error)) throw unusable(path, error);
+    if (!isSqliteDamage(error))
+      throw new Failed('bus_store_unusable', `${path} cannot be used: ${messageOf(error)}`, { cause: error });
   }
-  for (const suffix of ['', '-wal', '-shm']) setAside(path, suffix);
-  return checked(path);
-}
-
-function checked(path: string): BindingStore {
-  const store = new BindingStore(path);
-  try {
-    store.all();
-    return store;
-  } catch (error) {
-    store.close();
-    throw error;
-  }
-}
-
-function setAside(path: string, suffix: string): void {
-  try {
-    renameSync(`${path}${suffix}`, `${path}.damaged${suffix}`);
-  } catch {
-    // That part does not exist.
-  }
-}
-
-function unusable(path: string, cause: unknown): Failed {
-  return new Failed('bus_store_unusable', `${path} cannot be used: ${messageOf(cause)}`, { cause });
+  for (const suffix of ['', '-wal', '-shm'])
+    if (existsSync(path + suffix)) renameSync(path + suffix, `${path}.damaged${suffix}`);
+  return new BindingStore(path);
 }

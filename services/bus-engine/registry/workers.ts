@@ -38,11 +38,12 @@ export class Workers {
   replacedBy(connection: Connection, frame: Reattach): Connection | null {
     const earlier = this.#byId.get(frame.previous_worker_id);
     if (earlier === undefined || earlier === connection || earlier.token !== connection.token) return null;
-    return same(earlier.reattachToken, frame.reattach_token ?? '') ? earlier : null;
+    return isSameKey(earlier.reattachToken, frame.reattach_token ?? '') ? earlier : null;
   }
 }
 
-function same(expected: string, given: string): boolean {
+/** In the same time whatever they are. */
+export function isSameKey(expected: string, given: string): boolean {
   const [a, b] = [Buffer.from(expected), Buffer.from(given)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -37,6 +37,7 @@ describe('a type of triggers that tell of events', () => {
       ['c', 4],
     ] as const)
       type.emit(subject, data);
+    await nextTurn();
     expect(told).to.deep.equal([['t', 1]]);
     await endAll();
     expect(told).to.deep.equal([
@@ -45,6 +46,7 @@ describe('a type of triggers that tell of events', () => {
       ['t', 4],
     ]);
     type.emit('a', 5);
+    await nextTurn();
     expect(told.at(-1)).to.deep.equal(['t', 5]);
   });
 
@@ -52,6 +54,7 @@ describe('a type of triggers that tell of events', () => {
     for (let nth = 0; nth < 40; nth++) type.register(trigger(`t${nth}`));
     type.register(trigger('other', 'theirs'));
     type.emit('a', 1);
+    await nextTurn();
     expect(told).to.have.length(17);
     expect(told.at(-1)).to.deep.equal(['other', 1]);
     await endAll();
@@ -61,10 +64,13 @@ describe('a type of triggers that tell of events', () => {
 
   it('forgets the oldest of much that nobody takes, and all of a trigger that is gone', async () => {
     type.register(trigger('slow'));
-    for (let nth = 0; nth < 1_000; nth++) type.emit(`s${nth}`, nth);
+    type.emit('s0', 0);
+    await nextTurn();
+    for (let nth = 1; nth < 1_000; nth++) type.emit(`s${nth}`, nth);
     await endAll();
     expect(told.map(([, data]) => data)).to.deep.equal([0, ...Array.from({ length: 32 }, (_, n) => 968 + n)]);
     type.emit('a', 'last');
+    await nextTurn();
     type.emit('b', 'never');
     type.unregister(trigger('slow'));
     await endAll();

@@ -1,3 +1,4 @@
+import { FairSemaphore } from '#kit/jobs/fair-semaphore.ts';
 import { conditionOf, type Trigger, type TriggerType } from './trigger.ts';
 
 /** Calls the function of a trigger; resolves when that is over, and never rejects. */
@@ -7,6 +8,8 @@ export type FireEvent = (trigger: Trigger, data: unknown) => Promise<void>;
 const maxRunning = 16;
 /** Events that wait for one trigger; beyond it the oldest are dropped. */
 const maxPending = 32;
+/** The limit of Node's timers, in milliseconds. */
+const maxWaitMs = 2 ** 31 - 1;
 
 interface Watch {
   readonly trigger: Trigger;
@@ -15,18 +18,16 @@ interface Watch {
   running: boolean;
 }
 
-interface TokenQueue {
-  readonly ready: Set<Watch>;
-  running: number;
-}
-
 /** A type whose triggers the engine fires itself; each trigger gets one event at a time. */
 export class EventType implements TriggerType {
   readonly id: string;
   readonly description: string;
   readonly #fire: FireEvent;
   readonly #watches = new Map<string, Watch>();
-  readonly #queues = new Map<string | null, TokenQueue>();
+  readonly #places = new FairSemaphore(
+    { concurrency: Infinity, perCaller: maxRunning, maxPending: Infinity },
+    () => new Error('no call of a trigger waits so long'),
+  );
 
   constructor(id: string, description: string, fire: FireEvent) {
     this.id = id;
@@ -44,48 +45,33 @@ export class EventType implements TriggerType {
     this.#watches.set(trigger.id, { trigger, waiting: new Map(), running: false });
   }
 
-  unregister({ id, token }: Trigger): void {
-    const watch = this.#watches.get(id);
-    if (watch === undefined) return;
+  unregister({ id }: Trigger): void {
+    this.#watches.get(id)?.waiting.clear();
     this.#watches.delete(id);
-    watch.waiting.clear();
-    this.#queues.get(token)?.ready.delete(watch);
   }
 
   /** @param subject replaces a waiting event of the same subject */
   emit(subject: string, data: unknown): void {
     for (const watch of this.#watches.values()) {
-      const { waiting, trigger } = watch;
+      const { waiting } = watch;
       waiting.delete(subject);
       waiting.set(subject, data);
       if (waiting.size > maxPending) waiting.delete(waiting.keys().next().value!);
-      if (!watch.running) this.#queueOf(trigger.token).ready.add(watch);
+      if (!watch.running) void this.#run(watch);
     }
-    for (const queue of this.#queues.values()) this.#run(queue);
   }
 
-  #run(queue: TokenQueue): void {
-    for (const watch of queue.ready) {
-      if (queue.running >= maxRunning) return;
-      queue.ready.delete(watch);
-      const [next] = watch.waiting;
-      if (next === undefined) continue;
-      watch.waiting.delete(next[0]);
-      watch.running = true;
-      queue.running++;
-      void this.#fire(watch.trigger, next[1]).finally(() => {
-        watch.running = false;
-        queue.running--;
-        if (watch.waiting.size > 0) queue.ready.add(watch);
-        else if (queue.running === 0 && queue.ready.size === 0) this.#queues.delete(watch.trigger.token);
-        this.#run(queue);
+  async #run(watch: Watch): Promise<void> {
+    const { trigger, waiting } = watch;
+    watch.running = true;
+    while (waiting.size > 0) {
+      await this.#places.run(trigger.token ?? '', maxWaitMs, async () => {
+        const [next] = waiting;
+        if (next === undefined) return;
+        waiting.delete(next[0]);
+        await this.#fire(trigger, next[1]);
       });
     }
-  }
-
-  #queueOf(token: string | null): TokenQueue {
-    const queue = this.#queues.get(token) ?? { ready: new Set(), running: 0 };
-    this.#queues.set(token, queue);
-    return queue;
+    watch.running = false;
   }
 }
