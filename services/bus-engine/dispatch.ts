@@ -75,35 +75,23 @@ export class Dispatch {
   /** Who waits for an answer gets one. */
   fault(connection: Connection, { reason, frame }: FrameFault): void {
     if (frame === null) return;
-    const { type, invocation_id, function_id, id, trigger_type } = frame;
-    if (type === 'invokefunction' && isId(invocation_id)) {
-      const error = { code: 'invalid_frame', message: reason };
-      connection.send({
-        type: 'invocationresult',
-        invocation_id,
-        function_id: isId(function_id) ? function_id : '',
-        error,
-      });
+    const idIn = (member: string) => (isId(frame[member]) ? frame[member] : '');
+    const [id, invocation_id, functionId] = [idIn('id'), idIn('invocation_id'), idIn('function_id')];
+    const error = { code: 'invalid_frame', message: reason };
+    const { type } = frame;
+    if (type === 'invokefunction' && invocation_id !== '')
+      connection.send({ type: 'invocationresult', invocation_id, function_id: functionId, error });
+    if (type === 'registerfunction' && id !== '')
+      sendRefusal(connection, 'function', id, { ...error, owner: null });
+    if (type === 'registertrigger' && id !== '') {
+      const trigger = { id, type: idIn('trigger_type'), functionId };
+      connection.send(refusalOf(trigger, 'trigger_registration_failed', reason));
     }
-    if (type === 'registerfunction' && isId(id))
-      sendRefusal(connection, 'function', id, { code: 'invalid_frame', message: reason, owner: null });
-    if (type === 'registertrigger' && isId(id)) {
-      const what = {
-        id,
-        type: isId(trigger_type) ? trigger_type : '',
-        functionId: isId(function_id) ? function_id : '',
-      };
-      connection.send(refusalOf(what, 'trigger_registration_failed', reason));
-    }
-    if (type === 'invocationresult' && isId(invocation_id)) {
+    if (type === 'invocationresult' && invocation_id !== '') {
       // Better a call that fails than one that never ends.
-      const error = { code: 'invocation_failed', message: `the worker's answer cannot be used: ${reason}` };
-      this.#parts.calls.result(connection, {
-        type: 'invocationresult',
-        invocation_id,
-        function_id: '',
-        error,
-      });
+      const message = `the worker's answer cannot be used: ${reason}`;
+      const failed = { code: 'invocation_failed', message };
+      this.#parts.calls.result(connection, { type, invocation_id, function_id: '', error: failed });
     }
   }
 

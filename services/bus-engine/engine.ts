@@ -239,7 +239,6 @@ export class Engine {
 
   #closed(connection: Connection): void {
     if (!this.workers.remove(connection)) return;
-    this.#reaper.forget(connection);
     this.functions.removeAllOf(connection);
     this.#triggers.removeAllOf(connection);
     this.channels.removeAllOf(connection);

@@ -15,13 +15,6 @@ class Reader {
     this.sendBuffer.waiting = waiting;
   }
 
-  /** It answers pings. */
-  get heard(): boolean {
-    return true;
-  }
-
-  set heard(_: boolean) {}
-
   overflow(): void {
     this.ended = true;
   }

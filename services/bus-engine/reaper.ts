@@ -18,8 +18,6 @@ export interface ReaperParts {
 
 /** Milliseconds between two checks. */
 const everyMs = 1_000;
-/** A connection silent for so many checks is pinged, and again after as many; after three times as many it is ended. */
-const silentChecks = 30;
 
 /** A connection that reads nothing of what waits for it for so many checks is ended… */
 const stuckChecks = 30;
@@ -28,11 +26,10 @@ const bytesPerCheck = 65_536;
 /** Bytes that may wait for all connections of a token, and for all connections, as multiples of one connection's limit. */
 const share = { ofToken: 4, ofAll: 16 };
 
-/** Ends calls and channels that are too old, and connections that are dead, do not read, or whose token was revoked. */
+/** Ends calls and channels that are too old, and connections that do not read, or whose token was revoked. */
 export class Reaper {
   readonly #parts: ReaperParts;
-  readonly #silent = new Map<Connection, number>();
-  readonly #stuck = new Map<Connection, { readonly taken: number; readonly checks: number }>();
+  readonly #stuck = new WeakMap<Connection, { readonly taken: number; readonly checks: number }>();
   #timer: NodeJS.Timeout | null = null;
 
   constructor(parts: ReaperParts) {
@@ -47,11 +44,6 @@ export class Reaper {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  forget(connection: Connection): void {
-    this.#silent.delete(connection);
-    this.#stuck.delete(connection);
-  }
-
   check(): void {
     const { calls, channels, workers } = this.#parts;
     calls.sweep();
@@ -59,10 +51,7 @@ export class Reaper {
     const valid = new Map<string, boolean>();
     for (const connection of [...workers.all()]) {
       if (!this.#isValid(connection, valid)) connection.close(1008, 'the token is revoked or expired');
-      else {
-        this.#listen(connection);
-        this.#watchReading(connection);
-      }
+      else this.#watchReading(connection);
     }
     this.#keepWithinMemory();
   }
@@ -99,11 +88,8 @@ export class Reaper {
 
   #isValid({ tokenText }: Connection, valid: Map<string, boolean>): boolean {
     if (tokenText === null) return true;
-    let is = valid.get(tokenText);
-    if (is === undefined) {
-      is = this.#authenticates(tokenText);
-      valid.set(tokenText, is);
-    }
+    const is = valid.get(tokenText) ?? this.#authenticates(tokenText);
+    valid.set(tokenText, is);
     return is;
   }
 
@@ -115,14 +101,5 @@ export class Reaper {
       this.#parts.logger.error(`tokens cannot be read: ${messageOf(error)}`);
       return false;
     }
-  }
-
-  /** A machine that vanished closes nothing. */
-  #listen(connection: Connection): void {
-    const checks = connection.heard ? 0 : (this.#silent.get(connection) ?? 0) + 1;
-    connection.heard = false;
-    this.#silent.set(connection, checks);
-    if (checks === silentChecks || checks === 2 * silentChecks) connection.ping();
-    if (checks >= 3 * silentChecks) connection.terminate();
   }
 }

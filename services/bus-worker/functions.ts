@@ -29,31 +29,37 @@ import { Planning } from './planning.ts';
 /** The platform's functions, in the order in which spec.md names them. */
 export function platformFunctions(services: Services, planning: Planning): readonly BusFunction[] {
   const { context, bridge } = services;
+
+  function fromContext<Q, A extends object, R>(
+    path: string,
+    reply: t.Type<A, unknown, unknown>,
+    described: Omit<WorkerFunction<Q, R | ({ readonly ok: true } & A)>, 'work'>,
+  ): BusFunction {
+    return workerFunction({
+      ...described,
+      work: async (request, call) => succeeded(await context.now().post(path, request, reply, asking(call))),
+    });
+  }
+
   return [
     health(services),
-    workerFunction({
+    fromContext('/v1/graphrag/search', SearchReply, {
       id: functionIds.search,
       description: 'Searches what is known of repositories, issues and runs, by text and by graph',
       request: SearchRequest,
       response: SearchResultValue,
-      work: async (request, call) =>
-        succeeded(await context.now().post('/v1/graphrag/search', request, SearchReply, asking(call))),
     }),
-    workerFunction({
+    fromContext('/v1/memory/lookup', LookupReply, {
       id: functionIds.lookup,
       description: 'Looks up memories: semantic, episodic and procedural',
       request: LookupRequest,
       response: LookupResultValue,
-      work: async (request, call) =>
-        succeeded(await context.now().post('/v1/memory/lookup', request, LookupReply, asking(call))),
     }),
-    workerFunction({
+    fromContext('/v1/graphdb/cypher', CypherReply, {
       id: functionIds.cypher,
       description: 'Runs a Cypher query that only reads; one that writes is refused',
       request: CypherRequest,
       response: CypherResult,
-      work: async (request, call) =>
-        succeeded(await context.now().post('/v1/graphdb/cypher', request, CypherReply, asking(call))),
     }),
     workerFunction({
       id: functionIds.agentMap,

@@ -12,6 +12,7 @@ import type { Redactor } from '#kit/redaction/redactor.ts';
 import { joinChannel } from '../channels/channels.ts';
 import type { BusConfig } from '../configuration.ts';
 import type { Engine } from '../engine.ts';
+import { endWhenSilent } from '../wire/connection.ts';
 import { stringMembers } from '../wire/json-scan.ts';
 import { type BusAccess, checkRoom, type Presented, WorkerRoom } from './bus-access.ts';
 
@@ -200,24 +201,4 @@ function turnAway(ws: WebSocket, reason: string): void {
     clearTimeout(close);
     clearTimeout(end);
   });
-}
-
-const silentMs = 60_000;
-
-/** Pings the other end, and ends the connection when nothing comes for so long. A paused one is not asked. */
-export function endWhenSilent(ws: WebSocket, limitMs: number = silentMs): void {
-  let heard = true;
-  const hear = () => {
-    heard = true;
-  };
-  ws.on('message', hear);
-  ws.on('pong', hear);
-  const check = setInterval(() => {
-    if (ws.isPaused) return;
-    if (!heard) return ws.terminate();
-    heard = false;
-    ws.ping();
-  }, limitMs / 2);
-  check.unref();
-  ws.on('close', () => clearInterval(check));
 }

@@ -131,11 +131,7 @@ export function triggerLists({ triggers, store }: Pick<ListedParts, 'triggers' |
 }
 
 function typeFacts({ id, description, provider }: TypeListed): Record<string, unknown> {
-  return {
-    id,
-    worker_name: nameOf(provider),
-    description,
-  };
+  return { id, worker_name: nameOf(provider), description };
 }
 
 function triggerFacts({ id, type, functionId, owner, config, metadata }: Trigger): {
@@ -235,14 +231,12 @@ function nameOf(peer: Pick<Connection, 'name' | 'id'> | null): string {
 
 function workerLists({ workers, functions, triggers, version, startedAt, announced }: ListedParts): BuiltIns {
   function register(given: Arguments, connection: Connection): unknown {
-    const pid = given.any('pid');
     connection.announced = {
       name: short(given.any('name')),
       description: short(given.any('description')),
       version: short(given.any('version')),
       runtime: short(given.any('runtime')),
       os: short(given.any('os')),
-      pid: Number.isSafeInteger(pid) ? (pid as number) : null,
       isolation: short(given.any('isolation')),
     };
     announced(connection);
@@ -250,19 +244,14 @@ function workerLists({ workers, functions, triggers, version, startedAt, announc
   }
 
   function factsOf(connection: Connection): Record<string, unknown> {
-    const { name, description, version: own, runtime, os, isolation } = connection.announced!;
     return {
       id: connection.id,
-      name: name ?? connection.id,
-      description,
-      version: own,
-      runtime,
-      os,
+      ...connection.announced,
+      name: nameOf(connection),
       status: 'connected',
       function_count: functions.countOf(connection),
       connected_at_ms: connection.connectedAt,
       active_invocations: connection.runningCalls,
-      isolation,
       ip_address: connection.address,
     };
   }

@@ -22,8 +22,7 @@ export interface Announced {
   readonly version: string | null;
   readonly runtime: string | null;
   readonly os: string | null;
-  readonly pid: number | null;
-  readonly isolation: unknown;
+  readonly isolation: string | null;
 }
 
 export interface ConnectionHandlers {
@@ -73,8 +72,6 @@ export class Connection {
   /** Calls that it has not answered yet. */
   runningCalls = 0;
   announced: Announced | null = null;
-  /** Whether anything came since it was last set to false. */
-  heard = true;
   readonly #ws: WebSocket;
   readonly #handlers: ConnectionHandlers;
   readonly #logger: Logger;
@@ -100,12 +97,7 @@ export class Connection {
       resume: () => ws.resume(),
     });
     ws.on('message', (data) => this.#read(data));
-    ws.on('pong', () => {
-      this.heard = true;
-    });
-    ws.on('ping', () => {
-      this.heard = true;
-    });
+    endWhenSilent(ws);
     ws.on('error', (error) => this.#logger.warn(`connection broke: ${error.message}`));
     ws.on('close', () => this.#end());
   }
@@ -116,10 +108,6 @@ export class Connection {
 
   send(frame: EngineFrame): void {
     this.sendBuffer.push(JSON.stringify(frame));
-  }
-
-  ping(): void {
-    this.#ws.ping();
   }
 
   /** Closes with a reason; frames that still arrive are ignored. @param code of RFC 6455 */
@@ -145,7 +133,6 @@ export class Connection {
 
   #read(data: RawData): void {
     if (this.#gone) return;
-    this.heard = true;
     this.#throttle.spend(1);
     if (this.sendBuffer.waiting > this.#maxUnread) return void this.overflow();
     const bytes = data as Buffer;
@@ -207,6 +194,25 @@ export class Connection {
     this.#throttle.stop();
     this.#handlers.closed(this);
   }
+}
+
+/**
+ * Pings the other end each time that nothing came for so long, and ends the connection after three times: a machine that vanished
+ * closes nothing. A paused one is not asked.
+ */
+export function endWhenSilent(ws: WebSocket, silentMs = 30_000): void {
+  let silences = 0;
+  const timer = setTimeout(() => {
+    if (!ws.isPaused && ++silences === 3) return ws.terminate();
+    if (!ws.isPaused) ws.ping();
+    timer.refresh();
+  }, silentMs).unref();
+  const hear = () => {
+    silences = 0;
+    timer.refresh();
+  };
+  ws.on('message', hear).on('ping', hear).on('pong', hear);
+  ws.on('close', () => clearTimeout(timer));
 }
 
 /** Only the first, the tenth, the hundredth… is logged. */

@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { WebSocket, WebSocketServer } from 'ws';
-import { endWhenSilent } from './upgrade.ts';
+import { endWhenSilent } from './connection.ts';
 
-describe('A websocket of a channel or of telemetry', () => {
+describe('A websocket of the engine', () => {
   let server: Server;
   let accepted: WebSocket[];
 
@@ -15,7 +15,7 @@ describe('A websocket of a channel or of telemetry', () => {
     const sockets = new WebSocketServer({ server });
     sockets.on('connection', (ws: WebSocket) => {
       accepted.push(ws);
-      endWhenSilent(ws, 600);
+      endWhenSilent(ws, 200);
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
