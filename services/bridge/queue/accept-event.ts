@@ -1,6 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
-import type { EventSource, EventTarget } from '#kit/contracts/bridge/events.ts';
+import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { Conflict } from '#kit/errors.ts';
 import { type NewEvent, type Reason, type StoredEvent, takenUpBySync } from './stored-event.ts';
 
@@ -12,32 +12,65 @@ export interface AcceptedEvent {
 
 /**
  * Stores an event, or finds the one that it repeats.
- * @param sameContentMs see `EventRows.coveringOf`
+ * @param sameContentMs see `coveringOf`
  * @throws Conflict (`event_id_reused`) before anything is written
  */
 export function acceptEvent(
-  rows: EventRows,
+  db: DatabaseSync,
   event: NewEvent,
   { now, sameContentMs }: { readonly now: number; readonly sameContentMs: number },
 ): AcceptedEvent {
-  const known = rows.byId(event.event_id);
+  const known = eventById(db, event.event_id);
   if (known !== null && !isSame(known, event)) throw reused(known);
-  const before = known ?? rows.byBody(event.source, event.body_sha256);
+  const before = known ?? deliveredBefore(db, event);
   if (before !== null && !isJudgedAnew(before, event)) return { event: before, duplicate: true };
-  const skip = event.skip ?? alreadyHandled(rows, event, now - sameContentMs);
-  const stored = { ...event, skip };
-  const kept = before === null ? rows.insert(stored, now) : rows.replace(before, stored, now);
-  return { event: kept, duplicate: false };
+  const skip = event.skip ?? alreadyHandled(db, event, now - sameContentMs);
+  return { event: store(db, { ...event, skip }, before, now), duplicate: false };
 }
 
-function alreadyHandled(rows: EventRows, event: NewEvent, since: number): Reason | null {
-  const taken = rows.takenUpBefore(event);
+function alreadyHandled(db: DatabaseSync, event: NewEvent, since: number): Reason | null {
+  const { target, issue_sha256 } = event;
+  if (target === null || issue_sha256 == null) return null;
+  const taken = takenUpBefore(db, event, target);
   if (taken !== null) {
     const message = `what it tells was taken up before it came, by event ${JSON.stringify(taken.event_id)}`;
     return { code: takenUp, message };
   }
-  const covering = rows.coveringOf(event, since);
+  const covering = event.replan ? null : coveringOf(db, target, issue_sha256, since);
   return covering === null ? null : coveredBy(covering);
+}
+
+/**
+ * The event whose planning another one with this content would only repeat: the last of its issue, which said the same, and waits,
+ * is planned, or was planned since. A forge reports a new issue and each of its labels within a second.
+ */
+function coveringOf(
+  db: DatabaseSync,
+  target: EventTarget,
+  issue_sha256: string,
+  since: number,
+): StoredEvent | null {
+  const last = lastOfIssue(db, target);
+  if (last === null || last.issue_sha256 !== issue_sha256 || last.state === 'dead') return null;
+  return last.state !== 'done' || last.changed_at >= since ? last : null;
+}
+
+/** The event that took up what this delivery says, before it came: the issue was no older then. */
+function takenUpBefore(
+  db: DatabaseSync,
+  { issue_sha256, replan = false, content, by }: NewEvent,
+  target: EventTarget,
+): StoredEvent | null {
+  if (by === takenUpBySync) return null;
+  const taken = lastWhere(
+    db,
+    target,
+    `state NOT IN ('skipped', 'dead') AND json_extract(facts, '$.by') = '${takenUpBySync}'`,
+  );
+  if (taken === null) return null;
+  const later = Date.parse(taken.content.occurred_at) - Date.parse(content.occurred_at);
+  const same = replan || taken.issue_sha256 === issue_sha256;
+  return later > 0 || (later === 0 && same) ? taken : null;
 }
 
 /** What was skipped and would be planned by now, since a forge, a role or a status was configured meanwhile. */
@@ -91,109 +124,54 @@ interface Row extends Omit<StoredEvent, keyof Facts | 'reason'> {
   readonly reason: string | null;
 }
 
-/** Events as rows of the queue. */
-export class EventRows {
-  readonly #statements: ReturnType<typeof prepare>;
-
-  constructor(db: DatabaseSync) {
-    this.#statements = prepare(db);
-  }
-
-  insert(event: NewEvent, now: number): StoredEvent {
-    const { event_id, source, body_sha256, skip, issue_sha256 = null } = event;
-    const { facts, key, state, due_at } = columnsOf(event, now);
-    const { lastInsertRowid } = this.#statements.insert.run(
-      ...[event_id, source, body_sha256, facts, key, state, now, now, due_at],
-      ...[skip?.code ?? null, skip?.message ?? null, issue_sha256],
-    );
-    return this.bySeq(Number(lastInsertRowid));
-  }
-
-  /** What came again, judged by what is configured now. It keeps its place, its id, and the bytes that it is known by. */
-  replace({ seq }: StoredEvent, event: NewEvent, now: number): StoredEvent {
-    const { skip, issue_sha256 = null } = event;
-    const { facts, key, state, due_at } = columnsOf(event, now);
-    this.#statements.replace.run(
-      ...[facts, key, state, now, due_at],
-      ...[skip?.code ?? null, skip?.message ?? null, issue_sha256, seq],
-    );
-    return this.bySeq(seq);
-  }
-
-  byId(eventId: string): StoredEvent | null {
-    return found(this.#statements.byId.get(eventId));
-  }
-
-  /**
-   * The event whose planning this one would only repeat: the last of its issue, which said the same, and waits, is planned, or was
-   * planned since. A forge reports a new issue and each of its labels within a second.
-   */
-  coveringOf({ target, issue_sha256, skip, replan = false }: NewEvent, since: number): StoredEvent | null {
-    if (target === null || skip !== null || issue_sha256 == null || replan) return null;
-    const last = this.lastOfIssue(target);
-    if (last === null || last.issue_sha256 !== issue_sha256 || last.state === 'dead') return null;
-    return last.state !== 'done' || last.changed_at >= since ? last : null;
-  }
-
-  /** The newest event of an issue, of those that contain all that it says and were not skipped. */
-  lastOfIssue(target: EventTarget): StoredEvent | null {
-    return found(this.#statements.lastOfIssue.get(targetKey(target)));
-  }
-
-  /** The event that took up what this delivery says, before it came: the issue was no older then. */
-  takenUpBefore({ target, issue_sha256, skip, replan = false, content, by }: NewEvent): StoredEvent | null {
-    if (target === null || skip !== null || issue_sha256 == null || by === takenUpBySync) return null;
-    const taken = found(this.#statements.lastTakenUp.get(targetKey(target)));
-    if (taken === null) return null;
-    const later = Date.parse(taken.content.occurred_at) - Date.parse(content.occurred_at);
-    const same = replan || taken.issue_sha256 === issue_sha256;
-    return later > 0 || (later === 0 && same) ? taken : null;
-  }
-
-  bySeq(seq: number): StoredEvent {
-    return found(this.#statements.bySeq.get(seq))!;
-  }
-
-  /** A delivery of a forge that had the same bytes. */
-  byBody(source: EventSource, sha256: string): StoredEvent | null {
-    return found(this.#statements.byBody.get(source, sha256));
-  }
+/** The newest event of an issue, of those that contain all that it says and were not skipped. */
+export function lastOfIssue(db: DatabaseSync, target: EventTarget): StoredEvent | null {
+  return lastWhere(db, target, "state <> 'skipped'");
 }
 
-function prepare(db: DatabaseSync) {
-  const ofIssue = `
-    SELECT * FROM events INDEXED BY events_by_issue WHERE target = ? AND issue_sha256 IS NOT NULL`;
-  return {
-    insert: db.prepare(`
-      INSERT INTO events (event_id, source, body_sha256, facts, target, state, received_at, changed_at, due_at, reason_code, reason, issue_sha256)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    replace: db.prepare(`
-      UPDATE events SET facts = ?, target = ?, state = ?, changed_at = ?, due_at = ?, reason_code = ?, reason = ?,
-        issue_sha256 = ?
-      WHERE seq = ?`),
-    byId: db.prepare('SELECT * FROM events WHERE event_id = ?'),
-    byBody: db.prepare(
-      "SELECT * FROM events WHERE source = ? AND body_sha256 = ? AND source NOT IN ('dashboard', 'schedule')",
-    ),
-    bySeq: db.prepare('SELECT * FROM events WHERE seq = ?'),
-    lastOfIssue: db.prepare(`${ofIssue} AND state <> 'skipped' ORDER BY seq DESC LIMIT 1`),
-    lastTakenUp: db.prepare(`${ofIssue} AND state NOT IN ('skipped', 'dead')
-      AND json_extract(facts, '$.by') = '${takenUpBySync}' ORDER BY seq DESC LIMIT 1`),
-  };
+function lastWhere(db: DatabaseSync, target: EventTarget, condition: string): StoredEvent | null {
+  const rest = `INDEXED BY events_by_issue WHERE target = ? AND issue_sha256 IS NOT NULL AND ${condition} ORDER BY seq DESC LIMIT 1`;
+  return selectEvents(db, rest, targetKey(target))[0] ?? null;
 }
 
-function columnsOf({ content, target, role, notes, by, skip }: NewEvent, now: number) {
+export function eventById(db: DatabaseSync, eventId: string): StoredEvent | null {
+  return selectEvents(db, 'WHERE event_id = ?', eventId)[0] ?? null;
+}
+
+/** A delivery of a forge that had the same bytes. */
+function deliveredBefore(db: DatabaseSync, { source, body_sha256 }: NewEvent): StoredEvent | null {
+  const rest = "WHERE source = ? AND body_sha256 = ? AND source NOT IN ('dashboard', 'schedule')";
+  return selectEvents(db, rest, source, body_sha256)[0] ?? null;
+}
+
+/** @param rest of the SQL, after the name of the table */
+export function selectEvents(db: DatabaseSync, rest: string, ...values: SQLInputValue[]): StoredEvent[] {
+  return db
+    .prepare(`SELECT * FROM events ${rest}`)
+    .all(...values)
+    .map(storedEvent);
+}
+
+/** What came again is judged by what is configured now; it keeps its place, its id, and the bytes that it is known by. */
+function store(db: DatabaseSync, event: NewEvent, before: StoredEvent | null, now: number): StoredEvent {
+  const { event_id, source, body_sha256, issue_sha256 = null } = event;
+  const { content, target, role, notes, by, skip } = event;
   const facts: Facts = { content, target, role, notes, by };
-  return {
-    facts: JSON.stringify(facts),
-    key: target === null ? null : targetKey(target),
-    state: skip === null ? ('pending' as const) : ('skipped' as const),
-    due_at: skip === null ? now : null,
+  const judged = {
+    ...{ facts: JSON.stringify(facts), target: target === null ? null : targetKey(target), issue_sha256 },
+    ...{ state: skip === null ? 'pending' : 'skipped', changed_at: now, due_at: skip === null ? now : null },
+    ...{ reason_code: skip?.code ?? null, reason: skip?.message ?? null },
   };
-}
-
-function found(row: unknown): StoredEvent | null {
-  return row === undefined ? null : storedEvent(row);
+  const columns = { event_id, source, body_sha256, received_at: now, ...judged };
+  const names = Object.keys(columns);
+  const [sql, values] =
+    before === null
+      ? [`INSERT INTO events (${names}) VALUES (${names.map(() => '?')})`, Object.values(columns)]
+      : [
+          `UPDATE events SET ${Object.keys(judged).map((name) => `${name} = ?`)} WHERE seq = ?`,
+          [...Object.values(judged), before.seq],
+        ];
+  return storedEvent(db.prepare(`${sql} RETURNING *`).get(...values));
 }
 
 /** @param row every column of `events` */

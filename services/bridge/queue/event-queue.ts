@@ -9,7 +9,15 @@ import { findSecrets, Redactor } from '#kit/redaction/redactor.ts';
 import { transaction } from '#kit/storage/database.ts';
 import { WriteBatch } from '#kit/storage/write-batch.ts';
 import type { BridgeConfig } from '../configuration.ts';
-import { type AcceptedEvent, acceptEvent, EventRows, storedEvent, targetKey } from './accept-event.ts';
+import {
+  type AcceptedEvent,
+  acceptEvent,
+  eventById,
+  lastOfIssue,
+  selectEvents,
+  storedEvent,
+  targetKey,
+} from './accept-event.ts';
 import { type BridgeDatabase, queueError } from './bridge-database.ts';
 import type { NewEvent, Reason, StoredEvent } from './stored-event.ts';
 
@@ -46,7 +54,6 @@ export type QueueConfig = Pick<
 export class EventQueue {
   readonly #db: DatabaseSync;
   readonly #path: string;
-  readonly #rows: EventRows;
   readonly #jobs: DurableQueue;
   readonly #batch: WriteBatch;
   readonly #sameContentMs: number;
@@ -58,7 +65,6 @@ export class EventQueue {
     this.#db = db;
     this.#path = path;
     this.#now = now;
-    this.#rows = new EventRows(db);
     this.#jobs = new DurableQueue(db, jobs, { attempts, first, max }, now);
     this.#sameContentMs = config.same_content_seconds * 1000;
     this.#batch = new WriteBatch(db, {
@@ -76,7 +82,7 @@ export class EventQueue {
     const { content, notes, skip } = event;
     const masked = { ...event, ...this.#redactor.redactDeep({ content, notes, skip }) };
     return this.#batch.write(() =>
-      acceptEvent(this.#rows, masked, { now: this.#now(), sameContentMs: this.#sameContentMs }),
+      acceptEvent(this.#db, masked, { now: this.#now(), sameContentMs: this.#sameContentMs }),
     );
   }
 
@@ -92,8 +98,12 @@ export class EventQueue {
       const named = eventId === undefined ? {} : { event_id: eventId };
       const taken = this.#jobs.claim(leaseMs, named, eventId !== undefined);
       if (taken !== null) return { ...taken.claim, event: storedEvent(taken.row) };
-      if (eventId !== undefined && this.get(eventId).state !== 'pending') throw this.#notPending(eventId);
-      return null;
+      const state = eventId === undefined ? 'pending' : this.get(eventId).state;
+      if (state === 'pending') return null;
+      throw new Conflict(
+        'event_not_pending',
+        `event ${JSON.stringify(eventId)} is ${state}: only a pending one can be processed`,
+      );
     });
   }
 
@@ -156,25 +166,26 @@ export class EventQueue {
 
   /** @throws NotFound (`event_not_found`) */
   get(eventId: string): StoredEvent {
-    const event = this.#rows.byId(eventId);
+    const event = eventById(this.#db, eventId);
     if (event !== null) return event;
     throw new NotFound('event_not_found', `there is no event ${JSON.stringify(eventId.slice(0, 200))}`);
   }
 
   /** The newest event of an issue, of those that contain all that it says and were not skipped. */
   lastOfIssue(target: EventTarget): StoredEvent | null {
-    return this.#rows.lastOfIssue(target);
+    return lastOfIssue(this.#db, target);
   }
 
   /** The event that led to a run. */
   ofRun(runId: string): StoredEvent | null {
-    return this.#select('run_id = ? ORDER BY seq LIMIT 1', runId)[0] ?? null;
+    return selectEvents(this.#db, 'WHERE run_id = ? ORDER BY seq LIMIT 1', runId)[0] ?? null;
   }
 
   /** The event that an issue is planned for now; a run of it has just begun. */
   underWayFor(issue: Pick<RunSummary, 'forge' | 'owner' | 'repo' | 'number'>): StoredEvent | null {
     const keys = [targetKey(issue), targetKey({ ...issue, forge: null })];
-    return this.#select("state = 'processing' AND target IN (?, ?) LIMIT 1", ...keys)[0] ?? null;
+    const rest = "WHERE state = 'processing' AND target IN (?, ?) LIMIT 1";
+    return selectEvents(this.#db, rest, ...keys)[0] ?? null;
   }
 
   /** @throws InvalidInput (`invalid_cursor`) */
@@ -184,11 +195,9 @@ export class EventQueue {
     const [than, order] = oldestFirst ? ['>', 'ASC'] : ['<', 'DESC'];
     // An event of a smoke test is found by its id alone.
     const listed = `coalesce(target, '') NOT LIKE '${smokeForge.name}/%'`;
-    const page = `seq ${than} ? AND ${listed} ORDER BY seq ${order} LIMIT ?`;
-    const found =
-      state === undefined
-        ? this.#select(page, from, limit + 1)
-        : this.#select(`state = ? AND ${page}`, state, from, limit + 1);
+    const wanted = state === undefined ? { sql: '', values: [] } : { sql: 'state = ? AND', values: [state] };
+    const rest = `WHERE ${wanted.sql} seq ${than} ? AND ${listed} ORDER BY seq ${order} LIMIT ?`;
+    const found = selectEvents(this.#db, rest, ...wanted.values, from, limit + 1);
     const events = found.slice(0, limit);
     const last = found.length > limit ? events.at(-1) : undefined;
     return { events, next_cursor: last === undefined ? null : cursorOf(last.seq) };
@@ -210,7 +219,8 @@ export class EventQueue {
 
   /** When the event came that is pending longest, in milliseconds since 1970; null where none is. */
   oldestPending(): number | null {
-    return this.#select("state = 'pending' ORDER BY seq LIMIT 1")[0]?.received_at ?? null;
+    const rest = "WHERE state = 'pending' ORDER BY seq LIMIT 1";
+    return selectEvents(this.#db, rest)[0]?.received_at ?? null;
   }
 
   /** When the next event can be claimed; null where none is pending. */
@@ -221,21 +231,6 @@ export class EventQueue {
   /** What keeps events from being stored; null where nothing does. */
   get problem(): unknown {
     return this.#batch.problem;
-  }
-
-  #select(condition: string, ...values: (string | number)[]): StoredEvent[] {
-    return this.#db
-      .prepare(`SELECT * FROM events WHERE ${condition}`)
-      .all(...values)
-      .map(storedEvent);
-  }
-
-  #notPending(eventId: string): Error {
-    const { state } = this.get(eventId);
-    return new Conflict(
-      'event_not_pending',
-      `event ${JSON.stringify(eventId)} is ${state}: only a pending one can be processed`,
-    );
   }
 
   #write<T>(work: () => T): T {
