@@ -21,7 +21,7 @@ import { Processing } from './processing/processing.ts';
 import type { AcceptedEvent } from './queue/accept-event.ts';
 import { openBridgeDatabase } from './queue/bridge-database.ts';
 import { EventQueue } from './queue/event-queue.ts';
-import { Pruning } from './queue/pruning.ts';
+import { beginPruning } from './queue/pruning.ts';
 import type { Schedule } from './schedules/configuration.ts';
 import { everyMinute, ScheduleRows, Schedules, tickFunction } from './schedules/schedules.ts';
 import { openSecretFile, type SecretFile } from './secret-file.ts';
@@ -70,7 +70,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
   const since = Date.now();
   const database = openBridgeDatabase(parts.folders.state);
   const queue = new EventQueue(database, config.processing);
-  const pruning = new Pruning({ database, config, logger });
+  let endPruning = (): void => {};
   const metrics = createBridgeMetrics(() => queue.counts());
   const secret = (name: string | null) => secretOf(name, parts);
   const sync = new Sync({
@@ -142,7 +142,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
 
   return {
     routes: [
-      ...eventRoutes({ queue, processing }),
+      ...eventRoutes(queue, processing),
       ...otherRoutes({ roles, sync, schedules, catchUp, ending: parts.ending }),
       ...ingressRoutes([dashboardSource, ...Object.values(forgeSources)], {
         queue,
@@ -158,11 +158,11 @@ export function composeBridge(parts: BridgeParts): BridgeService {
       bus.register([tickFunction(schedules)], schedules.any ? [everyMinute] : []);
       processing.begin();
       sync.begin();
-      pruning.begin();
+      endPruning = beginPruning(database.db, config, logger);
     },
     busChanged: () => processing.wake(),
     async close() {
-      await pruning.close();
+      endPruning();
       await processing.close();
       await schedules.close();
       await sync.close();

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { silentLogger } from '#kit/log.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { type BridgeDatabase, openBridgeDatabase } from './bridge-database.ts';
-import { Pruning } from './pruning.ts';
+import { prune } from './pruning.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const now = 1_000 * day;
@@ -33,10 +32,9 @@ describe('Old events', () => {
       .run(run, state, now - daysAgo * day);
   }
 
-  function pruning({ days = 90, dead_days = 365, told = 30, batch = 500 } = {}): Pruning {
-    const sync = { seconds: 60, days: told, attempts: 10, dashboards: [] };
-    const config = { retention: { days, dead_days }, sync };
-    return new Pruning({ database, config, logger: silentLogger, now: () => now, batch });
+  function pruned({ days = 90, dead_days = 365, reported = 30 } = {}): number {
+    const sync = { seconds: 60, days: reported, attempts: 10, dashboards: [] };
+    return prune(database.db, { retention: { days, dead_days }, sync }, now);
   }
 
   function left(table: string, column: string): unknown[] {
@@ -44,13 +42,13 @@ describe('Old events', () => {
     return rows.map((row) => (row as { id: unknown }).id);
   }
 
-  it('go when they ended long ago, dead ones later', async () => {
+  it('go when they ended long ago, dead ones later', () => {
     for (const state of ['done', 'skipped', 'dead', 'pending', 'processing']) {
       insert(`${state} young`, state, 89);
       insert(`${state} old`, state, 91);
       insert(`${state} ancient`, state, 400);
     }
-    expect(await pruning().prune()).to.equal(5);
+    expect(pruned()).to.equal(5);
     expect(left('events', 'event_id')).to.deep.equal([
       'done young',
       'skipped young',
@@ -61,34 +59,18 @@ describe('Old events', () => {
     ]);
   });
 
-  it('go in small groups until none is left', async () => {
-    for (let number = 0; number < 25; number++) insert(`e${number}`, 'done', 100);
-    expect(await pruning({ batch: 10 }).prune()).to.equal(25);
-    expect(left('events', 'event_id')).to.deep.equal([]);
-    expect(await pruning({ batch: 10 }).prune()).to.equal(0);
-  });
-
-  it('stay as long as dashboards are told of their runs', async () => {
+  it('stay as long as their runs are reported to dashboards', () => {
     insert('e1', 'done', 100);
     deliver('run_1', 'done', 100);
-    expect(await pruning({ told: 200 }).prune()).to.equal(0);
-    expect(await pruning({ told: 30 }).prune()).to.equal(2);
+    expect(pruned({ reported: 200 })).to.equal(0);
+    expect(pruned({ reported: 30 })).to.equal(2);
   });
 
-  it('leave deliveries that still wait', async () => {
+  it('leave deliveries that still wait', () => {
     deliver('run_1', 'pending', 500);
     deliver('run_2', 'dead', 500);
-    await pruning().prune();
+    pruned();
     expect(left('deliveries', 'run_id')).to.deep.equal(['run_1']);
-  });
-
-  it('stop going when the bridge is closed', async () => {
-    for (let number = 0; number < 30; number++) insert(`e${number}`, 'done', 100);
-    const one = pruning({ batch: 10 });
-    const work = one.prune();
-    await one.close();
-    expect(await work).to.equal(10);
-    expect(left('events', 'event_id')).to.have.length(20);
   });
 
   it('are found by an index', () => {
