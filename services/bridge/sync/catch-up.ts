@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import type { CatchUpBody, CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
@@ -7,11 +7,7 @@ import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Refused } from '#kit/errors.ts';
 import { dialectOf, isWebhookForge, type WebhookForge, webhookForges } from '#kit/forges/registry.ts';
 import type { Daemon } from '../daemon.ts';
-import {
-  type AskedIssue,
-  type ForgeWebhookSource,
-  plannedFieldsText,
-} from '../ingress/forge-webhook-source.ts';
+import { type ForgeWebhookSource, plannedFieldsText } from '../ingress/forge-webhook-source.ts';
 import type { AcceptedEvent } from '../queue/accept-event.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
@@ -120,7 +116,7 @@ export class CatchUp {
     if (!reopened && (issue.planned_at !== null || last?.issue_sha256 === sha256(plannedFieldsText(issue))))
       return 'known';
     const actions = actionsOf(kind, issue, { last, reopened, since });
-    const read = sources[kind].asked({ ...issue, target } satisfies AskedIssue, actions);
+    const read = sources[kind].asked({ ...issue, target }, actions);
     if (read.event === null) return { code: read.code, message: read.message };
     const accepted = await queue.accept(read.event);
     stored(accepted);
@@ -162,11 +158,8 @@ function actionsOf(
   const label = labels ? [] : [dialectOf(kind).labelAction(before, issue.labels)];
   const isNew = last === null && Date.parse(issue.created_at) >= Date.parse(since);
   const labelsAlone = last?.issue_sha256 === sha256(plannedFieldsText({ ...issue, labels: before }));
-  const [first, ...rest] = [...(isNew ? ['opened'] : []), ...(labelsAlone ? [] : ['edited']), ...label] as [
-    string,
-    ...string[],
-  ];
-  return [first, ...rest];
+  const actions = [...(isNew ? ['opened'] : []), ...(labelsAlone ? [] : ['edited']), ...label];
+  return actions as [string, ...string[]];
 }
 
 export interface KnownRepository {
@@ -182,11 +175,14 @@ export interface KnownRepository {
  * One that never was begins at its first delivery: others may be missing between those that came.
  */
 export class CatchUpRows {
-  readonly #known: StatementSync;
-  readonly #passed: StatementSync;
+  readonly #db: DatabaseSync;
 
   constructor(db: DatabaseSync) {
-    this.#known = db.prepare(`
+    this.#db = db;
+  }
+
+  known(): readonly KnownRepository[] {
+    const sql = `
       SELECT forge, owner, repo, until AS since FROM catch_ups
       UNION ALL
       SELECT forge, owner, repo, 1000 * min(at) AS since FROM (
@@ -195,21 +191,18 @@ export class CatchUpRows {
         FROM events WHERE source NOT IN ('dashboard', 'schedule') AND target IS NOT NULL)
       WHERE forge IS NOT NULL AND (forge, owner, repo) NOT IN (SELECT forge, owner, repo FROM catch_ups)
       GROUP BY forge, owner, repo
-      ORDER BY forge, owner, repo`);
-    this.#passed = db.prepare(`
-      INSERT INTO catch_ups (forge, owner, repo, until) VALUES (?, ?, ?, ?)
-      ON CONFLICT DO UPDATE SET until = iif(until > ?, excluded.until, max(until, excluded.until))`);
-  }
-
-  known(): readonly KnownRepository[] {
+      ORDER BY forge, owner, repo`;
     const now = Date.now();
-    const known = this.#known.all() as unknown as KnownRepository[];
+    const known = this.#db.prepare(sql).all() as unknown as KnownRepository[];
     return known.map((one) => ({ ...one, since: Math.min(one.since, now) }));
   }
 
   /** Everything that changed before `until` was taken up. */
   passed({ forge, owner, repo }: Omit<KnownRepository, 'since'>, until: number): void {
+    const sql = `
+      INSERT INTO catch_ups (forge, owner, repo, until) VALUES (?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET until = iif(until > ?, excluded.until, max(until, excluded.until))`;
     const now = Date.now();
-    this.#passed.run(forge, owner, repo, Math.min(until, now), now);
+    this.#db.prepare(sql).run(forge, owner, repo, Math.min(until, now), now);
   }
 }
