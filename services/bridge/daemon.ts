@@ -44,7 +44,7 @@ export function connectDaemon(url: () => string, token: () => string): Daemon {
       let cursor: string | null = null;
       do {
         const path: string = `/v1/runs?limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
-        const page: RunList = await client.now().get(path, RunList, signal === undefined ? {} : { signal });
+        const page: RunList = await client.now().get(path, RunList, { signal });
         yield page.runs;
         cursor = page.next_cursor;
       } while (cursor !== null);
@@ -53,18 +53,14 @@ export function connectDaemon(url: () => string, token: () => string): Daemon {
       const query = new URLSearchParams({ owner, repo, state, sort: 'updated', limit: String(limit) });
       if (forge !== null) query.set('forge', forge);
       if (label !== null) query.set('label', label);
-      return client.now().get(`/v1/issues?${query}`, IssueList, signal === undefined ? {} : { signal });
+      return client.now().get(`/v1/issues?${query}`, IssueList, { signal });
     },
     async changedIssues({ forge, owner, repo, since }, signal) {
       const query = new URLSearchParams({ owner, repo, since });
       if (forge !== null) query.set('forge', forge);
       const patient = createHttpClient({ baseUrl: url(), token, timeoutMs: changesMs });
       try {
-        return await patient.get(
-          `/v1/issues/changed?${query}`,
-          ChangedIssues,
-          signal === undefined ? {} : { signal },
-        );
+        return await patient.get(`/v1/issues/changed?${query}`, ChangedIssues, { signal });
       } finally {
         await patient.close();
       }

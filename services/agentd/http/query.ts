@@ -2,8 +2,14 @@ import { issueStates } from '#kit/contracts/issues.ts';
 import { RunStatus } from '#kit/contracts/run.ts';
 import { runStatuses } from '#kit/contracts/vocabulary.ts';
 import { oneOf, Timestamp } from '#kit/decode.ts';
-import { InvalidInput, Unauthorized } from '#kit/errors.ts';
-import { type ParameterDescription, queryValue, type RouteRequest } from '#kit/http/route.ts';
+import { Unauthorized } from '#kit/errors.ts';
+import {
+  invalidQuery,
+  type ParameterDescription,
+  queryInteger,
+  queryValue,
+  type RouteRequest,
+} from '#kit/http/route.ts';
 import type { ChangeQuery, IssueQuery } from '../planning/issues.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
 import type { RunQuery } from '../runs/run-store.ts';
@@ -57,12 +63,12 @@ export const changeParameters: Parameters = {
 
 export function runQuery({ limit, cursor, status, repository, forge, number }: Query): RunQuery {
   return {
-    limit: parseInteger('limit', limit ?? '10', 1, 100),
+    limit: queryInteger('limit', limit ?? '10', 1, 100),
     ...(cursor === undefined ? {} : { cursor }),
     ...(status === undefined ? {} : { status: queryValue(RunStatus, status, 'status') }),
     ...(repository === undefined ? {} : parseRepository(repository)),
     ...(forge === undefined ? {} : { forge }),
-    ...(number === undefined ? {} : { number: parseInteger('number', number, 1, 2_147_483_647) }),
+    ...(number === undefined ? {} : { number: queryInteger('number', number, 1, 2_147_483_647) }),
   };
 }
 
@@ -71,14 +77,14 @@ export function issueQuery({ label, state = 'open', sort = 'created', limit, ...
     ...repositoryOf(of),
     state: queryValue(oneOf(issueStates), state, 'state'),
     sort: queryValue(oneOf(issueSorts), sort, 'sort'),
-    limit: parseInteger('limit', limit ?? '10', 1, 100),
+    limit: queryInteger('limit', limit ?? '10', 1, 100),
     ...(label === undefined ? {} : { label }),
   };
 }
 
 export function changeQuery({ since, ...of }: Query): ChangeQuery {
   if (since === undefined || !Timestamp.is(since))
-    throw invalidParameter('since', since, 'an RFC 3339 date and time, for example 2026-11-23T08:00:00Z');
+    throw invalidQuery('since', since, 'an RFC 3339 date and time, for example 2026-11-23T08:00:00Z');
   return { ...repositoryOf(of), since };
 }
 
@@ -91,27 +97,13 @@ export function requireToken(identity: RouteRequest['identity']): void {
 }
 
 function repositoryOf({ owner, repo, forge }: Query): RepositoryRef & { readonly forge?: string } {
-  if (owner === undefined)
-    throw invalidParameter('owner', owner, 'the owner of a repository, for example koajs');
-  if (repo === undefined) throw invalidParameter('repo', repo, 'the name of a repository, for example koa');
+  if (owner === undefined) throw invalidQuery('owner', owner, 'the owner of a repository, for example koajs');
+  if (repo === undefined) throw invalidQuery('repo', repo, 'the name of a repository, for example koa');
   return { owner, repo, ...(forge === undefined ? {} : { forge }) };
 }
 
 function parseRepository(text: string): RepositoryRef {
   const [owner = '', repo = '', ...more] = text.split('/');
   if (owner !== '' && repo !== '' && more.length === 0) return { owner, repo };
-  throw invalidParameter('repository', text, 'owner/repo, for example koajs/koa');
-}
-
-function parseInteger(name: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (/^\d{1,10}$/.test(text) && value >= min && value <= max) return value;
-  throw invalidParameter(name, text, `an integer from ${min} to ${max}`);
-}
-
-function invalidParameter(name: string, text: string | undefined, rule: string): InvalidInput {
-  const detail = `is ${text === undefined ? 'missing' : JSON.stringify(text)}: must be ${rule}`;
-  return new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
-    errors: [{ pointer: `/${name}`, detail }],
-  });
+  throw invalidQuery('repository', text, 'owner/repo, for example koajs/koa');
 }

@@ -1,15 +1,16 @@
 import * as t from 'io-ts';
 import {
   EventList,
-  type EventState,
   EventView,
   eventStates,
   ProcessBody,
   ProcessReply,
 } from '#kit/contracts/bridge/events.ts';
-import { InvalidInput } from '#kit/errors.ts';
+import { oneOf } from '#kit/decode.ts';
 import {
   type ParameterDescription,
+  queryInteger,
+  queryValue,
   type Route,
   type RouteRequest,
   route,
@@ -19,17 +20,12 @@ import type { Processing } from '../processing/processing.ts';
 import type { EventPage, EventQueue } from '../queue/event-queue.ts';
 import { eventView } from '../queue/stored-event.ts';
 
-export interface EventRouteParts {
-  readonly queue: EventQueue;
-  readonly processing: Processing;
-}
-
 const pageParameters: Readonly<Record<string, ParameterDescription>> = {
   limit: { description: 'How many', schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
   cursor: { description: '`next_cursor` of the page before', schema: { type: 'string' } },
 };
 
-export function eventRoutes({ queue, processing }: EventRouteParts): Route[] {
+export function eventRoutes(queue: EventQueue, processing: Processing): Route[] {
   return [
     route(
       {
@@ -55,7 +51,8 @@ export function eventRoutes({ queue, processing }: EventRouteParts): Route[] {
         answers: { 200: { description: 'One page', content: EventList } },
       },
       async ({ query }) => {
-        const state = query.state === undefined ? {} : { state: stateOf(query.state) };
+        const state =
+          query.state === undefined ? {} : { state: queryValue(oneOf(eventStates), query.state, 'state') };
         return { json: pageView(queue.list({ ...state, ...pageOf(query) })) };
       },
     ),
@@ -120,20 +117,5 @@ function pageView({ events, next_cursor }: EventPage): EventList {
 }
 
 function pageOf({ limit = '10', cursor }: RouteRequest['query']): { limit: number; cursor?: string } {
-  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 100)
-    throw invalid('limit', limit, 'an integer from 1 to 100');
-  return { limit: Number(limit), ...(cursor === undefined ? {} : { cursor }) };
-}
-
-function stateOf(text: string): EventState {
-  const state = eventStates.find((known) => known === text);
-  if (state !== undefined) return state;
-  throw invalid('state', text, `one of ${eventStates.join(', ')}`);
-}
-
-function invalid(name: string, text: string, rule: string): InvalidInput {
-  const detail = `is ${JSON.stringify(text)}: must be ${rule}`;
-  return new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
-    errors: [{ pointer: `/${name}`, detail }],
-  });
+  return { limit: queryInteger('limit', limit, 1, 100), ...(cursor === undefined ? {} : { cursor }) };
 }

@@ -10,8 +10,7 @@ import {
   RecordReply,
   RecordRequest,
 } from '#kit/contracts/context/memory.ts';
-import { InvalidInput } from '#kit/errors.ts';
-import { type Route, route, routeWithBody, routeWithUpload } from '#kit/http/route.ts';
+import { invalidQuery, type Route, route, routeWithBody, routeWithUpload } from '#kit/http/route.ts';
 import type { Memory } from '../memory/memory.ts';
 
 /** The media type of JSON Lines, and what people send instead of it. */
@@ -119,8 +118,5 @@ export function memoryRoutes(memory: Memory): Route[] {
 
 function truth(name: string, text = 'false'): boolean {
   if (text === 'true' || text === 'false') return text === 'true';
-  const detail = `is ${JSON.stringify(text)}: must be true or false`;
-  throw new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
-    errors: [{ pointer: `/${name}`, detail }],
-  });
+  throw invalidQuery(name, text, 'true or false');
 }

@@ -166,6 +166,20 @@ export function declaredQuery(query: Record<string, unknown>, route: Route): Rec
   return declared;
 }
 
+/** A whole number of them. @throws InvalidInput (`invalid_query`) */
+export function queryInteger(name: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (/^\d{1,10}$/.test(text) && value >= min && value <= max) return value;
+  throw invalidQuery(name, text, `an integer from ${min} to ${max}`);
+}
+
+export function invalidQuery(name: string, text: string | undefined, rule: string): InvalidInput {
+  const detail = `is ${text === undefined ? 'missing' : JSON.stringify(text)}: must be ${rule}`;
+  return new InvalidInput('invalid_query', `query parameter ${name} ${detail}`, {
+    errors: [{ pointer: `/${name}`, detail }],
+  });
+}
+
 /** One of them. @throws InvalidInput (`invalid_query`) */
 export function queryValue<A>(codec: t.Decoder<unknown, A>, text: string, name: string): A {
   try {

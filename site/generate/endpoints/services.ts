@@ -83,7 +83,7 @@ export const services: readonly DocumentedService[] = [
     about:
       'Events of dashboards and forges, and schedules. [Dashboards](../bridge.md) says what becomes of an event.',
     routes: () => [
-      ...bridgeEventRoutes({ queue: absent, processing: absent }),
+      ...bridgeEventRoutes(absent, absent),
       ...otherRoutes({ roles: absent, sync: absent, schedules: absent, catchUp: absent, ending: absent }),
       ...ingressRoutes(bridgeSources, {
         queue: absent,
