@@ -11,7 +11,7 @@ import {
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { labelOf } from '../../targets/target.ts';
-import { withBridge } from '../client.ts';
+import { asking } from '../client.ts';
 import { due, moment, short } from '../output.ts';
 
 /** Milliseconds: a planning takes as long as its bounds allow. */
@@ -30,53 +30,42 @@ export function define(program: Command, run: RunCommand): void {
     .option('--state <state>', `only of this state: ${eventStates.join(', ')}`)
     .option('--limit <n>', 'how many, 1 to 100')
     .option('--cursor <text>', 'the next page, as --json gives it')
-    .action(({ state, limit, cursor }: ListOptions) =>
-      run((context) =>
-        withBridge(context, async (client) => {
-          const query = new URLSearchParams({
-            ...(state === undefined ? {} : { state }),
-            ...(limit === undefined ? {} : { limit }),
-            ...(cursor === undefined ? {} : { cursor }),
-          });
-          const list = await client.get(`/v1/events?${query}`, EventList);
-          tell(context, list, (paint) => {
-            if (list.events.length === 0) return ['There is no such event.'];
-            const more = list.next_cursor === null ? [] : [paint.dim('There are more: --limit or --cursor.')];
-            return [...list.events.map((event) => eventLine(event, paint)), ...more];
-          });
-          return exitCodes.done;
-        }),
-      ),
+    .action(
+      asking(run, async (context, client, options: ListOptions) => {
+        const list = await client.get(`/v1/events?${new URLSearchParams({ ...options })}`, EventList);
+        tell(context, list, (paint) => {
+          if (list.events.length === 0) return ['There is no such event.'];
+          const more = list.next_cursor === null ? [] : [paint.dim('There are more: --limit or --cursor.')];
+          return [...list.events.map((event) => eventLine(event, paint)), ...more];
+        });
+        return exitCodes.done;
+      }),
     );
   program
     .command('show')
     .description('one event, and what became of it')
     .argument('<event>', 'its id')
-    .action((id: string) =>
-      run((context) =>
-        withBridge(context, async (client) => {
-          const event = await client.get(`/v1/events/${encodeURIComponent(id)}`, EventView);
-          tell(context, event, (paint) => eventLines(event, paint));
-          return exitCodes.done;
-        }),
-      ),
+    .action(
+      asking(run, async (context, client, id: string) => {
+        const event = await client.get(`/v1/events/${encodeURIComponent(id)}`, EventView);
+        tell(context, event, (paint) => eventLines(event, paint));
+        return exitCodes.done;
+      }),
     );
   program
     .command('process-next')
     .description('have the next event planned, and wait for it')
     .option('--event <id>', 'this one')
-    .action(({ event }: { event?: string }) =>
-      run((context) =>
-        withBridge(
-          context,
-          async (client) => {
-            const body = event === undefined ? {} : { event_id: event };
-            const reply = await client.post('/v1/events/process-next', body, ProcessReply);
-            tell(context, reply, (paint) => processLines(reply, paint));
-            return reply.event === null || reply.event.state === 'done' ? exitCodes.done : exitCodes.failed;
-          },
-          planningMs,
-        ),
+    .action(
+      asking(
+        run,
+        async (context, client, { event }: { readonly event?: string }) => {
+          const body = event === undefined ? {} : { event_id: event };
+          const reply = await client.post('/v1/events/process-next', body, ProcessReply);
+          tell(context, reply, (paint) => processLines(reply, paint));
+          return reply.event === null || reply.event.state === 'done' ? exitCodes.done : exitCodes.failed;
+        },
+        planningMs,
       ),
     );
   program
@@ -84,19 +73,17 @@ export function define(program: Command, run: RunCommand): void {
     .description('make dead events pending again')
     .argument('[events...]', 'their ids')
     .option('--all', 'every dead one')
-    .action((ids: string[], { all = false }: { readonly all?: boolean }) =>
-      run((context) =>
-        withBridge(context, async (client) => {
-          checkRetry(ids, all);
-          const retried: EventView[] = [];
-          for (const id of all ? await deadEvents(client) : ids)
-            retried.push(await client.post(`/v1/events/${encodeURIComponent(id)}/retry`, {}, EventView));
-          tell(context, retried, (paint) =>
-            retried.length === 0 ? ['No event is dead.'] : retried.map((event) => eventLine(event, paint)),
-          );
-          return exitCodes.done;
-        }),
-      ),
+    .action(
+      asking(run, async (context, client, ids: string[], { all = false }: { readonly all?: boolean }) => {
+        checkRetry(ids, all);
+        const retried: EventView[] = [];
+        for (const id of all ? await deadEvents(client) : ids)
+          retried.push(await client.post(`/v1/events/${encodeURIComponent(id)}/retry`, {}, EventView));
+        tell(context, retried, (paint) =>
+          retried.length === 0 ? ['No event is dead.'] : retried.map((event) => eventLine(event, paint)),
+        );
+        return exitCodes.done;
+      }),
     );
 }
 
@@ -173,17 +160,16 @@ function becauseOf({ run_id, reason, retry_at }: EventView, most: number): strin
   return `${run}${why}${again}`;
 }
 
+const colours = {
+  done: 'green',
+  dead: 'red',
+  skipped: 'yellow',
+  pending: null,
+  processing: null,
+} as const satisfies Record<EventState, keyof Paint | null>;
+
 function painted(state: EventState, paint: Paint): string {
   const text = state.padEnd(10);
-  switch (state) {
-    case 'done':
-      return paint.green(text);
-    case 'dead':
-      return paint.red(text);
-    case 'skipped':
-      return paint.yellow(text);
-    case 'pending':
-    case 'processing':
-      return text;
-  }
+  const colour = colours[state];
+  return colour === null ? text : paint[colour](text);
 }

@@ -4,33 +4,29 @@ import type { RunCommand } from '#kit/cli/program.ts';
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
 import { ScheduleList, type ScheduleView } from '#kit/contracts/bridge/schedules.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { withBridge } from '../client.ts';
+import { asking } from '../client.ts';
 import { due, moment, short } from '../output.ts';
 
 export function define(program: Command, run: RunCommand): void {
   program
     .command('map')
     .description('which role works for which role key of a dashboard')
-    .action(() =>
-      run((context) =>
-        withBridge(context, async (client) => {
-          const map = await client.get('/v1/agents/map', AgentMap);
-          tell(context, map, (paint) => mapLines(map, paint));
-          return exitCodes.done;
-        }),
-      ),
+    .action(
+      asking(run, async (context, client) => {
+        const map = await client.get('/v1/agents/map', AgentMap);
+        tell(context, map, (paint) => mapLines(map, paint));
+        return exitCodes.done;
+      }),
     );
   program
     .command('schedules')
     .description('schedules, when each is due next, and what it found last')
-    .action(() =>
-      run((context) =>
-        withBridge(context, async (client) => {
-          const list = await client.get('/v1/schedules', ScheduleList);
-          tell(context, list, (paint) => scheduleLines(list, paint));
-          return exitCodes.done;
-        }),
-      ),
+    .action(
+      asking(run, async (context, client) => {
+        const list = await client.get('/v1/schedules', ScheduleList);
+        tell(context, list, (paint) => scheduleLines(list, paint));
+        return exitCodes.done;
+      }),
     );
 }
 

@@ -4,7 +4,7 @@ import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { CatchUpReply, SyncReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import { codeOf, exitCodes, InvalidInput, messageOf, Unavailable } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
-import { withBridge } from '../client.ts';
+import { asking } from '../client.ts';
 import { moment, short } from '../output.ts';
 
 /** Milliseconds: a forge is asked page by page, and dashboards get one summary after the other. */
@@ -36,9 +36,7 @@ export function define(program: Command, run: RunCommand): void {
     .option('--repository <owner/repo>', 'ask about this repository alone', repositoryOf)
     .option('--forge <name>', 'with --repository: the forge, where several know it')
     .option('--retry-dead', 'also tell dashboards what was given up')
-    .action((options: Options) =>
-      run((context) => withBridge(context, (client) => sync(context, client, options), syncMs)),
-    );
+    .action(asking(run, sync, syncMs));
 }
 
 async function sync(context: CommandContext, client: HttpClient, options: Options): Promise<number> {
