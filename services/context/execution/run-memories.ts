@@ -16,7 +16,6 @@ export function memoriesOf(plan: PlanRecord, outcome: OutcomeRecord): RunMemoryR
 
 function episodesOf(plan: PlanRecord, { run_id, episodes }: OutcomeRecord): RunMemoryRequest[] {
   return episodes.map(({ seq, at, speaker, text }) => ({
-    ...empty,
     layer: 'episodic',
     kind: 'run_event',
     content: text,
@@ -39,7 +38,6 @@ function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord
   if (summary === null) return [];
   return [
     {
-      ...empty,
       layer: 'episodic',
       kind: 'summary',
       content: summary,
@@ -68,7 +66,6 @@ function decisionsOf(plan: PlanRecord, outcome: OutcomeRecord): RunMemoryRequest
     nodeId.repository(repository),
   ];
   return decisionFacts(plan, outcome).map(({ key, kind, content, source, actions, at }) => ({
-    ...empty,
     layer: 'semantic',
     kind,
     content,
@@ -80,23 +77,6 @@ function decisionsOf(plan: PlanRecord, outcome: OutcomeRecord): RunMemoryRequest
     key: `${run_id}/decision/${key}`,
   }));
 }
-
-const empty = {
-  kind: undefined,
-  about: undefined,
-  source: undefined,
-  subject: undefined,
-  predicate: undefined,
-  valid_from: undefined,
-  valid_to: undefined,
-  confidence: undefined,
-  key: undefined,
-  session: undefined,
-  seq: undefined,
-  speaker: undefined,
-  at: undefined,
-  steps: undefined,
-} as const;
 
 type PlannedAction = PlanRecord['actions'][number];
 
