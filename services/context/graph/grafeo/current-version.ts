@@ -1,5 +1,6 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceNote } from '#kit/durable-file.ts';
 import type { Position } from '../changes.ts';
 
 /** How much a version holds: less is on the disk when it was full, or when the file was damaged. */
@@ -27,12 +28,5 @@ export function readCurrent(folder: string): CurrentVersion | null {
 
 /** All or nothing. */
 export function writeCurrent(folder: string, version: CurrentVersion): void {
-  const next = join(folder, 'current.next');
-  try {
-    writeFileSync(next, JSON.stringify(version));
-    renameSync(next, join(folder, 'current'));
-  } catch (error) {
-    rmSync(next, { force: true });
-    throw error;
-  }
+  replaceNote(join(folder, 'current'), JSON.stringify(version));
 }

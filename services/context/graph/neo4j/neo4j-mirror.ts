@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import neo4j from 'neo4j-driver';
+import { makePrivateFolder, replaceNote } from '#kit/durable-file.ts';
 import { messageOf } from '#kit/errors.ts';
 import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
 import {
@@ -33,18 +34,17 @@ export class Neo4jMirror implements GraphMirror {
   readonly #connection: Neo4jConnection;
   readonly #transactionMs: number;
   #database = '';
-
-  readonly #kept: MirrorPosition;
+  readonly #file: string;
 
   /** @param file of the position; disposable @param transactionMs how long one transaction may take before the server ends it */
   constructor(connection: Neo4jConnection, file: string, transactionMs = 60_000) {
     this.#connection = connection;
     this.#transactionMs = transactionMs;
-    this.#kept = new MirrorPosition(file);
+    this.#file = file;
   }
 
   get lastKnown(): Position | null {
-    return this.#kept.read()?.position ?? null;
+    return readKept(this.#file)?.position ?? null;
   }
 
   async prepare(): Promise<void> {
@@ -58,7 +58,7 @@ export class Neo4jMirror implements GraphMirror {
   }
 
   async position(): Promise<Position | null> {
-    const kept = this.#kept.read();
+    const kept = readKept(this.#file);
     this.#database = await this.#run('CALL db.info() YIELD id').then(([row]) => String(row?.id));
     if (kept === null || kept.database !== this.#database) return null;
     try {
@@ -92,12 +92,13 @@ export class Neo4jMirror implements GraphMirror {
   /** What is written is never behind what is kept, and may be ahead: a disk without room for this holds up nothing. */
   #keep(position: Position, bookmarks: readonly string[]): void {
     try {
-      this.#kept.write({ position, database: this.#database, bookmarks });
+      makePrivateFolder(dirname(this.#file));
+      replaceNote(this.#file, JSON.stringify({ position, database: this.#database, bookmarks }));
     } catch {}
   }
 
   async clear(): Promise<void> {
-    this.#kept.remove();
+    rmSync(this.#file, { force: true });
     for (const label of nodeLabels) {
       let limit = deletedAtOnce;
       for (;;) {
@@ -182,31 +183,12 @@ interface KeptPosition {
   readonly bookmarks: readonly string[];
 }
 
-/** One position in a file of ours: in the mirror itself it would be a node among those that callers count. */
-class MirrorPosition {
-  readonly #file: string;
-
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  /** null: there is none that can be read. */
-  read(): KeptPosition | null {
-    try {
-      const kept = JSON.parse(readFileSync(this.#file, 'utf8')) as KeptPosition;
-      return typeof kept.position.record === 'string' && Array.isArray(kept.bookmarks) ? kept : null;
-    } catch {
-      return null;
-    }
-  }
-
-  write(kept: KeptPosition): void {
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
-    writeFileSync(`${this.#file}.next`, JSON.stringify(kept), { mode: 0o600 });
-    renameSync(`${this.#file}.next`, this.#file);
-  }
-
-  remove(): void {
-    rmSync(this.#file, { force: true });
+/** In a file of ours: in the mirror itself it would be a node among those that callers count. null: none that can be read. */
+function readKept(file: string): KeptPosition | null {
+  try {
+    const kept = JSON.parse(readFileSync(file, 'utf8')) as KeptPosition;
+    return typeof kept.position.record === 'string' && Array.isArray(kept.bookmarks) ? kept : null;
+  } catch {
+    return null;
   }
 }
