@@ -2,10 +2,12 @@
  * The process that runs callers' Cypher: `node child.ts <folder>`. It holds the disposable projection and nothing else, and is ended
  * by SIGKILL whenever its parent wants. Messages come and go by the channel of `child_process.fork`.
  */
-import { messageOf } from '#kit/errors.ts';
-import type { AnswerMessage, CallFailure, CallMessage, CallName, Calls } from './engine-process.ts';
+import { CoreError } from '#kit/errors.ts';
+import { copyOf, type ErrorCopy } from '../../record/error-copy.ts';
+import type { AnswerMessage } from '../../record/thread.ts';
+import { type CallMessage, type CallName, type Calls, engineFailure } from './engine-process.ts';
 import { ProjectionFolder } from './projection-versions.ts';
-import { CallRefused, runText } from './run-text.ts';
+import { runText } from './run-text.ts';
 
 const projection = new ProjectionFolder(process.argv[2]!);
 
@@ -22,9 +24,9 @@ const handlers: { [N in CallName]: (input: Calls[N]['input']) => Promise<Calls[N
 process.on('message', async ({ id, name, input }: CallMessage) => {
   const handle = handlers[name] as (input: unknown) => Promise<unknown>;
   try {
-    send({ id, output: await handle(input) });
+    send({ id, value: await handle(input) });
   } catch (error) {
-    send({ id, failure: failureOf(error) });
+    send({ id, error: error instanceof CoreError ? copyOf(error) : failureOf(error) });
   }
 });
 process.on('disconnect', () => {
@@ -36,8 +38,7 @@ function send(answer: AnswerMessage): void {
   process.send!(answer);
 }
 
-function failureOf(error: unknown): CallFailure {
-  if (error instanceof CallRefused) return error.failure;
-  const status = error instanceof Error && 'gqlStatus' in error ? String(error.gqlStatus) : null;
-  return { kind: status === null ? 'other' : 'engine', message: messageOf(error), status };
+function failureOf(error: unknown): ErrorCopy {
+  const status = error instanceof Error && 'gqlStatus' in error ? String(error.gqlStatus) : undefined;
+  return { ...copyOf(error), kind: engineFailure, code: status };
 }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { environment } from '#kit/environment.ts';
+import { type AnswerMessage, PendingCalls } from '../../record/thread.ts';
 import type { Changes, GraphDigests, Position } from '../changes.ts';
 
 /** What the process that holds the projection is asked, one message each. */
@@ -31,17 +32,6 @@ export interface CallMessage<N extends CallName = CallName> {
   readonly name: N;
   readonly input: Calls[N]['input'];
 }
-
-/** `refusal`: the text is not allowed; `engine`: what Grafeo says of it, with its GQLSTATUS. */
-export interface CallFailure {
-  readonly kind: 'refusal' | 'engine' | 'too_large' | 'other';
-  readonly message: string;
-  readonly status: string | null;
-}
-
-export type AnswerMessage =
-  | { readonly id: number; readonly output: unknown }
-  | { readonly id: number; readonly failure: CallFailure };
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const script = fileURLToPath(new URL('./child.ts', import.meta.url));
@@ -114,27 +104,20 @@ export class EngineEnded extends Error {
   }
 }
 
-/** What the engine's process says of a call. */
-export class EngineFailure extends Error {
-  readonly failure: CallFailure;
-  constructor(failure: CallFailure) {
-    super(failure.message);
-    this.failure = failure;
-  }
+/** True for what Grafeo itself says of a call; its code is a GQLSTATUS, where there is one. */
+export function isEngineFailure(error: unknown): error is Error {
+  return error instanceof Error && error.name === engineFailure;
 }
 
-interface Waiting {
-  readonly resolve: (output: never) => void;
-  readonly reject: (error: Error) => void;
-}
+/** Its name on the way between the processes. */
+export const engineFailure = 'EngineFailure';
 
 /** One process of the engine, from its start to its end. */
 export class EngineProcess {
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #calls = new PendingCalls();
   /** The process's own number where it runs in a namespace. */
   #inner: number | null = null;
-  #next = 1;
   #reason: EndReason = 'crash';
   #ended: EngineEnded | null = null;
   #complaints = '';
@@ -145,7 +128,10 @@ export class EngineProcess {
       env: childEnvironment,
       cwd: '/',
     });
-    this.#child.on('message', (answer: AnswerMessage) => this.#settle(answer));
+    this.#child.on('message', (answer: AnswerMessage) => {
+      this.#calls.settle(answer);
+      if (this.load === 0) this.#hold(false);
+    });
     this.#child.on('error', (error) => this.#end(error.message));
     this.#child.on('close', (code, signal) => this.#end(`${signal ?? code} ${this.#complaints}`.trim()));
     const [, , complaints, , info] = this.#child.stdio as (Socket | null)[];
@@ -170,20 +156,18 @@ export class EngineProcess {
 
   /** How many calls have no answer yet. */
   get load(): number {
-    return this.#waiting.size;
+    return this.#calls.size;
   }
 
-  /** @throws EngineEnded, EngineFailure */
+  /** @throws EngineEnded, what `isEngineFailure`, and Core's own errors */
   call<N extends CallName>(name: N, input: Calls[N]['input']): Promise<Calls[N]['output']> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
-    const id = this.#next++;
     this.#hold(true);
-    return new Promise<Calls[N]['output']>((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+    return this.#calls.start((id) =>
       this.#child.send({ id, name, input }, (error) => {
         if (error !== null) this.#stop('crash', error.message);
-      });
-    });
+      }),
+    );
   }
 
   /** Resident megabytes; null where the system has no figure. */
@@ -209,24 +193,9 @@ export class EngineProcess {
     this.#end(detail);
   }
 
-  #settle(answer: AnswerMessage): void {
-    this.#settleOne(answer.id, ({ resolve, reject }) => {
-      if ('failure' in answer) reject(new EngineFailure(answer.failure));
-      else resolve(answer.output as never);
-    });
-  }
-
-  #settleOne(id: number, settle: (waiting: Waiting) => void): void {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if (this.#waiting.size === 0) this.#hold(false);
-    if (waiting !== undefined) settle(waiting);
-  }
-
   #end(detail: string): void {
     this.#ended ??= new EngineEnded(this.#reason, detail);
-    for (const { reject } of this.#waiting.values()) reject(this.#ended);
-    this.#waiting.clear();
+    this.#calls.rejectAll(this.#ended);
     this.#hold(false);
   }
 

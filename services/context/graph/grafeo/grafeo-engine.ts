@@ -14,7 +14,7 @@ import {
   waitedTooLong,
 } from '../refusals.ts';
 import { refuseWrites } from '../text/read-only.ts';
-import { type Calls, EngineEnded, EngineFailure, type EngineProcess } from './engine-process.ts';
+import { type Calls, EngineEnded, type EngineProcess, isEngineFailure } from './engine-process.ts';
 import { grafeoError } from './grafeo-error.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
 import { refuseUnsupported } from './subset.ts';
@@ -77,7 +77,7 @@ export class GrafeoEngine implements CypherEngine {
     refuseUnsupported({ text: query, tokens: refuseWrites(query), params });
     signal?.throwIfAborted();
     const answer = this.#answered({ query, params, rows: limit }, caller).catch((error) => {
-      throw error instanceof EngineFailure ? grafeoError(error.failure, query) : error;
+      throw isEngineFailure(error) ? grafeoError(error, query) : error;
     });
     const { columns, rows, truncated } = await abortable(answer, signal);
     return {

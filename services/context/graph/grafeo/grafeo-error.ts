@@ -1,14 +1,13 @@
-import { type InvalidInput, type Refused, Unavailable } from '#kit/errors.ts';
-import { invalidAt, type Place, placeOf, refusedAt, tooLargeReply } from '../refusals.ts';
+import { type CoreError, codeOf, Unavailable } from '#kit/errors.ts';
+import { invalidAt, type Place, placeOf, refusedAt } from '../refusals.ts';
 import { isWord, offsetOfName, tokensOf } from '../text/tokens.ts';
-import type { CallFailure } from './engine-process.ts';
 
 /** What Grafeo says of a query as an error of ours. Its places count the line of `EXPLAIN` that stands before the query. */
-export function grafeoError({ kind, message, status }: CallFailure, query: string): Error {
-  if (kind === 'refusal') return refusedAt('cypher_read_only', null, message);
-  if (kind === 'too_large') return tooLargeReply(message);
-  if (kind === 'other' || status === null)
+export function grafeoError(failure: Error, query: string): CoreError {
+  const { message } = failure;
+  if (!('code' in failure))
     return new Unavailable('cypher_unavailable', `the embedded engine failed: ${message}`, { retryAfter: 1 });
+  const status = codeOf(failure);
   const said = spoken(message);
   const place = placeIn(message, said, query);
   if (status === '25G03') return refusedAt('cypher_read_only', place, said);
@@ -66,5 +65,3 @@ function placeIn(message: string, said: string, query: string): Place | null {
   const offset = name === null ? null : offsetOfName(tokensOf(query), name[1] ?? name[2]!);
   return offset === null ? null : placeOf(query, offset);
 }
-
-export type QueryError = InvalidInput | Refused | Unavailable;

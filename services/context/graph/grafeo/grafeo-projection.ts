@@ -8,8 +8,8 @@ import { readCurrent } from './current-version.ts';
 import {
   type CommandLine,
   EngineEnded,
-  EngineFailure,
   EngineProcess,
+  isEngineFailure,
   isolatedCommand,
   plainCommand,
 } from './engine-process.ts';
@@ -134,7 +134,7 @@ export class GrafeoProjection {
         engine = await this.#started();
         return await this.#fed(engine);
       } catch (error) {
-        if (!(error instanceof EngineEnded) && !(error instanceof EngineFailure)) throw error;
+        if (!(error instanceof EngineEnded) && !isEngineFailure(error)) throw error;
         if (attempt === 4) throw this.#gaveUp(error);
         if (error instanceof EngineEnded && error.reason !== 'crash') continue;
         if (engine === null || this.position === null) this.#forgetAfter(error);

@@ -1,18 +1,9 @@
 import type { QueryResult } from '@grafeo-db/js';
 import { byName, maxReplyBytes, plainValue } from '../cypher-engine.ts';
-import type { CallFailure, Calls } from './engine-process.ts';
+import { refusedAt, tooLargeReply } from '../refusals.ts';
+import type { Calls } from './engine-process.ts';
 import { prepared, renamed } from './prepared.ts';
 import type { ProjectionSnapshot } from './projection-versions.ts';
-
-/** Ends a call with a reason for the caller. */
-export class CallRefused extends Error {
-  readonly failure: CallFailure;
-
-  constructor(kind: CallFailure['kind'], message: string, status: string | null = null) {
-    super(message);
-    this.failure = { kind, message, status };
-  }
-}
 
 /** Runs a caller's text: only after its plan was seen to only read, and on a snapshot that cannot be written. */
 export async function runText(
@@ -24,7 +15,7 @@ export async function runText(
   // The caller's own text first: what is wrong there is named by its place in it.
   for (const each of text === query ? [query] : [query, text]) {
     const problem = planProblem(String((await db.executeCypher(`EXPLAIN\n${each}`)).rows()[0]?.[0]));
-    if (problem !== null) throw new CallRefused('refusal', problem);
+    if (problem !== null) throw refusedAt('cypher_read_only', null, problem);
   }
   const result = await db.executeCypher(text, params);
   return { columns: result.columns, rows: rowsOf(result, limit), truncated: result.length > limit };
@@ -36,7 +27,7 @@ function rowsOf(result: QueryResult, limit: number): Record<string, unknown>[] {
   for (let index = 0; index < Math.min(result.length, limit); index++) {
     const row = plain(Object.fromEntries(Object.entries(result.get(index)))) as Record<string, unknown>;
     bytes += JSON.stringify(row).length;
-    if (bytes > maxReplyBytes) throw new CallRefused('too_large', `row ${index + 1} of the result`);
+    if (bytes > maxReplyBytes) throw tooLargeReply(`row ${index + 1} of the result`);
     rows.push(row);
   }
   return rows;
