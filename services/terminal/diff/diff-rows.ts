@@ -2,21 +2,21 @@ import { type Row, span, wrapRow } from '../screen/cell.ts';
 import { lineText } from './line-text.ts';
 import { isTextLine, lineKinds, type Patch, type PatchFile } from './parse-patch.ts';
 
-/**
- * Which piece of which line stands on which row. Rows are numbers in arrays: a layout of fifty thousand lines is made
- * anew at each resize.
- */
-export interface DiffRows {
-  readonly count: number;
+/** Which piece of which line stands on a row. */
+export interface DiffRow {
   /** Line on the left, or on the whole row; -1 for none. */
-  readonly left: Int32Array;
+  readonly left: number;
   /** Line on the right; -1 for none, `wholeRow` where the left one takes the whole row. */
-  readonly right: Int32Array;
+  readonly right: number;
   /** Which piece of lines that are longer than the row. */
-  readonly part: Int32Array;
+  readonly part: number;
   /** How far into the patch, in lines, who has read it up to the row's beginning and end. */
-  readonly begins: Float64Array;
-  readonly ends: Float64Array;
+  readonly begin: number;
+  readonly end: number;
+}
+
+export interface DiffRows {
+  readonly rows: readonly DiffRow[];
   /** Columns for the text of a line. */
   readonly textColumns: number;
   /** Columns for each line number; 0 where there is no room for them. */
@@ -45,12 +45,15 @@ export function layDiff(patch: Patch, { columns, split, folded, nameRow }: DiffL
   const gutter = (wanted + 1) * (split ? 1 : 2) + signColumns;
   const numberColumns = room >= gutter + leastText ? wanted : 0;
   const textColumns = Math.max(1, room - (numberColumns === 0 ? signColumns : gutter));
-  const rows = new GrowingRows();
+  const rows: DiffRow[] = [];
   const parts = (line: number, width: number): number => partsOf(patch, line, Math.max(1, width));
 
-  function whole(line: number, count: number): void {
-    for (let part = 0; part < count; part++)
-      rows.push([line, wholeRow, part], line + part / count, line + (part + 1) / count);
+  /** One line on each side, in as many rows as the longer one takes. */
+  function add(left: number, right: number, count: number, begin: number, size = 1): void {
+    for (let part = 0; part < count; part++) {
+      const from = begin + (part / count) * size;
+      rows.push({ left, right, part, begin: from, end: begin + ((part + 1) / count) * size });
+    }
   }
 
   /** Lines taken away beside lines added; a position within counts how many of both are shown. */
@@ -60,15 +63,8 @@ export function layDiff(patch: Patch, { columns, split, folded, nameRow }: DiffL
     for (let pair = 0; pair < pairs; pair++) {
       const left = from + pair < middle ? from + pair : -1;
       const right = middle + pair < end ? middle + pair : -1;
-      const count = Math.max(
-        left === -1 ? 1 : parts(left, textColumns),
-        right === -1 ? 1 : parts(right, textColumns),
-      );
-      const size = shown(pair + 1) - shown(pair);
-      for (let part = 0; part < count; part++) {
-        const begin = shown(pair) + (part / count) * size;
-        rows.push([left, right, part], begin, shown(pair) + ((part + 1) / count) * size);
-      }
+      const count = Math.max(...[left, right].map((line) => (line === -1 ? 1 : parts(line, textColumns))));
+      add(left, right, count, shown(pair), shown(pair + 1) - shown(pair));
     }
   }
 
@@ -77,12 +73,10 @@ export function layDiff(patch: Patch, { columns, split, folded, nameRow }: DiffL
       const kind = patch.kinds[line]!;
       const isText = isTextLine(kind);
       if (!split || !isText) {
-        whole(line, parts(line, isText ? textColumns : columns - 2));
+        add(line, wholeRow, parts(line, isText ? textColumns : columns - 2), line);
         line++;
       } else if (kind === lineKinds.context) {
-        const count = parts(line, textColumns);
-        for (let part = 0; part < count; part++)
-          rows.push([line, line, part], line + part / count, line + (part + 1) / count);
+        add(line, line, parts(line, textColumns), line);
         line++;
       } else {
         const middle = runOf(patch, line, end, lineKinds.removed);
@@ -95,34 +89,33 @@ export function layDiff(patch: Patch, { columns, split, folded, nameRow }: DiffL
 
   lines(0, patch.files[0]?.first ?? patch.lines.length);
   for (const [index, file] of patch.files.entries()) {
-    whole(file.first, wrapRow(nameRow(index), columns).length);
+    add(file.first, wholeRow, wrapRow(nameRow(index), columns).length, file.first);
     if (!folded.has(index)) lines(file.first + 1, file.end);
   }
-  return { ...rows.done(), textColumns, numberColumns, split };
+  return { rows, textColumns, numberColumns, split };
 }
 
 /** The file that a line belongs to; -1 before the first. */
 export function fileAt({ files }: { readonly files: readonly PatchFile[] }, line: number): number {
-  let low = 0;
-  let high = files.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (files[middle]!.first <= line) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return firstWhere(files, ({ first }) => first > line) - 1;
 }
 
 /** The first row that shows the line or, where it is folded away, the last before it. */
-export function rowOfLine({ count, begins }: DiffRows, line: number): number {
+export function rowOfLine({ rows }: DiffRows, line: number): number {
+  const row = firstWhere(rows, ({ begin }) => begin >= line);
+  return row < rows.length && rows[row]!.begin < line + 1 ? row : Math.max(0, row - 1);
+}
+
+/** Index of the first item for which it is true; all behind it are so too. */
+function firstWhere<T>(items: readonly T[], test: (item: T) => boolean): number {
   let low = 0;
-  let high = count;
+  let high = items.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (begins[middle]! < line) low = middle + 1;
-    else high = middle;
+    if (test(items[middle]!)) high = middle;
+    else low = middle + 1;
   }
-  return low < count && begins[low]! < line + 1 ? low : Math.max(0, low - 1);
+  return low;
 }
 
 function runOf({ kinds }: Patch, from: number, end: number, kind: number): number {
@@ -139,53 +132,4 @@ function partsOf(patch: Patch, line: number, width: number): number {
     return Math.max(1, Math.ceil(columns / width));
   }
   return wrapRow([span(lineText(patch, line))], width).length;
-}
-
-class GrowingRows {
-  #size = 0;
-  #left = new Int32Array(1024);
-  #right = new Int32Array(1024);
-  #part = new Int32Array(1024);
-  #begins = new Float64Array(1024);
-  #ends = new Float64Array(1024);
-
-  push([left, right, part]: readonly [number, number, number], begin: number, end: number): void {
-    if (this.#size === this.#left.length) this.#grow();
-    const at = this.#size++;
-    this.#left[at] = left;
-    this.#right[at] = right;
-    this.#part[at] = part;
-    this.#begins[at] = begin;
-    this.#ends[at] = end;
-  }
-
-  done() {
-    return {
-      count: this.#size,
-      left: this.#left,
-      right: this.#right,
-      part: this.#part,
-      begins: this.#begins,
-      ends: this.#ends,
-    };
-  }
-
-  #grow(): void {
-    const size = this.#size * 2;
-    const ints = (old: Int32Array) => {
-      const grown = new Int32Array(size);
-      grown.set(old);
-      return grown;
-    };
-    const floats = (old: Float64Array) => {
-      const grown = new Float64Array(size);
-      grown.set(old);
-      return grown;
-    };
-    this.#left = ints(this.#left);
-    this.#right = ints(this.#right);
-    this.#part = ints(this.#part);
-    this.#begins = floats(this.#begins);
-    this.#ends = floats(this.#ends);
-  }
 }

@@ -47,29 +47,30 @@ describe('A patch', () => {
   });
 
   it('has every line on some row, long ones on several', () => {
-    const rows = layDiff(patch, { columns: 16, split: false, folded: new Set(), nameRow });
-    const lines = Array.from(rows.left.subarray(0, rows.count));
+    const { rows } = layDiff(patch, { columns: 16, split: false, folded: new Set(), nameRow });
+    const lines = rows.map(({ left }) => left);
     expect([...new Set(lines)]).to.deep.equal([...patch.lines.keys()]);
     expect(lines.filter((line) => line === 9).length).to.be.above(1);
-    expect(rows.ends[rows.count - 1]).to.equal(patch.lines.length);
+    expect(rows.at(-1)!.end).to.equal(patch.lines.length);
   });
 
   it('puts what was taken away beside what was added', () => {
-    const rows = layDiff(patch, { columns: 200, split: true, folded: new Set(), nameRow });
-    const pairs = Array.from({ length: rows.count }, (_, row) => [rows.left[row], rows.right[row]]);
+    const { rows } = layDiff(patch, { columns: 200, split: true, folded: new Set(), nameRow });
+    const pairs = rows.map(({ left, right }) => [left, right]);
     expect(pairs.slice(4, 8)).to.deep.equal([
       [4, 4],
       [5, 7],
       [6, 8],
       [-1, 9],
     ]);
-    for (let row = 1; row < rows.count; row++) expect(rows.begins[row]).to.equal(rows.ends[row - 1]);
+    for (const [index, { end }] of rows.slice(0, -1).entries()) expect(rows[index + 1]!.begin).to.equal(end);
   });
 
   it('hides a folded file but for its name, and leaves a gap in what was shown', () => {
     const rows = layDiff(patch, { columns: 80, split: false, folded: new Set([0]), nameRow });
-    expect(rows.left[1]).to.equal(10);
-    expect(rows.begins[1]).to.be.above(rows.ends[0]!);
+    const [first, second] = rows.rows;
+    expect(second!.left).to.equal(10);
+    expect(second!.begin).to.be.above(first!.end);
     expect(rowOfLine(rows, 8)).to.equal(0);
   });
 

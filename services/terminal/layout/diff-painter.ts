@@ -34,9 +34,7 @@ const wholeRowColors: Readonly<Record<number, Color>> = {
 
 export function paintDiffRow(painter: Painter, index: number): Row {
   const { diff, patch, glyphs, columns } = painter;
-  const left = diff.left[index]!;
-  const right = diff.right[index]!;
-  const part = diff.part[index]!;
+  const { left, right, part } = diff.rows[index]!;
   if (right === wholeRow) {
     const kind = patch.kinds[left]!;
     const file = fileAt(patch, left);

@@ -1,5 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { type DiffRows, fileAt, layDiff, rowOfLine } from '../diff/diff-rows.ts';
+import { type DiffRow, type DiffRows, fileAt, layDiff, rowOfLine } from '../diff/diff-rows.ts';
 import type { Highlighter } from '../diff/highlight.ts';
 import { lineKinds, type Patch } from '../diff/parse-patch.ts';
 import { type Row, rowText, type Span, span, wrapRow } from '../screen/cell.ts';
@@ -58,7 +58,7 @@ export function makePane(
   const patchBegin = source.covered.length;
   const payloadEnd = patchBegin + (patch?.lines.length ?? 0);
   const after = layText(source.after, columns, payloadEnd);
-  const diffEnd = before.length + (diff?.count ?? 0);
+  const diffEnd = before.length + (diff?.rows.length ?? 0);
   const count = diffEnd + after.length;
   const painter =
     patch === null || diff === null
@@ -69,7 +69,7 @@ export function makePane(
     return index < before.length ? before[index] : after[index - diffEnd];
   }
   const inDiff = (index: number): boolean => index >= before.length && index < diffEnd;
-  const diffRow = (index: number): number => index - before.length;
+  const diffRow = (index: number): DiffRow => diff!.rows[index - before.length]!;
 
   function rowAt(line: number): number {
     if (line < patchBegin) return before.findIndex(({ end }) => end > line);
@@ -87,25 +87,25 @@ export function makePane(
     patchBegin,
     split,
     row(index) {
-      const row = inDiff(index) ? paintDiffRow(painter!, diffRow(index)) : (textRow(index)?.row ?? []);
+      const row = inDiff(index) ? paintDiffRow(painter!, index - before.length) : (textRow(index)?.row ?? []);
       return search === '' ? row : withMatches(row, search);
     },
     span(index) {
       if (inDiff(index)) {
-        const at = diffRow(index);
-        return [patchBegin + diff!.begins[at]!, patchBegin + diff!.ends[at]!];
+        const { begin, end } = diffRow(index);
+        return [patchBegin + begin, patchBegin + end];
       }
       const row = textRow(index);
       return row === undefined ? [payloadEnd, payloadEnd] : [row.begin, row.end];
     },
     rowAt,
-    fileOnRow: (index) => (inDiff(index) ? fileAt(patch!, diff!.left[diffRow(index)]!) : -1),
+    fileOnRow: (index) => (inDiff(index) ? fileAt(patch!, diffRow(index).left) : -1),
     rowOfFile: (file) => rowAt(patchBegin + (patch?.files[file]?.first ?? 0)),
     nextHunk(index, step) {
       for (let at = index + step; at >= 0 && at < count; at += step) {
         if (!inDiff(at)) continue;
-        const line = diff!.left[diffRow(at)]!;
-        if (line >= 0 && diff!.part[diffRow(at)] === 0 && isBeginning(patch!, line)) return at;
+        const { left, part } = diffRow(at);
+        if (left >= 0 && part === 0 && isBeginning(patch!, left)) return at;
       }
       return step > 0 ? Math.max(0, count - 1) : 0;
     },
