@@ -3,48 +3,22 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 let measure: ((text: string) => number) | undefined;
 
+const narrow =
+  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2190-\u2193\u2212\u2500-\u259f\u25b8\u25be\u2714\u2718\u2801-\u28ff]*$/;
+/** Common letters that take two columns. */
+const wide = /[\u3041-\u3096\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]/g;
+
+/** Whether it is of common letters and signs alone, each of which takes one column. */
+export function isNarrow(text: string): boolean {
+  return narrow.test(text);
+}
+
 /** Columns that a text takes on a terminal. */
 export function textWidth(text: string): number {
-  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  const known = widthOfLetters(text);
-  if (known !== null) return known;
-  // The tables for all other characters are loaded when the first of them is met: combining marks, emoji, …
+  if (isNarrow(text)) return text.length;
+  const rest = text.replace(wide, '');
+  if (isNarrow(rest)) return 2 * text.length - rest.length;
+  // The tables for all other characters take long to load: combining marks, emoji, …
   measure ??= (require('string-width') as { default: (text: string) => number }).default;
   return measure(text);
-}
-
-/** Of common letters and signs, each by itself; null where another is among them. */
-function widthOfLetters(text: string): number | null {
-  let width = 0;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (isNarrow(code)) width += 1;
-    else if (isWide(code)) width += 2;
-    else return null;
-  }
-  return width;
-}
-
-function isNarrow(code: number): boolean {
-  if (code <= 0x7e) return code >= 0x20;
-  if (code <= 0x2ff) return code >= 0xa1 && code !== 0xad;
-  return (
-    (code >= 0x391 && code <= 0x482) ||
-    (code >= 0x48a && code <= 0x52f) ||
-    (code >= 0x2010 && code <= 0x2027) ||
-    (code >= 0x2190 && code <= 0x2193) ||
-    code === 0x2212 ||
-    (code >= 0x2500 && code <= 0x259f) ||
-    (code >= 0x2801 && code <= 0x28ff)
-  );
-}
-
-function isWide(code: number): boolean {
-  return (
-    (code >= 0x3041 && code <= 0x3096) ||
-    (code >= 0x30a0 && code <= 0x30ff) ||
-    (code >= 0x4e00 && code <= 0x9fff) ||
-    (code >= 0xac00 && code <= 0xd7a3) ||
-    (code >= 0xff01 && code <= 0xff60)
-  );
 }

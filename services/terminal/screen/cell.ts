@@ -1,4 +1,4 @@
-import { textWidth } from '#kit/cli/text-width.ts';
+import { isNarrow, textWidth } from '#kit/cli/text-width.ts';
 
 export type Color = 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'gray';
 
@@ -21,9 +21,6 @@ export interface Span {
 
 /** One line of the screen. */
 export type Row = readonly Span[];
-
-/** Texts of which every character takes one column. */
-const everyOne = /^[\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2500-\u259f]*$/;
 
 export function span(text: string, style?: Style): Span {
   return style === undefined ? { text } : { text, style };
@@ -92,7 +89,7 @@ function* pieces(
   text: string,
   width: number,
 ): Iterable<readonly [text: string, columns: number, divisible: boolean]> {
-  if (everyOne.test(text)) {
+  if (isNarrow(text)) {
     yield [text, text.length, true];
     return;
   }
@@ -131,7 +128,7 @@ function splitRow(row: Row, width: number): readonly [Row, Row] {
 }
 
 function charactersWithin(text: string, width: number): number {
-  if (everyOne.test(text)) return width;
+  if (isNarrow(text)) return width;
   let used = 0;
   for (const { segment, index } of new Intl.Segmenter().segment(text)) {
     used += columnsOf(segment);
@@ -157,15 +154,11 @@ function splitCharacters(row: Row, characters: number): readonly [Row, Row] {
   return [head, tail];
 }
 
-/** Of the interface's own signs each takes one; the tables for all others take long to load. */
-const own = /^[\x20-\x7e…·−✔✘▌│─▸▾↑↓]*$/;
-
 /**
  * The most columns that some terminal takes for a text. What is one sign on a new terminal, a flag, a family or a skin
  * tone, older ones draw as its parts beside each other; laid out for the parts, nothing is ever pushed off the screen.
  */
 export function columnsOf(text: string): number {
-  if (own.test(text)) return text.length;
   if (!/[\u200d\ufe0f\u20e3\u{1f1e6}-\u{1f1ff}\u{1f3fb}-\u{1f3ff}\u{e0020}-\u{e007f}]/u.test(text))
     return textWidth(text);
   let columns = 0;
