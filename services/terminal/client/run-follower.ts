@@ -1,5 +1,3 @@
-import { setTimeout as setLater } from 'node:timers';
-import { setTimeout } from 'node:timers/promises';
 import type { RunDetail } from '#kit/contracts/run.ts';
 import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
 import { parsePatch } from '../diff/parse-patch.ts';
@@ -28,9 +26,7 @@ export class RunFollower {
   /** The last event of the stream, and the last that is in what was read. */
   #streamed = 0;
   #readTo = 0;
-  /** Milliseconds that the last reading took. */
-  #readMs = 0;
-  #catchingUp = false;
+  #soon: NodeJS.Timeout | undefined;
   #look: NodeJS.Timeout | undefined;
 
   constructor(runId: string, connection: Connection, dispatch: (message: Message) => void) {
@@ -39,12 +35,9 @@ export class RunFollower {
     this.#dispatch = dispatch;
   }
 
-  get runId(): string {
-    return this.#runId;
-  }
-
   close(): void {
     this.#closing.abort();
+    clearTimeout(this.#soon);
     clearTimeout(this.#look);
   }
 
@@ -62,7 +55,7 @@ export class RunFollower {
           const { seq, type, data } = news.event;
           seen = seq;
           if (type === 'action_intent') this.#reportSent(data);
-          void this.#catchUp(seq);
+          this.#readSoon(seq);
         }
       } catch (error) {
         if (!this.#known && error instanceof NotFound && codeOf(error) === 'run_not_found') {
@@ -88,34 +81,22 @@ export class RunFollower {
     await this.#reading;
   }
 
-  /** Reads the run, soon, unless what was read has the event already. */
-  async #catchUp(seq: number): Promise<void> {
+  /** Reads the run, unless what was read until then has the event already. */
+  #readSoon(seq: number): void {
     this.#streamed = Math.max(this.#streamed, seq);
-    if (this.#catchingUp) return;
-    this.#catchingUp = true;
-    try {
-      while (this.#streamed > this.#readTo && !this.#closing.signal.aborted) {
-        const pause = Math.max(betweenReadsMs, this.#readMs * 2);
-        await setTimeout(pause, undefined, { signal: this.#closing.signal });
-        await this.#reading;
-        const streamed = this.#streamed;
-        if (streamed > this.#readTo) await this.refresh();
-        this.#readTo = Math.max(this.#readTo, streamed);
-      }
-    } catch {
-      // The stream ends as well then, and the run is read when it is there again.
-    } finally {
-      this.#catchingUp = false;
-    }
+    if (seq <= this.#readTo) return;
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      // When that fails the stream ends as well, and the run is read when it is there again.
+      if (this.#streamed > this.#readTo) void this.refresh().catch(() => {});
+    }, betweenReadsMs);
   }
 
   async #read(): Promise<void> {
     do {
       this.#changed = false;
       const { daemon } = this.#connection;
-      const begin = performance.now();
       const detail = await daemon.run(this.#runId, this.#closing.signal);
-      this.#readMs = performance.now() - begin;
       this.#readTo = Math.max(this.#readTo, detail.head.seq);
       this.#known = true;
       this.#lookAgain(detail);
@@ -129,7 +110,7 @@ export class RunFollower {
   #lookAgain(detail: RunDetail): void {
     clearTimeout(this.#look);
     if (!isBusy(detail) || this.#closing.signal.aborted) return;
-    this.#look = setLater(() => void this.refresh().catch(() => {}), busyLookMs);
+    this.#look = setTimeout(() => void this.refresh().catch(() => {}), busyLookMs);
   }
 
   /** What lies behind digests never changes: each is read once. */
