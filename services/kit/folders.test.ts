@@ -33,7 +33,6 @@ describe('Folders', () => {
       state: '/flag/state',
       config: '/flag/config',
     });
-    expect(resolveFolders({ home: '/flag', stateDir: '/own' }, environment).state).to.equal('/own');
   });
 
   it('of secrets, tokens and their registry lie where the environment says, unless a flag does', () => {

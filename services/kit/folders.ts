@@ -21,8 +21,6 @@ export interface Folders {
 
 export interface FolderFlags {
   readonly home?: string | undefined;
-  readonly stateDir?: string | undefined;
-  readonly configDir?: string | undefined;
 }
 
 type FolderEnvironment = Pick<
@@ -81,35 +79,28 @@ interface Choice {
   readonly isFlag: boolean;
 }
 
-function pick(flags: FolderFlags, environment: FolderEnvironment, which: 'state' | 'config'): Choice {
-  const isState = which === 'state';
-  const own = isState ? flags.stateDir : flags.configDir;
-  if (own !== undefined)
-    return { path: folder(own, `--${which}-dir`), origin: `--${which}-dir`, isFlag: true };
-  if (flags.home !== undefined)
-    return { path: join(folder(flags.home, '--home'), which), origin: '--home', isFlag: true };
-
-  return { ...pickFromEnvironment(environment, which), isFlag: false };
-}
-
-function pickFromEnvironment(
+function pick(
+  { home: given }: FolderFlags,
   environment: FolderEnvironment,
   which: 'state' | 'config',
-): Omit<Choice, 'isFlag'> {
+): Choice {
+  if (given !== undefined)
+    return { path: join(folder(given, '--home'), which), origin: '--home', isFlag: true };
+  const isFlag = false;
   const isState = which === 'state';
   const variable = isState ? 'CORE_STATE_DIR' : 'CORE_CONFIG_DIR';
   const fromVariable = environment[variable];
-  if (fromVariable) return { path: folder(fromVariable, variable), origin: variable };
+  if (fromVariable) return { path: folder(fromVariable, variable), origin: variable, isFlag };
   if (environment.CORE_HOME) {
-    return { path: join(folder(environment.CORE_HOME, 'CORE_HOME'), which), origin: 'CORE_HOME' };
+    return { path: join(folder(environment.CORE_HOME, 'CORE_HOME'), which), origin: 'CORE_HOME', isFlag };
   }
 
   const xdgVariable = isState ? 'XDG_STATE_HOME' : 'XDG_CONFIG_HOME';
   const xdg = environment[xdgVariable];
   // The XDG specification tells programs to ignore relative paths there.
-  if (xdg && isAbsolute(xdg)) return { path: join(xdg, 'core'), origin: xdgVariable };
+  if (xdg && isAbsolute(xdg)) return { path: join(xdg, 'core'), origin: xdgVariable, isFlag };
   const home = environment.HOME || homedir();
-  return { path: join(home, isState ? '.local/state' : '.config', 'core'), origin: 'default' };
+  return { path: join(home, isState ? '.local/state' : '.config', 'core'), origin: 'default', isFlag };
 }
 
 function folder(path: string, name: string): string {

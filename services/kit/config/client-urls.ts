@@ -4,23 +4,19 @@ import { urlOf } from './address.ts';
 import { runningService, type ServiceName } from './running-service.ts';
 import {
   type AddressedConcern,
-  type AddressSources,
   addressOverrides,
   readServiceAddress,
   serviceUrl,
 } from './service-address.ts';
 import { readSettings, type SettingSources } from './settings.ts';
 
-interface Places {
+interface Sources {
   readonly folders: Pick<Folders, 'config' | 'state'>;
-}
-
-export interface AgentdAddressSources extends Places {
-  readonly environment: SettingSources['environment'] & Partial<Pick<Environment, 'CORE_AGENTD_URL'>>;
+  readonly environment: Partial<Environment>;
 }
 
 /** Where core-agentd answers: as the environment says, else where one of this state folder runs, else as configured. */
-export function agentdUrl({ folders, environment }: AgentdAddressSources): string {
+export function agentdUrl({ folders, environment }: Sources & Pick<SettingSources, 'environment'>): string {
   if (environment.CORE_AGENTD_URL) return environment.CORE_AGENTD_URL.replace(/\/+$/, '');
   const { host, port, tls } = readSettings({ folders, environment }).agentd;
   const configured = urlOf({ host, port, tls: tls !== null });
@@ -28,25 +24,13 @@ export function agentdUrl({ folders, environment }: AgentdAddressSources): strin
   return runningService('core-agentd', folders)?.url ?? configured;
 }
 
-export interface BridgeAddressSources extends Places {
-  readonly environment: Partial<
-    Pick<Environment, 'CORE_BRIDGE_URL' | 'CORE_BRIDGE_HOST' | 'CORE_BRIDGE_PORT'>
-  >;
-}
-
-export interface GatewayAddressSources extends Places {
-  readonly environment: Partial<
-    Pick<Environment, 'CORE_MODELS_URL' | 'CORE_MODELS_HOST' | 'CORE_MODELS_PORT'>
-  >;
-}
-
 /** Where core-bridge answers, found in the same way. */
-export function bridgeUrl(sources: BridgeAddressSources): string {
+export function bridgeUrl(sources: Sources): string {
   return found('core-bridge', 'bridge', sources.environment.CORE_BRIDGE_URL, sources);
 }
 
 /** Where core-model-gateway answers, found in the same way. */
-export function gatewayUrl(sources: GatewayAddressSources): string {
+export function gatewayUrl(sources: Sources): string {
   return found('core-model-gateway', 'models', sources.environment.CORE_MODELS_URL, sources);
 }
 
@@ -54,7 +38,7 @@ function found(
   service: ServiceName,
   concern: AddressedConcern,
   given: string | undefined,
-  { folders, environment }: Places & AddressSources,
+  { folders, environment }: Sources,
 ): string {
   if (given) return given.replace(/\/+$/, '');
   const configured = serviceUrl(readServiceAddress(concern, { folders, environment }));

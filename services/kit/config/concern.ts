@@ -146,3 +146,38 @@ function leaves(value: unknown, path: readonly string[]): [readonly string[], un
   if (!isObject(value) || Object.keys(value).length === 0) return [[path, value]];
   return Object.entries(value).flatMap(([key, member]) => leaves(member, [...path, key]));
 }
+
+/** A flag or variable that may give a setting. */
+type Giver = readonly [
+  value: string | number | undefined,
+  where: string,
+  source: Exclude<SettingRow['source'], 'running' | 'user' | 'default'>,
+];
+
+/**
+ * What the first of the flags and variables gives for a setting; an empty variable gives nothing.
+ * @throws InvalidInput (`config_invalid`)
+ */
+export function overrideRow(key: string, codec: t.Mixed, givers: readonly Giver[]): SettingRow | null {
+  const found = givers.find(
+    ([value, , source]) => value !== undefined && (source === 'flag' || value !== ''),
+  );
+  if (found === undefined) return null;
+  const [given, where, source] = found;
+  return { key, value: valueIn(String(given), codec, `${where} (${key})`), source, where };
+}
+
+/** The words `null` and `none` stand for null, digits for a number, where the setting takes one. */
+function valueIn(text: string, codec: t.Mixed, what: string): unknown {
+  const candidates: unknown[] = [text];
+  if (/^\d+$/.test(text)) candidates.unshift(Number(text));
+  if (text === 'null' || text === 'none') candidates.unshift(null);
+  const fitting = candidates.find((candidate) => codec.is(candidate));
+  if (fitting !== undefined) return fitting;
+  try {
+    return decode(codec, candidates[0], what);
+  } catch (error) {
+    const rule = error instanceof InvalidInput ? error.errors[0]?.detail : undefined;
+    throw new InvalidInput('config_invalid', `${what} ${rule ?? 'is not valid'}`, { cause: error });
+  }
+}

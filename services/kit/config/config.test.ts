@@ -84,9 +84,9 @@ describe('Configuration', () => {
     });
 
     it('name the choices when a flag is not one of them', () => {
-      const flags = { vcs: 'svn' };
+      const flags = { logLevel: 'loud' };
       expect(failure(() => readSettings({ folders, flags, environment: noEnvironment })).message).to.equal(
-        '--vcs (vcs) is "svn": must be one of auto, jj, git',
+        '--log-level (log.level) is "loud": must be one of error, warn, info, debug',
       );
     });
 

@@ -1,10 +1,15 @@
 import * as t from 'io-ts';
 import { decode, integerBetween, nullable } from '../decode.ts';
 import type { Environment } from '../environment.ts';
-import { InvalidInput } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import { Hostname, Tls, urlOf } from './address.ts';
-import { describeConcern, mergedDocument, readConcernDocument, type SettingRow } from './concern.ts';
+import {
+  describeConcern,
+  mergedDocument,
+  overrideRow,
+  readConcernDocument,
+  type SettingRow,
+} from './concern.ts';
 
 /** The variables that give a service its address, by the configuration file that holds it otherwise. */
 export const addressVariables = {
@@ -21,11 +26,9 @@ const Port = integerBetween(0, 65_535);
 export const ServiceAddress = t.strict({ host: Hostname, port: Port, tls: nullable(Tls) });
 export type ServiceAddress = t.TypeOf<typeof ServiceAddress>;
 
-type Given = string | number | undefined;
-
 export interface AddressFlags {
   readonly host?: string | undefined;
-  readonly port?: Given;
+  readonly port?: string | number | undefined;
 }
 
 export interface AddressSources {
@@ -75,34 +78,13 @@ export function addressOverrides(
 ): SettingRow[] {
   const { host, port } = addressVariables[concern];
   return [
-    override(`${concern}.host`, Hostname, String, [
+    overrideRow(`${concern}.host`, Hostname, [
       [flags.host, '--host', 'flag'],
       [environment[host], host, 'environment'],
     ]),
-    override(`${concern}.port`, Port, digits, [
+    overrideRow(`${concern}.port`, Port, [
       [flags.port, '--port', 'flag'],
       [environment[port], port, 'environment'],
     ]),
   ].filter((row) => row !== null);
-}
-
-function override<A>(
-  key: string,
-  codec: t.Type<A>,
-  parse: (text: string) => unknown,
-  sources: readonly (readonly [value: Given, where: string, source: 'flag' | 'environment'])[],
-): SettingRow | null {
-  const found = sources.find(([value]) => value !== undefined);
-  if (found === undefined || found[0] === '') return null;
-  const [given, where, source] = found;
-  try {
-    return { key, value: decode(codec, parse(String(given)), where), source, where };
-  } catch (error) {
-    const rule = error instanceof InvalidInput ? error.errors[0]?.detail : undefined;
-    throw new InvalidInput('config_invalid', `${where} (${key}) ${rule ?? 'is not valid'}`, { cause: error });
-  }
-}
-
-function digits(text: string): unknown {
-  return /^\d+$/.test(text) ? Number(text) : text;
 }

@@ -1,10 +1,10 @@
 import * as t from 'io-ts';
 import { decode, integerBetween, NonEmptyString, nullable, oneOf } from '../decode.ts';
 import type { Environment } from '../environment.ts';
-import { CoreError, InvalidInput } from '../errors.ts';
+import { CoreError } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import { AbsolutePath, Hostname, HttpUrl, Tls } from './address.ts';
-import { decodeConcern, readConcernDocument, type SettingRow } from './concern.ts';
+import { decodeConcern, overrideRow, readConcernDocument, type SettingRow } from './concern.ts';
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
 import { runningService } from './running-service.ts';
 import { describeAddress, readServiceAddress, serviceUrl } from './service-address.ts';
@@ -54,8 +54,6 @@ export interface SettingFlags {
   readonly port?: string | number | undefined;
   readonly logLevel?: string | undefined;
   readonly logFormat?: string | undefined;
-  readonly contextUrl?: string | undefined;
-  readonly vcs?: string | undefined;
 }
 
 type SettingEnvironment = Pick<
@@ -71,35 +69,20 @@ export interface SettingSources {
   readonly environment: SettingEnvironment;
 }
 
-interface Binding {
+const { agentd, log, context } = Settings.type.props;
+/** Settings that a variable can give, and some a flag too. */
+export const settingBindings: readonly {
   readonly key: string;
   readonly codec: t.Mixed;
-  readonly flag: { readonly name: keyof SettingFlags; readonly text: string };
-  readonly variable: keyof SettingEnvironment | null;
-}
-
-const { agentd, log, context, vcs } = Settings.type.props;
-/** Settings that a flag or a variable can give. */
-export const settingBindings: readonly Binding[] = [
-  binding('agentd.host', agentd.type.props.host, 'host', '--host', 'CORE_AGENTD_HOST'),
-  binding('agentd.port', agentd.type.props.port, 'port', '--port', 'CORE_AGENTD_PORT'),
-  binding('log.level', log.type.props.level, 'logLevel', '--log-level', 'CORE_LOG_LEVEL'),
-  binding('log.format', log.type.props.format, 'logFormat', '--log-format', 'CORE_LOG_FORMAT'),
-  binding('context.url', context.type.props.url, 'contextUrl', '--context-url', 'CORE_CONTEXT_URL'),
-  binding('vcs', vcs, 'vcs', '--vcs', null),
+  readonly flag?: keyof SettingFlags;
+  readonly variable: keyof SettingEnvironment;
+}[] = [
+  { key: 'agentd.host', codec: agentd.type.props.host, flag: 'host', variable: 'CORE_AGENTD_HOST' },
+  { key: 'agentd.port', codec: agentd.type.props.port, flag: 'port', variable: 'CORE_AGENTD_PORT' },
+  { key: 'log.level', codec: log.type.props.level, flag: 'logLevel', variable: 'CORE_LOG_LEVEL' },
+  { key: 'log.format', codec: log.type.props.format, flag: 'logFormat', variable: 'CORE_LOG_FORMAT' },
+  { key: 'context.url', codec: context.type.props.url, variable: 'CORE_CONTEXT_URL' },
 ];
-
-function binding(
-  key: string,
-  codec: t.Mixed,
-  name: keyof SettingFlags,
-  text: string,
-  variable: keyof SettingEnvironment | null,
-): Binding {
-  return { key, codec, flag: { name, text }, variable };
-}
-
-type Override = Omit<SettingRow, 'key'>;
 
 /** Settings in force: flag, environment, user's file, shipped default, in that order. */
 export function readSettings(sources: SettingSources): Settings {
@@ -112,27 +95,26 @@ export function describeSettings(sources: SettingSources): SettingRow[] {
 }
 
 function resolveSettings(sources: SettingSources): { settings: Settings; rows: SettingRow[] } {
+  const { flags = {}, environment } = sources;
   const files = readConcernDocument('core', sources.folders);
-  const fromFiles = decodeConcern(Settings, files);
-  const overrides = new Map<string, Override>();
-  let merged: unknown = fromFiles;
-  for (const binding of settingBindings) {
-    const override = overrideOf(binding, sources);
-    if (override === null) continue;
-    overrides.set(binding.key, override);
-    merged = mergeJson(merged, nested(binding.key.split('.'), override.value));
-  }
-  if (!overrides.has('context.url') && !hasPointer(files.user.document, '/context/url')) {
-    const followed = followContext(sources);
-    if (followed !== null) {
-      overrides.set('context.url', followed);
-      merged = mergeJson(merged, nested(['context', 'url'], followed.value));
-    }
-  }
+  const given = settingBindings.flatMap(({ key, codec, flag, variable }) => {
+    const name = `--${flag?.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
+    const row = overrideRow(key, codec, [
+      [flag && flags[flag], name, 'flag'],
+      [environment[variable], variable, 'environment'],
+    ]);
+    return row ?? [];
+  });
+  const isUrlGiven = given.some(({ key }) => key === 'context.url');
+  if (!isUrlGiven && !hasPointer(files.user.document, '/context/url')) given.push(...followContext(sources));
+  const merged = given.reduce<unknown>(
+    (document, { key, value }) => mergeJson(document, nested(key.split('.'), value)),
+    decodeConcern(Settings, files),
+  );
   const settings = decode(Settings, merged, 'settings');
   const rows = leavesOf(Settings, settings).map(([key, value]): SettingRow => {
-    const override = overrides.get(key);
-    if (override !== undefined) return { key, value, source: override.source, where: override.where };
+    const override = given.find((row) => row.key === key);
+    if (override !== undefined) return { ...override, value };
     const pointer = `/${key.replaceAll('.', '/')}`;
     if (hasPointer(files.user.document, pointer))
       return { key, value, source: 'user', where: files.user.path };
@@ -142,50 +124,16 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
 }
 
 /** Without a configured address, core-context is where it runs, else at its configured listen address. */
-function followContext({ folders, environment }: SettingSources): Override | null {
+function followContext({ folders, environment }: SettingSources): SettingRow[] {
+  const key = 'context.url';
   const rows = describeAddress('context', { folders, environment }).filter(
     ({ source }) => source !== 'default',
   );
-  const [row] = rows;
-  const running = rows.some(({ source }) => source === 'environment')
-    ? null
-    : runningService('core-context', folders);
-  if (running !== null) return { value: running.url, source: 'running', where: running.where };
-  if (row === undefined) return null;
-  return {
-    value: serviceUrl(readServiceAddress('context', { folders, environment })),
-    source: row.source,
-    where: row.where,
-  };
-}
-
-function overrideOf(binding: Binding, { flags, environment }: SettingSources): Override | null {
-  const flag = flags?.[binding.flag.name];
-  if (flag !== undefined) {
-    return {
-      value: parse(binding, String(flag), binding.flag.text),
-      source: 'flag',
-      where: binding.flag.text,
-    };
-  }
-  const text = binding.variable === null ? undefined : environment[binding.variable];
-  if (binding.variable === null || text === undefined || text === '') return null;
-  return { value: parse(binding, text, binding.variable), source: 'environment', where: binding.variable };
-}
-
-/** The words `null` and `none` stand for null, digits for a number, where the setting takes one. */
-function parse({ codec, key }: Binding, text: string, where: string): unknown {
-  const candidates: unknown[] = [text];
-  if (/^\d+$/.test(text)) candidates.unshift(Number(text));
-  if (text === 'null' || text === 'none') candidates.unshift(null);
-  const fitting = candidates.find((candidate) => codec.is(candidate));
-  if (fitting !== undefined) return fitting;
-  try {
-    return decode(codec, candidates[0], where);
-  } catch (error) {
-    const rule = error instanceof InvalidInput ? error.errors[0]?.detail : undefined;
-    throw new InvalidInput('config_invalid', `${where} (${key}) ${rule ?? 'is not valid'}`, { cause: error });
-  }
+  const isElsewhere = rows.some(({ source }) => source === 'environment');
+  const running = isElsewhere ? null : runningService('core-context', folders);
+  if (running !== null) return [{ key, value: running.url, source: 'running', where: running.where }];
+  const value = () => serviceUrl(readServiceAddress('context', { folders, environment }));
+  return rows.slice(0, 1).map(({ source, where }) => ({ key, value: value(), source, where }));
 }
 
 function nested(path: readonly string[], value: unknown): unknown {

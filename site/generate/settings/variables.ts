@@ -7,7 +7,7 @@ import { settingBindings } from '../../../services/kit/config/settings.ts';
 /** The variable that gives a value in place of the files, by `concern.key`. */
 export function variablesByKey(): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  for (const { key, variable } of settingBindings) if (variable !== null) found.set(`core.${key}`, variable);
+  for (const { key, variable } of settingBindings) found.set(`core.${key}`, variable);
   for (const [concern, { host, port }] of Object.entries(addressVariables)) {
     found.set(`${concern}.host`, host);
     found.set(`${concern}.port`, port);
