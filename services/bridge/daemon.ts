@@ -2,7 +2,6 @@ import { ChangedIssues, IssueList } from '#kit/contracts/issues.ts';
 import { RunList, type RunSummary } from '#kit/contracts/run.ts';
 import { takesToken } from '#kit/health/probe.ts';
 import { createHttpClient } from '#kit/http/client.ts';
-import { reresolvingClient } from '#kit/http/reresolving-client.ts';
 
 export interface IssueQuery {
   readonly forge: string | null;
@@ -38,13 +37,13 @@ export interface Daemon {
 
 /** @param url asked before each request, as the token is: the daemon may come back elsewhere */
 export function connectDaemon(url: () => string, token: () => string): Daemon {
-  const client = reresolvingClient(() => ({ baseUrl: url(), token: token() }));
+  const client = createHttpClient({ baseUrl: url, token });
   return {
     async *runs(signal) {
       let cursor: string | null = null;
       do {
         const path: string = `/v1/runs?limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
-        const page: RunList = await client.now().get(path, RunList, { signal });
+        const page: RunList = await client.get(path, RunList, { signal });
         yield page.runs;
         cursor = page.next_cursor;
       } while (cursor !== null);
@@ -53,7 +52,7 @@ export function connectDaemon(url: () => string, token: () => string): Daemon {
       const query = new URLSearchParams({ owner, repo, state, sort: 'updated', limit: String(limit) });
       if (forge !== null) query.set('forge', forge);
       if (label !== null) query.set('label', label);
-      return client.now().get(`/v1/issues?${query}`, IssueList, { signal });
+      return client.get(`/v1/issues?${query}`, IssueList, { signal });
     },
     async changedIssues({ forge, owner, repo, since }, signal) {
       const query = new URLSearchParams({ owner, repo, since });
@@ -65,7 +64,7 @@ export function connectDaemon(url: () => string, token: () => string): Daemon {
         await patient.close();
       }
     },
-    reached: async (signal) => takesToken(client.now(), ['read'], signal),
+    reached: async (signal) => takesToken(client, ['read'], signal),
     close: () => client.close(),
   };
 }

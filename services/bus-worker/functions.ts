@@ -21,8 +21,7 @@ import { Health, type HealthCheck } from '#kit/contracts/health.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, codeOf, Interrupted, messageOf } from '#kit/errors.ts';
 import { Probe, type Question, takesToken } from '#kit/health/probe.ts';
-import type { CallOptions } from '#kit/http/client.ts';
-import type { ReresolvingClient } from '#kit/http/reresolving-client.ts';
+import { type CallOptions, createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { jsonSchema } from '#kit/json-schema.ts';
 import { Planning } from './planning.ts';
 
@@ -37,7 +36,7 @@ export function platformFunctions(services: Services, planning: Planning): reado
   ): BusFunction {
     return workerFunction({
       ...described,
-      work: async (request, call) => succeeded(await context.now().post(path, request, reply, asking(call))),
+      work: async (request, call) => succeeded(await context.post(path, request, reply, asking(call))),
     });
   }
 
@@ -66,8 +65,7 @@ export function platformFunctions(services: Services, planning: Planning): reado
       description: 'Tells which role of the platform works for which role key of a dashboard',
       request: EmptyRequest,
       response: AgentMapResult,
-      work: async (_request, call) =>
-        succeeded(await bridge.now().get('/v1/agents/map', AgentMap, asking(call))),
+      work: async (_request, call) => succeeded(await bridge.get('/v1/agents/map', AgentMap, asking(call))),
     }),
     workerFunction({
       id: functionIds.planIssue,
@@ -86,12 +84,11 @@ function succeeded<A extends object>(result: A): { readonly ok: true } & A {
 
 /** Id, description and schemas of the platform's functions. */
 export function describedFunctions(): readonly Omit<BusFunction, 'handle'>[] {
-  const nobody: ReresolvingClient = {
-    now: () => {
+  const nobody = createHttpClient({
+    baseUrl() {
       throw new TypeError('a described function was called');
     },
-    close: async () => {},
-  };
+  });
   const services = { agentd: nobody, context: nobody, bridge: nobody, answerMs: 1 };
   return platformFunctions(services, new Planning({ agentd: nobody, withinMs: 0 }));
 }
@@ -100,9 +97,9 @@ export function describedFunctions(): readonly Omit<BusFunction, 'handle'>[] {
 function health({ agentd, context, bridge, answerMs }: Services): BusFunction {
   const probe = (ask: Question) => new Probe(ask, { timeoutMs: answerMs });
   const probes = {
-    agentd: probe((signal) => takesToken(agentd.now(), ['read', 'plan'], signal)),
+    agentd: probe((signal) => takesToken(agentd, ['read', 'plan'], signal)),
     context: probe((signal) => contextReached(context, signal)),
-    bridge: probe((signal) => takesToken(bridge.now(), ['read'], signal)),
+    bridge: probe((signal) => takesToken(bridge, ['read'], signal)),
   };
 
   async function reaches(): Promise<Record<string, HealthCheck>> {
@@ -117,10 +114,7 @@ function health({ agentd, context, bridge, answerMs }: Services): BusFunction {
     request: EmptyRequest,
     response: HealthResult,
     async work(_request, call) {
-      const [agent, reached] = await Promise.all([
-        agentd.now().get('/healthz', Health, asking(call)),
-        reaches(),
-      ]);
+      const [agent, reached] = await Promise.all([agentd.get('/healthz', Health, asking(call)), reaches()]);
       return { ok: true as const, ...agent, reaches: reached };
     },
   });
@@ -129,7 +123,7 @@ function health({ agentd, context, bridge, answerMs }: Services): BusFunction {
 /** An installation may do without it. */
 async function contextReached(context: Services['context'], signal: AbortSignal): Promise<string> {
   try {
-    return await takesToken(context.now(), ['read'], signal);
+    return await takesToken(context, ['read'], signal);
   } catch (error) {
     if (codeOf(error) === 'context_not_configured') return messageOf(error);
     throw error;
@@ -138,9 +132,9 @@ async function contextReached(context: Services['context'], signal: AbortSignal)
 
 /** The services behind the functions. */
 export interface Services {
-  readonly agentd: ReresolvingClient;
-  readonly context: ReresolvingClient;
-  readonly bridge: ReresolvingClient;
+  readonly agentd: HttpClient;
+  readonly context: HttpClient;
+  readonly bridge: HttpClient;
   /** Milliseconds for a service to answer a health check. */
   readonly answerMs: number;
 }

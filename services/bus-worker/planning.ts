@@ -6,10 +6,10 @@ import { Accepted, RunDetail } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { CoreError, codeOf, TimedOut } from '#kit/errors.ts';
-import type { ReresolvingClient } from '#kit/http/reresolving-client.ts';
+import type { HttpClient } from '#kit/http/client.ts';
 
 interface PlanningOptions {
-  readonly agentd: Pick<ReresolvingClient, 'now'>;
+  readonly agentd: Pick<HttpClient, 'get' | 'post'>;
   /** Milliseconds that a planning may take in all. */
   readonly withinMs: number;
   /** Milliseconds for which the daemon may be away in between: it may be restarting. */
@@ -108,9 +108,10 @@ class Attempt {
       trigger: trigger ?? { kind: 'bus', event_id, what: undefined, actor: undefined },
     };
     crashPoint('worker.before_request');
-    const answer = await this.#options.agentd
-      .now()
-      .post('/v1/runs', body, Accepted, { signal: this.#signal, headers: this.#headers });
+    const answer = await this.#options.agentd.post('/v1/runs', body, Accepted, {
+      signal: this.#signal,
+      headers: this.#headers,
+    });
     crashPoint('worker.requested');
     return answer;
   }
@@ -119,9 +120,7 @@ class Attempt {
   async #watch(runId: string): Promise<RunDetail> {
     for (let polls = 0; ; polls++) {
       crashPoint('worker.waiting');
-      const run = await this.#options.agentd
-        .now()
-        .get(`/v1/runs/${runId}`, RunDetail, { signal: this.#signal });
+      const run = await this.#options.agentd.get(`/v1/runs/${runId}`, RunDetail, { signal: this.#signal });
       this.#awaySince = null;
       if (run.status !== 'planning') {
         crashPoint('worker.planned');

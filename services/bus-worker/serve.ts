@@ -7,7 +7,7 @@ import { decode } from '#kit/decode.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { Refused } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
-import { reresolvingClient } from '#kit/http/reresolving-client.ts';
+import { createHttpClient } from '#kit/http/client.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import { platformFunctions, type Services } from './functions.ts';
@@ -58,8 +58,8 @@ function openServices(sources: {
   readonly folders: Folders;
   readonly environment: Environment;
 }): Services & { close(): Promise<void> } {
-  const follow = (url: () => string) =>
-    reresolvingClient(() => ({ baseUrl: url(), token: serviceToken(sources.folders, 'worker') }));
+  const follow = (baseUrl: () => string) =>
+    createHttpClient({ baseUrl, token: () => serviceToken(sources.folders, 'worker') });
   const agentd = follow(() => agentdUrl(sources));
   const context = follow(() => contextUrl(sources));
   const bridge = follow(() => bridgeUrl(sources));

@@ -12,7 +12,7 @@ import type { Environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe, takesToken } from '#kit/health/probe.ts';
-import { reresolvingClient } from '#kit/http/reresolving-client.ts';
+import { createHttpClient } from '#kit/http/client.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import type { CoreAgent } from '../core-agent.ts';
 
@@ -57,17 +57,17 @@ export function dependencyChecks({ folders, environment, settings, agent }: Depe
   close(): Promise<void>;
 } {
   const timeoutMs = settings.answers.seconds * 1000;
-  const follow = (url: () => string) =>
-    reresolvingClient(() => ({ baseUrl: url(), token: serviceToken(folders, 'agentd') }), { timeoutMs });
+  const follow = (baseUrl: () => string) =>
+    createHttpClient({ baseUrl, token: () => serviceToken(folders, 'agentd'), timeoutMs });
   const { url } = settings.context;
   const gateway = follow(() => gatewayUrl({ folders, environment }));
   const context = url === null ? null : follow(() => url);
-  const gatewayProbe = new Probe((signal) => takesToken(gateway.now(), ['mint'], signal), { timeoutMs });
+  const gatewayProbe = new Probe((signal) => takesToken(gateway, ['mint'], signal), { timeoutMs });
   const contextProbe = new Probe(
     async (signal) =>
       context === null
         ? 'planning does without core-context: context.url is null'
-        : takesToken(context.now(), ['read', 'plan'], signal),
+        : takesToken(context, ['read', 'plan'], signal),
     { timeoutMs },
   );
   const outboxProbe = new Probe(

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Agent, IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
@@ -97,9 +97,9 @@ function dispatcherFor(
 }
 
 export interface HttpClientOptions {
-  /** For example `http://127.0.0.1:7817`. */
-  readonly baseUrl: string;
-  /** A function is asked before each request; what it throws is thrown in place of the request. */
+  /** For example `http://127.0.0.1:7817`. A function is asked before each request: a service may come back elsewhere. */
+  readonly baseUrl: string | (() => string);
+  /** A function is asked before each request too; what either throws is thrown in place of the request. */
   readonly token?: string | (() => string);
   /** Milliseconds for a whole answer; default 30 s. */
   readonly timeoutMs?: number;
@@ -146,18 +146,24 @@ const eventsIdleMs = 60_000;
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { baseUrl, token, timeoutMs = 30_000 } = options;
-  const agent = openAgent(baseUrl);
+  const agents = new Map<string, Agent>();
   /** The token of the last request: an answerer may echo it, and what it says is shown to people. */
   let sentToken: string | undefined;
 
+  function target(path: string): URL {
+    return new URL(path, typeof baseUrl === 'string' ? baseUrl : baseUrl());
+  }
+
   async function send(
-    path: string,
+    url: URL,
     request: Partial<Exchange> & Pick<Exchange, 'method'>,
   ): Promise<IncomingMessage> {
     if (token !== undefined) sentToken = typeof token === 'string' ? token : token();
     const authorization = token === undefined ? {} : { authorization: `Bearer ${sentToken}` };
     const headers = { ...authorization, ...request.headers };
-    return exchange(new URL(path, baseUrl), { idleMs: timeoutMs, ...request, headers, agent });
+    const agent = agents.get(url.protocol) ?? openAgent(url.href);
+    agents.set(url.protocol, agent);
+    return exchange(url, { idleMs: timeoutMs, ...request, headers, agent });
   }
 
   async function call(
@@ -166,11 +172,12 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     body: unknown,
     call: CallOptions,
   ): Promise<Buffer> {
+    const url = target(path);
     const limit = AbortSignal.timeout(timeoutMs);
     const signal = call.signal === undefined ? limit : AbortSignal.any([limit, call.signal]);
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
     try {
-      const answer = await send(path, {
+      const answer = await send(url, {
         method,
         signal,
         headers: { ...json, ...call.headers },
@@ -178,7 +185,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       });
       return await readAnswer(answer, sentToken);
     } catch (error) {
-      throw explained(error, `${method} ${new URL(path, baseUrl).href}`, call.signal, limit);
+      throw explained(error, `${method} ${url.href}`, call.signal, limit);
     }
   }
 
@@ -196,11 +203,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   return {
     async get(path, codec, options = {}) {
-      const bytes = await get(path, {
-        ...options,
-        headers: { accept: 'application/json', ...options.headers },
-      });
-      return decodeAnswer(codec, bytes, `GET ${path}`, sentToken);
+      const headers = { accept: 'application/json', ...options.headers };
+      return decodeAnswer(codec, await get(path, { ...options, headers }), `GET ${path}`, sentToken);
     },
     getBytes: (path, options = {}) => get(path, options),
     async post(path, body, codec, options = {}) {
@@ -211,37 +215,42 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       return decodeAnswer(codec, answer, `DELETE ${path}`, sentToken);
     },
     async getPieces(path, { signal } = {}) {
+      const url = target(path);
       try {
-        const answer = await send(path, { method: 'GET', signal });
+        const answer = await send(url, { method: 'GET', signal });
         if (answer.statusCode !== 200) await readAnswer(answer, sentToken);
         return answer;
       } catch (error) {
-        throw explained(error, `GET ${new URL(path, baseUrl).href}`, signal);
+        throw explained(error, `GET ${url.href}`, signal);
       }
     },
     async upload(path, { type, content }, codec) {
-      const what = `POST ${new URL(path, baseUrl).href}`;
+      const url = target(path);
+      const what = `POST ${url.href}`;
       const headers = { 'content-type': type };
       try {
-        const answer = await send(path, { method: 'POST', headers, body: content, idleMs: uploadMs });
+        const answer = await send(url, { method: 'POST', headers, body: content, idleMs: uploadMs });
         return decodeAnswer(codec, await readAnswer(answer, sentToken), what, sentToken);
       } catch (error) {
         throw explained(error, what);
       }
     },
     async *events(path, { signal, lastEventId } = {}) {
+      const url = target(path);
       const last = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
       const headers = { accept: 'text/event-stream', ...last };
       try {
-        const answer = await send(path, { method: 'GET', headers, signal, idleMs: eventsIdleMs });
+        const answer = await send(url, { method: 'GET', headers, signal, idleMs: eventsIdleMs });
         if (answer.statusCode !== 200) await readAnswer(answer, sentToken);
         for await (const event of readEvents(answer))
           yield { ...event, data: withoutToken(event.data, sentToken) };
       } catch (error) {
-        throw explained(error, `GET ${new URL(path, baseUrl).href}`, signal);
+        throw explained(error, `GET ${url.href}`, signal);
       }
     },
-    close: async () => agent.destroy(),
+    close: async () => {
+      for (const agent of agents.values()) agent.destroy();
+    },
   };
 }
 

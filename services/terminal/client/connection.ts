@@ -9,7 +9,7 @@ const again = 1_000;
 
 export interface ConnectionOptions {
   readonly baseUrl: string;
-  /** Read anew for each connection: a token may have been replaced. */
+  /** Read anew for each request: a token may have been replaced. */
   readonly token: () => string;
   readonly dispatch: (message: Message) => void;
   /** The command that starts the daemon. */
@@ -24,16 +24,11 @@ export interface ConnectionOptions {
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #ending = new AbortController();
-  #daemon: Daemon | null = null;
+  readonly daemon: Daemon;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-  }
-
-  /** @throws NotFound (`token_missing`) */
-  get daemon(): Daemon {
-    this.#daemon ??= new Daemon({ baseUrl: this.#options.baseUrl, token: this.#options.token() });
-    return this.#daemon;
+    this.daemon = new Daemon(options);
   }
 
   get signal(): AbortSignal {
@@ -42,7 +37,7 @@ export class Connection {
 
   async close(): Promise<void> {
     this.#ending.abort();
-    await this.#daemon?.close();
+    await this.daemon.close();
   }
 
   /** Keeps the list of runs live until the end. */
@@ -84,7 +79,6 @@ export class Connection {
         await work();
       } catch (error) {
         if (signal.aborted) return;
-        await this.#renew();
         this.#options.dispatch({ kind: 'link', link: this.#trouble(error) });
       }
       await pause(again, undefined, { signal }).catch(() => {});
@@ -102,13 +96,6 @@ export class Connection {
       changes.flush();
       dispatch({ kind: 'runs', runs: page.runs, complete: cursor === null, problems: page.problems });
     } while (cursor !== null);
-  }
-
-  /** The next try opens connections anew, with the token as it is then. */
-  async #renew(): Promise<void> {
-    const old = this.#daemon;
-    this.#daemon = null;
-    await old?.close();
   }
 
   #trouble(error: unknown): (Message & { kind: 'link' })['link'] {

@@ -5,7 +5,7 @@ import { IssueThread, RunProgress, UndoPlan, ValidationReport } from '#kit/contr
 import { decodeJson } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Failed } from '#kit/errors.ts';
-import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import { createHttpClient, type HttpClient, type HttpClientOptions } from '#kit/http/client.ts';
 import { textOfBytes } from '../diff/text-of-bytes.ts';
 import type { Decision } from '../state/state.ts';
 
@@ -20,7 +20,7 @@ export type RunNews =
 export class Daemon {
   readonly #client: HttpClient;
 
-  constructor(options: { readonly baseUrl: string; readonly token: string }) {
+  constructor(options: Pick<HttpClientOptions, 'baseUrl' | 'token'>) {
     this.#client = createHttpClient(options);
   }
 
@@ -38,7 +38,7 @@ export class Daemon {
   }
 
   run(runId: string, signal?: AbortSignal): Promise<RunDetail> {
-    return this.#client.get(runPath(runId), RunDetail, signal === undefined ? {} : { signal });
+    return this.#client.get(runPath(runId), RunDetail, { signal });
   }
 
   /**
@@ -69,9 +69,7 @@ export class Daemon {
 
   async text(runId: string, digest: string, signal?: AbortSignal): Promise<string> {
     const path = `${runPath(runId)}/artifacts/${encodeURIComponent(digest)}`;
-    return Buffer.from(await this.#client.getBytes(path, signal === undefined ? {} : { signal })).toString(
-      'utf8',
-    );
+    return Buffer.from(await this.#client.getBytes(path, { signal })).toString('utf8');
   }
 
   decide(

@@ -23,7 +23,7 @@ export interface PlainOptions {
 
 /** The whole interface as questions and answers, for screen readers; gives the exit code. */
 export async function runPlain(options: PlainOptions): Promise<number> {
-  const daemon = new Daemon({ baseUrl: options.baseUrl, token: options.token() });
+  const daemon = new Daemon(options);
   const dialogue = openDialogue(options.stdin, options.stdout);
   const ending = new AbortController();
   try {
