@@ -3,7 +3,7 @@ import { FairSemaphore, type SemaphoreState } from '#kit/jobs/fair-semaphore.ts'
 import { type GatewayConfig, type ModelEntry, upstreamNames } from '../configuration.ts';
 import type { Account } from '../ledger/accounts.ts';
 import type { LaneState } from '../metrics.ts';
-import { UpstreamFailure } from '../providers/failure.ts';
+import { ownFailure, type UpstreamFailure } from '../providers/failure.ts';
 import type { MakeUpstream, Upstream, UpstreamFacts } from '../providers/upstream.ts';
 import { type DecodedCall, InvalidCall, outputAsked } from './decode-call.ts';
 
@@ -178,10 +178,5 @@ function queueTimeout(upstream: string, waitMs: number): UpstreamFailure {
 }
 
 function noPlace(code: string, message: string): UpstreamFailure {
-  return new UpstreamFailure({
-    status: 429,
-    remedy: 'next',
-    retryAfterMs: 1_000,
-    error: { message, type: 'rate_limit_error', param: null, code },
-  });
+  return ownFailure(429, code, message, { remedy: 'next', retryAfterMs: 1_000 });
 }

@@ -1,7 +1,7 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
-import { UpstreamFailure } from './failure.ts';
+import { ownFailure, type UpstreamFailure } from './failure.ts';
 import { Mask } from './mask.ts';
 
 const maxBytes = 64 * 1024;
@@ -94,17 +94,8 @@ function readSecret(path: string, name: string): string {
 
 /** Says nothing of the content. */
 function unusable(name: string, what: string, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure({
-    status: 502,
-    remedy: 'next',
-    error: {
-      message: `the gateway has no credential for this model: secret file ${name} ${what}`,
-      type: 'server_error',
-      param: null,
-      code: 'credential_unusable',
-    },
-    cause,
-  });
+  const message = `the gateway has no credential for this model: secret file ${name} ${what}`;
+  return ownFailure(502, 'credential_unusable', message, { remedy: 'next', cause });
 }
 
 /** Of each credential: what was changed more often is no key in use any more. */

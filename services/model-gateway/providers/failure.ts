@@ -58,6 +58,20 @@ export class UpstreamFailure extends CoreError {
   }
 }
 
+/** A failure in the gateway's own words. */
+export function ownFailure(
+  status: number,
+  code: string,
+  message: string,
+  facts: Omit<FailureFacts, 'status' | 'error'> = {},
+): UpstreamFailure {
+  return new UpstreamFailure({
+    ...facts,
+    status,
+    error: { message, type: typeOf(status), param: null, code },
+  });
+}
+
 const again = new Set([408, 409, 429]);
 /** Our credential there, our name for the model or the way there is wrong; that is no fault of the client. */
 const elsewhere = new Set([401, 402, 403, 404, 508]);
@@ -129,20 +143,16 @@ export function connectionFailure(
     (code.startsWith('HPE_') || (code === 'internal' && progress === 'sent')
       ? 'sent what is no HTTP'
       : `cannot be used (${code === 'internal' ? 'unknown' : code})`);
-  return new UpstreamFailure({
-    status: late ? 504 : 502,
-    remedy: begun
-      ? 'none'
-      : lasting.test(code) || code.startsWith('HPE_') || isUnaskedContinue(error)
-        ? 'next'
-        : 'retry',
+  const message = `upstream ${upstream} ${begun && words[code] === undefined ? 'broke its answer off' : what}`;
+  const how = late
+    ? 'upstream_timeout'
+    : progress === 'unsent'
+      ? 'upstream_unreachable'
+      : 'upstream_broke_off';
+  const isLasting = lasting.test(code) || code.startsWith('HPE_') || isUnaskedContinue(error);
+  return ownFailure(late ? 504 : 502, how, message, {
+    remedy: begun ? 'none' : isLasting ? 'next' : 'retry',
     charged: progress !== 'unsent',
-    error: {
-      message: `upstream ${upstream} ${begun && words[code] === undefined ? 'broke its answer off' : what}`,
-      type: 'server_error',
-      param: null,
-      code: late ? 'upstream_timeout' : progress === 'unsent' ? 'upstream_unreachable' : 'upstream_broke_off',
-    },
     cause: new Error(messageOf(error)),
   });
 }
@@ -164,16 +174,9 @@ export function lateFailure(
     idle: `sent nothing more for ${seconds}`,
     total: `did not end its answer within ${seconds}`,
   }[limit];
-  return new UpstreamFailure({
-    status: 504,
+  return ownFailure(504, 'upstream_timeout', `upstream ${upstream} ${what}`, {
     remedy: limit === 'first' ? 'retry' : 'none',
     charged: true,
-    error: {
-      message: `upstream ${upstream} ${what}`,
-      type: 'server_error',
-      param: null,
-      code: 'upstream_timeout',
-    },
   });
 }
 

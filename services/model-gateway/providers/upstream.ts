@@ -69,22 +69,15 @@ export interface UpstreamFacts {
 /** Makes the upstream of an entry, whatever its kind. */
 export type MakeUpstream = (facts: UpstreamFacts) => Upstream;
 
-/** What makes an upstream of any kind. */
-export interface UpstreamOptions {
-  readonly name: string;
-  /** Up to and with `/v1`. */
-  readonly base_url: string;
-  /** Its name there. */
-  readonly model: string;
-  readonly connections: Connections;
-  readonly credential: ReadCredential;
-  readonly timeouts: Pick<GatewayConfig['timeouts'], 'first_token_ms' | 'idle_ms'>;
-}
-
-/** What the adapters of each kind need beside the entry itself. */
+/** What adapters of every kind need beside the entry itself. */
 export interface AdapterParts {
   readonly connections: Connections;
   readonly credential: (name: string | null) => ReadCredential;
-  readonly timeouts: GatewayConfig['timeouts'];
+  readonly timeouts: Pick<GatewayConfig['timeouts'], 'first_token_ms' | 'idle_ms'>;
   readonly userAgent: string;
+}
+
+/** What an upstream of any kind is made of. */
+export interface UpstreamOptions extends Omit<UpstreamFacts, 'model'>, Omit<AdapterParts, 'credential'> {
+  readonly credential: ReadCredential;
 }

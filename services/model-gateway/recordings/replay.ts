@@ -1,5 +1,5 @@
 import { Redactor } from '#kit/redaction/redactor.ts';
-import { UpstreamFailure } from '../providers/failure.ts';
+import { ownFailure, UpstreamFailure } from '../providers/failure.ts';
 import { isAnswerHeader } from '../providers/openai-compatible/failures.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
 import {
@@ -67,16 +67,8 @@ export class Replay {
       nearest.length === 0
         ? `the folder ${this.#folder} holds none`
         : `the nearest of ${this.size} are ${nearest.join('; ')}`;
-    return new UpstreamFailure({
-      status: 404,
-      remedy: 'none',
-      error: {
-        message: `no recording answers this request (key ${asked.key.slice(0, 16)}); ${closest}. Record it with mode "record" in config/models.json.`,
-        type: 'invalid_request_error',
-        param: null,
-        code: 'recording_not_found',
-      },
-    });
+    const message = `no recording answers this request (key ${asked.key.slice(0, 16)}); ${closest}. Record it with mode "record" in config/models.json.`;
+    return ownFailure(404, 'recording_not_found', message, { remedy: 'none' });
   }
 }
 

@@ -37,9 +37,9 @@ describe('What reached an Anthropic upstream', () => {
     connections = openConnections({ beginMs: 0, idleMs: idle_ms });
     const upstream = new AnthropicUpstream({
       name: 'there',
-      base_url: `http://127.0.0.1:${port}/v1`,
-      model: 'claude-sonnet-4-5',
-      output_tokens: null,
+      entry: { kind: 'anthropic', base_url: `http://127.0.0.1:${port}/v1`, model: 'claude-sonnet-4-5' },
+      limits: undefined,
+      userAgent: 'test',
       connections,
       credential: () => ({ text: null, mask: new Mask([]) }),
       timeouts: { first_token_ms: 60_000, idle_ms },

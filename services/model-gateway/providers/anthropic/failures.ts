@@ -1,6 +1,7 @@
 import { InvalidInput } from '#kit/errors.ts';
 import {
   connectionFailure,
+  ownFailure,
   type Progress,
   type Remedy,
   retryAfterOf,
@@ -113,16 +114,10 @@ function noAnswer(
   if (innermost instanceof Redirected) return redirected(upstream, innermost.status);
   const what = unreadable(innermost);
   if (what === null) return connectionFailure(upstream, innermost, progress, idleMs);
-  return new UpstreamFailure({
-    status: 502,
+  const code = given ? 'upstream_broke_off' : 'upstream_answer_invalid';
+  return ownFailure(502, code, withoutSecrets(`upstream ${upstream} ${what}`, mask), {
     remedy: given ? 'none' : 'next',
     charged: true,
-    error: {
-      message: withoutSecrets(`upstream ${upstream} ${what}`, mask),
-      type: 'server_error',
-      param: null,
-      code: given ? 'upstream_broke_off' : 'upstream_answer_invalid',
-    },
   });
 }
 

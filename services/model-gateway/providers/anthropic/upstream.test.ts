@@ -10,8 +10,8 @@ import {
 import { until } from '../../../../test/fixtures/until.ts';
 import type { UpstreamFailure } from '../failure.ts';
 import { Mask } from '../mask.ts';
-import type { ModelCall, UpstreamAnswer } from '../upstream.ts';
-import { AnthropicUpstream, type AnthropicUpstreamOptions } from './upstream.ts';
+import type { ModelCall, UpstreamAnswer, UpstreamOptions } from '../upstream.ts';
+import { AnthropicUpstream } from './upstream.ts';
 
 const key = 'sk-ant-planted-0123456789abcdef';
 const hello = [{ role: 'user', content: 'hello' }];
@@ -27,7 +27,7 @@ describe('an Anthropic upstream', () => {
 
   async function upstreamWith(
     reply: AnthropicReply | ((index: number) => AnthropicReply),
-    change: Partial<AnthropicUpstreamOptions> = {},
+    change: Partial<UpstreamOptions> = {},
   ) {
     server = await startAnthropicServer(
       (_, index) => (typeof reply === 'function' ? reply(index) : reply),
@@ -37,9 +37,9 @@ describe('an Anthropic upstream', () => {
     connections = openConnections({ beginMs: 0, idleMs: timeouts.idle_ms });
     return new AnthropicUpstream({
       name: 'anthropic/claude-sonnet-4-5',
-      base_url: server.url,
-      model: 'claude-sonnet-4-5',
-      output_tokens: null,
+      entry: { kind: 'anthropic', base_url: server.url, model: 'claude-sonnet-4-5' },
+      limits: undefined,
+      userAgent: 'test',
       connections,
       credential: () => ({ text: key, mask: new Mask([key]) }),
       timeouts,

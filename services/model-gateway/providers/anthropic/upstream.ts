@@ -22,21 +22,16 @@ import { anthropicFetch } from './fetch.ts';
 import { type CallOptions, type LanguageModel, loadProvider, type StreamPart } from './provider.ts';
 import { decodeChat } from './request.ts';
 
-export interface AnthropicUpstreamOptions extends UpstreamOptions {
-  /** Of an answer, where the request gives no limit; null: as many as the model can. */
-  readonly output_tokens: number | null;
-}
-
 /** So long, in milliseconds, an upstream may take to end after its last event. */
 const graceMs = 1_000;
 
 /** Anthropic's Messages API behind OpenAI's chat completions. */
 export class AnthropicUpstream implements Upstream {
   readonly name: string;
-  readonly #options: AnthropicUpstreamOptions;
+  readonly #options: UpstreamOptions;
   #provider: ReturnType<typeof loadProvider> | null = null;
 
-  constructor(options: AnthropicUpstreamOptions) {
+  constructor(options: UpstreamOptions) {
     this.name = options.name;
     this.#options = options;
   }
@@ -68,12 +63,13 @@ export class AnthropicUpstream implements Upstream {
         null,
         'unsupported_endpoint',
       );
-    const { base_url, model, output_tokens, connections } = this.#options;
+    const { entry, limits, connections } = this.#options;
+    const { base_url, model } = entry;
     const chat = decodeChat(call.request);
     this.#provider ??= loadProvider();
     const { AnthropicMessagesLanguageModel, getModelCapabilities } = await this.#provider;
     const capabilities = getModelCapabilities(model);
-    const outputTokens = call.outputLimit ?? output_tokens;
+    const outputTokens = call.outputLimit ?? limits?.output_tokens ?? null;
     const options = callOptionsOf(chat, { model, capabilities, outputTokens });
     const language = new AnthropicMessagesLanguageModel(model, {
       provider: 'anthropic.messages',
@@ -87,7 +83,7 @@ export class AnthropicUpstream implements Upstream {
 
   async #whole({ language, options, mask }: Asked): Promise<UpstreamAnswer> {
     const result = await language.doGenerate(options);
-    const text = JSON.stringify(completionOf(result, this.#options.model, now()));
+    const text = JSON.stringify(completionOf(result, this.#options.entry.model, now()));
     const bytes = Buffer.from(mask.hide(text));
     return {
       status: 200,
@@ -103,7 +99,7 @@ export class AnthropicUpstream implements Upstream {
 
   async #stream(asked: Asked): Promise<UpstreamAnswer> {
     const { call, language, options, own, mask } = asked;
-    const { model } = this.#options;
+    const { model } = this.#options.entry;
     const chunks = new CompletionChunks({ model, created: now(), includeUsage: call.includeUsage, mask });
     const { first_token_ms } = this.#options.timeouts;
     const late = () => own.abort(lateFailure(this.name, 'first', first_token_ms));

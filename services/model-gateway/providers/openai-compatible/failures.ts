@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type OpenAiError, retryAfterOf, typeOf, UpstreamFailure } from '../failure.ts';
+import { type OpenAiError, ownFailure, retryAfterOf, typeOf, UpstreamFailure } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
 import { isObject } from '../usage.ts';
 
@@ -32,16 +32,8 @@ export function errorInStream(upstream: string, event: string, mask: Mask): Upst
 }
 
 export function redirected(upstream: string, status: number): UpstreamFailure {
-  return new UpstreamFailure({
-    status: 502,
-    remedy: 'next',
-    error: {
-      message: `upstream ${upstream} answered ${status}, a redirect; they are not followed, as credentials would go along`,
-      type: 'server_error',
-      param: null,
-      code: 'upstream_redirected',
-    },
-  });
+  const message = `upstream ${upstream} answered ${status}, a redirect; they are not followed, as credentials would go along`;
+  return ownFailure(502, 'upstream_redirected', message, { remedy: 'next' });
 }
 
 /**

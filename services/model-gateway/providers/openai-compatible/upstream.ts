@@ -3,10 +3,10 @@ import type { Readable } from 'node:stream';
 import { mapTexts } from '#kit/map-texts.ts';
 import {
   connectionFailure,
-  type FailureFacts,
   lateFailure,
+  ownFailure,
   type Progress,
-  UpstreamFailure,
+  type UpstreamFailure,
 } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
 import {
@@ -20,14 +20,6 @@ import { isObject, usageOf } from '../usage.ts';
 import { BrokenStream, ChunkReader, drain } from './chunks.ts';
 import { answerHeaders, errorIn, errorInStream, upstreamError } from './failures.ts';
 import { type LimitMember, rewriteRequest } from './request.ts';
-
-export interface OpenAiUpstreamParts extends UpstreamOptions {
-  /** Whether streams are asked for their usage. */
-  readonly streamUsage: boolean;
-  /** Which member it reads as the limit of an answer; null: what is usual where it is. */
-  readonly limitMember: LimitMember | null;
-  readonly userAgent: string;
-}
 
 /** In bytes, all three. */
 const maxError = 64 * 1024;
@@ -59,19 +51,20 @@ interface Answer {
 /** An upstream with OpenAI's interface: requests and answers go through but for the model's name and the usage of streams. */
 export class OpenAiUpstream implements Upstream {
   readonly name: string;
-  readonly #parts: OpenAiUpstreamParts;
+  readonly #options: UpstreamOptions;
   readonly #baseUrl: string;
   #limitMember: LimitMember;
 
-  constructor(parts: OpenAiUpstreamParts) {
-    this.name = parts.name;
-    this.#parts = parts;
-    this.#baseUrl = parts.base_url.replace(/\/+$/, '');
-    this.#limitMember = parts.limitMember ?? limitMemberAt(new URL(parts.base_url).hostname);
+  constructor(options: UpstreamOptions) {
+    const { base_url, limit_member } = options.entry;
+    this.name = options.name;
+    this.#options = options;
+    this.#baseUrl = base_url.replace(/\/+$/, '');
+    this.#limitMember = limit_member ?? limitMemberAt(new URL(base_url).hostname);
   }
 
   async send(call: ModelCall): Promise<UpstreamAnswer> {
-    const { first_token_ms } = this.#parts.timeouts;
+    const { first_token_ms } = this.#options.timeouts;
     if (!call.stream) return await this.#whole(await this.#ask(call, call.signal));
     const first = new AbortController();
     const timer = setTimeout(
@@ -90,9 +83,9 @@ export class OpenAiUpstream implements Upstream {
 
   /** Resolves with an answer of status 2xx. @throws UpstreamFailure, the signal's reason */
   async #ask(call: ModelCall, signal: AbortSignal): Promise<Answer> {
-    const { text, mask } = this.#parts.credential();
+    const { text, mask } = this.#options.credential();
     const progress: { stage: Progress } = { stage: 'unsent' };
-    const asked = this.#parts.connections.request(`${this.#baseUrl}/${call.endpoint}`, {
+    const asked = this.#options.connections.request(`${this.#baseUrl}/${call.endpoint}`, {
       method: 'POST',
       onSent: () => {
         progress.stage = 'sent';
@@ -116,17 +109,17 @@ export class OpenAiUpstream implements Upstream {
       accept: call.stream ? 'text/event-stream' : 'application/json',
       // An encoded answer could neither be searched for the credential nor read for its usage.
       'accept-encoding': 'identity',
-      'user-agent': this.#parts.userAgent,
+      'user-agent': this.#options.userAgent,
       ...(call.via !== undefined && { via: call.via }),
       ...(credential !== null && { authorization: `Bearer ${credential}` }),
     };
   }
 
   #body({ bytes, stream, includeUsage, outputLimit = null }: ModelCall): Buffer {
-    const { model, streamUsage } = this.#parts;
+    const { model, stream_usage = true } = this.#options.entry;
     return rewriteRequest(bytes, {
       model,
-      askUsage: stream && streamUsage && !includeUsage,
+      askUsage: stream && stream_usage && !includeUsage,
       outputLimit: outputLimit === null ? null : { member: this.#limitMember, tokens: outputLimit },
     });
   }
@@ -140,7 +133,7 @@ export class OpenAiUpstream implements Upstream {
     }
     if (status < 200 || status >= 300) {
       const text = await beginning(answer);
-      if (this.#parts.limitMember === null && refusesOlderLimit(status, text))
+      if (this.#options.entry.limit_member === undefined && refusesOlderLimit(status, text))
         this.#limitMember = 'max_completion_tokens';
       throw upstreamError(this.name, status, headers, text, mask);
     }
@@ -253,27 +246,20 @@ export class OpenAiUpstream implements Upstream {
 
   #explained(error: unknown, signal: AbortSignal, progress: Progress): unknown {
     if (signal.aborted) return signal.reason;
-    return connectionFailure(this.name, error, progress, this.#parts.timeouts.idle_ms);
+    return connectionFailure(this.name, error, progress, this.#options.timeouts.idle_ms);
   }
 
   #broken(error: BrokenStream, given: boolean): UpstreamFailure {
-    return this.#failure(`sent a broken stream: ${error.message}`, {
-      code: 'upstream_stream_broken',
+    const message = `upstream ${this.name} sent a broken stream: ${error.message}`;
+    return ownFailure(502, 'upstream_stream_broken', message, {
       remedy: given ? 'none' : 'retry',
+      charged: true,
     });
   }
 
   #invalid(what: string): UpstreamFailure {
-    return this.#failure(what, { code: 'upstream_answer_invalid', remedy: 'next' });
-  }
-
-  #failure(what: string, { code, remedy }: Required<Pick<FailureFacts, 'remedy'>> & { code: string }) {
-    return new UpstreamFailure({
-      status: 502,
-      remedy,
-      charged: true,
-      error: { message: `upstream ${this.name} ${what}`, type: 'server_error', param: null, code },
-    });
+    const facts = { remedy: 'next', charged: true } as const;
+    return ownFailure(502, 'upstream_answer_invalid', `upstream ${this.name} ${what}`, facts);
   }
 }
 
