@@ -1,9 +1,8 @@
-import type { RequestListener } from 'node:http';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { Tokens } from '#kit/tokens/tokens.ts';
 import { createBusAccess } from './admission/bus-access.ts';
-import { createUpgrade, type Upgrade } from './admission/upgrade.ts';
+import { createUpgrade } from './admission/upgrade.ts';
 import type { BusConfig } from './configuration.ts';
 import { openBindings } from './cron/binding-store.ts';
 import { Engine, type EngineParts } from './engine.ts';
@@ -19,22 +18,12 @@ export interface BusParts extends Pick<EngineParts, 'configFiles' | 'version'> {
   readonly clock?: EngineParts['clock'];
 }
 
-/** core-bus-engine without the servers that listen for it. */
-export interface BusService {
-  readonly engine: Engine;
-  readonly upgrade: Upgrade;
-  /** Answers requests of HTTP triggers. */
-  readonly surface: RequestListener;
-  /** Closes all websockets; a server waits for them too before it is closed. */
-  disconnect(): void;
-  /** After `disconnect`. */
-  close(): void;
-}
+export type BusService = ReturnType<typeof composeBus>;
 
 const systemClock = { wall: Date.now, monotonic: () => performance.now() };
 
-/** The composition root of core-bus-engine. @throws what `openBindings` and `createBusAccess` throw */
-export function composeBus(parts: BusParts): BusService {
+/** The composition root of core-bus-engine, without its servers. @throws what `openBindings` and `createBusAccess` throw */
+export function composeBus(parts: BusParts) {
   const { folder, config, tokens, redactor, logger, clock = systemClock } = parts;
   const access = createBusAccess(config, tokens);
   const bindings = openBindings(folder);
@@ -43,11 +32,14 @@ export function composeBus(parts: BusParts): BusService {
   return {
     engine,
     upgrade: sockets.upgrade,
+    /** Answers requests of HTTP triggers. */
     surface: httpSurface({ engine, config, access, logger }),
-    disconnect() {
+    /** Closes all websockets; a server waits for them too before it is closed. */
+    disconnect(): void {
       engine.close();
       sockets.close();
     },
+    /** After `disconnect`. */
     close: () => bindings.close(),
   };
 }

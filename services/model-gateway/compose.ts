@@ -1,12 +1,8 @@
-import type { Registry } from 'prom-client';
 import { readSettings } from '#kit/config/settings.ts';
-import type { Health } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe } from '#kit/health/probe.ts';
 import { openConnections, type Proxies } from '#kit/http/client.ts';
-import type { Route } from '#kit/http/route.ts';
-import type { HttpServerOptions } from '#kit/http/server.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { Tokens } from '#kit/tokens/tokens.ts';
@@ -37,27 +33,17 @@ export interface GatewayParts {
   readonly proxies: Proxies;
 }
 
-/** core-model-gateway without its HTTP server. */
-export interface GatewayService {
-  /** Those of the installation, and keys of runs. */
-  readonly tokens: Tokens;
-  readonly routes: readonly Route[];
-  /** Response for unmatched routes, as clients of OpenAI's interface expect it. */
-  readonly refuseUnknown: NonNullable<HttpServerOptions['refuseUnknown']>;
-  health(): Promise<Health>;
-  readonly registry: Registry;
-  /** Settles what is under way; the server must have ended already. */
-  close(): Promise<void>;
-}
-
 /** For so long, in milliseconds, the settlement of calls that were cut off is waited for. */
 const settleMs = 3_000;
 
 /** Others' servers are looked at no oftener than this, in milliseconds. */
 const upstreamsEveryMs = 60_000;
 
-/** The composition root of core-model-gateway. @throws what `openLedger` throws */
-export function composeGateway(parts: GatewayParts): GatewayService {
+/**
+ * The composition root of core-model-gateway, without its HTTP server. Its `tokens` are those of the installation and keys of runs.
+ * @throws what `openLedger` throws
+ */
+export function composeGateway(parts: GatewayParts) {
   const { folders, config, logger, redactor, version } = parts;
   const adapters = adapterParts(parts);
   const { mode, recordings } = config;
@@ -90,10 +76,12 @@ export function composeGateway(parts: GatewayParts): GatewayService {
       ...keyRoutes({ keys: ledger.keys, models: Object.keys(config.models) }),
       ...callRoutes({ calls, redactor }),
     ],
-    refuseUnknown: (error, id) => openAiError(error, id, redactor),
+    /** Response for unmatched routes, as clients of OpenAI's interface expect it. */
+    refuseUnknown: (error: unknown, id: string) => openAiError(error, id, redactor),
     health: () => checkHealth({ version, config, folders, ledger, file, upstreams }),
     registry: metrics.registry,
-    async close() {
+    /** Settles what is under way; the server must have ended already. */
+    async close(): Promise<void> {
       await Promise.race([calls.settled(), new Promise((resolve) => setTimeout(resolve, settleMs).unref())]);
       await adapters.connections.destroy();
       await ledger.close();

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import * as t from 'io-ts';
 import { askBus } from '#kit/bus/open-bus.ts';
+import { tell } from '#kit/cli/output.ts';
 import {
   type CommandContext,
   type ProgramStart,
@@ -8,7 +9,7 @@ import {
   runServiceProgram,
 } from '#kit/cli/program.ts';
 import { withCheck } from '#kit/cli/start-service.ts';
-import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { tableLines } from '#kit/cli/table.ts';
 import { decode, nullable, optional } from '#kit/decode.ts';
 import { exitCodes } from '#kit/errors.ts';
 
@@ -61,7 +62,8 @@ function define(program: Command, run: RunCommand): void {
         const data = { ...(prefix === undefined ? {} : { prefix }), include_internal: all === true };
         const found = decode(FunctionList, await ask(context, 'engine::functions::list', data), 'the list');
         const rows = found.functions.map((one) => [one.function_id, one.worker_name, one.description ?? '']);
-        return print(context, found, ['function', 'worker', 'what it does'], rows);
+        tell(context, found, () => tableLines(['function', 'worker', 'what it does'], rows));
+        return exitCodes.done;
       }),
     );
   program
@@ -77,30 +79,12 @@ function define(program: Command, run: RunCommand): void {
           `${one.active_invocations ?? 0} calls`,
           one.id,
         ]);
-        return print(context, found, ['worker', 'runtime', 'provides', 'answers', 'id'], rows);
+        tell(context, found, () => tableLines(['worker', 'runtime', 'provides', 'answers', 'id'], rows));
+        return exitCodes.done;
       }),
     );
 }
 
 function ask(context: CommandContext, functionId: string, data: unknown): Promise<unknown> {
   return askBus(context, (bus) => bus.call(functionId, data, { timeoutMs: answerTimeoutMs }));
-}
-
-function print(
-  { json }: CommandContext,
-  found: unknown,
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-): number {
-  if (json) {
-    process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
-    return exitCodes.done;
-  }
-  const shown = [head, ...rows].map((row) => row.map(visibleLine));
-  const widths = head.map((_, nth) => Math.max(...shown.map((row) => row[nth]!.length)));
-  for (const row of shown) {
-    const line = row.map((cell, nth) => cell.padEnd(widths[nth]!)).join('  ');
-    process.stdout.write(`${line.trimEnd()}\n`);
-  }
-  return exitCodes.done;
 }

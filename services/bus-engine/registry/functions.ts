@@ -117,7 +117,7 @@ export class Functions {
     const weight = weightOf(frame);
     if (typeof weight !== 'number') return weight;
     const kept = this.#weights.get(peer.token) ?? 0;
-    if (weight > 0 && kept + weight > maxWeight) {
+    if (kept + weight > maxWeight) {
       const message = `function ${id}: descriptions, formats and metadata of the token ${peer.token} must have at most ${maxWeight} bytes together`;
       return { code: 'too_much_metadata', message, owner: null };
     }

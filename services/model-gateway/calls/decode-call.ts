@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { twice } from '#kit/decode.ts';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
+import { isDeeper } from '#kit/map-texts.ts';
 import { repeatedMember } from '#kit/repeated-member.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 import { bytesPerToken, isObject } from '../providers/usage.ts';
@@ -66,11 +67,6 @@ function parsed(bytes: Buffer): Record<string, unknown> {
     throw new InvalidCall('invalid_json', `the body is nested more than ${maxDepth} levels deep, the limit`);
   }
   return value;
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 function checkMessages(messages: unknown): void {

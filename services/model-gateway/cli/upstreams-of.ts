@@ -111,3 +111,8 @@ async function read(upstream: Upstream, call: ModelCall): Promise<string> {
   const usage = answer.usage();
   return usage === null ? `${bytes} bytes, no usage told` : `${usage.input} tokens in, ${usage.output} out`;
 }
+
+/** @param program as people call it, for example `./core model` */
+export function noModel(program: string): string {
+  return `No model is configured. ${program} add asks for one, tries it and writes it down.`;
+}

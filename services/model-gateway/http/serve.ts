@@ -20,12 +20,6 @@ export async function serve(options: ServeOptions): Promise<number> {
   return serveService(own, {
     concern: 'models',
     binding: config,
-    parts: {
-      tokens: gateway.tokens,
-      routes: gateway.routes,
-      refuseUnknown: gateway.refuseUnknown,
-      registry: gateway.registry,
-      health: () => gateway.health(),
-    },
+    parts: gateway,
   });
 }

@@ -25,8 +25,6 @@ export interface Hold {
 }
 
 const dayMs = 86_400_000;
-/** A clock that is put right goes back to a day before; those further off are asked for again. */
-const maxDays = 4;
 
 /**
  * What was used and set aside, of runs that have keys and of the day. It decides at once; the one process that holds
@@ -132,9 +130,6 @@ export class Balances {
     const known = this.#days.get(day);
     if (known !== undefined) return known;
     const balance = { used: this.#usedOn(day), reserved: 0 };
-    for (const [name, { reserved }] of this.#days) {
-      if (this.#days.size >= maxDays && reserved === 0) this.#days.delete(name);
-    }
     this.#days.set(day, balance);
     return balance;
   }

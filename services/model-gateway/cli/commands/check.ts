@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
+import { tell } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { readGatewayConfig } from '../../configuration.ts';
 import { minHiddenLength } from '../../providers/mask.ts';
 import { modelFolders } from '../models-file.ts';
-import { noModel, printJson, printTable } from '../table.ts';
-import { openUpstreams, probe } from '../upstreams-of.ts';
+import { noModel, openUpstreams, probe } from '../upstreams-of.ts';
 
 const waitMs = 30_000;
 
@@ -15,8 +16,8 @@ export function define(program: Command, run: RunCommand): void {
     .command('check')
     .description('ask each upstream its smallest request')
     .action(() =>
-      run(async ({ home, json, program: name }) => {
-        const folders = modelFolders(home);
+      run(async (context) => {
+        const folders = modelFolders(context.home);
         const config = readGatewayConfig({ folders, environment });
         const { all, close } = openUpstreams(config, folders, 'check');
         const results = await Promise.all(
@@ -29,10 +30,11 @@ export function define(program: Command, run: RunCommand): void {
             ...(await probe(upstream, kind, waitMs)),
           })),
         ).finally(close);
-        if (json) printJson({ ok: results.every(({ ok }) => ok), upstreams: results });
-        else if (results.length === 0) process.stdout.write(noModel(name));
-        else printResults(results);
-        return results.every(({ ok }) => ok) ? exitCodes.done : exitCodes.unavailable;
+        const ok = results.every((result) => result.ok);
+        tell(context, { ok, upstreams: results }, () =>
+          results.length === 0 ? [noModel(context.program)] : resultLines(results),
+        );
+        return ok ? exitCodes.done : exitCodes.unavailable;
       }),
     );
 }
@@ -47,15 +49,9 @@ interface Result {
   readonly ms: number;
 }
 
-function printResults(results: readonly Result[]): void {
-  printTable(
-    [
-      { title: 'model' },
-      { title: 'upstream' },
-      { title: 'credential' },
-      { title: 'ms', right: true },
-      { title: '' },
-    ],
+function resultLines(results: readonly Result[]): string[] {
+  const lines = tableLines(
+    ['model', 'upstream', 'credential', { title: 'ms', right: true }, ''],
     results.map(({ model, upstream, credential, ms, ok, detail }) => [
       model,
       upstream,
@@ -67,9 +63,10 @@ function printResults(results: readonly Result[]): void {
   const free = results.filter(({ priced }) => !priced).map(({ upstream }) => upstream);
   const short = results.filter(({ credential }) => credential === 'short').map(({ upstream }) => upstream);
   if (short.length > 0) {
-    process.stdout.write(
-      `with a key of fewer than ${minHiddenLength} characters, which is not hidden where they repeat it: ${short.join(', ')}\n`,
+    lines.push(
+      `with a key of fewer than ${minHiddenLength} characters, which is not hidden where they repeat it: ${short.join(', ')}`,
     );
   }
-  if (free.length > 0) process.stdout.write(`without a price, so that no budget binds: ${free.join(', ')}\n`);
+  if (free.length > 0) lines.push(`without a price, so that no budget binds: ${free.join(', ')}`);
+  return lines;
 }

@@ -1,7 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { tell } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
+import { tableLines } from '#kit/cli/table.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
@@ -18,8 +20,7 @@ import {
   withModel,
   withoutModel,
 } from '../models-file.ts';
-import { noModel, printJson, printTable } from '../table.ts';
-import { openUpstreams, probe } from '../upstreams-of.ts';
+import { noModel, openUpstreams, probe } from '../upstreams-of.ts';
 
 interface AddFlags extends Omit<GivenOptions, 'name'> {
   readonly yes?: boolean;
@@ -64,7 +65,8 @@ export function define(program: Command, run: RunCommand): void {
     );
 }
 
-async function add({ home, json }: CommandContext, flags: AddFlags & GivenOptions): Promise<number> {
+async function add(context: CommandContext, flags: AddFlags & GivenOptions): Promise<number> {
+  const { home, json } = context;
   const folders = modelFolders(home);
   const asks = flags.yes !== true && !json && process.stdin.isTTY === true && process.stdout.isTTY === true;
   const options = asks ? await askOptions(flags) : requireOptions(flags);
@@ -91,12 +93,12 @@ async function add({ home, json }: CommandContext, flags: AddFlags & GivenOption
       `warning: the key has fewer than ${minHiddenLength} characters, so that it is not hidden where an upstream repeats it\n`,
     );
   }
-  if (json) printJson({ name: options.name, path, tried, entry });
-  else {
-    if (tried !== null) process.stdout.write(`${options.name} answers: ${tried.detail}, ${tried.ms} ms\n`);
-    if (secret !== null) process.stdout.write(`its key is in ${join(folders.secrets, secret.name)}\n`);
-    process.stdout.write(`${options.name} is in ${path}\n${whenItCounts(folders)}\n`);
-  }
+  tell(context, { name: options.name, path, tried, entry }, () => [
+    ...(tried === null ? [] : [`${options.name} answers: ${tried.detail}, ${tried.ms} ms`]),
+    ...(secret === null ? [] : [`its key is in ${join(folders.secrets, secret.name)}`]),
+    `${options.name} is in ${path}`,
+    whenItCounts(folders),
+  ]);
   return exitCodes.done;
 }
 
@@ -130,19 +132,11 @@ async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof en
   }
 }
 
-async function list({ home, json, program }: CommandContext): Promise<number> {
-  const folders = modelFolders(home);
+async function list(context: CommandContext): Promise<number> {
+  const folders = modelFolders(context.home);
   const config = readGatewayConfig({ folders, environment });
   const { all, close } = openUpstreams(config, folders, 'list');
   void close();
-  if (json) {
-    printJson({ models: config.models });
-    return exitCodes.done;
-  }
-  if (all.length === 0) {
-    process.stdout.write(noModel(program));
-    return exitCodes.done;
-  }
   const rows = Object.entries(config.models).flatMap(([name, entry]) =>
     upstreamNames(entry).map((upstream, index) => {
       const { kind, price, credential } = entry.upstreams[index]!;
@@ -159,9 +153,8 @@ async function list({ home, json, program }: CommandContext): Promise<number> {
     }),
   );
   const titles = ['model', 'for', 'tier', 'kind', 'upstream', 'price per million', 'credential'];
-  printTable(
-    titles.map((title) => ({ title })),
-    rows,
+  tell(context, { models: config.models }, () =>
+    rows.length === 0 ? [noModel(context.program)] : tableLines(titles, rows),
   );
   return exitCodes.done;
 }
@@ -171,8 +164,8 @@ function priceText({ input, output, cached }: Price): string {
 }
 
 /** Takes a model out, then the copies of keys that `model add` made for it alone; other secrets are listed and stay. */
-export function remove({ home, json }: CommandContext, name: string, keepSecret: boolean): number {
-  const folders = modelFolders(home);
+export function remove(context: CommandContext, name: string, keepSecret: boolean): number {
+  const folders = modelFolders(context.home);
   let unused: readonly string[] = [];
   const path = changeModels(folders, (config) => {
     const changed = withoutModel(config, name);
@@ -182,15 +175,13 @@ export function remove({ home, json }: CommandContext, name: string, keepSecret:
   const removed = keepSecret ? [] : unused.filter(isOwnSecret);
   for (const secret of removed) rmSync(join(folders.secrets, secret), { force: true });
   const kept = unused.filter((secret) => !removed.includes(secret));
-  if (json) {
-    printJson({ name, path, secrets: { removed, kept } });
-    return exitCodes.done;
-  }
   const paths = (names: readonly string[]) => names.map((one) => join(folders.secrets, one)).join(', ');
-  process.stdout.write(`${name} is no longer in ${path}\n`);
-  if (removed.length > 0) process.stdout.write(`removed with it: ${paths(removed)}\n`);
-  if (kept.length > 0) process.stdout.write(`kept, and used by no model: ${paths(kept)}\n`);
-  process.stdout.write(`${whenItCounts(folders)}\n`);
+  tell(context, { name, path, secrets: { removed, kept } }, () => [
+    `${name} is no longer in ${path}`,
+    ...(removed.length > 0 ? [`removed with it: ${paths(removed)}`] : []),
+    ...(kept.length > 0 ? [`kept, and used by no model: ${paths(kept)}`] : []),
+    whenItCounts(folders),
+  ]);
   return exitCodes.done;
 }
 

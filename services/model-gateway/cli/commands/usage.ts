@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { tell } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { askService } from '#kit/cli/service-client.ts';
+import { tableLines } from '#kit/cli/table.ts';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { type UsageLine, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
 import { environment } from '#kit/environment.ts';
@@ -8,7 +10,6 @@ import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { dollarText, moneyOf } from '../../ledger/money.ts';
-import { type Column, printJson, printTable } from '../table.ts';
 
 export function define(program: Command, run: RunCommand): void {
   program
@@ -22,30 +23,22 @@ export function define(program: Command, run: RunCommand): void {
         withGateway(context, async (client) => {
           const query = new URLSearchParams({ ...options });
           const reply = await client.get(`/v1/usage?${query}`, UsageReply);
-          if (context.json) printJson(reply);
-          else printUsage(reply);
+          tell(context, reply, () => usageLines(reply));
           return exitCodes.done;
         }),
       ),
     );
 }
 
-function printUsage({ by, rows, total }: UsageReply): void {
-  if (rows.length === 0) {
-    process.stdout.write('no calls\n');
-    return;
-  }
-  const number = (title: string): Column => ({ title, right: true });
-  const columns = [
-    { title: by },
-    ...['calls', 'failed', 'aborted', 'input', 'cached', 'output', 'cost'].map(number),
-  ];
-  printTable(columns, [...rows, total].map(cellsOf));
+function usageLines({ by, rows, total }: UsageReply): string[] {
+  if (rows.length === 0) return ['no calls'];
+  const numbers = ['calls', 'failed', 'aborted', 'input', 'cached', 'output', 'cost'];
+  const columns = [by, ...numbers.map((title) => ({ title, right: true }))];
+  const lines = tableLines(columns, [...rows, total].map(cellsOf));
   const { estimated, unsettled } = total;
-  if (estimated > 0) {
-    const cut = unsettled === 0 ? '' : `; ${unsettled} of them were cut off and count at what was reserved`;
-    process.stdout.write(`tokens of ${estimated} of ${total.calls} calls are estimated${cut}\n`);
-  }
+  const cut = unsettled === 0 ? '' : `; ${unsettled} of them were cut off and count at what was reserved`;
+  if (estimated > 0) lines.push(`tokens of ${estimated} of ${total.calls} calls are estimated${cut}`);
+  return lines;
 }
 
 function cellsOf(line: UsageLine): string[] {
