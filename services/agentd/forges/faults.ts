@@ -1,4 +1,5 @@
 import { type CoreError, NotFound, Refused, Unauthorized, Unavailable } from '#kit/errors.ts';
+import { httpDate, retryAfterSeconds } from '#kit/http/retry-after.ts';
 
 export interface FailedCall {
   readonly forge: string;
@@ -74,33 +75,14 @@ function isRateLimit(call: FailedCall): boolean {
 
 const maxWait_s = 86_400;
 
-/**
- * Seconds from 1 to a day, by `Retry-After` (RFC 9110, seconds or a date), else by the reset time of GitHub's and Gitea's
- * headers; null where neither can be read. Dates are held against the forge's own clock.
- */
+/** Seconds from 1 to a day, by `Retry-After`, else by the reset time of GitHub's and Gitea's headers; null where neither can be read. */
 function retryAfter({ header }: FailedCall): number | null {
-  const after = header('retry-after')?.trim() ?? '';
-  if (/^\d+$/.test(after)) return bounded(Number(after));
+  // By the forge's own clock.
   const now = httpDate(header('date') ?? '') ?? Date.now();
-  const time = httpDate(after);
-  if (time !== null) return bounded((time - now) / 1000);
-  const reset = header('x-ratelimit-reset') ?? '';
-  if (header('x-ratelimit-remaining') === '0' && /^\d+$/.test(reset))
-    return bounded(Number(reset) - now / 1000);
-  return null;
-}
-
-function bounded(seconds: number): number {
-  return Math.min(maxWait_s, Math.max(1, Math.ceil(seconds)));
-}
-
-/** The three forms of RFC 9110; JavaScript alone would read a date into nearly anything. */
-function httpDate(text: string): number | null {
-  const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/.test(text);
-  if (!asctime && !/^[A-Z][a-z]{2,8}, \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d GMT$/.test(text))
-    return null;
-  const time = Date.parse(asctime ? `${text} GMT` : text);
-  return Number.isNaN(time) ? null : time;
+  const reset = header('x-ratelimit-remaining') === '0' ? (header('x-ratelimit-reset') ?? '') : '';
+  const untilReset = /^\d+$/.test(reset) ? Number(reset) - now / 1000 : null;
+  const seconds = retryAfterSeconds(header('retry-after'), now) ?? untilReset;
+  return seconds === null ? null : Math.min(maxWait_s, Math.max(1, Math.ceil(seconds)));
 }
 
 /** Words of a stranger for a terminal and a log: one line, no control characters, not too long. */

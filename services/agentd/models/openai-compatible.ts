@@ -12,6 +12,7 @@ import {
   Unavailable,
 } from '#kit/errors.ts';
 import { type Connections, openConnections } from '#kit/http/client.ts';
+import { retryAfterSeconds } from '#kit/http/retry-after.ts';
 import type { Model, ModelEvent, ModelRequest } from '../planning/model.ts';
 import {
   Answer,
@@ -217,19 +218,11 @@ function endpointError(
   if (!limited && (!down || code === 'credential_unusable')) {
     return new Refused('model_refused', message, { facts });
   }
-  const retryAfter = secondsOf([headers['retry-after']].flat()[0]);
+  const retryAfter = retryAfterSeconds([headers['retry-after']].flat()[0]);
   return new Unavailable(limited ? 'model_rate_limited' : 'model_unavailable', message, {
     facts,
     ...(retryAfter !== null && { retryAfter }),
   });
-}
-
-/** Seconds of a Retry-After header, which is a number or a date (RFC 9110, 10.2.3). */
-function secondsOf(header: string | undefined): number | null {
-  if (header === undefined) return null;
-  if (/^\d+(\.\d+)?$/.test(header.trim())) return Number(header);
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
 }
 
 function parsed(body: string): unknown {

@@ -1,5 +1,6 @@
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { type Connections, openConnections } from '#kit/http/client.ts';
+import { retryAfterSeconds } from '#kit/http/retry-after.ts';
 import { signatureHeader, signatureOf, timestampHeader } from '../ingress/signature.ts';
 import type { SecretFile } from '../secret-file.ts';
 
@@ -28,16 +29,16 @@ export class DeliveryFailed extends Error {
 
   constructor(
     message: string,
-    options: {
-      readonly ofMessage?: boolean;
-      readonly retryAfter?: number | null;
-      readonly cause?: unknown;
-    } = {},
+    {
+      ofMessage = false,
+      retryAfter = null,
+      cause,
+    }: Partial<Pick<DeliveryFailed, 'ofMessage' | 'retryAfter' | 'cause'>> = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, { cause });
     this.name = 'DeliveryFailed';
-    this.ofMessage = options.ofMessage ?? false;
-    this.retryAfter = options.retryAfter ?? null;
+    this.ofMessage = ofMessage;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -128,10 +129,9 @@ function refused(
 ): DeliveryFailed {
   const elsewhere = status >= 300 && status < 400 ? `, which names ${String(headers.location)}` : '';
   const words = text.trim() === '' ? '' : `: ${text.trim().slice(0, 200)}`;
-  const seconds = Number(headers['retry-after']);
   const busy = status === 408 || status === 425 || status === 429;
   return new DeliveryFailed(`answered ${status}${elsewhere}${words}`, {
     ofMessage: status >= 400 && status < 500 && !busy,
-    retryAfter: headers['retry-after'] !== undefined && Number.isFinite(seconds) ? seconds : null,
+    retryAfter: retryAfterSeconds([headers['retry-after']].flat()[0]),
   });
 }

@@ -11,6 +11,7 @@ import { Redactor } from '../redaction/redactor.ts';
 import { type ReceivedEvent, readEvents } from './event-stream.ts';
 import { type Exchange, exchange, openAgent, TooLate } from './exchange.ts';
 import { errorOfProblem } from './problem.ts';
+import { retryAfterSeconds } from './retry-after.ts';
 
 export type Proxies = Pick<Environment, 'HTTP_PROXY' | 'HTTPS_PROXY' | 'NO_PROXY'>;
 
@@ -266,11 +267,10 @@ async function readAnswer(answer: IncomingMessage, token: string | undefined): P
   }
   const bytes = Buffer.concat(chunks);
   if (statusCode >= 200 && statusCode < 300) return bytes;
-  const retryAfter = Number(headers['retry-after']);
   const redactor = new Redactor();
   if (token !== undefined) redactor.addSecret(token);
   const problem = redactor.redactDeep(problemIn(bytes));
-  throw errorOfProblem(statusCode, problem, Number.isFinite(retryAfter) ? retryAfter : undefined);
+  throw errorOfProblem(statusCode, problem, retryAfterSeconds(headers['retry-after']) ?? undefined);
 }
 
 function problemIn(bytes: Buffer): unknown {

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { nullable } from '#kit/decode.ts';
 import { CoreError, codeOf, messageOf } from '#kit/errors.ts';
+import { retryAfterSeconds } from '#kit/http/retry-after.ts';
 
 /** What OpenAI's interface says of an error, in a body as `{"error": …}`. */
 export const OpenAiError = t.strict({
@@ -84,15 +85,10 @@ function remedyOf(status: number): Remedy {
 /** A year: more is no wait but a refusal, and numbers without end are no header. */
 const maxWaitMs = 365 * 24 * 3600 * 1000;
 
-/**
- * Milliseconds of a `Retry-After`, which is seconds or a date; null where it is neither.
- * Source: RFC 9110, 10.2.3.
- */
-export function retryAfterOf(header: string | undefined, now: number): number | null {
-  if (header === undefined) return null;
-  if (/^\d+(\.\d+)?$/.test(header.trim())) return Math.min(maxWaitMs, Number(header) * 1000);
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? null : Math.min(maxWaitMs, Math.max(0, date - now));
+/** Milliseconds of a `Retry-After`; null where there is none that can be read. */
+export function retryAfterOf(header: string | undefined): number | null {
+  const seconds = retryAfterSeconds(header);
+  return seconds === null ? null : Math.min(maxWaitMs, seconds * 1000);
 }
 
 const words: Readonly<Record<string, string>> = {

@@ -59,7 +59,7 @@ export function failureFrom(error: unknown, context: FailureContext): UpstreamFa
   if (error instanceof UntranslatableRequest) return untranslatable(error);
   const { name, statusCode, responseBody = '', responseHeaders } = error as ProviderError;
   if (name === 'AI_APICallError' && statusCode !== undefined && statusCode >= 400) {
-    const retryAfterMs = retryAfterOf(responseHeaders?.['retry-after'], Date.now());
+    const retryAfterMs = retryAfterOf(responseHeaders?.['retry-after']);
     return answered(statusCode, responseBody, context, retryAfterMs);
   }
   // An error event in a stream, as the provider gives it: no Error, but an object of its own.

@@ -17,7 +17,7 @@ export function upstreamError(
   mask: Mask,
 ): UpstreamFailure {
   if (status < 400) return redirected(upstream, status);
-  const retryAfterMs = retryAfterOf(single(headers['retry-after']), Date.now());
+  const retryAfterMs = retryAfterOf(single(headers['retry-after']));
   const error = errorIn(upstream, status, body, mask);
   // What is no status of HTTP could not be given on.
   return new UpstreamFailure({ status: status > 599 ? 502 : status, error, retryAfterMs });
