@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { decode, integerBetween, NonEmptyString, optional, parseJson } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
+import { jsonSchema } from '#kit/json-schema.ts';
 import type { ToolCall, ToolDefinition } from '../../planning/model.ts';
 import type { PlanningInput } from '../../planning/planner.ts';
 
@@ -10,96 +11,90 @@ export const maxLines = 400;
 export const maxPaths = 500;
 export const maxHits = 50;
 
-const path = { type: 'string', description: 'Path in the repository, for example src/greet.js' };
+const path = 'Path in the repository, for example src/greet.js';
+const line = integerBetween(1, 10_000_000);
 
-const codecs = {
-  list_files: t.strict({ path_prefix: optional(t.string) }),
-  read_file: t.strict({
-    path: NonEmptyString,
-    from_line: optional(integerBetween(1, 10_000_000)),
-    to_line: optional(integerBetween(1, 10_000_000)),
-  }),
-  search_text: t.strict({ text: NonEmptyString, path_prefix: optional(t.string) }),
-  edit_file: t.strict({ path: NonEmptyString, old_text: t.string, new_text: t.string }),
-  create_file: t.strict({ path: NonEmptyString, content: t.string }),
-  delete_file: t.strict({ path: NonEmptyString }),
-  run_validation: t.strict({}),
-  submit_plan: t.strict({ title: NonEmptyString, explanation: NonEmptyString }),
-  ask: t.strict({ body: NonEmptyString }),
+const kinds = {
+  list_files: tool(
+    `Lists the repository's files, at most ${maxPaths}.`,
+    { path_prefix: optional(t.string) },
+    { path_prefix: 'Only paths that begin with this, for example src/' },
+  ),
+  read_file: tool(
+    `Shows a text file with line numbers, at most ${maxLines} lines at once.`,
+    { path: NonEmptyString, from_line: optional(line), to_line: optional(line) },
+    { path, from_line: 'First line; 1 without it', to_line: 'Last line, included' },
+  ),
+  search_text: tool(
+    `Finds lines that hold a text, taken literally and with its case; at most ${maxHits} lines.`,
+    { text: NonEmptyString, path_prefix: optional(t.string) },
+    { text: 'One line of text, no pattern', path_prefix: 'Only paths that begin with this' },
+  ),
+  edit_file: tool(
+    'Replaces text in a file. old_text must be exactly what the file holds, without line numbers, and occur once.',
+    { path: NonEmptyString, old_text: t.string, new_text: t.string },
+    { path },
+  ),
+  create_file: tool(
+    'Creates a text file that does not exist yet.',
+    { path: NonEmptyString, content: t.string },
+    { path },
+  ),
+  delete_file: tool('Deletes a file.', { path: NonEmptyString }, { path }),
+  run_validation: tool(
+    "Runs the repository's validation (its tests, as configured) on the scratch copy in a sandbox and shows the output.",
+    {},
+  ),
+  submit_plan: tool(
+    'Ends the planning: proposes the change that the scratch copy holds.',
+    { title: NonEmptyString, explanation: NonEmptyString },
+    {
+      title: 'One line in the imperative, without the issue number; becomes the commit subject',
+      explanation: 'Markdown: why and how, what was left out, how it was checked',
+    },
+  ),
+  ask: tool(
+    'Ends the planning: proposes one comment on the issue (a question or an answer) and no change.',
+    { body: NonEmptyString },
+    { body: 'Markdown' },
+  ),
 };
 
-type ToolName = keyof typeof codecs;
+type ToolName = keyof typeof kinds;
 export type DecodedCall = {
-  [N in ToolName]: { readonly name: N; readonly arguments: t.TypeOf<(typeof codecs)[N]> };
+  [N in ToolName]: { readonly name: N; readonly arguments: t.TypeOf<(typeof kinds)[N]['codec']> };
 }[ToolName];
 
 interface Tool extends ToolDefinition {
   readonly name: ToolName;
 }
 
-export const tools: readonly Tool[] = [
-  tool('list_files', `Lists the repository's files, at most ${maxPaths}.`, {
-    path_prefix: { type: 'string', description: 'Only paths that begin with this, for example src/' },
-  }),
-  tool(
-    'read_file',
-    `Shows a text file with line numbers, at most ${maxLines} lines at once.`,
-    {
-      path,
-      from_line: { type: 'integer', minimum: 1, description: 'First line; 1 without it' },
-      to_line: { type: 'integer', minimum: 1, description: 'Last line, included' },
-    },
-    ['path'],
-  ),
-  tool(
-    'search_text',
-    `Finds lines that hold a text, taken literally and with its case; at most ${maxHits} lines.`,
-    {
-      text: { type: 'string', minLength: 1, description: 'One line of text, no pattern' },
-      path_prefix: { type: 'string', description: 'Only paths that begin with this' },
-    },
-    ['text'],
-  ),
-  tool(
-    'edit_file',
-    'Replaces text in a file. old_text must be exactly what the file holds, without line numbers, and occur once.',
-    { path, old_text: { type: 'string', minLength: 1 }, new_text: { type: 'string' } },
-    ['path', 'old_text', 'new_text'],
-  ),
-  tool('create_file', 'Creates a text file that does not exist yet.', { path, content: { type: 'string' } }, [
-    'path',
-    'content',
-  ]),
-  tool('delete_file', 'Deletes a file.', { path }, ['path']),
-  tool(
-    'run_validation',
-    "Runs the repository's validation (its tests, as configured) on the scratch copy in a sandbox and shows the output.",
-    {},
-  ),
-  tool(
-    'submit_plan',
-    'Ends the planning: proposes the change that the scratch copy holds.',
-    {
-      title: {
-        type: 'string',
-        minLength: 1,
-        description: 'One line in the imperative, without the issue number; becomes the commit subject',
-      },
-      explanation: {
-        type: 'string',
-        minLength: 1,
-        description: 'Markdown: why and how, what was left out, how it was checked',
-      },
-    },
-    ['title', 'explanation'],
-  ),
-  tool(
-    'ask',
-    'Ends the planning: proposes one comment on the issue (a question or an answer) and no change.',
-    { body: { type: 'string', minLength: 1, description: 'Markdown' } },
-    ['body'],
-  ),
-];
+export const tools: readonly Tool[] = Object.entries(kinds).map(([name, { description, parameters }]) => ({
+  name: name as ToolName,
+  description,
+  parameters,
+}));
+
+/** @param hints describe the arguments to the model */
+function tool<P extends t.Props>(
+  description: string,
+  shape: P,
+  hints: { readonly [N in keyof P]?: string } = {},
+) {
+  const codec = t.strict(shape);
+  const { required = [], properties } = jsonSchema(codec) as { required?: string[]; properties: object };
+  const described = Object.entries(properties).map(([name, schema]) => {
+    const minLength = shape[name] === NonEmptyString ? { minLength: 1 } : {};
+    return [name, { ...schema, ...minLength, ...(hints[name] && { description: hints[name] }) }];
+  });
+  const parameters = {
+    type: 'object',
+    properties: Object.fromEntries(described) as object,
+    required,
+    additionalProperties: false,
+  };
+  return { description, codec, parameters };
+}
 
 /** Calls of these make the scratch copy what it is; they are done again when a planning is resumed. */
 export const changingTools: ReadonlySet<string> = new Set(['edit_file', 'create_file', 'delete_file']);
@@ -141,19 +136,6 @@ export function decodeCall(call: ToolCall, allowed: readonly Tool[]): DecodedCal
       `${what}: /${key.slice(0, 80)} is not known; there are ${choices}`,
     );
   }
-  const decoded = decode<unknown>(codecs[tool.name], value, what, 'tool_arguments_invalid');
+  const decoded = decode<unknown>(kinds[tool.name].codec, value, what, 'tool_arguments_invalid');
   return { name: tool.name, arguments: decoded } as DecodedCall;
-}
-
-function tool(
-  name: ToolName,
-  description: string,
-  properties: Readonly<Record<string, unknown>>,
-  required: readonly string[] = [],
-): Tool {
-  return {
-    name,
-    description,
-    parameters: { type: 'object', properties, required, additionalProperties: false },
-  };
 }
