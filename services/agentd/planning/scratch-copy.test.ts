@@ -168,10 +168,10 @@ describe('a scratch copy in git', () => {
       [{ kind: 'create', path: 'src/a.js', content: '' }, 'file_exists', /exists/],
       [
         { kind: 'patch', patch: '--- a/src/a.js\n+++ b/src/a.js\n@@ -1 +1 @@\n-x\n+y\n' },
-        'edit_does_not_apply',
+        'patch_does_not_apply',
         /src\/a.js/,
       ],
-      [{ kind: 'patch', patch: 'no patch' }, 'edit_does_not_apply', /No valid patches/],
+      [{ kind: 'patch', patch: 'no patch' }, 'patch_does_not_apply', /No valid patches/],
     ];
     for (const [edit, code, words] of edits) {
       const error = await refusal(edit);
@@ -221,7 +221,7 @@ describe('a scratch copy in git', () => {
     for (const path of ['../evil', '.git/config', 'out/evil', 'sub/x']) {
       const patch = `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n+x\n`;
       const { code } = await refusal({ kind: 'patch', patch });
-      expect(code, path).to.be.oneOf(['path_not_allowed', 'edit_does_not_apply']);
+      expect(code, path).to.be.oneOf(['patch_not_allowed', 'patch_does_not_apply']);
     }
   });
 

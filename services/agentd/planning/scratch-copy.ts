@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { CoreError, InvalidInput, TooLarge } from '#kit/errors.ts';
+import { InvalidInput, TooLarge } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
 import { readObject } from '#kit/git/objects.ts';
 import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
@@ -25,7 +26,10 @@ export type ScratchEdit =
 /** The planner's own copy of the repository at the base commit. Nothing outside it can be reached. */
 export interface ScratchCopy extends TreeReader {
   search(text: string, options: { limit: number; path_prefix?: string }): Promise<SearchHit[]>;
-  /** @throws InvalidInput (`path_not_allowed`, `edit_does_not_apply`, `file_exists`, `file_not_found`) and changes nothing. */
+  /**
+   * @throws InvalidInput and changes nothing: `path_not_allowed`, `edit_does_not_apply`, `file_exists`, `file_not_found`; of a patch
+   * `patch_not_allowed`, `patch_does_not_apply`
+   */
   edit(edit: ScratchEdit): Promise<void>;
   /** The change so far: a git tree and the binary-safe patch from the base to it. */
   diff(): Promise<{ readonly tree: string; readonly patch: Uint8Array }>;
@@ -63,9 +67,6 @@ export class GitScratchCopy implements ScratchCopy {
    */
   readonly gitDir: string;
   readonly #base: string;
-  readonly #index: Readonly<Record<string, string>>;
-  /** What the index file holds; null when it must be read again. */
-  #indexed: string | null = null;
   #tree: string;
   #entries: Entries;
 
@@ -74,7 +75,6 @@ export class GitScratchCopy implements ScratchCopy {
     this.#base = base;
     this.#tree = base;
     this.#entries = entries;
-    this.#index = { GIT_INDEX_FILE: join(gitDir, 'scratch-index') };
   }
 
   async list(): Promise<string[]> {
@@ -120,7 +120,8 @@ export class GitScratchCopy implements ScratchCopy {
   }
 
   async edit(edit: ScratchEdit): Promise<void> {
-    if (edit.kind === 'patch') return this.#patch(edit.patch);
+    if (edit.kind === 'patch')
+      return this.#become(await applyPatchToTree(this.gitDir, this.#tree, Buffer.from(edit.patch)));
     refusePath(edit.path, writeProblem(edit.path));
     const entry = this.#entries.get(edit.path);
     if (entry === undefined) refusePath(edit.path, parentProblem(edit.path, this.#entries));
@@ -130,9 +131,9 @@ export class GitScratchCopy implements ScratchCopy {
     }
     if (entry === undefined) throw new InvalidInput('file_not_found', `there is no file '${edit.path}'`);
     if (!isRegular(entry)) {
-      refusePath(edit.path, entry.mode === linkMode ? 'is a symbolic link' : 'is a submodule');
+      refusePath(edit.path, `is ${whatIs(entry.mode)}`);
     }
-    if (edit.kind === 'delete') return this.#remove(entry);
+    if (edit.kind === 'delete') return this.#update(`0 ${'0'.repeat(entry.id.length)}\t${entry.path}\0`);
     const content = Buffer.from((await this.read(edit.path))!);
     return this.#put(entry, replaced(edit.path, content, edit.old_text, edit.new_text));
   }
@@ -149,28 +150,18 @@ export class GitScratchCopy implements ScratchCopy {
       );
     }
     const id = await gitText(['hash-object', '-w', '--stdin'], { gitDir: this.gitDir, input: content });
-    this.#tree = await this.#treeWith(`${file.mode} ${id}\t${file.path}\0`);
-    const entry = { path: file.path, mode: file.mode, id, bytes: Buffer.from(file.path) };
-    this.#entries = new Map([...this.#entries, [file.path, entry]]);
+    await this.#update(`${file.mode} ${id}\t${file.path}\0`);
   }
 
-  async #remove(entry: TreeEntry): Promise<void> {
-    this.#tree = await this.#treeWith(`0 ${'0'.repeat(entry.id.length)}\t${entry.path}\0`);
-    this.#entries = new Map([...this.#entries].filter(([path]) => path !== entry.path));
-  }
-
-  async #treeWith(record: string): Promise<string> {
-    const at = { gitDir: this.gitDir, env: this.#index };
-    if (this.#indexed !== this.#tree) await git(['read-tree', this.#tree], at);
-    this.#indexed = null;
+  /** @param record as `git update-index --index-info` takes it */
+  async #update(record: string): Promise<void> {
+    const at = { gitDir: this.gitDir, env: { GIT_INDEX_FILE: join(this.gitDir, 'scratch-index') } };
+    await git(['read-tree', this.#tree], at);
     await git(['update-index', '-z', '--index-info'], { ...at, input: record });
-    const tree = await gitText(['write-tree'], at);
-    this.#indexed = tree;
-    return tree;
+    await this.#become(await gitText(['write-tree'], at));
   }
 
-  async #patch(patch: string): Promise<void> {
-    const tree = await applyPatchToTree(this.gitDir, this.#tree, Buffer.from(patch)).catch(inWordsOfThePort);
+  async #become(tree: string): Promise<void> {
     this.#entries = entryMap(await readTree(this.gitDir, tree));
     this.#tree = tree;
   }
@@ -215,48 +206,22 @@ function nullIfTooLarge(error: unknown): null {
   throw error;
 }
 
-const codesOfThePort: Readonly<Record<string, string>> = {
-  patch_not_allowed: 'path_not_allowed',
-  patch_does_not_apply: 'edit_does_not_apply',
-};
-
-function inWordsOfThePort(error: unknown): never {
-  if (!(error instanceof CoreError)) throw error;
-  const code = codesOfThePort[error.code];
-  if (code === undefined) throw error;
-  throw new InvalidInput(code, error.message, { cause: error, facts: error.facts });
-}
-
 const maxLineLength = 400;
 
 /** Lines that hold the text, at most `limit`; a long line is cut around its first occurrence. */
 export function hitsIn(path: string, content: Uint8Array, text: string, limit: number): SearchHit[] {
-  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-  const hits: SearchHit[] = [];
-  let line = 1;
-  let lineStart = 0;
-  for (let at = bytes.indexOf(text); at >= 0 && hits.length < limit; ) {
-    for (
-      let next = bytes.indexOf(10, lineStart);
-      next >= 0 && next < at;
-      next = bytes.indexOf(10, lineStart)
-    ) {
-      line += 1;
-      lineStart = next + 1;
-    }
-    const lineEnd = bytes.indexOf(10, at);
-    const end = lineEnd < 0 ? bytes.length : lineEnd;
-    hits.push({ path, line, text: excerpt(bytes.subarray(lineStart, end), at - lineStart) });
-    at = bytes.indexOf(text, end);
-  }
-  return hits;
+  const lines = Buffer.from(content).toString('utf8').split('\n');
+  const hits = lines.flatMap((line, index) =>
+    line.includes(text) ? [{ path, line: index + 1, text: excerpt(line, line.indexOf(text)) }] : [],
+  );
+  return hits.slice(0, limit);
 }
 
-function excerpt(line: Buffer, at: number): string {
-  if (line.length <= maxLineLength) return line.toString('utf8').replace(/\r$/, '');
+function excerpt(line: string, at: number): string {
+  if (line.length <= maxLineLength) return line.replace(/\r$/, '');
   const start = Math.max(0, at - 100);
-  const end = Math.min(line.length, start + maxLineLength);
-  return `${start > 0 ? '…' : ''}${line.toString('utf8', start, end)}${end < line.length ? '…' : ''}`;
+  const end = start + maxLineLength;
+  return `${start > 0 ? '…' : ''}${line.slice(start, end).toWellFormed()}${end < line.length ? '…' : ''}`;
 }
 
 const maxPathBytes = 1024;
@@ -290,18 +255,13 @@ function fold(path: string): string {
 }
 
 function whatIs(mode: string): string {
-  if (mode === '120000') return 'a symbolic link';
-  return mode === '160000' ? 'a submodule' : 'a file';
+  if (mode === linkMode) return 'a symbolic link';
+  return mode === submoduleMode ? 'a submodule' : 'a file';
 }
 
 /** The text of a file; null where it is missing, or is no UTF-8. */
 export function utf8Text(content: Uint8Array | null): string | null {
-  if (content === null) return null;
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
-  } catch {
-    return null;
-  }
+  return content !== null && isUtf8(content) ? Buffer.from(content).toString('utf8') : null;
 }
 
 /** The same, and null too where it holds a NUL, so that git takes it for binary. */
