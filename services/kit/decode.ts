@@ -141,21 +141,27 @@ function distinct(errors: FieldError[]): FieldError[] {
 /** JSON schemas of the codecs made here, whose structure io-ts does not show. */
 export const leafSchemas = new WeakMap<t.Mixed, Readonly<Record<string, unknown>>>();
 
-function withSchema<A>(codec: t.Type<A>, schema: Readonly<Record<string, unknown>>): t.Type<A> {
+/** One value that passes `is`; `rule` completes the sentence "must be …". */
+export function valueThat<A>(
+  name: string,
+  rule: string,
+  is: (value: unknown) => value is A,
+  schema: Readonly<Record<string, unknown>>,
+): t.Type<A> {
+  const codec = new t.Type<A>(
+    name,
+    is,
+    (value, context) => (is(value) ? t.success(value) : t.failure(value, context, `must be ${rule}`)),
+    t.identity,
+  );
   leafSchemas.set(codec, schema);
   return codec;
 }
 
 /** A string that passes `test`; `rule` completes the sentence "must be …". */
 export function stringThat(name: string, rule: string, test: (text: string) => boolean): t.Type<string> {
-  const codec = new t.Type<string>(
-    name,
-    (u): u is string => typeof u === 'string' && test(u),
-    (u, context) =>
-      typeof u === 'string' && test(u) ? t.success(u) : t.failure(u, context, `must be ${rule}`),
-    t.identity,
-  );
-  return withSchema(codec, { type: 'string', description: `Must be ${rule}.` });
+  const is = (value: unknown): value is string => typeof value === 'string' && test(value);
+  return valueThat(name, rule, is, { type: 'string', description: `Must be ${rule}.` });
 }
 
 export const NonEmptyString = stringThat(
@@ -178,29 +184,52 @@ export const ObjectId = stringThat('ObjectId', 'a git object id', (text) =>
   /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text),
 );
 
-export function integerBetween(min: number, max: number): t.Type<number> {
-  const rule = `must be an integer from ${min} to ${max}`;
-  const is = (u: unknown): u is number => Number.isInteger(u) && (u as number) >= min && (u as number) <= max;
-  const codec = new t.Type<number>(
-    `integer ${min}..${max}`,
-    is,
-    (u, context) => (is(u) ? t.success(u) : t.failure(u, context, rule)),
-    t.identity,
+export function integerBetween(minimum: number, maximum: number): t.Type<number> {
+  return valueThat(
+    `integer ${minimum}..${maximum}`,
+    `an integer from ${minimum} to ${maximum}`,
+    (value): value is number =>
+      Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
+    { type: 'integer', minimum, maximum },
   );
-  return withSchema(codec, { type: 'integer', minimum: min, maximum: max });
+}
+
+/** @param rule completes the sentence "must be …" */
+export function numberBetween(
+  minimum: number,
+  maximum: number,
+  rule: string,
+  schema: Readonly<Record<string, unknown>> = {},
+): t.Type<number> {
+  const is = (value: unknown): value is number =>
+    typeof value === 'number' && value >= minimum && value <= maximum;
+  return valueThat(`number ${minimum}..${maximum}`, rule, is, {
+    type: 'number',
+    minimum,
+    maximum,
+    ...schema,
+  });
 }
 
 /** One of a fixed list of words. */
 export function oneOf<const W extends readonly string[]>(words: W): t.Type<W[number]> {
-  const is = (u: unknown): u is W[number] => typeof u === 'string' && words.includes(u);
-  const rule = `must be one of ${words.join(', ')}`;
-  const codec = new t.Type<W[number]>(
-    words.join(' | '),
-    is,
-    (u, context) => (is(u) ? t.success(u) : t.failure(u, context, rule)),
+  const is = (value: unknown): value is W[number] => typeof value === 'string' && words.includes(value);
+  return valueThat(words.join(' | '), `one of ${words.join(', ')}`, is, { enum: [...words] });
+}
+
+export function listOfAtMost<A>(item: t.Type<A>, max: number): t.Type<A[]> {
+  const list = t.array(item);
+  const codec = new t.Type<A[]>(
+    `a list of at most ${max}`,
+    (u): u is A[] => list.is(u) && u.length <= max,
+    (u, context) =>
+      Array.isArray(u) && u.length > max
+        ? t.failure(u, context, `must be a list of at most ${max}, not ${u.length}`)
+        : list.validate(u, context),
     t.identity,
   );
-  return withSchema(codec, { enum: [...words] });
+  leafSchemas.set(codec, { type: 'array', items: leafSchemas.get(item), maxItems: max });
+  return codec;
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   integerBetween,
   NonEmptyString,
   nullable,
+  numberBetween,
   oneOf,
   optional,
   stringThat,
@@ -56,15 +57,7 @@ function withoutSecrets(u: unknown): unknown {
   return u.replace(/\/\/[^/]*@/, '//…@').replace(/[?#].*$/s, (rest) => `${rest[0]}…`);
 }
 
-const isDollars = (u: unknown): u is number => typeof u === 'number' && u >= 0 && u <= 1_000_000;
-
-const Dollars = new t.Type<number>(
-  'Dollars',
-  isDollars,
-  (u, context) =>
-    isDollars(u) ? t.success(u) : t.failure(u, context, 'must be US dollars from 0 to 1000000'),
-  t.identity,
-);
+const Dollars = numberBetween(0, 1_000_000, 'US dollars from 0 to 1000000');
 
 /** US dollars for a million tokens. */
 export const Price = t.intersection([

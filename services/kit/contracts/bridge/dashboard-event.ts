@@ -1,8 +1,16 @@
 import * as t from 'io-ts';
-import { integerBetween, nullable, oneOf, optional, stringThat, Timestamp } from '../../decode.ts';
+import {
+  integerBetween,
+  listOfAtMost,
+  nullable,
+  oneOf,
+  optional,
+  stringThat,
+  Timestamp,
+} from '../../decode.ts';
 import { eventKinds } from '../../forges/forge-traits.ts';
 import { webhookForges } from '../../forges/registry.ts';
-import { ForgeName, listOfAtMost, OwnerName, RepoName, textOfAtMost } from './text.ts';
+import { ForgeName, OwnerName, RepoName, textOfAtMost } from './text.ts';
 
 /** Begin the ids of events that dashboards do not send. */
 const ownPrefixes = [...webhookForges, 'schedule'].map((source) => `${source}:`);

@@ -1,25 +1,9 @@
-import * as t from 'io-ts';
-import { leafSchemas, stringThat } from '../../decode.ts';
-import { jsonSchema } from '../../json-schema.ts';
+import type * as t from 'io-ts';
+import { stringThat } from '../../decode.ts';
 
 /** Words of others; control characters are kept as what they are, data. */
 export function textOfAtMost(max: number): t.Type<string> {
   return stringThat(`Text${max}`, `a text of at most ${max} characters`, (text) => text.length <= max);
-}
-
-export function listOfAtMost<A>(item: t.Type<A>, max: number): t.Type<A[]> {
-  const list = t.array(item);
-  const codec = new t.Type<A[]>(
-    `a list of at most ${max}`,
-    (u): u is A[] => list.is(u) && u.length <= max,
-    (u, context) =>
-      Array.isArray(u) && u.length > max
-        ? t.failure(u, context, `must be a list of at most ${max}, not ${u.length}`)
-        : list.validate(u, context),
-    t.identity,
-  );
-  leafSchemas.set(codec, { ...jsonSchema(list), maxItems: max });
-  return codec;
 }
 
 /** Names of owners and repositories become parts of addresses elsewhere. */

@@ -38,7 +38,7 @@ describe('frames of the bus', () => {
       [{ type: 'shutdown' }, /\/type is "shutdown": must be one of invokefunction/],
       [{}, /\/type is missing/],
       [{ type: 'constructor' }, /must be one of/],
-      [{ ...call, data: undefined }, /^invokefunction: \/data is missing: send \{\}/],
+      [{ ...call, data: undefined }, /^invokefunction: \/data is missing: must be a value: \{\}/],
       [{ ...call, function_id: '' }, /function_id is "": must be a string of 1 to 500/],
       [{ ...call, invocation_id: 7 }, /invocation_id is 7: must be a string/],
       [{ ...call, action: { type: 'enqueue' } }, /action\/queue is missing: must be string/],

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { choiceBy, decode, oneOf, stringThat } from '../../decode.ts';
+import { choiceBy, decode, oneOf, stringThat, valueThat } from '../../decode.ts';
 import { messageOf } from '../../errors.ts';
 
 /**
@@ -9,11 +9,11 @@ import { messageOf } from '../../errors.ts';
 
 const Id = stringThat('Id', 'a string of 1 to 500 characters', ({ length }) => length > 0 && length <= 500);
 
-const Present = new t.Type<unknown>(
+const Present = valueThat(
   'Present',
-  (u): u is unknown => u !== undefined,
-  (u, context) => (u === undefined ? t.failure(u, context, 'send {} where there is none') : t.success(u)),
-  t.identity,
+  'a value: {} where there is none',
+  (value): value is unknown => value !== undefined,
+  {},
 );
 
 const FrameError = t.type({ code: t.string, message: t.string });

@@ -1,9 +1,10 @@
 import * as t from 'io-ts';
 import {
   integerBetween,
-  leafSchemas,
+  listOfAtMost,
   NonEmptyString,
   nullable,
+  numberBetween,
   oneOf,
   optional,
   stringThat,
@@ -41,33 +42,11 @@ const Step = stringThat(
   (text) => text.trim() !== '' && text.length <= 2_000 && isStorable(text),
 );
 
-function listOf<C extends t.Mixed>(codec: C, most: number): t.Type<t.TypeOf<C>[]> {
-  const inner = t.array(codec);
-  const list = new t.Type<t.TypeOf<C>[]>(
-    `a list of at most ${most}`,
-    (u): u is t.TypeOf<C>[] => inner.is(u) && u.length <= most,
-    (u, context) =>
-      Array.isArray(u) && u.length > most
-        ? t.failure(u, context, `must be a list of at most ${most}, not ${u.length}`)
-        : inner.validate(u, context),
-    t.identity,
-  );
-  leafSchemas.set(list, { type: 'array', items: leafSchemas.get(codec) ?? {}, maxItems: most });
-  return list;
-}
-
-const isShare = (u: unknown): u is number => typeof u === 'number' && u >= 0 && u <= 1;
-const Share = new t.Type<number>(
-  'number 0..1',
-  isShare,
-  (u, context) => (isShare(u) ? t.success(u) : t.failure(u, context, 'must be a number from 0 to 1')),
-  t.identity,
-);
-leafSchemas.set(Share, { type: 'number', minimum: 0, maximum: 1 });
+const Share = numberBetween(0, 1, 'a number from 0 to 1');
 
 /** Ids of entities, as search gives them. */
-const About = listOf(Name, 100);
-const Steps = listOf(Step, 100);
+const About = listOfAtMost(Name, 100);
+const Steps = listOfAtMost(Step, 100);
 const Sequence = integerBetween(0, 1_000_000_000_000);
 
 /** Body of `POST /v1/memory/record`. */

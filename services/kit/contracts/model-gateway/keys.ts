@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { leafSchemas, NonEmptyString, nullable, optional, stringThat, Timestamp } from '../../decode.ts';
+import { NonEmptyString, nullable, numberBetween, optional, stringThat, Timestamp } from '../../decode.ts';
 
 export const KeyId = stringThat('KeyId', 'the id of a key, for example key_0123456789abcdef', (text) =>
   /^key_[0-9a-f]{16}$/.test(text),
@@ -12,24 +12,9 @@ const RunName = stringThat(
   (text) => /^(?!token:)[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$/i.test(text),
 );
 
-const Budget = new t.Type<number>(
-  'Budget',
-  (u): u is number => isBudget(u),
-  (u, context) =>
-    isBudget(u) ? t.success(u) : t.failure(u, context, 'must be US dollars above 0, at most 1000000'),
-  t.identity,
-);
-
-leafSchemas.set(Budget, {
-  type: 'number',
-  minimum: 0.000_001,
-  maximum: 1_000_000,
+const Budget = numberBetween(0.000_001, 1_000_000, 'US dollars above 0, at most 1000000', {
   description: 'US dollars',
 });
-
-function isBudget(u: unknown): u is number {
-  return typeof u === 'number' && u >= 0.000_001 && u <= 1_000_000;
-}
 
 /** `POST /v1/keys`: a key for one run. */
 export const KeyRequest = t.strict({
