@@ -1,4 +1,4 @@
-import { closingOf, isClauseWord, isSign, isWord, step, type Token } from '../text/tokens.ts';
+import { closingOf, isClauseWord, isSign, isWord, type Token } from '../text/tokens.ts';
 
 /** Index of the first token, index after the last. */
 export type Span = readonly [start: number, end: number];
@@ -23,7 +23,6 @@ export function startOf(tokens: readonly Token[], end: number, isEnd = isBorder)
     if (isSign(tokens[at], ')', ']', '}')) at = tokens[at]!.pair ?? at;
     else if (isSign(tokens[at], '(', '[', '{') || isEnd(tokens, at)) break;
   }
-  step(tokens, end - at);
   return at + 1;
 }
 
@@ -34,7 +33,6 @@ export function endOf(tokens: readonly Token[], start: number, isEnd = isBorder)
     if (isSign(tokens[at], '(', '[', '{')) at = closingOf(tokens, at);
     else if (isSign(tokens[at], ')', ']', '}') || isEnd(tokens, at)) break;
   }
-  step(tokens, at - start);
   return Math.min(at, tokens.length);
 }
 
@@ -45,7 +43,6 @@ export function topLevel(tokens: readonly Token[], [start, end]: Span, sign: str
     if (isSign(tokens[at], sign)) found.push(at);
     if (isSign(tokens[at], '(', '[', '{')) at = closingOf(tokens, at);
   }
-  step(tokens, end - start);
   return found;
 }
 

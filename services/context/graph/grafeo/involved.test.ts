@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { processorTime } from '../../../../test/fixtures/processor-time.ts';
 import { refuseWrites } from '../text/read-only.ts';
-import { maxSteps, stepsOf, tokensOf } from '../text/tokens.ts';
+import { tokensOf } from '../text/tokens.ts';
 import { refuseUnsupported } from './subset.ts';
 
 const longest = 20_000;
@@ -46,14 +46,15 @@ const pieces = `( ) [ ] { } a a. = < + - , | : .. ' " \` /* $a 1 1. + _ é ;`
     '-[',
   ]);
 
-/** What looking through the text took; it is allowed, or refused for any reason. */
-function stepsFor(text: string): number {
+/** Processor time, in milliseconds, for looking through the text, which is allowed or refused for any reason. */
+function timeFor(text: string): number {
+  const spent = processorTime();
   const tokens = tokensOf(text);
   try {
     refuseWrites(text);
     refuseUnsupported({ text, tokens, params: { a: [1] } });
   } catch {}
-  return stepsOf(tokens);
+  return spent();
 }
 
 function filled(piece: string, before = 'RETURN '): string {
@@ -61,30 +62,31 @@ function filled(piece: string, before = 'RETURN '): string {
 }
 
 describe('queries that are made to be hard to check', () => {
-  it('take no more than a bounded number of steps, whatever is repeated in them', () => {
+  it('are looked at for a moment, whatever is repeated in them', () => {
     const piece = fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 5 });
     const before = fc.constantFrom('RETURN ', 'MATCH (a)-[r]->(b) WHERE ', 'WITH [1, 2] AS a UNWIND ');
     fc.assert(
       fc.property(piece, before, (parts, start) => {
-        // One look more may pass the bound, and never takes more than the query is long.
-        expect(stepsFor(filled(parts.join(''), start))).to.be.at.most(maxSteps + longest);
+        expect(timeFor(filled(parts.join(''), start))).to.be.below(3_000);
       }),
       { numRuns: 60 },
     );
   });
 
-  for (const piece of ['1=', '[a + ', 'a = b + ', '(a = ', 'reduce(a = ', 'count(', '1 IN [1] AND ']) {
+  for (const piece of [
+    '1=',
+    '[a + ',
+    'a = b + ',
+    '(a = ',
+    'reduce(a = ',
+    'count(',
+    '1 IN [1] AND ',
+    '1 AS a, a = ',
+  ]) {
     it(`are looked at for a moment: ${piece}`, () => {
-      const spent = processorTime();
-      stepsFor(filled(piece));
-      expect(spent()).to.be.below(15_000);
+      expect(timeFor(filled(piece))).to.be.below(3_000);
     });
   }
-
-  it('say why they are refused', () => {
-    const text = filled('[a+');
-    expect(() => refuseUnsupported({ text, tokens: tokensOf(text), params: {} })).to.throw('too involved');
-  });
 
   it('are none that people write, long ones among them', () => {
     const list = `MATCH (n:CoreEntity) WHERE n.id IN [${Array.from({ length: 1_500 }, (_, nth) => `'id:${nth}'`)}] RETURN n.id AS id`;

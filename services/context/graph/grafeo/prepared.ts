@@ -1,4 +1,12 @@
-import { closingOf, isClauseWord, isSign, isWord, type Token, tokensOf } from '../text/tokens.ts';
+import {
+  closingOf,
+  isClauseWord,
+  isSign,
+  isWord,
+  parameterName,
+  type Token,
+  tokensOf,
+} from '../text/tokens.ts';
 import { itemsAfter } from './expressions.ts';
 
 /**
@@ -59,11 +67,10 @@ export function renamed(query: string, params: Params): { query: string; params:
   let text = query;
   const values: Record<string, unknown> = { ...params };
   for (const [nth, token] of [...odd.entries()].reverse()) {
-    const name = token.text.slice(1).trim();
-    const key = name.startsWith('`') ? name.slice(1, -1).replaceAll('``', '`') : name;
-    if (!Object.hasOwn(params, key)) continue;
+    const name = parameterName(token);
+    if (!Object.hasOwn(params, name)) continue;
     const fresh = `renamed_parameter_${nth}`;
-    values[fresh] = params[key];
+    values[fresh] = params[name];
     text = `${text.slice(0, token.offset)}$${fresh}${text.slice(token.end)}`;
   }
   return { query: text, params: values };

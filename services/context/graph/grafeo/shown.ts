@@ -1,4 +1,4 @@
-import { closingOf, isSign, isWord, step, type Token } from '../text/tokens.ts';
+import { closingOf, isSign, isWord, parameterName, type Token } from '../text/tokens.ts';
 import {
   endOf,
   isBinding,
@@ -80,7 +80,6 @@ function each(bits: number, names: string): Record<string, number> {
 export function shown(query: Query, [start, end]: Span): number {
   let bits = start < end ? 0 : anything;
   for (let at = start; at < end; ) {
-    step(query.tokens);
     const [own, next] = shownAt(query, at);
     bits |= own;
     at = next;
@@ -128,7 +127,6 @@ export function shownProperty(name: string): number {
 function reached({ tokens }: Query, bits: number, next: number): readonly [number, number] {
   let [held, at] = [bits, next];
   for (;;) {
-    step(tokens);
     if (isSign(tokens[at], '.') && isName(tokens[at + 1])) {
       held = held === entity ? shownProperty(tokens[at + 1]!.text) : anything;
       at += 2;
@@ -199,14 +197,14 @@ function shownResult(query: Query, name: string, inside: Span): number {
 interface Given {
   /** Index of the token from which on the name has it. */
   readonly from: number;
+  /** And all that it was given before. */
   readonly bits: number;
 }
 
 /** What a name was given, wherever that was before. */
 function shownName(query: Query, at: number): number {
-  const given = (namesOf(query).get(query.tokens[at]!.text) ?? []).filter(({ from }) => from <= at);
-  step(query.tokens, given.length);
-  return given.length === 0 ? anything : given.reduce((bits, one) => bits | one.bits, 0);
+  const given = namesOf(query).get(query.tokens[at]!.text);
+  return given?.findLast(({ from }) => from <= at)?.bits ?? anything;
 }
 
 const names = new WeakMap<Query, Map<string, Given[]>>();
@@ -218,9 +216,9 @@ function namesOf(query: Query): ReadonlyMap<string, readonly Given[]> {
   names.set(query, found);
   const { tokens } = query;
   const give = (name: string, bits: number, from: number) => {
-    const before = found.get(name);
-    if (before === undefined) found.set(name, [{ from, bits }]);
-    else before.push({ from, bits });
+    const given = found.get(name) ?? [];
+    given.push({ from, bits: bits | (given.at(-1)?.bits ?? 0) });
+    found.set(name, given);
   };
   for (const [index, token] of tokens.entries()) {
     if (!isName(token)) continue;
@@ -243,6 +241,5 @@ function namesOf(query: Query): ReadonlyMap<string, readonly Given[]> {
 
 /** undefined where there is none of that name, which the engine refuses. */
 export function parameterValue({ params }: Query, token: Token): unknown {
-  const name = token.text.slice(1).trim();
-  return params[name.startsWith('`') ? name.slice(1, -1).replaceAll('``', '`') : name];
+  return params[parameterName(token)];
 }

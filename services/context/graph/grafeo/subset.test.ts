@@ -66,6 +66,7 @@ describe('what the embedded engine cannot do rightly', () => {
     ['MATCH (n) RETURN any(y IN [n.path] WHERE y > 1) AS x', 'may hold null'],
     ['MATCH (a)-->+(b) RETURN a', 'a quantified path'],
     ['MATCH (n:A WHERE n.x > 1) RETURN n', 'WHERE inside a pattern'],
+    [`RETURN ${'['.repeat(52)}1${']'.repeat(52)} AS x`, 'brackets more than 50 deep'],
   ] as const) {
     it(`is named: ${query}`, () => {
       expect(() => check(query))

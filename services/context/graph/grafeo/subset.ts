@@ -1,5 +1,5 @@
 import { placeOf, refusedAt } from '../refusals.ts';
-import { closingOf, isClauseWord, isSign, isWord, step, type Token } from '../text/tokens.ts';
+import { closingOf, isClauseWord, isSign, isWord, type Token } from '../text/tokens.ts';
 import {
   endOf,
   isAggregate,
@@ -35,6 +35,12 @@ const nulled = 'it gives null in place of an error';
  * same; measure again at each upgrade.
  */
 export const constructs: readonly Construct[] = [
+  row(
+    'brackets more than 50 deep',
+    'it takes them; checking them would take long',
+    'write WITH … AS x first, then use x',
+    isTooDeep,
+  ),
   row(
     'a label expression',
     unknown,
@@ -237,6 +243,14 @@ function indexAt(offsets: readonly number[], place: number): number {
   return place === -1 ? -1 : offsets.findLastIndex((offset) => offset <= place);
 }
 
+const maxDepth = 50;
+
+function isTooDeep({ tokens }: Query, index: number): boolean {
+  let depth = 0;
+  for (let at = tokens[index]!.within; at !== null && depth <= maxDepth; at = tokens[at]!.within) depth++;
+  return depth > maxDepth;
+}
+
 function isEquality({ tokens }: Query, index: number): boolean {
   if (!isSign(tokens[index], '=', '<>')) return false;
   const isPath =
@@ -301,7 +315,6 @@ function plainNumber(query: Query, [start, end]: Span): number | null {
 /** Whether what stands there is a part of a map or list, and not of a query within the query. */
 function isInsideOfValue(tokens: readonly Token[], index: number): boolean {
   for (let at = tokens[index]!.within; at !== null; at = tokens[at]!.within) {
-    step(tokens);
     const isSubquery =
       isWord(tokens[at - 1], 'CALL', 'EXISTS', 'COUNT', 'COLLECT') || isSign(tokens[at - 1], ')');
     if (isSign(tokens[at], '{') && isSubquery) return false;
@@ -397,7 +410,6 @@ function isPatternValue(tokens: readonly Token[], index: number): boolean {
   const open = tokens[index]!.within ?? -1;
   if (!isSign(tokens[index], ':') || !isSign(tokens[open], '{')) return false;
   for (let at = open - 1; at >= 0; at--) {
-    step(tokens);
     if (isSign(tokens[at], '(', '[')) return !isCall(tokens, at - 1);
     if (!(isSign(tokens[at], ':', '|', '*', '..') || tokens[at]!.kind !== 'sign')) return false;
   }

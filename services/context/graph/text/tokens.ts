@@ -1,5 +1,3 @@
-import { invalidAt } from '../refusals.ts';
-
 /** A piece of Cypher. `text` is as written, but for names in backticks, which stand without them. */
 export interface Token {
   readonly kind: 'word' | 'name' | 'string' | 'number' | 'parameter' | 'sign';
@@ -90,27 +88,10 @@ export function closingOf(tokens: readonly Token[], open: number): number {
   return tokens[open]?.pair ?? tokens.length;
 }
 
-/**
- * How many tokens may be looked at to check a query; with more, the thread that answers everybody would block. The
- * queries of people take some thousands.
- */
-export const maxSteps = 200_000;
-
-const taken = new WeakMap<readonly Token[], number>();
-
-/** Counts what looking through a query takes. @throws InvalidInput (`cypher_invalid`) when it is too much */
-export function step(tokens: readonly Token[], count = 1): void {
-  const steps = stepsOf(tokens) + count;
-  taken.set(tokens, steps);
-  if (steps > maxSteps)
-    throw invalidAt(
-      null,
-      'it is too involved to be checked; make it shorter, or send long lists and texts in params',
-    );
-}
-
-export function stepsOf(tokens: readonly Token[]): number {
-  return taken.get(tokens) ?? 0;
+/** Of a parameter, without its `$` and backticks. */
+export function parameterName({ text }: Token): string {
+  const name = text.slice(1).trim();
+  return name.startsWith('`') ? name.slice(1, -1).replaceAll('``', '`') : name;
 }
 
 /** Where `name` stands first in the query, for messages of an engine that name a thing and no place. */
