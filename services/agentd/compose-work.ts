@@ -5,20 +5,21 @@ import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { once } from '#kit/once.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import { actionKinds, type SandboxTerms } from './action.ts';
 import type { ApprovedValidation } from './actions/executor.ts';
 import { planOutdated } from './actions/kind.ts';
 import { type Executors, executorsFor } from './actions/registry.ts';
-import type { PlanRequest } from './agent.ts';
+import type { PlanRequest, Watch } from './agent.ts';
 import { httpContext } from './context/http-context.ts';
 import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
-import { ExecuteApproved } from './execution/execute-approved.ts';
+import { type ExecuteOptions, type ExecutionParts, executeApproved } from './execution/execute-approved.ts';
 import { type BaseSeen, lookAtBase } from './execution/moved-base.ts';
-import { RunClone } from './execution/run-clone.ts';
+import { runClone } from './execution/run-clone.ts';
 import { requireSameForge, safeguardsFor } from './execution/safeguards.ts';
-import { UndoRun } from './execution/undo-run.ts';
+import { previewUndo, undoRun } from './execution/undo-run.ts';
 import { forgeFor } from './forges/find-forge.ts';
 import { checkNumber } from './forges/names.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
@@ -30,14 +31,13 @@ import { deliverEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
 import { tools } from './planners/model/tools.ts';
 import { plannerFor, plannersHere } from './planners/registry.ts';
-import type { PlanIssue } from './planning/plan-issue.ts';
 import type { PlannerServices } from './planning/planner.ts';
 import { planningRole } from './planning/roles.ts';
 import type { Vcs } from './ports/vcs.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { KeyedRuns } from './runs/keyed-runs.ts';
-import { actionOfKind, maskedEvents, type Run } from './runs/run.ts';
+import { maskedEvents, type Run } from './runs/run.ts';
 import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
@@ -95,20 +95,13 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
     hidden: [folders.state, folders.config],
     allow_weak: policy.allow_weak_sandbox,
   };
-  let validation: Promise<Validation> | null = null;
   /** As planning proposes it. */
-  function openValidation(): Promise<Validation> {
-    validation ??= chooseSandbox(sandboxConfig.sandbox, sandboxConfig.allow_unsandboxed, sandboxConfig)
-      .then((sandbox) => {
-        const terms = termsOf(sandbox.kind, sandboxOptions(sandboxConfig));
-        return createValidation({ stateDir: folders.state, sandbox, terms, exportTree, secrets });
-      })
-      .catch((error) => {
-        validation = null;
-        throw error;
-      });
-    return validation;
-  }
+  const openValidation = once(async () => {
+    const { sandbox: setting, allow_unsandboxed } = sandboxConfig;
+    const sandbox = await chooseSandbox(setting, allow_unsandboxed, sandboxConfig);
+    const terms = termsOf(sandbox.kind, sandboxOptions(sandboxConfig));
+    return createValidation({ stateDir: folders.state, sandbox, terms, exportTree, secrets });
+  });
 
   async function openApproved(approved: ApprovedValidation): Promise<Validation> {
     const { run_id, target, sandbox: kind, tool_paths, prepare_environment, plan } = approved;
@@ -133,14 +126,8 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
     const { target } = run.plan!;
     const forge = forgeNamed(target.forge);
     requireSameForge(forge, target);
-    const validation = once(openApproved);
-    // Trying the sandbox takes a while, and nothing before the validation needs it: its failure is reported there.
-    const action = actionOfKind(run, 'run_validation');
-    if (action !== undefined && action.state !== 'succeeded') {
-      validation({ ...action.definition, ...action.definition.params }).catch(() => undefined);
-    }
-    const clone = new RunClone({
-      vcs: () => vcsFor(run),
+    const clone = runClone({
+      chooseVcs: () => vcsFor(run),
       store,
       run,
       mirror: await openMirror({ stateDir: folders.state, ...target }),
@@ -157,7 +144,7 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
         putArtifact: (content) => store.putArtifact(run.run_id, content),
         addMasked: async (found) => void (await store.append(run.run_id, (now) => maskedEvents(now, found))),
       },
-      validation,
+      validation: openApproved,
     });
   }
 
@@ -178,34 +165,34 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
     }
   }
 
-  let planning: Promise<PlanIssue> | null = null;
+  const execution: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf };
+  /** Loaded when something is planned first. */
+  const planning = once(async () => {
+    const { composePlanning } = await import('./compose-planning.ts');
+    return composePlanning({
+      folders,
+      store,
+      context,
+      deliverEarlier: async (signal) => (delivery === null ? null : deliverEarlier(delivery, signal)),
+      policy,
+      secrets,
+      planners,
+      validationConfig,
+      forgeNamed,
+      sandboxTerms,
+      chooseVcs: async (gitDir, baseCommit) => (await chooseVcs(settings.vcs, gitDir, baseCommit)).kind,
+      openValidation,
+    });
+  });
 
   return {
-    /** Loaded when something is planned first. */
-    planning() {
-      planning ??= import('./compose-planning.ts').then(({ composePlanning }) =>
-        composePlanning({
-          folders,
-          store,
-          context,
-          deliverEarlier: async (signal) => (delivery === null ? null : deliverEarlier(delivery, signal)),
-          policy,
-          secrets,
-          planners,
-          validationConfig,
-          forgeNamed,
-          sandboxTerms,
-          chooseVcs: async (gitDir, baseCommit) => (await chooseVcs(settings.vcs, gitDir, baseCommit)).kind,
-          openValidation,
-        }),
-      );
-      return planning;
-    },
+    planning,
     keyedRuns: new KeyedRuns(store),
-    executeApproved: new ExecuteApproved(store, executorsOf, baseOf),
+    execute: (options: ExecuteOptions, watch: Watch) => executeApproved(execution, options, watch),
     /** Where the base branch of a planned run is now. */
     lookAtBase: baseOf,
-    undoRun: new UndoRun(store, executorsOf),
+    previewUndo: (runId: string) => previewUndo(execution, runId),
+    undo: (request: Parameters<typeof undoRun>[1], watch: Watch) => undoRun(execution, request, watch),
     /** null where no context service is configured. */
     delivery,
     forge: forgeNamed,
@@ -274,15 +261,6 @@ function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
   const kind = plan?.target.vcs ?? workspace?.vcs.kind;
   if (kind === undefined) throw planOutdated(run_id);
   return approvedVcs(kind);
-}
-
-/** An execution asks for its one validation several times. */
-function once<A, T>(open: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
-  let opened: Promise<T> | undefined;
-  return (argument) => {
-    opened ??= open(argument);
-    return opened;
-  };
 }
 
 async function works<T extends object>(check: () => Promise<T>): Promise<object> {

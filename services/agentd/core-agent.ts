@@ -157,60 +157,47 @@ export class CoreAgent {
 
   async execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
-    const { executeApproved, delivery } = await this.#work();
+    const { execute, delivery } = await this.#work();
     const repo_dir = request.repo_dir === null ? null : resolve(request.repo_dir);
     return withLiveDelivery(delivery, request.run_id, watch, () =>
-      executeApproved.execute({ ...request, repo_dir, kind: 'execute' }, watch),
+      execute({ ...request, repo_dir, kind: 'execute' }, watch),
     );
   }
 
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     const run = await this.#store.read(request.run_id);
-    const { planning, executeApproved, undoRun, delivery } = await this.#work();
+    const { planning, execute, undo, delivery } = await this.#work();
     const withDelivery = (work: () => Promise<Run>) => withLiveDelivery(delivery, run.run_id, watch, work);
     if (run.undo !== null && run.status !== 'undone') {
       checkScope(request.by, 'execute');
-      return withDelivery(() => undoRun.undo(request, watch));
+      return withDelivery(() => undo(request, watch));
     }
     if (run.plan === null && (run.status === 'planning' || run.status === 'interrupted')) {
       checkScope(request.by, 'plan');
       const planIssue = await planning();
       return withDelivery(() => planIssue.plan(request.run_id, watch));
     }
-    if (
-      run.execution === null ||
-      run.status === 'completed' ||
-      run.status === 'undone' ||
-      run.status === 'cancelled'
-    ) {
+    if (run.execution === null || ['completed', 'undone', 'cancelled'].includes(run.status)) {
       throw new Conflict(
         'nothing_to_resume',
         `run ${run.run_id} is ${run.status}; there is nothing to resume`,
       );
     }
     checkScope(request.by, 'execute');
-    const { repo_dir, selected, dry_run } = run.execution;
-    const options = {
-      run_id: run.run_id,
-      kind: 'resume' as const,
-      repo_dir,
-      actions: selected,
-      dry_run,
-      by: request.by,
-    };
-    return withDelivery(() => executeApproved.execute(options, watch));
+    const { repo_dir, selected: actions, dry_run } = run.execution;
+    return withDelivery(() => execute({ ...request, kind: 'resume', repo_dir, actions, dry_run }, watch));
   }
 
   /** What `undo` would do, in order, without doing it. */
   async undoPlan(runId: string) {
-    return (await this.#work()).undoRun.preview(runId);
+    return (await this.#work()).previewUndo(runId);
   }
 
   async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
-    const { undoRun, delivery } = await this.#work();
-    return withLiveDelivery(delivery, request.run_id, watch, () => undoRun.undo(request, watch));
+    const { undo, delivery } = await this.#work();
+    return withLiveDelivery(delivery, request.run_id, watch, () => undo(request, watch));
   }
 
   async cancel(request: {

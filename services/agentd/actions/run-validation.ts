@@ -4,7 +4,7 @@ import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts
 import { optional, Sha256 } from '#kit/decode.ts';
 import { ValidationPlan } from '../action.ts';
 import { LiveLines } from '../validation/live-lines.ts';
-import type { ValidationReport } from '../validation/validation.ts';
+import type { Validation, ValidationReport } from '../validation/validation.ts';
 import type { TreeCopy } from '../validation/work-folder.ts';
 import type { ActionExecutor, Effect, ExecutionPorts, RunRecord, Step } from './executor.ts';
 import type { ActionType, Definition } from './kind.ts';
@@ -75,9 +75,12 @@ function executor({ clone, record, validation }: ExecutionPorts): ActionExecutor
   const none = Promise.resolve(undefined);
   let prepared: Promise<TreeCopy | undefined> = none;
   let removed: Promise<void> | undefined;
+  let opening: Promise<Validation> | undefined;
 
-  function opened({ run_id, target, params }: RunValidation) {
-    return validation({ run_id, target, ...params });
+  /** Trying the sandbox takes a while. */
+  function opened({ run_id, target, params }: RunValidation): Promise<Validation> {
+    opening ??= validation({ run_id, target, ...params });
+    return opening;
   }
 
   async function copyTree(action: RunValidation): Promise<TreeCopy> {

@@ -3,97 +3,81 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict } from '#kit/errors.ts';
 import { repoDirRequired } from '../actions/commit.ts';
 import type { Executors } from '../actions/registry.ts';
-import type { Person, Watch } from '../agent.ts';
+import type { ExecutionRequest, Watch } from '../agent.ts';
 import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
 import { findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
 import { checkCheckout } from './delivery.ts';
-import type { BaseSeen } from './moved-base.ts';
+import type { LookAtBase } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
 
-export interface ExecuteOptions {
-  readonly run_id: string;
+/** What executing and undoing work with. */
+export interface ExecutionParts {
+  readonly store: RunStore;
+  readonly executors: (run: Run) => Promise<Executors>;
+  readonly lookAtBase: LookAtBase;
+}
+
+export interface ExecuteOptions extends ExecutionRequest {
   readonly kind: 'execute' | 'resume';
-  readonly repo_dir: string | null;
-  /** action_ids; null selects every action. */
-  readonly actions: readonly string[] | null;
-  readonly dry_run: boolean;
-  readonly by: Person;
 }
 
 /**
  * Runs what was approved, exactly as it was previewed, one action after the other. The intent of each effect is durable before
  * it, its result after it; what a crash left between the two is found out before anything else happens.
  */
-export class ExecuteApproved {
-  readonly #store: RunStore;
-  readonly #executors: (run: Run) => Promise<Executors>;
-  readonly #lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>;
-
-  constructor(
-    store: RunStore,
-    executors: (run: Run) => Promise<Executors>,
-    lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>,
-  ) {
-    this.#store = store;
-    this.#executors = executors;
-    this.#lookAtBase = lookAtBase;
-  }
-
-  async execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
-    const before = await finishSuperseding(this.#store, await this.#store.read(options.run_id));
-    checkExecutable(before);
-    await this.#store.requireUnaltered(options.run_id);
-    const selected = selectActions(before, options.actions);
-    const lease = await this.#store.lease(executorLease(options.run_id));
-    const leases = [lease];
-    try {
-      const { target } = before.plan!;
-      if (target.branch !== null) {
-        leases.push(await this.#store.lease(branchLease({ ...target, branch: target.branch })));
-      }
-      await this.#checkCheckout(before, selected, options.repo_dir);
-      const stop = AbortSignal.any([watch.signal, ...leases.map(({ lost }) => lost)]);
-      const executors = await this.#executors(before);
-      const execution_id = randomUUID();
-      await this.#store.append(options.run_id, (run) => {
-        checkExecutable(run);
-        return [started(execution_id, selected, options)];
-      });
-      crashPoint('execute.started');
-      const execution = new Execution(
-        this.#store,
-        executors,
-        this.#lookAtBase,
-        { ...options, execution_id },
-        { ...watch, signal: stop },
-      );
-      await execution.runAll(selected);
-      crashPoint('execute.before_finish');
-      const run = await this.#store.append(options.run_id, (now) => finished(now, execution_id));
-      await this.#store.writeViews(options.run_id);
-      return run;
-    } finally {
-      for (const held of leases) held.release();
+export async function executeApproved(
+  parts: ExecutionParts,
+  options: ExecuteOptions,
+  watch: Watch,
+): Promise<Run> {
+  const { store } = parts;
+  const { run_id } = options;
+  const before = await finishSuperseding(store, await store.read(run_id));
+  checkExecutable(before);
+  await store.requireUnaltered(run_id);
+  const selected = selectActions(before, options.actions);
+  const leases = [await store.lease(executorLease(run_id))];
+  try {
+    const { target } = before.plan!;
+    if (target.branch !== null) {
+      leases.push(await store.lease(branchLease({ ...target, branch: target.branch })));
     }
+    await requireCheckout(before, selected, options.repo_dir);
+    const signal = AbortSignal.any([watch.signal, ...leases.map(({ lost }) => lost)]);
+    const executors = await parts.executors(before);
+    const execution_id = randomUUID();
+    await store.append(run_id, (run) => {
+      checkExecutable(run);
+      return [started(execution_id, selected, options)];
+    });
+    crashPoint('execute.started');
+    const scope = { ...options, execution_id };
+    await new Execution({ ...parts, executors }, scope, { ...watch, signal }).runAll(selected);
+    crashPoint('execute.before_finish');
+    const run = await store.append(run_id, (now) => finished(now, execution_id));
+    await store.writeViews(run_id);
+    return run;
+  } finally {
+    for (const held of leases) held.release();
   }
+}
 
-  /** Before the first action, so that nobody waits for a validation to learn that a folder was mistyped. */
-  async #checkCheckout(run: Run, selected: readonly string[], repoDir: string | null): Promise<void> {
-    const { target } = run.plan!;
-    if (target.branch === null) return;
-    if (repoDir !== null) return checkCheckout(repoDir, target.push_url);
-    const delivers = run.actions.some(
-      ({ definition, approval, state }) =>
-        definition.kind === 'commit' &&
-        approval === 'approved' &&
-        state !== 'succeeded' &&
-        selected.includes(definition.action_id),
-    );
-    if (delivers) throw repoDirRequired();
-  }
+/** Before the first action, so that nobody waits for a validation to learn that a folder was mistyped. */
+async function requireCheckout(run: Run, selected: readonly string[], repoDir: string | null): Promise<void> {
+  const { target } = run.plan!;
+  if (target.branch === null) return;
+  if (repoDir !== null) return checkCheckout(repoDir, target.push_url);
+  const delivers = run.actions.some(
+    ({ definition, approval, state }) =>
+      definition.kind === 'commit' &&
+      approval === 'approved' &&
+      state !== 'succeeded' &&
+      selected.includes(definition.action_id),
+  );
+  if (delivers) throw repoDirRequired();
 }
 
 /** Ordinal order, whatever order they were named in. */

@@ -5,6 +5,7 @@ import type { DataOf, NewEvent } from '../runs/event.ts';
 import { actionOfKind, type Run } from '../runs/run.ts';
 
 export type BaseSeen = DataOf<'base_seen'>;
+export type LookAtBase = (run: Run, signal: AbortSignal) => Promise<BaseSeen>;
 
 /** Where the base branch is now, and which files of the change moved there since the plan was made. */
 export async function lookAtBase(

@@ -1,61 +1,74 @@
 import { setTimeout } from 'node:timers/promises';
 import { movedText } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
+import { Conflict, CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { ActionIntent } from '../action.ts';
 import type { ActionExecutor, Effect, Step } from '../actions/executor.ts';
 import { type ActionDefinition, actionDigest, contradiction, type Executors } from '../actions/registry.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
+import type { DataOf, NewEvent } from '../runs/event.ts';
 import { type ActionState, type Run, willPublish } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { approvalProblem, findAction, nowFor } from './decisions.ts';
-import { type Attempt, ExecutionLog, type ExecutionScope, type ProblemOutcome } from './execution-log.ts';
-import { type BaseSeen, baseEvents } from './moved-base.ts';
+import { baseEvents, type LookAtBase } from './moved-base.ts';
 
 type Executor = ActionExecutor<ActionDefinition>;
 
+/** How one action went, for people. */
+type Attempt = Pick<ProgressUpdate, 'state' | 'message'>;
+
+type ProblemOutcome = DataOf<'action_refused'>['outcome'];
+
+type Result = DataOf<'action_result'>;
+
+interface Parts {
+  readonly store: RunStore;
+  readonly executors: Executors;
+  readonly lookAtBase: LookAtBase;
+}
+
+interface ExecutionScope {
+  readonly run_id: string;
+  readonly execution_id: string;
+  readonly repo_dir: string | null;
+  readonly dry_run: boolean;
+}
+
 /** One execution of the selected actions, one after the other. The caller holds the run's lease. */
 export class Execution {
-  readonly #log: ExecutionLog;
+  readonly #store: RunStore;
   readonly #executors: Executors;
-  readonly #lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>;
-  readonly #options: ExecutionScope;
+  readonly #lookAtBase: LookAtBase;
+  readonly #scope: ExecutionScope;
   readonly #watch: Watch;
   /** Whose checks passed in a dry run. */
   readonly #dryRun = new Set<string>();
   /** Repeated once already; no action is repeated twice. */
   readonly #repeated = new Set<string>();
-  /** Cancel aborts what can stop cleanly; a started effect on a forge finishes. */
   readonly #cancel = new AbortController();
+  /** Ends what can stop cleanly; a started effect on a forge finishes. */
+  readonly #stop: AbortSignal;
 
-  constructor(
-    store: RunStore,
-    executors: Executors,
-    lookAtBase: (run: Run, signal: AbortSignal) => Promise<BaseSeen>,
-    options: ExecutionScope,
-    watch: Watch,
-  ) {
-    this.#log = new ExecutionLog(store, options);
+  constructor({ store, executors, lookAtBase }: Parts, scope: ExecutionScope, watch: Watch) {
+    this.#store = store;
     this.#executors = executors;
     this.#lookAtBase = lookAtBase;
-    this.#options = options;
+    this.#scope = scope;
     this.#watch = watch;
+    this.#stop = AbortSignal.any([watch.signal, this.#cancel.signal]);
   }
 
   /** Ends early when the run is cancelled or its person stops it; selected actions that did not start stay as they were. */
   async runAll(selected: readonly string[]): Promise<void> {
     const polling = setInterval(() => void this.#lookForCancel(), 250);
-    const abort = () => this.#cancel.abort();
-    this.#watch.signal.addEventListener('abort', abort, { once: true });
-    if (this.#watch.signal.aborted) abort();
     try {
       await this.#prepare(selected);
-      const run = await this.#log.read();
+      const run = await this.#read();
       let looked = false;
       for (const id of selected) {
         await this.#lookForCancel();
-        if (this.#cancel.signal.aborted) return;
+        if (this.#stop.aborted) return;
         if (!looked && findAction(run, id).definition.gate === 'publish') {
           looked = true;
           await this.#checkBase();
@@ -65,14 +78,13 @@ export class Execution {
       if (!looked) await this.#checkBase();
     } finally {
       clearInterval(polling);
-      this.#watch.signal.removeEventListener('abort', abort);
       await Promise.all(Object.values(this.#executors).map((executor) => executor.dispose?.()));
     }
   }
 
   /** Only what is expected to run: approved, and not done yet. */
   async #prepare(selected: readonly string[]): Promise<void> {
-    const run = await this.#log.read();
+    const run = await this.#read();
     for (const id of selected) {
       const state = findAction(run, id);
       const step = this.#step(run, state);
@@ -84,12 +96,12 @@ export class Execution {
 
   /** Before anything is published: whether the base moved in the same files. A warning, never a refusal. */
   async #checkBase(): Promise<void> {
-    const run = await this.#log.read();
+    const run = await this.#read();
     if (!willPublish(run)) return;
     const report = (message: string) => this.#watch.progress({ step: 'base', state: 'info', message });
     try {
-      const seen = await this.#lookAtBase(run, this.#cancel.signal);
-      const now = await this.#log.append((before) => baseEvents(before, seen));
+      const seen = await this.#lookAtBase(run, this.#stop);
+      const now = await this.#append((before) => baseEvents(before, seen));
       if (now.base_moved !== null) report(movedText(now.base_moved));
     } catch (error) {
       if (!(error instanceof CoreError) || error.code === 'execution_superseded') throw error;
@@ -98,12 +110,12 @@ export class Execution {
   }
 
   async #lookForCancel(): Promise<void> {
-    const run = await this.#log.read();
+    const run = await this.#read();
     if (run.cancelling) this.#cancel.abort();
   }
 
   async #run(actionId: string): Promise<void> {
-    const run = await this.#log.read();
+    const run = await this.#read();
     const state = findAction(run, actionId);
     const { definition } = state;
     if (state.state === 'succeeded' || state.state === 'undone') return;
@@ -118,10 +130,10 @@ export class Execution {
     const executor = this.#executors[action.kind];
     if (state.intent !== null && (state.state === 'running' || state.state === 'unknown')) {
       const later = await this.#askedToWait(executor, action, state.outcome?.facts.resume_at);
-      return later ?? this.#settle(executor, state.intent, action.action_id);
+      return later ?? this.#settle(executor, state.intent);
     }
     const problem = await this.#problem(run, state);
-    if (problem !== null) return this.#log.refusal(action, problem.state, problem.outcome);
+    if (problem !== null) return this.#refuse(action, problem.state, problem.outcome);
     const step = this.#step(run, state);
     try {
       await executor.check(step);
@@ -130,7 +142,7 @@ export class Execution {
     }
     if (step.dry_run) {
       this.#dryRun.add(action.action_id);
-      return this.#log.dryRun(action);
+      return this.#checked(action);
     }
     return this.#start(executor, step);
   }
@@ -157,7 +169,7 @@ export class Execution {
     const approval = approvalProblem(state, nowFor(run));
     if (approval !== null) return refused(approval.code, approval.message);
     try {
-      await this.#log.requireArtifacts();
+      await this.#store.requireArtifacts(this.#scope.run_id);
     } catch (error) {
       if (!(error instanceof CoreError)) throw error;
       return { state: 'refused', outcome: failure(error) };
@@ -202,7 +214,7 @@ export class Execution {
    */
   async #intend(actionId: string, make: (run: Run) => ActionIntent): Promise<ActionIntent | string> {
     let intended: ActionIntent | string = 'refused';
-    await this.#log.append((run) => {
+    await this.#append((run) => {
       const problem = approvalProblem(findAction(run, actionId), nowFor(run));
       if (problem !== null || run.cancelling) {
         const outcome = {
@@ -219,8 +231,9 @@ export class Execution {
   }
 
   async #perform(executor: Executor, intent: ActionIntent): Promise<Attempt> {
-    const run = await this.#log.read();
-    const state = findAction(run, intent.action_id);
+    const { action_id } = intent;
+    const run = await this.#read();
+    const state = findAction(run, action_id);
     const { definition } = state;
     const { kind } = definition;
     crashPoint(`execute.intent.${kind}`);
@@ -231,16 +244,16 @@ export class Execution {
       const error = diskError(thrown);
       if (error instanceof Unavailable) {
         const outcome = failure(error);
-        await this.#log.problem(intent.action_id, 'unknown', outcome, false);
+        await this.#result({ action_id, state: 'unknown', outcome });
         const later = await this.#askedToWait(executor, definition, outcome.facts.resume_at);
-        return later ?? this.#settle(executor, intent, intent.action_id);
+        return later ?? this.#settle(executor, intent);
       }
       // Stopped by a person before it had an effect: to be done again, not a failure.
       const state = error instanceof Interrupted ? 'unknown' : 'failed';
-      return this.#log.problem(intent.action_id, state, failure(error), false);
+      return this.#result({ action_id, state, outcome: failure(error) });
     }
     crashPoint(`execute.effect.${kind}`);
-    return this.#log.effect(intent.action_id, effect, false);
+    return this.#done(action_id, effect, false);
   }
 
   /**
@@ -257,18 +270,24 @@ export class Execution {
     const message = `asked to wait; nothing is sent before ${resumeAt}, resume then`;
     if (wait > (executor.max_wait_ms ?? 0)) return { state: 'unknown', message };
     this.#report(action, 'output', `asked to wait; going on in ${Math.ceil(wait / 1000)} s`);
-    const { signal } = this.#cancel;
+    const signal = this.#stop;
     await setTimeout(wait, undefined, { signal }).catch(() => {});
     return signal.aborted ? { state: 'unknown', message } : null;
   }
 
   /** Finds out what became of an intent without a result, and goes on from there. */
-  async #settle(executor: Executor, intent: ActionIntent, actionId: string): Promise<Attempt> {
-    const run = await this.#log.read();
-    const state = findAction(run, actionId);
+  async #settle(executor: Executor, intent: ActionIntent): Promise<Attempt> {
+    const { action_id } = intent;
+    const run = await this.#read();
+    const state = findAction(run, action_id);
     const step = this.#step(run, state);
     const unknown = (message: string, facts = {}): Promise<Attempt> =>
-      this.#log.problem(actionId, 'unknown', { code: 'outcome_unknown', message, facts }, true);
+      this.#result({
+        action_id,
+        state: 'unknown',
+        outcome: { code: 'outcome_unknown', message, facts },
+        reconciled: true,
+      });
     let found: Awaited<ReturnType<Executor['reconcile']>>;
     try {
       found = await executor.reconcile(step, intent);
@@ -278,28 +297,29 @@ export class Execution {
     crashPoint(`execute.reconciled.${state.definition.kind}`);
     switch (found.kind) {
       case 'done':
-        return this.#log.effect(actionId, found.effect, true);
+        return this.#done(action_id, found.effect, true);
       case 'conflict': {
         const outcome = { code: 'conflict', message: found.message, facts: {} };
-        return this.#log.problem(actionId, 'failed', outcome, true);
+        return this.#result({ action_id, state: 'failed', outcome, reconciled: true });
       }
       case 'ask':
         return unknown(found.message);
       case 'again':
-        if (!this.#repeated.has(actionId)) return this.#again(executor, step, intent);
+        if (!this.#repeated.has(action_id)) return this.#again(executor, step, intent);
         return unknown('it did not happen in two tries; resume later');
     }
   }
 
   /** The same bytes once more, after the same safeguards. */
   async #again(executor: Executor, step: Step<ActionDefinition>, intent: ActionIntent): Promise<Attempt> {
-    this.#repeated.add(intent.action_id);
+    const { action_id } = intent;
+    this.#repeated.add(action_id);
     try {
       await executor.check(step);
     } catch (error) {
-      return this.#log.problem(intent.action_id, 'failed', failure(error), true);
+      return this.#result({ action_id, state: 'failed', outcome: failure(error), reconciled: true });
     }
-    const next = await this.#intend(intent.action_id, () => ({ ...intent, attempt: intent.attempt + 1 }));
+    const next = await this.#intend(action_id, () => ({ ...intent, attempt: intent.attempt + 1 }));
     if (typeof next === 'string') return { state: 'refused', message: next };
     return this.#perform(executor, next);
   }
@@ -309,9 +329,9 @@ export class Execution {
       run,
       action: state.definition,
       state,
-      repo_dir: this.#options.repo_dir,
-      dry_run: this.#options.dry_run || state.definition.dry_run,
-      signal: this.#cancel.signal,
+      repo_dir: this.#scope.repo_dir,
+      dry_run: this.#scope.dry_run || state.definition.dry_run,
+      signal: this.#stop,
       progress: (message) => this.#report(state.definition, 'output', message),
     };
   }
@@ -320,7 +340,57 @@ export class Execution {
   async #notStarted(action: ActionDefinition, thrown: unknown) {
     const error = diskError(thrown);
     if (!(error instanceof CoreError)) throw error;
-    return this.#log.refusal(action, 'refused', failure(error));
+    return this.#refuse(action, 'refused', failure(error));
+  }
+
+  #read(): Promise<Run> {
+    return this.#store.read(this.#scope.run_id);
+  }
+
+  /**
+   * Only while this execution is the run's newest: a process that lost the lease without noticing writes nothing more.
+   * @throws Conflict `execution_superseded`
+   */
+  #append(decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
+    const { run_id, execution_id } = this.#scope;
+    return this.#store.append(run_id, (run) => {
+      if (run.execution?.execution_id === execution_id && !run.execution.finished) return decide(run);
+      throw new Conflict(
+        'execution_superseded',
+        `another execution of run ${run_id} has begun; this one ends`,
+      );
+    });
+  }
+
+  async #refuse(
+    { action_id }: ActionDefinition,
+    state: 'refused' | 'blocked',
+    outcome: ProblemOutcome,
+  ): Promise<Attempt> {
+    await this.#append(() => [{ type: 'action_refused', data: { action_id, state, outcome } }]);
+    return { state, message: outcome.message };
+  }
+
+  async #checked({ action_id }: ActionDefinition): Promise<Attempt> {
+    const message = 'every check passed; nothing was done';
+    const outcome = { code: undefined, message, facts: {} };
+    await this.#result({ action_id, state: 'succeeded', outcome, rehearsal: true });
+    return { state: 'succeeded', message: `rehearsed: ${message}` };
+  }
+
+  async #done(action_id: string, effect: Effect, reconciled: boolean): Promise<Attempt> {
+    const { succeeded, code, message, facts, vcs } = effect;
+    const outcome = { code, message, facts: { ...facts } };
+    const state = succeeded ? 'succeeded' : 'failed';
+    const attempt = await this.#result({ action_id, state, outcome, reconciled, vcs });
+    crashPoint('execute.result');
+    return attempt;
+  }
+
+  async #result(result: Pick<Result, 'action_id' | 'state' | 'outcome'> & Partial<Result>): Promise<Attempt> {
+    const data = { rehearsal: false, reconciled: false, vcs: null, ...result };
+    await this.#append(() => [{ type: 'action_result', data }]);
+    return { state: data.state, message: data.outcome.message };
   }
 
   #report(

@@ -8,103 +8,90 @@ import type { NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import { executorLease, type RunStore } from '../runs/run-store.ts';
 import { findAction } from './decisions.ts';
+import type { ExecutionParts } from './execute-approved.ts';
+
+type UndoParts = Pick<ExecutionParts, 'store' | 'executors'>;
+
+/** What undoing would do, in its order. @throws Refused when it would destroy what others did */
+export async function previewUndo({ store, executors: open }: UndoParts, runId: string): Promise<UndoStep[]> {
+  const run = await store.read(runId);
+  checkUndoable(run);
+  const executors = await open(run);
+  const steps: UndoStep[] = [];
+  for (const state of effects(run)) {
+    const { action_id, kind } = state.definition;
+    steps.push({ action_id, kind, ...(await executors[kind].previewUndo(stepOf(run, state, idle))) });
+  }
+  return steps;
+}
 
 /** Walks the log backwards: what was published last is taken back first. Can be called again after a crash. */
-export class UndoRun {
-  readonly #store: RunStore;
-  readonly #executors: (run: Run) => Promise<Executors>;
-
-  constructor(store: RunStore, executors: (run: Run) => Promise<Executors>) {
-    this.#store = store;
-    this.#executors = executors;
-  }
-
-  /** What undoing would do, in its order. @throws Refused when it would destroy what others did */
-  async preview(runId: string): Promise<UndoStep[]> {
-    const run = await this.#store.read(runId);
-    checkUndoable(run);
-    const executors = await this.#executors(run);
-    const steps: UndoStep[] = [];
-    for (const state of effects(run)) {
-      const { effect, message } = await executors[state.definition.kind].previewUndo(
-        stepOf(run, state, idle),
-      );
-      steps.push({ action_id: state.definition.action_id, kind: state.definition.kind, effect, message });
-    }
-    return steps;
-  }
-
-  async undo(options: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
-    const { run_id } = options;
-    const lease = await this.#store.lease(executorLease(run_id));
-    try {
-      await this.preview(run_id);
-      const undo_id = randomUUID();
-      const run = await this.#store.append(run_id, (now) => {
-        checkUndoable(now);
-        return [{ type: 'undo_started', data: { undo_id, by: options.by.name, pid: process.pid } }];
-      });
-      crashPoint('undo.started');
-      const executors = await this.#executors(run);
-      const results: UndoResult[] = [];
-      for (const state of effects(run)) {
-        if (watch.signal.aborted || lease.lost.aborted) break;
-        results.push(await this.#takeBack(run_id, undo_id, state.definition.action_id, executors, watch));
-      }
-      const after = await this.#store.append(run_id, (now) => [finished(now, undo_id, results)]);
-      await this.#store.writeViews(run_id);
-      return after;
-    } finally {
-      lease.release();
-    }
-  }
-
-  async #takeBack(
-    runId: string,
-    undo_id: string,
-    action_id: string,
-    executors: Executors,
-    watch: Watch,
-  ): Promise<UndoResult> {
-    const run = await this.#append(runId, undo_id, [
-      { type: 'undo_intent', data: { undo_id, action_id, facts: {} } },
-    ]);
-    const state = findAction(run, action_id);
-    const { kind } = state.definition;
-    const clock = performance.now();
-    watch.progress({ step: kind, state: 'started', message: `undo ${state.definition.title}`, action_id });
-    crashPoint(`undo.intent.${kind}`);
-    const result = await this.#try(executors, run, state, watch);
-    crashPoint(`undo.effect.${kind}`);
-    await this.#append(runId, undo_id, [{ type: 'undo_result', data: { undo_id, action_id, ...result } }]);
-    crashPoint(`undo.result.${kind}`);
-    const shown = result.state === 'undone' ? 'succeeded' : result.state === 'kept' ? 'info' : 'failed';
-    watch.progress({
-      step: kind,
-      state: shown,
-      message: result.message,
-      action_id,
-      duration_ms: performance.now() - clock,
+export async function undoRun(
+  parts: UndoParts,
+  { run_id, by }: { readonly run_id: string; readonly by: Person },
+  watch: Watch,
+): Promise<Run> {
+  const { store } = parts;
+  const lease = await store.lease(executorLease(run_id));
+  try {
+    await previewUndo(parts, run_id);
+    const undo_id = randomUUID();
+    const run = await store.append(run_id, (now) => {
+      checkUndoable(now);
+      return [{ type: 'undo_started', data: { undo_id, by: by.name, pid: process.pid } }];
     });
-    return result;
-  }
-
-  /** Only while this undo is the run's newest: a process that lost the lease without noticing writes nothing more. */
-  #append(runId: string, undoId: string, events: readonly NewEvent[]): Promise<Run> {
-    return this.#store.append(runId, (run) => {
-      if (run.undo?.undo_id === undoId && !run.undo.finished) return events;
-      throw new Conflict('undo_superseded', `another undo of run ${runId} has begun; this one ends`);
-    });
-  }
-
-  async #try(executors: Executors, run: Run, state: ActionState, watch: Watch): Promise<UndoResult> {
-    try {
-      return await executors[state.definition.kind].undo(stepOf(run, state, watch));
-    } catch (error) {
-      return { state: 'failed', message: messageOf(error) };
+    crashPoint('undo.started');
+    const executors = await parts.executors(run);
+    const results: UndoResult[] = [];
+    for (const { definition } of effects(run)) {
+      if (watch.signal.aborted || lease.lost.aborted) break;
+      results.push(await takeBack(store, run, definition.action_id, executors, watch));
     }
+    const after = await store.append(run_id, (now) => [finished(now, undo_id, results)]);
+    await store.writeViews(run_id);
+    return after;
+  } finally {
+    lease.release();
   }
 }
+
+async function takeBack(
+  store: RunStore,
+  { run_id, undo }: Run,
+  action_id: string,
+  executors: Executors,
+  watch: Watch,
+): Promise<UndoResult> {
+  const { undo_id } = undo!;
+  /** Only while this undo is the run's newest: a process that lost the lease without noticing writes nothing more. */
+  const append = (event: NewEvent) =>
+    store.append(run_id, (now) => {
+      if (now.undo?.undo_id === undo_id && !now.undo.finished) return [event];
+      throw new Conflict('undo_superseded', `another undo of run ${run_id} has begun; this one ends`);
+    });
+  const run = await append({ type: 'undo_intent', data: { undo_id, action_id, facts: {} } });
+  const state = findAction(run, action_id);
+  const { kind } = state.definition;
+  const clock = performance.now();
+  watch.progress({ step: kind, state: 'started', message: `undo ${state.definition.title}`, action_id });
+  crashPoint(`undo.intent.${kind}`);
+  const result = await executors[kind]
+    .undo(stepOf(run, state, watch))
+    .catch((error): UndoResult => ({ state: 'failed', message: messageOf(error) }));
+  crashPoint(`undo.effect.${kind}`);
+  await append({ type: 'undo_result', data: { undo_id, action_id, ...result } });
+  crashPoint(`undo.result.${kind}`);
+  watch.progress({
+    step: kind,
+    state: shownAs[result.state],
+    message: result.message,
+    action_id,
+    duration_ms: performance.now() - clock,
+  });
+  return result;
+}
+
+const shownAs = { undone: 'succeeded', kept: 'info', failed: 'failed' } as const;
 
 const idle: Watch = { progress: () => {}, signal: new AbortController().signal };
 

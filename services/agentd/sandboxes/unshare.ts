@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Refused } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { failedPromise, shellArguments } from './command-line.ts';
 import { runInNamespace } from './namespace.ts';
@@ -68,16 +69,17 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
   const system = systemView(options.tools, run.network);
   const { readOnly, hiddenFolders, hiddenFiles } = existingProcEntries();
   const memory = `mode=1777,nosuid,nodev,size=${run.limits.memory_mib}m`;
-  const mount = (...words: string[]) => `mount -n ${words.map(quoted).join(' ')}`;
+  const mount = (...words: string[]) => `mount -n ${words.map(shellWord).join(' ')}`;
   const tmpfs = (path: string, data = memory) => mount('-t', 'tmpfs', '-o', data, 'tmpfs', path);
   const seal = (path: string) => mount('-o', 'remount,bind,ro,nosuid,nodev,noexec', 'none', path);
   const bind = ({ source, target, kind, options: flags }: ReadOnlyBind) =>
     kind === 'submount'
       ? mount('-o', `remount,bind,ro,nosuid,nodev${flags}`, 'none', target)
       : mount('-o', `rbind,ro,nosuid,nodev${flags}`, source, target);
-  const words = (command: string, all: readonly string[]) => [command, ...new Set(all.map(quoted))].join(' ');
+  const words = (command: string, all: readonly string[]) =>
+    [command, ...new Set(all.map(shellWord))].join(' ');
   const shown = readOnlyBinds(system.mounts, root);
-  const at = (path: string) => quoted(root + path);
+  const at = (path: string) => shellWord(root + path);
   return [
     'set -eu',
     'umask 022',
@@ -103,7 +105,7 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
       shown.filter(({ kind }) => kind === 'file').map(({ target }) => target),
     ),
     ...shown.map(bind),
-    ...system.links.map(({ path, target }) => `ln -s ${quoted(target)} ${at(path)}`),
+    ...system.links.map(({ path, target }) => `ln -s ${shellWord(target)} ${at(path)}`),
     mount('-t', 'proc', '-o', 'nosuid,nodev,noexec', 'proc', `${root}/proc`),
     ...readOnly.flatMap((path) => [mount('--bind', root + path, root + path), seal(root + path)]),
     ...hiddenFolders.map((path) => tmpfs(root + path, 'mode=755,ro,size=4k')),
@@ -141,8 +143,4 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
     'unshare --user --map-user=1000 --map-group=1000 -- setpriv --no-new-privs -- /bin/sh "$@" 3>&- || code=$?',
     `printf '{"exit-code": %d}\\n' "$code" >&3`,
   ].join('\n');
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,3 +1,4 @@
+import { shellWord } from '#kit/shell-word.ts';
 import type { ActionKind } from '../../action.ts';
 import type { ActionState, Run } from '../run.ts';
 
@@ -97,9 +98,6 @@ function restoreLines(run: Run, manifest: ReturnType<typeof facts>): string[] {
   return lines;
 }
 
-/** Words as a POSIX shell reads them back. */
 function line(...words: readonly string[]): string {
-  return words
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
-    .join(' ');
+  return words.map(shellWord).join(' ');
 }
