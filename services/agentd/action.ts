@@ -1,14 +1,8 @@
 import * as t from 'io-ts';
-import { Approval } from '#kit/contracts/action.ts';
-import {
-  actionKinds,
-  actionStates,
-  approvals,
-  caseOutcomes,
-  gates,
-  risks,
-} from '#kit/contracts/vocabulary.ts';
-import { nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
+import { Approval, ProposedAction } from '#kit/contracts/action.ts';
+import { ActionCase } from '#kit/contracts/context/execution.ts';
+import { actionKinds, actionStates, approvals, gates, risks } from '#kit/contracts/vocabulary.ts';
+import { nullable, oneOf, optional, Timestamp } from '#kit/decode.ts';
 
 /** The words that planning, approval and execution share; what belongs to one kind of action is in `actions/`. */
 
@@ -124,43 +118,20 @@ export const ActionHistory = t.strict({
   expected: t.number,
   counts: t.record(t.string, t.number),
   /** Those that weigh most, newest first. */
-  cases: t.array(
-    t.strict({
-      run_id: t.string,
-      action_id: t.string,
-      repository: t.string,
-      outcome: oneOf(caseOutcomes),
-      at: t.string,
-      reason: nullable(t.string),
-    }),
-  ),
+  cases: t.array(ActionCase),
 });
 export type ActionHistory = t.TypeOf<typeof ActionHistory>;
 
-/** What every action says, whatever its kind; `params` come on top. */
+const { kind, params, approval, decision, state, outcome, started_at, finished_at, ...shown } =
+  ProposedAction.type.props;
+
+/** What every action says, whatever its kind, with the members of `ProposedAction`; `params` come on top. */
 export const ActionFacts = t.strict({
-  run_id: t.string,
-  action_id: t.string,
-  /** Position in the execution path, from 1. */
-  ordinal: t.number,
-  gate: Gate,
-  title: t.string,
-  rationale: t.string,
-  risk: Risk,
-  /** 0 to 100. */
-  risk_score: t.number,
-  risk_reasons: t.array(t.string),
-  dry_run: t.boolean,
-  /** action_ids that must have succeeded before. */
-  depends_on: t.array(t.string),
-  /** Name to sha256 of the artifacts that the action uses. */
-  artifacts: t.record(t.string, Sha256),
+  ...shown,
   influences: t.array(Influence),
   /** Explains the risk; no part of what is approved. null: the context service was not asked or knows none. */
   history: optional(nullable(ActionHistory)),
   target: Target,
-  /** sha256 over what is approved; see `actionDigest`. */
-  digest: Sha256,
 });
 export type ActionFacts = t.TypeOf<typeof ActionFacts>;
 

@@ -36,7 +36,6 @@ import { planningRole } from './planning/roles.ts';
 import type { Vcs } from './ports/vcs.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
-import { KeyedRuns } from './runs/keyed-runs.ts';
 import { maskedEvents, type Run } from './runs/run.ts';
 import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
@@ -187,7 +186,6 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
 
   return {
     planning,
-    keyedRuns: new KeyedRuns(store),
     execute: (options: ExecuteOptions, watch: Watch) => executeApproved(execution, options, watch),
     /** Where the base branch of a planned run is now. */
     lookAtBase: baseOf,

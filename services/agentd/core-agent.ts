@@ -16,6 +16,7 @@ import { cancelRun, checkScope, decideActions } from './execution/decisions.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
+import { keyedRun } from './runs/keyed-runs.ts';
 import { canBePlanned, type Run, willPublish } from './runs/run.ts';
 import { issueLease, patientLease, type RunQuery } from './runs/run-store.ts';
 
@@ -49,7 +50,7 @@ export class CoreAgent {
     const resolve = () => work.runRequest(request, signal);
     const { idempotency_key } = request;
     if (idempotency_key !== undefined)
-      return work.keyedRuns.name({ ...request, idempotency_key }, { resolve, mayCreate, signal });
+      return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate, signal });
     mayCreate();
     return { run: await this.#store.create(await resolve()), created: true };
   }

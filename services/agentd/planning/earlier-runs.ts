@@ -5,7 +5,7 @@ import { openedPullRequest } from '../actions/open-pull-request.ts';
 import type { Watch } from '../agent.ts';
 import type { Forge, PullRequest } from '../ports/forge.ts';
 import type { Run, RunSummary } from '../runs/run.ts';
-import type { RunStore } from '../runs/run-store.ts';
+import { allRuns, type RunStore } from '../runs/run-store.ts';
 import type { Rejection } from './planner.ts';
 import type { Sources } from './read-sources.ts';
 
@@ -48,21 +48,11 @@ export async function lookAtEarlier(store: Store, run: Run): Promise<EarlierRuns
 }
 
 /** Newest first. */
-async function runsOfIssue(
+function runsOfIssue(
   store: Pick<RunStore, 'list'>,
   { forge, owner, repo, number }: Pick<Run['request'], 'forge' | 'owner' | 'repo' | 'number'>,
 ): Promise<RunSummary[]> {
-  const found: RunSummary[] = [];
-  let cursor: string | null = null;
-  do {
-    const query = { limit: 100, forge, owner, repo, number };
-    const page: Awaited<ReturnType<RunStore['list']>> = await store.list(
-      cursor === null ? query : { ...query, cursor },
-    );
-    found.push(...page.runs);
-    cursor = page.next_cursor;
-  } while (cursor !== null);
-  return found;
+  return allRuns(store, { forge, owner, repo, number });
 }
 
 /** Supersedes what the sealed plan of `run` lists. A crash leaves the rest to `finishSuperseding`. */

@@ -23,10 +23,6 @@ export interface RunStoreOptions {
   readonly secrets?: () => Promise<Pick<SecretFinder, 'mask'>>;
 }
 
-/** How long a page of the list is shown again while the index has not changed: a process can die unseen. */
-const pageLifeMs = 1000;
-const maxPages = 100;
-
 /**
  * Runs as folders below `<state>/runs`. Nothing is opened or made before the first call, and listing, which people wait for,
  * loads nothing that decodes or writes events.
@@ -40,7 +36,6 @@ export class FileRunStore implements RunStore {
   #loading: Promise<RunRecords> | null = null;
   /** null until they are needed first. */
   #open: RunRecords | null = null;
-  readonly #pages = new Map<string, { version: string; at: number; page: RunPage }>();
 
   constructor(options: RunStoreOptions) {
     this.#options = options;
@@ -77,23 +72,15 @@ export class FileRunStore implements RunStore {
     return this.#guarded(async () => {
       // Looking makes no folders.
       if (!existsSync(this.#runsDir)) return { runs: [], next_cursor: null, problems: [] };
-      const index = this.#opened();
-      const key = JSON.stringify(query);
-      const cached = this.#pages.get(key);
-      const version = index.reading(() => index.version());
-      if (cached?.version === version && Date.now() - cached.at < pageLifeMs) return cached.page;
-      const page = await listRuns(this.#listing(), query);
-      if (this.#pages.size >= maxPages) this.#pages.clear();
-      this.#pages.set(key, { version: index.version(), at: Date.now(), page });
-      return page;
+      return listRuns(this.#listing(), query);
     });
   }
 
   /** How many runs there are. */
-  async count(): Promise<number> {
-    await this.list({ limit: 1 });
-    if (!existsSync(this.#runsDir)) return 0;
-    return this.#guarded(() => {
+  count(): Promise<number> {
+    return this.#guarded(async () => {
+      if (!existsSync(this.#runsDir)) return 0;
+      await refreshFolder(this.#listing());
       const index = this.#opened();
       return index.reading(() => index.count());
     });

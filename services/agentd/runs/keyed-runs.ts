@@ -7,7 +7,7 @@ import { Refused } from '#kit/errors.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
 import type { Run } from './run.ts';
-import { patientLease, type RunPage, type RunStore } from './run-store.ts';
+import { allRuns, patientLease, type RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
@@ -22,65 +22,45 @@ export interface KeyedRunWork {
 }
 
 /**
- * Runs that callers name by a key. The same key gives the same run, also for concurrent requests in one process or several.
+ * The run that callers name by a key. The same key gives the same run, also for concurrent requests in one process or several.
  * The note of which run a key named is written after the run, so that a crash between the two is found by looking through the
  * issue's runs.
+ * @throws Refused (`idempotency_key_reused`) when the key came with another request before
  */
-export class KeyedRuns {
-  readonly #store: Store;
-  /** Equal requests at the same time are one. */
-  readonly #asked = new Map<string, Promise<NamedRun>>();
-
-  constructor(store: Store) {
-    this.#store = store;
-  }
-
-  /** @throws Refused (`idempotency_key_reused`) when the key came with another request before */
-  async name(request: KeyedRequest, work: KeyedRunWork): Promise<NamedRun> {
-    const asking = JSON.stringify(request);
-    const same = this.#asked.get(asking);
-    if (same !== undefined) return { run: (await same).run, created: false };
-    const answer = this.#once(request, work).finally(() => this.#asked.delete(asking));
-    this.#asked.set(asking, answer);
-    return answer;
-  }
-
-  async #once(request: KeyedRequest, { resolve, mayCreate, signal }: KeyedRunWork): Promise<NamedRun> {
-    const key = sha256(request.idempotency_key);
-    const lease = await patientLease(this.#store, `idempotency ${key}`, signal);
-    try {
-      const note = join(this.#store.stateDir, 'idempotency', key);
-      const noted = existsSync(note) ? await this.#store.read(readFileSync(note, 'utf8')) : null;
-      if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
-      const wanted = await resolve();
-      const known = noted ?? (await this.#runWithKey(wanted));
-      if (known === null) mayCreate();
-      else requireSameRequest(known.request, wanted, request);
-      const run = known ?? (await this.#store.create(wanted));
-      crashPoint('run.before_note');
-      if (noted === null) {
-        makePrivateFolder(dirname(note));
-        writeFileDurably(note, run.run_id);
-      }
-      return { run, created: known === null };
-    } finally {
-      lease.release();
+export async function keyedRun(
+  store: Store,
+  request: KeyedRequest,
+  { resolve, mayCreate, signal }: KeyedRunWork,
+): Promise<NamedRun> {
+  const key = sha256(request.idempotency_key);
+  const lease = await patientLease(store, `idempotency ${key}`, signal);
+  try {
+    const note = join(store.stateDir, 'idempotency', key);
+    const noted = existsSync(note) ? await store.read(readFileSync(note, 'utf8')) : null;
+    if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
+    const wanted = await resolve();
+    const known = noted ?? (await runWithKey(store, wanted));
+    if (known === null) mayCreate();
+    else requireSameRequest(known.request, wanted, request);
+    const run = known ?? (await store.create(wanted));
+    crashPoint('run.before_note');
+    if (noted === null) {
+      makePrivateFolder(dirname(note));
+      writeFileDurably(note, run.run_id);
     }
+    return { run, created: known === null };
+  } finally {
+    lease.release();
   }
+}
 
-  async #runWithKey({ forge, owner, repo, number, idempotency_key }: RunRequest): Promise<Run | null> {
-    let cursor: string | null = null;
-    do {
-      const query = { limit: 100, forge, owner, repo, number };
-      const page: RunPage = await this.#store.list(cursor === null ? query : { ...query, cursor });
-      for (const { run_id } of page.runs) {
-        const run = await this.#store.read(run_id);
-        if (run.request.idempotency_key === idempotency_key) return run;
-      }
-      cursor = page.next_cursor;
-    } while (cursor !== null);
-    return null;
+async function runWithKey(store: Store, wanted: RunRequest): Promise<Run | null> {
+  const { forge, owner, repo, number, idempotency_key } = wanted;
+  for (const { run_id } of await allRuns(store, { forge, owner, repo, number })) {
+    const run = await store.read(run_id);
+    if (run.request.idempotency_key === idempotency_key) return run;
   }
+  return null;
 }
 
 /** True if the two are equal without asking a forge; false where only a forge can decide. */

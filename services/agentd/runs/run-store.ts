@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { RunList } from '#kit/contracts/run.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
-import type { Run, RunStatus } from './run.ts';
+import type { Run, RunStatus, RunSummary } from './run.ts';
 
 /** Newest first; `problems`: things in the runs folder that are no runs, and runs that cannot be read. */
 export type RunPage = RunList;
@@ -50,6 +50,21 @@ export interface RunStore {
   lease(name: string): Promise<Lease>;
   /** Ends a command or request: makes the run's head durable and rewrites the views of its folder from its newest event. */
   writeViews(runId: string): Promise<void>;
+}
+
+/** Every page of a list, newest run first. */
+export async function allRuns(
+  store: Pick<RunStore, 'list'>,
+  query: Omit<RunQuery, 'limit' | 'cursor'>,
+): Promise<RunSummary[]> {
+  const found: RunSummary[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: RunPage = await store.list({ ...query, limit: 100, ...(cursor === null ? {} : { cursor }) });
+    found.push(...page.runs);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return found;
 }
 
 /** Names of the leases that more than one part of the service has to agree on. */

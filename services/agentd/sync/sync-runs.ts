@@ -6,7 +6,7 @@ import type { Forge, PullRequestOutcome } from '../ports/forge.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { FileRunStore } from '../runs/file-run-store.ts';
 import type { Run, RunStatus } from '../runs/run.ts';
-import type { RunPage } from '../runs/run-store.ts';
+import { allRuns } from '../runs/run-store.ts';
 
 export interface SyncPorts {
   readonly store: FileRunStore;
@@ -38,18 +38,12 @@ async function runsWithPullRequest(
   signal: AbortSignal,
 ): Promise<Run[]> {
   const found: Run[] = [];
-  let cursor: string | null = null;
-  do {
+  for (const { run_id, status } of await allRuns(store, repository ?? {})) {
     signal.throwIfAborted();
-    const query = { limit: 100, ...repository, ...(cursor === null ? {} : { cursor }) };
-    const page: RunPage = await store.list(query);
-    for (const { run_id, status } of page.runs) {
-      if (without.includes(status)) continue;
-      const run = await store.read(run_id);
-      if (openedPullRequest(run) !== null) found.push(run);
-    }
-    cursor = page.next_cursor;
-  } while (cursor !== null);
+    if (without.includes(status)) continue;
+    const run = await store.read(run_id);
+    if (openedPullRequest(run) !== null) found.push(run);
+  }
   return found;
 }
 

@@ -61,7 +61,6 @@ export class RunIndex {
   #db: DatabaseSync;
   #inode: bigint | number;
   #statements = new Map<string, StatementSync>();
-  #writes = 0;
 
   constructor(stateDir: string) {
     this.#path = join(stateDir, 'index.sqlite');
@@ -97,7 +96,6 @@ export class RunIndex {
   }
 
   #begin(): void {
-    this.#writes++;
     try {
       this.#statement('BEGIN IMMEDIATE').run();
       if (!this.#reopenIfReplaced()) return;
@@ -132,12 +130,6 @@ export class RunIndex {
       this.#reopen();
       return work();
     }
-  }
-
-  /** Changes whenever the index may have changed, by this process or another. */
-  version(): string {
-    const { data_version } = this.#statement('PRAGMA data_version').get() as { data_version: number };
-    return `${this.#inode}:${data_version}:${this.#writes}`;
   }
 
   put(row: IndexRow): void {
