@@ -1,7 +1,7 @@
 import type { PlanBody } from '#kit/contracts/plan.ts';
 import type { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import type { ApprovalState, Gate } from './action.ts';
-import type { UndoPreview } from './actions/executor.ts';
+import type { Undoing } from './actions/executor.ts';
 import type { Run } from './runs/run.ts';
 
 /** What the use cases of core-agentd are asked for, and what they report. */
@@ -67,7 +67,7 @@ export interface ExecutionRequest {
   readonly by: Person;
 }
 
-export interface UndoStep extends UndoPreview {
+export interface UndoStep extends Pick<Undoing, 'effect' | 'message'> {
   readonly action_id: string;
   readonly kind: string;
 }

@@ -63,8 +63,7 @@ export const applyPatch: ActionType<'apply_patch', t.TypeOf<typeof ApplyPatchPar
       return { succeeded: true, message: filesText(files), facts: { tree }, vcs };
     },
     reconcile: (_step, intent) => reconcileBuildStep(clone, intent),
-    previewUndo: async () => ({ effect: 'nothing', message: 'goes with the branch in the clone' }),
-    undo: async () => ({ state: 'undone', message: 'goes with the branch in the clone' }),
+    undoing: async () => ({ effect: 'nothing', message: 'goes with the branch in the clone' }),
   }),
 };
 

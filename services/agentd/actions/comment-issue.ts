@@ -73,16 +73,6 @@ function executor({ forge, writer, safeguards }: ExecutionPorts): ActionExecutor
     );
   }
 
-  /** What undoing would delete; nothing where the whole issue is gone. */
-  async function findToUndo(step: Step<CommentIssue>): Promise<Comment[]> {
-    const found = await find(step, step.state.intent).catch((error) => {
-      if (error instanceof NotFound && error.code === 'issue_not_found') return [];
-      throw error;
-    });
-    if (found.length > 0) await requireAccount(forge, step.state.intent);
-    return found;
-  }
-
   return {
     max_wait_ms: forge.deadline_ms,
     async check({ action: { target, params } }) {
@@ -120,25 +110,25 @@ function executor({ forge, writer, safeguards }: ExecutionPorts): ActionExecutor
         message: 'no comment of ours is there after two tries; look at the issue before you go on',
       };
     },
-    async previewUndo(step) {
-      const found = await findToUndo(step);
+    async undoing(step) {
+      const { target, params } = step.action;
+      const found = await find(step, step.state.intent).catch((error) => {
+        if (error instanceof NotFound && error.code === 'issue_not_found') return [];
+        throw error;
+      });
       if (found.length === 0) return { effect: 'nothing', message: 'the comment is gone already' };
+      await requireAccount(forge, step.state.intent);
       return {
         effect: 'undo',
-        message: `delete the comment on #${step.action.params.number}; those who were notified keep their mail`,
-      };
-    },
-    async undo(step) {
-      const { target, params } = step.action;
-      const found = await findToUndo(step);
-      for (const { id } of found) {
-        await writer.deleteComment(target, params.number, id).catch((error) => {
-          if (!(error instanceof NotFound)) throw error;
-        });
-      }
-      return {
-        state: 'undone',
-        message: found.length === 0 ? 'the comment is gone already' : `comment on #${params.number} deleted`,
+        message: `delete the comment on #${params.number}; those who were notified keep their mail`,
+        async act() {
+          for (const { id } of found) {
+            await writer.deleteComment(target, params.number, id).catch((error) => {
+              if (!(error instanceof NotFound)) throw error;
+            });
+          }
+          return { state: 'undone', message: `comment on #${params.number} deleted` };
+        },
       };
     },
   };

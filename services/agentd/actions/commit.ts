@@ -106,29 +106,23 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
       renderBuildStep(clone, { message: fillTemplate(action.params.message, slotValues(run, [])) }),
     perform: async (step, intent) => deliver(step, await clone.build(commit.buildStep!(step.action, intent))),
     reconcile: (_step, intent) => reconcileBuildStep(clone, intent),
-    async previewUndo(step) {
-      const dir = deliveredTo(step);
-      if (dir === null) return { effect: 'nothing', message: 'was not delivered' };
-      const { params, target } = step.action;
-      const message = `delete ${params.deliver_ref} in ${dir}, if it is still ours`;
-      const inUse = await checkout.whyInUse(dir, target.push_url, params.deliver_ref).catch(() => null);
-      return { effect: 'undo', message: inUse === null ? message : `${message}; ${inUse}` };
-    },
-    async undo(step) {
-      const dir = deliveredTo(step);
-      const delivered = outcomeFact(step.run, 'commit', 'commit') ?? step.state.vcs?.commit;
-      if (dir === null || typeof delivered !== 'string')
-        return { state: 'undone', message: 'was not delivered' };
-      if (!existsSync(dir)) return { state: 'kept', message: `${dir} is gone` };
-      const { params, target } = step.action;
-      return checkout.withdraw(dir, target.push_url, params.deliver_ref, delivered);
+    async undoing({ action, run, state }) {
+      const dir = state.outcome?.facts.repo_dir;
+      const delivered = outcomeFact(run, 'commit', 'commit') ?? state.vcs?.commit;
+      if (typeof dir !== 'string' || typeof delivered !== 'string')
+        return { effect: 'nothing', message: 'was not delivered' };
+      if (!existsSync(dir)) return { effect: 'keep', message: `${dir} is gone` };
+      const { deliver_ref } = action.params;
+      const { push_url } = action.target;
+      const inUse = await checkout.whyInUse(dir, push_url, deliver_ref).catch(() => null);
+      const message = `delete ${deliver_ref} in ${dir}, if it is still ours`;
+      return {
+        effect: 'undo',
+        message: inUse === null ? message : `${message}; ${inUse}`,
+        act: () => checkout.withdraw(dir, push_url, deliver_ref, delivered),
+      };
     },
   };
-}
-
-function deliveredTo(step: Step<Commit>): string | null {
-  const dir = step.state.outcome?.facts.repo_dir;
-  return typeof dir === 'string' ? dir : null;
 }
 
 export function repoDirRequired(): Refused {

@@ -65,16 +65,18 @@ export const createBranch: ActionType<'create_branch', t.TypeOf<typeof CreateBra
       };
     },
     reconcile: (_step, intent) => reconcileBuildStep(clone, intent),
-    async previewUndo({ run }) {
+    async undoing({ run }) {
       if (!existsSync(clone.dir)) return { effect: 'nothing', message: 'the clone is gone already' };
-      const operation = run.workspace!.vcs.operation_id.slice(0, 12);
-      return { effect: 'undo', message: `restore operation ${operation} in the clone` };
-    },
-    async undo({ run }) {
-      if (!existsSync(clone.dir)) return { state: 'undone', message: 'the clone is gone already' };
       const operation = run.workspace!.vcs.operation_id;
-      await clone.restore(operation);
-      return { state: 'undone', message: `operation ${operation.slice(0, 12)} restored in the clone` };
+      const shown = operation.slice(0, 12);
+      return {
+        effect: 'undo',
+        message: `restore operation ${shown} in the clone`,
+        async act() {
+          await clone.restore(operation);
+          return { state: 'undone', message: `operation ${shown} restored in the clone` };
+        },
+      };
     },
   }),
 };

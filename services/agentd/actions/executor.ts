@@ -67,11 +67,11 @@ export type Reconciliation =
   /** Undecidable; the action stays unknown. */
   | { readonly kind: 'ask'; readonly message: string };
 
-export interface UndoPreview {
-  /** `undo` will be taken back, `keep` cannot be, `nothing` has nothing to take back. */
-  readonly effect: 'undo' | 'keep' | 'nothing';
-  readonly message: string;
-}
+/** What undoing an action means as things are now: it will be taken back, cannot be, or there is nothing to take back. */
+export type Undoing =
+  | { readonly effect: 'keep' | 'nothing'; readonly message: string }
+  /** `act` is called again when a crash cut it off. */
+  | { readonly effect: 'undo'; readonly message: string; readonly act: () => Promise<UndoResult> };
 
 export interface UndoResult {
   readonly state: 'undone' | 'kept' | 'failed';
@@ -93,10 +93,8 @@ export interface ActionExecutor<Definition> {
   perform(step: Step<Definition>, intent: ActionIntent): Promise<Effect>;
   /** Called after a crash or an unknown outcome, before anything is tried again. */
   reconcile(step: Step<Definition>, intent: ActionIntent): Promise<Reconciliation>;
-  /** What undoing would do now. @throws Refused when undoing would destroy what others did */
-  previewUndo(step: Step<Definition>): Promise<UndoPreview>;
-  /** Idempotent: called again when a crash cut it off. */
-  undo(step: Step<Definition>): Promise<UndoResult>;
+  /** @throws Refused when undoing would destroy what others did */
+  undoing(step: Step<Definition>): Promise<Undoing>;
 }
 
 /** What executors act with. The kinds of action import none of its implementations, so planning cannot reach one. */

@@ -85,13 +85,6 @@ function executor({ clone, forge, writer, safeguards }: ExecutionPorts): ActionE
       .toSorted((a, b) => b.number - a.number)[0];
   }
 
-  /** What undoing is about; only what is still open has to be closed by the same account. */
-  async function findToUndo(step: Step<OpenPullRequest>): Promise<PullRequest | undefined> {
-    const pull = await find(step);
-    if (pull?.state === 'open') await requireAccount(forge, step.state.intent);
-    return pull;
-  }
-
   return {
     max_wait_ms: forge.deadline_ms,
     async check({ action, run, dry_run }) {
@@ -129,19 +122,22 @@ function executor({ clone, forge, writer, safeguards }: ExecutionPorts): ActionE
       const pull = await find(step);
       return pull === undefined ? againAs(forge, intent) : { kind: 'done', effect: effectOf(pull) };
     },
-    async previewUndo(step) {
-      const pull = await findToUndo(step);
+    async undoing(step) {
+      const pull = await find(step);
       if (pull === undefined) return { effect: 'nothing', message: 'there is no pull request of ours' };
-      if (pull.state === 'merged') return { effect: 'keep', message: mergedText(pull) };
-      if (pull.state === 'closed') return { effect: 'nothing', message: `#${pull.number} is closed already` };
-      return { effect: 'undo', message: `close #${pull.number}; its page and notifications stay` };
-    },
-    async undo(step) {
-      const pull = await findToUndo(step);
-      if (pull === undefined) return { state: 'undone', message: 'there is no pull request of ours' };
-      if (pull.state === 'merged') return { state: 'kept', message: mergedText(pull) };
-      if (pull.state === 'open') await writer.closePullRequest(step.action.target, pull.number);
-      return { state: 'undone', message: `#${pull.number} is closed` };
+      const { number, state } = pull;
+      if (state === 'merged')
+        return { effect: 'keep', message: `#${number} is merged; revert it with a new change` };
+      if (state === 'closed') return { effect: 'nothing', message: `#${number} is closed already` };
+      await requireAccount(forge, step.state.intent);
+      return {
+        effect: 'undo',
+        message: `close #${number}; its page and notifications stay`,
+        async act() {
+          await writer.closePullRequest(step.action.target, number);
+          return { state: 'undone', message: `#${number} is closed` };
+        },
+      };
     },
   };
 }
@@ -151,10 +147,6 @@ export function openedPullRequest(run: Pick<RunSoFar, 'actions'>): number | null
   const opened = run.actions.find(({ definition }) => definition.kind === 'open_pull_request');
   const number = opened?.outcome?.facts.number;
   return opened?.state === 'succeeded' && typeof number === 'number' ? number : null;
-}
-
-function mergedText({ number }: PullRequest): string {
-  return `#${number} is merged; revert it with a new change`;
 }
 
 function effectOf({ number, html_url: url }: PullRequest): Effect {

@@ -132,13 +132,14 @@ function executor({ clone, forge, safeguards }: ExecutionPorts): ActionExecutor<
         message: `${branch} is at ${actual.slice(0, 12)} on the remote; ours is ${commit.slice(0, 12)}`,
       };
     },
-    async previewUndo(step) {
+    async undoing(step) {
       const { branch } = step.action.params;
       if (step.state.state === 'failed') return { effect: 'nothing', message: 'was not pushed' };
       const actual = await clone.remoteBranch(branch);
       if (actual === null) return { effect: 'nothing', message: `${branch} is gone from the remote already` };
       if (await isMerged(step)) return { effect: 'keep', message: `${branch} was merged; the branch stays` };
-      const ours = pushedCommit(step);
+      // What we pushed, by its result or, after an unknown outcome, by its intent.
+      const ours = String(step.state.outcome?.facts.commit ?? step.state.intent?.rendered.commit);
       if (actual !== ours) {
         throw new Refused(
           'branch_moved',
@@ -149,18 +150,13 @@ function executor({ clone, forge, safeguards }: ExecutionPorts): ActionExecutor<
       return {
         effect: 'undo',
         message: `delete ${branch} on the remote, if it is still at ${ours.slice(0, 12)}`,
+        async act() {
+          const outcome = await clone.unpublish(branch, ours);
+          if (outcome.result === 'done')
+            return { state: 'undone', message: `${branch} deleted on the remote` };
+          return { state: 'failed', message: outcome.message };
+        },
       };
-    },
-    async undo(step) {
-      const { branch } = step.action.params;
-      if (step.state.state === 'failed') return { state: 'undone', message: 'was not pushed' };
-      if (await isMerged(step)) return { state: 'kept', message: `${branch} was merged; the branch stays` };
-      if ((await clone.remoteBranch(branch)) === null)
-        return { state: 'undone', message: `${branch} is gone from the remote` };
-      await requireAccount(forge, step.state.intent);
-      const outcome = await clone.unpublish(branch, pushedCommit(step));
-      if (outcome.result === 'done') return { state: 'undone', message: `${branch} deleted on the remote` };
-      return { state: 'failed', message: outcome.message };
     },
   };
 }
@@ -169,11 +165,6 @@ function builtCommit(run: RunSoFar): string {
   const commit = outcomeFact(run, 'commit', 'commit');
   if (typeof commit === 'string') return commit;
   throw new Refused('nothing_to_push', `run ${run.run_id} has no commit yet`);
-}
-
-/** What we pushed, by its result or, after an unknown outcome, by its intent. */
-function pushedCommit({ state }: Step<PushBranch>): string {
-  return String(state.outcome?.facts.commit ?? state.intent?.rendered.commit);
 }
 
 function baseName(path: string): string {

@@ -138,8 +138,7 @@ function executor({ clone, record, validation }: ExecutionPorts): ActionExecutor
       return effectOf(report, stored);
     },
     reconcile: async () => ({ kind: 'again' }),
-    previewUndo: async () => ({ effect: 'nothing', message: 'ran in a copy that is gone' }),
-    undo: async () => ({ state: 'undone', message: 'ran in a copy that is gone' }),
+    undoing: async () => ({ effect: 'nothing', message: 'ran in a copy that is gone' }),
   };
 }
 

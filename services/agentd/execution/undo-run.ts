@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, messageOf } from '#kit/errors.ts';
-import type { Step, UndoResult } from '../actions/executor.ts';
+import type { Step, Undoing, UndoResult } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person, UndoStep, Watch } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
@@ -20,7 +20,8 @@ export async function previewUndo({ store, executors: open }: UndoParts, runId: 
   const steps: UndoStep[] = [];
   for (const state of effects(run)) {
     const { action_id, kind } = state.definition;
-    steps.push({ action_id, kind, ...(await executors[kind].previewUndo(stepOf(run, state, idle))) });
+    const { effect, message } = await executors[kind].undoing(stepOf(run, state, idle));
+    steps.push({ action_id, kind, effect, message });
   }
   return steps;
 }
@@ -75,9 +76,7 @@ async function takeBack(
   const clock = performance.now();
   watch.progress({ step: kind, state: 'started', message: `undo ${state.definition.title}`, action_id });
   crashPoint(`undo.intent.${kind}`);
-  const result = await executors[kind]
-    .undo(stepOf(run, state, watch))
-    .catch((error): UndoResult => ({ state: 'failed', message: messageOf(error) }));
+  const result = await resultOf(executors[kind].undoing(stepOf(run, state, watch)));
   crashPoint(`undo.effect.${kind}`);
   await append({ type: 'undo_result', data: { undo_id, action_id, ...result } });
   crashPoint(`undo.result.${kind}`);
@@ -89,6 +88,16 @@ async function takeBack(
     duration_ms: performance.now() - clock,
   });
   return result;
+}
+
+async function resultOf(asked: Promise<Undoing>): Promise<UndoResult> {
+  try {
+    const undoing = await asked;
+    if (undoing.effect === 'undo') return await undoing.act();
+    return { state: undoing.effect === 'keep' ? 'kept' : 'undone', message: undoing.message };
+  } catch (error) {
+    return { state: 'failed', message: messageOf(error) };
+  }
 }
 
 const shownAs = { undone: 'succeeded', kept: 'info', failed: 'failed' } as const;
