@@ -1,48 +1,40 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Folders } from '#kit/folders.ts';
-import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { openMirror } from './git/mirror.ts';
 import { createPlanner } from './planners/registry.ts';
-import type { Context } from './planning/context.ts';
 import { PlanIssue, type PlanningPorts } from './planning/plan-issue.ts';
 import type { PlannerServices } from './planning/planner.ts';
 import { roleNamed } from './planning/roles.ts';
 import { createScratchCopy } from './planning/scratch-copy.ts';
-import type { Policy } from './policy.ts';
-import type { Forge } from './ports/forge.ts';
-import type { RunStore } from './runs/run-store.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { planValidation } from './validation/detect.ts';
 import type { Validation } from './validation/validation.ts';
 
-export interface PlanningParts {
+type SharedPorts =
+  | 'store'
+  | 'policy'
+  | 'secrets'
+  | 'context'
+  | 'deliverEarlier'
+  | 'forge'
+  | 'sandbox'
+  | 'vcs';
+
+export interface PlanningParts extends Pick<PlanningPorts, SharedPorts> {
   readonly folders: Folders;
-  /** null where none is configured. */
-  readonly context: Context | null;
-  readonly deliverEarlier: PlanningPorts['deliverEarlier'];
-  readonly store: RunStore;
-  readonly policy: Policy;
-  readonly secrets: SecretFinder;
   readonly planners: PlannerServices;
   readonly validationConfig: ValidationConfig;
-  forgeNamed(name: string): Forge;
-  sandboxTerms: PlanningPorts['sandbox'];
-  chooseVcs(gitDir: string, baseCommit: string): Promise<'jj' | 'git'>;
   openValidation(): Promise<Validation>;
 }
 
 /** Puts planning together; executing what was approved needs none of it. */
 export function composePlanning(parts: PlanningParts): PlanIssue {
-  const { folders, store, policy, planners, validationConfig, openValidation } = parts;
+  const { folders, planners, validationConfig, openValidation, ...ports } = parts;
 
   const scratchFolder = (runId: string) => join(folders.state, 'scratch', runId);
   return new PlanIssue({
-    store,
-    policy,
-    context: parts.context,
-    deliverEarlier: parts.deliverEarlier,
-    forge: parts.forgeNamed,
+    ...ports,
     mirror: (forge, { owner, repo }) => openMirror({ stateDir: folders.state, forge, owner, repo }),
     scratch: (mirror, run, base_commit) =>
       createScratchCopy({ gitDir: mirror.dir, base_commit, folder: scratchFolder(run.run_id) }),
@@ -50,8 +42,6 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     planner: (name, role, runId) => createPlanner(planners, name, role, runId),
     role: (name) => roleNamed(planners.agents, name),
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
-    sandbox: parts.sandboxTerms,
-    vcs: (mirror, baseCommit) => parts.chooseVcs(mirror.dir, baseCommit),
     async validate(gitDir, base_commit, tree, plan, signal) {
       const report = await (await openValidation()).run({
         mirror_dir: gitDir,
@@ -66,6 +56,5 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
       );
       return { passed: report.passed, output: output.join('\n'), masked: report.masked };
     },
-    secrets: parts.secrets,
   });
 }

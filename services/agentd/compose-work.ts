@@ -177,9 +177,9 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
       secrets,
       planners,
       validationConfig,
-      forgeNamed,
-      sandboxTerms,
-      chooseVcs: async (gitDir, baseCommit) => (await chooseVcs(settings.vcs, gitDir, baseCommit)).kind,
+      forge: forgeNamed,
+      sandbox: sandboxTerms,
+      vcs: async (mirror, baseCommit) => (await chooseVcs(settings.vcs, mirror.dir, baseCommit)).kind,
       openValidation,
     });
   });

@@ -1,9 +1,9 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
 import { type ServeOptions, startService } from '#kit/cli/start-service.ts';
-import type { Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { once } from '#kit/once.ts';
 import { runProgramFile } from '#kit/program.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
@@ -16,6 +16,7 @@ import { FileRunStore } from './runs/file-run-store.ts';
 export function openServices({ home }: { readonly home: string | undefined }): Services {
   const folders = resolveFolders({ home }, environment);
   const sources = { environment, folders };
+  const forgeFolders = { stateDir: folders.state, configDir: folders.config, secretsDir: folders.secrets };
   const store = new FileRunStore({
     stateDir: folders.state,
     async secrets() {
@@ -23,17 +24,14 @@ export function openServices({ home }: { readonly home: string | undefined }): S
       return secretFinder(readReleasedSecrets(folders));
     },
   });
-  const agent = new CoreAgent(store, async () => {
-    work ??= Promise.all([import('./compose-work.ts'), settings()]).then(([{ composeWork }, read]) =>
-      composeWork({ folders, settings: read, store }),
-    );
-    return work;
+  const work = once(async () => {
+    const [{ composeWork }, { readSettings }] = await Promise.all([
+      import('./compose-work.ts'),
+      import('#kit/config/settings.ts'),
+    ]);
+    return composeWork({ folders, settings: readSettings(sources), store });
   });
-  async function settings(): Promise<Settings> {
-    const { readSettings } = await import('#kit/config/settings.ts');
-    return readSettings(sources);
-  }
-  let work: Promise<import('./compose-work.ts').Work> | undefined;
+  const agent = new CoreAgent(store, work);
 
   return {
     agent,
@@ -70,18 +68,12 @@ export function openServices({ home }: { readonly home: string | undefined }): S
         import('#kit/config/settings.ts'),
         import('./forges/registry.ts'),
       ]);
-      const config = readConcern(ForgesConfig, 'forges', folders);
-      const { state: stateDir, config: configDir, secrets: secretsDir } = folders;
-      return examineForges(config, { stateDir, configDir, secretsDir }, answerMs(sources));
+      return examineForges(readConcern(ForgesConfig, 'forges', folders), forgeFolders, answerMs(sources));
     },
     async localForge() {
       const { readConcern } = await import('#kit/config/concern.ts');
       const { ForgesConfig, localForgeAdmin } = await import('./forges/registry.ts');
-      return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), {
-        stateDir: folders.state,
-        configDir: folders.config,
-        secretsDir: folders.secrets,
-      });
+      return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
     },
     async serve({ check, ...flags }) {
       const { readConfiguration, serve } = await import('./http/serve.ts');

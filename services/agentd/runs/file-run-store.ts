@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/storage/lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
@@ -33,7 +34,7 @@ export class FileRunStore implements RunStore {
   readonly #options: RunStoreOptions;
   readonly #leases: Leases;
   #index: RunIndex | null = null;
-  #loading: Promise<RunRecords> | null = null;
+  readonly #load = once(() => this.#loadRecords());
   /** null until they are needed first. */
   #open: RunRecords | null = null;
 
@@ -177,15 +178,11 @@ export class FileRunStore implements RunStore {
   }
 
   async #loaded(): Promise<RunRecords> {
-    this.#loading ??= this.#load().catch((error) => {
-      this.#loading = null;
-      throw error;
-    });
-    this.#open ??= await this.#loading;
+    this.#open ??= await this.#load();
     return this.#open;
   }
 
-  async #load(): Promise<RunRecords> {
+  async #loadRecords(): Promise<RunRecords> {
     const { clock = Date.now, secrets } = this.#options;
     const [records, finder] = await Promise.all([import('./records.ts'), secrets?.()]);
     return new records.RunRecords({

@@ -18,7 +18,6 @@ import { counted } from '../layout.ts';
 import { oneOfWords, upTo } from '../option-values.ts';
 import { isOpen, selectActions } from '../selection.ts';
 import { commandLine, nextSteps, runName, shortRunId, stepLines } from '../views/next-steps.ts';
-import { viewsOfRun } from '../views-of-run.ts';
 
 type Decision = 'approve' | 'reject';
 
@@ -80,7 +79,7 @@ async function decided(
     claimed_approver: null,
     by: await services.person(),
   });
-  const { digestLines, movedLines } = await viewsOfRun();
+  const { digestLines, movedLines } = await import('../views/of-run.ts');
   return answer(context, runJson(run), () => {
     const { paint } = terminal;
     const chosen = run.actions.filter(({ definition }) => ids.includes(definition.action_id));
@@ -115,7 +114,7 @@ async function explainSelection(
   run: StoredRun,
 ): Promise<number> {
   const { terminal, suggestions } = context;
-  const { digestLines } = await viewsOfRun();
+  const { digestLines } = await import('../views/of-run.ts');
   const waiting = run.actions.filter(
     (action) => isOpen(action) && (decision === 'reject' || action.approval === 'required'),
   );

@@ -14,7 +14,6 @@ import {
 import { notEmpty } from '../option-values.ts';
 import { actionNamed } from '../selection.ts';
 import type { Terminal } from '../terminal.ts';
-import { viewsOfRun } from '../views-of-run.ts';
 
 /** Commands that carry out what was approved, stop it, or take it back. */
 
@@ -64,7 +63,7 @@ async function answerExecution(context: CommandContext, run: StoredRun, exitCode
   const { terminal, suggestions, verbose } = context;
   // On one screen the progress has shown each action already.
   const brief = terminal.outIsTerminal && terminal.errIsTerminal;
-  const { failedStep, runView } = await viewsOfRun();
+  const { failedStep, runView } = await import('../views/of-run.ts');
   const text = async () =>
     runView(run, terminal, suggestions, { brief, verbose, failed: await failedStep(context, run) });
   return answer(context, runJson(run), text, exitCode);
@@ -106,7 +105,7 @@ export function undo(program: Command, run: Run): void {
         const before = await agent.run(runNamed(id, options, 'undo'));
         const { run_id } = before;
         const steps = await agent.undoPlan(run_id);
-        const { undoPlanView, undoResultView } = await viewsOfRun();
+        const { undoPlanView, undoResultView } = await import('../views/of-run.ts');
         const plan = () => undoPlanView(before, steps, terminal);
         if (options.dryRun === true) return answer(context, { run_id, steps }, plan);
         if (!json) {
@@ -144,7 +143,7 @@ export function cancel(program: Command, run: Run): void {
         const { agent, person } = context.services;
         const { run_id } = await agent.run(runNamed(id, options, 'cancel'));
         const after = await agent.cancel({ run_id, by: await person(), reason: options.reason ?? null });
-        const { runView } = await viewsOfRun();
+        const { runView } = await import('../views/of-run.ts');
         return answer(context, runJson(after), () => runView(after, context.terminal, context.suggestions));
       }),
     );
@@ -164,7 +163,7 @@ export function recover(program: Command, run: Run): void {
       run(async (context, id: string | undefined, options: RecoverOptions) => {
         const { services, terminal, suggestions } = context;
         const record = await services.agent.record(runNamed(id, options, 'recover'));
-        const { recordView, runView } = await viewsOfRun();
+        const { recordView, runView } = await import('../views/of-run.ts');
         if (options.acceptLoss !== true) {
           const exitCode = record.problem === null ? exitCodes.done : exitCodes.failed;
           return answer(context, record, () => recordView(record, terminal, suggestions), exitCode);

@@ -18,7 +18,6 @@ import {
 import { issueNumber, listLimit, notEmpty, oneOfWords } from '../option-values.ts';
 import { actionNamed } from '../selection.ts';
 import { runsView } from '../views/runs-view.ts';
-import { viewsOfRun } from '../views-of-run.ts';
 
 /** Commands that plan an issue, and that look at runs. */
 
@@ -43,7 +42,7 @@ export function planIssue(program: Command, run: Run): void {
         const planned = await watched(context, (watch) =>
           services.agent.planIssue({ ...request, dry_run: dryRun, by }, watch),
         );
-        const { planView, runView } = await viewsOfRun();
+        const { planView, runView } = await import('../views/of-run.ts');
         if (planned.plan === null) {
           const text = () => runView(planned, terminal, suggestions, { verbose });
           return answer(context, runJson(planned), text, exitCodes.failed);
@@ -92,7 +91,7 @@ export function show(program: Command, run: Run): void {
           const { terminal, suggestions, verbose } = context;
           const { agent } = context.services;
           const { conversationOf, conversationView, deletedContents, failedStep, recoveryView, runView } =
-            await viewsOfRun();
+            await import('../views/of-run.ts');
           const name = runNamed(id, options, 'show');
           if (options.recovery === true) {
             const { run_id } = await agent.run(name);
@@ -131,7 +130,7 @@ export function actions(program: Command, run: Run): void {
         const all = given.actions.length === 0;
         const chosen = all ? found.actions : given.actions.map((name) => actionNamed(found, name));
         const { run_id, status } = found;
-        const { actionDetails, actionsView, failedStep } = await viewsOfRun();
+        const { actionDetails, actionsView, failedStep } = await import('../views/of-run.ts');
         return answer(context, { run_id, status, actions: chosen.map(actionJson) }, async () =>
           all
             ? actionsView(found, terminal, suggestions)
@@ -157,7 +156,7 @@ export function diff(program: Command, run: Run): void {
         }
         const found = await services.agent.run(name);
         const { run_id } = found;
-        const { diffView } = await viewsOfRun();
+        const { diffView } = await import('../views/of-run.ts');
         const patch = await services.agent.diff(run_id);
         const encoding = 'base64';
         return answer(context, { run_id, patch: Buffer.from(patch).toString(encoding), encoding }, () =>
@@ -173,7 +172,7 @@ export function verify(program: Command, run: Run): void {
     .action(
       run(async (context, id: string | undefined, options: RunOption) => {
         const found = await context.services.agent.verify(runNamed(id, options, 'verify'));
-        const { verificationView } = await viewsOfRun();
+        const { verificationView } = await import('../views/of-run.ts');
         const exitCode = found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
         return answer(context, found, () => verificationView(found, context.terminal), exitCode);
       }),
