@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ChannelItem, Channels } from './channels.ts';
+import { Channels, type OpenedChannel } from './channels.ts';
 
 describe('channels', () => {
   let now: number;
@@ -10,19 +10,14 @@ describe('channels', () => {
     channels = new Channels(() => now);
   });
 
-  function writer() {
-    const said: string[] = [];
-    return {
-      said,
-      pause: () => void said.push('pause'),
-      resume: () => void said.push('resume'),
-      end: () => void said.push('end'),
-    };
-  }
-
-  function reader() {
-    const items: (ChannelItem | null)[] = [];
-    return { items, item: (item: ChannelItem) => void items.push(item), end: () => void items.push(null) };
+  async function itemsOf({ channel }: OpenedChannel, count: number): Promise<string[]> {
+    const reader = channel.read()!;
+    const items: string[] = [];
+    while (items.length < count) {
+      const { done, value } = await reader.read();
+      items.push(done ? 'end' : String(value));
+    }
+    return items;
   }
 
   it('are opened by their keys, each end by its own', () => {
@@ -34,56 +29,55 @@ describe('channels', () => {
     expect(channels.find('none', read.access_key, 'read')).to.equal(null);
   });
 
-  it('give what was written to who reads, in order, however late it comes', () => {
-    const { channel } = channels.open(2)!;
-    const [writing, reading] = [writer(), reader()];
-    expect(channel.write(writing)).to.equal(true);
-    expect(channel.write(writer())).to.equal(false);
-    channel.item('a');
-    channel.item(Buffer.from('b'));
-    expect(writing.said).to.deep.equal(['pause']);
-    expect(channel.read(reading)).to.equal(true);
-    expect(channel.read(reader())).to.equal(false);
-    expect(writing.said).to.deep.equal(['pause', 'resume']);
-    channel.item('c');
-    channel.endWriting();
-    expect(reading.items.map((item) => item && String(item))).to.deep.equal(['a', 'b', 'c', null]);
+  it('give what was written to who reads, in order, however late it comes', async () => {
+    const opened = channels.open(2)!;
+    const { channel } = opened;
+    expect(channel.join(() => {})).to.equal(true);
+    expect(channel.join(() => {})).to.equal(false);
+    expect(channel.write('a')).to.equal(null);
+    const room = channel.write(Buffer.from('b'));
+    expect(room).to.be.instanceOf(Promise);
+    void room!.then(() => {
+      channel.write('c');
+      channel.end();
+    });
+    expect(await itemsOf(opened, 4)).to.deep.equal(['a', 'b', 'c', 'end']);
+    expect(channel.read()).to.equal(null);
   });
 
-  it('hold a writer of few large items, too', () => {
+  it('hold a writer of few large items, too', async () => {
     const { channel } = channels.open(64)!;
-    const writing = writer();
-    channel.write(writing);
-    channel.item(Buffer.alloc(300_000));
-    expect(writing.said).to.deep.equal(['pause']);
-    channel.read(reader());
-    expect(writing.said).to.deep.equal(['pause', 'resume']);
+    channel.join(() => {});
+    const room = channel.write(Buffer.alloc(300_000));
+    expect(room).to.be.instanceOf(Promise);
+    void channel.read()!.read();
+    await room;
+    expect(channel.write('more')).to.equal(null);
   });
 
-  it('tell the writer when nobody reads any more', () => {
+  it('tell the writer when nobody reads any more', async () => {
     const { channel } = channels.open()!;
-    const writing = writer();
-    channel.write(writing);
-    channel.endReading();
-    channel.item('lost');
-    expect(writing.said).to.deep.equal(['end']);
+    const ended = new Promise<void>((resolve) => channel.join(resolve));
+    await channel.read()!.cancel();
+    await ended;
+    await channel.write('lost');
   });
 
-  it('end when they are done with, or when an end does not come for five minutes', () => {
+  it('end when they are done with, or when an end does not come for five minutes', async () => {
     const done = channels.open()!;
-    done.channel.write(writer());
-    done.channel.read(reader());
+    done.channel.join(() => {});
     const half = channels.open()!;
-    const waiting = writer();
-    half.channel.write(waiting);
+    const ended = new Promise<void>((resolve) => half.channel.join(resolve));
+    const reading = itemsOf(done, 1);
     channels.sweep();
     expect(channels.size).to.equal(2);
-    done.channel.endWriting();
+    done.channel.end();
+    expect(await reading).to.deep.equal(['end']);
     channels.sweep();
     expect(channels.size).to.equal(1);
     now = 5 * 60_000;
     channels.sweep();
     expect(channels.size).to.equal(0);
-    expect(waiting.said).to.deep.equal(['end']);
+    await ended;
   });
 });

@@ -5,111 +5,75 @@ import { isSameKey } from '../registry/workers.ts';
 /** One item: text or bytes. */
 export type ChannelItem = string | Uint8Array;
 
-/** The side that reads. */
-interface ChannelReader {
-  item(item: ChannelItem): void;
-  end(): void;
-}
-
-/** The side that writes; paused while too much is unread. */
-interface ChannelWriter {
-  pause(): void;
-  resume(): void;
-  /** Nobody reads any more. */
-  end(): void;
-}
-
 /** Bytes that wait for a reader before its writer is paused. */
 const maxBytes = 256 * 1024;
 
 /** Items from one writer to one reader, in order, with a bounded number between them. */
 export class Channel {
-  readonly #maxItems: number;
-  readonly #waiting: ChannelItem[] = [];
-  #writer: ChannelWriter | null = null;
-  #reader: ChannelReader | null = null;
-  #waitingBytes = 0;
-  #paused = false;
-  #written = false;
-  #read = false;
+  readonly #writer: WritableStreamDefaultWriter<ChannelItem>;
+  readonly #reader: ReadableStreamDefaultReader<ChannelItem>;
+  #hasWriter = false;
+  #hasReader = false;
+  #over = false;
 
   constructor(maxItems: number) {
-    this.#maxItems = maxItems;
+    const size = (item: ChannelItem) => Math.max(item.length, maxBytes / maxItems);
+    const items = new TransformStream<ChannelItem, ChannelItem>({}, { highWaterMark: maxBytes, size });
+    this.#writer = items.writable.getWriter();
+    this.#reader = items.readable.getReader();
+    const end = () => {
+      this.#over = true;
+    };
+    this.#reader.closed.then(end, end);
+    this.#writer.closed.catch(() => {});
   }
 
   /** Whether both sides came. */
   get joined(): boolean {
-    return this.#writer !== null && this.#reader !== null;
+    return this.#hasWriter && this.#hasReader;
   }
 
+  /** Everything was read, or nobody reads any more. */
   get over(): boolean {
-    return this.#read || (this.#written && this.#reader !== null);
+    return this.#over;
   }
 
   get hasWriter(): boolean {
-    return this.#writer !== null;
+    return this.#hasWriter;
   }
 
-  /** false where somebody writes already. */
-  write(writer: ChannelWriter): boolean {
-    if (this.#writer !== null) return false;
-    this.#writer = writer;
-    if (this.#read) writer.end();
+  /** @param ended called when nothing more can be written @returns false where somebody writes already */
+  join(ended: () => void): boolean {
+    if (this.#hasWriter) return false;
+    this.#hasWriter = true;
+    this.#writer.closed.then(ended, ended);
     return true;
   }
 
-  /** false where somebody reads already. */
-  read(reader: ChannelReader): boolean {
-    if (this.#reader !== null) return false;
-    this.#reader = reader;
-    for (const item of this.#waiting.splice(0)) reader.item(item);
-    if (this.#written) reader.end();
-    this.#resume();
-    return true;
+  /** null where somebody reads already. */
+  read(): Pick<ReadableStreamDefaultReader<ChannelItem>, 'read' | 'cancel'> | null {
+    if (this.#hasReader) return null;
+    this.#hasReader = true;
+    return this.#reader;
   }
 
-  item(item: ChannelItem): void {
-    if (this.#read) return;
-    if (this.#reader !== null) return void this.#reader.item(item);
-    this.#waiting.push(item);
-    this.#waitingBytes += item.length;
-    const hasRoom = this.#waiting.length < this.#maxItems && this.#waitingBytes < maxBytes;
-    if (hasRoom || this.#paused) return;
-    this.#paused = true;
-    this.#writer?.pause();
-  }
-
-  /** @param does false while the reader does not keep up */
-  keepUp(does: boolean): void {
-    if (does) return void this.#resume();
-    this.#paused = true;
-    this.#writer?.pause();
+  /** Null where there is room for more, else a promise that resolves when there is. */
+  write(item: ChannelItem): Promise<void> | null {
+    this.#writer.write(item).catch(() => {});
+    return (this.#writer.desiredSize ?? 0) > 0 ? null : this.#writer.ready.catch(() => {});
   }
 
   /** Nothing more is written. */
-  endWriting(): void {
-    if (this.#written) return;
-    this.#written = true;
-    this.#reader?.end();
+  end(): void {
+    this.#writer.close().catch(() => {});
   }
 
-  /** Nothing more is read. */
-  endReading(): void {
-    if (this.#read) return;
-    this.#read = true;
-    this.#waiting.length = 0;
-    this.#writer?.end();
-  }
-
-  #resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#writer?.resume();
+  /** The same, and nobody waits for a reader who did not come. */
+  close(): void {
+    this.end();
+    if (!this.#hasReader) void this.#reader.cancel();
   }
 }
-
-/** Bytes that may wait for a reader before its writer has to. */
-const highWater = 256 * 1024;
 
 /** Joins a websocket to one end of a channel. @returns false where that end is taken */
 export function joinChannel(ws: WebSocket, channel: Channel, direction: 'read' | 'write'): boolean {
@@ -118,35 +82,31 @@ export function joinChannel(ws: WebSocket, channel: Channel, direction: 'read' |
 }
 
 function writeFrom(ws: WebSocket, channel: Channel): boolean {
-  const taken = channel.write({
-    pause: () => ws.pause(),
-    resume: () => ws.resume(),
-    end: () => ws.close(1000),
+  if (!channel.join(() => ws.close(1000))) return false;
+  ws.on('message', async (data: RawData, isBinary) => {
+    const room = channel.write(isBinary ? (data as Buffer) : (data as Buffer).toString());
+    if (room === null) return;
+    ws.pause();
+    await room;
+    ws.resume();
   });
-  if (!taken) return false;
-  ws.on('message', (data: RawData, isBinary) => {
-    channel.item(isBinary ? (data as Buffer) : (data as Buffer).toString());
-  });
-  ws.on('close', () => channel.endWriting());
+  ws.on('close', () => channel.end());
   return true;
 }
 
 function readTo(ws: WebSocket, channel: Channel): boolean {
-  let behind = false;
-  ws.on('close', () => channel.endReading());
-  return channel.read({
-    item(item) {
-      ws.send(item, () => {
-        if (!behind || ws.bufferedAmount > 0) return;
-        behind = false;
-        channel.keepUp(true);
-      });
-      if (behind || ws.bufferedAmount < highWater) return;
-      behind = true;
-      channel.keepUp(false);
-    },
-    end: () => ws.close(1000),
-  });
+  const reader = channel.read();
+  if (reader === null) return false;
+  ws.on('close', () => void reader.cancel());
+  async function sendAll(items: NonNullable<typeof reader>): Promise<void> {
+    for (;;) {
+      const { done, value } = await items.read();
+      if (done) return ws.close(1000);
+      await new Promise((sent) => ws.send(value, sent));
+    }
+  }
+  void sendAll(reader);
+  return true;
 }
 
 /** One end of a channel; the official SDK turns such an object in a payload into a stream. */
@@ -244,9 +204,7 @@ export class Channels {
   }
 
   #end(id: string): void {
-    const channel = this.#byId.get(id)?.channel;
+    this.#byId.get(id)?.channel.close();
     this.#byId.delete(id);
-    channel?.endWriting();
-    channel?.endReading();
   }
 }

@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { validateHeaderName, validateHeaderValue } from '#kit/http/node-http.ts';
 import { problemHeaders } from '#kit/http/problem.ts';
-import type { Channel, ChannelItem } from '../channels/channels.ts';
+import type { Channel } from '../channels/channels.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
@@ -129,11 +129,11 @@ export function sendThrown(response: ServerResponse, error: unknown): string | n
  * An answer that a function writes piece by piece: text items set the status and headers, bytes are the body.
  * @param watch.done called when the function has written everything
  */
-export function answerFrom(
+export async function answerFrom(
   channel: Channel,
   response: ServerResponse,
-  watch: { readonly passedOver: PassedOver; readonly done: () => void },
-): void {
+  { passedOver, done: written }: { readonly passedOver: PassedOver; readonly done: () => void },
+): Promise<void> {
   let status = 200;
   let headers: Headers = {};
 
@@ -142,33 +142,32 @@ export function answerFrom(
   }
 
   function control(text: string): void {
-    const message = messageIn(text);
-    if (message?.type === 'set_status') status = statusOf(message.status_code);
-    if (message?.type === 'set_headers')
-      headers = { ...headers, ...headersOf(message.headers, watch.passedOver) };
+    try {
+      const message = messageIn(text);
+      if (message?.type === 'set_status') status = statusOf(message.status_code);
+      if (message?.type === 'set_headers')
+        headers = { ...headers, ...headersOf(message.headers, passedOver) };
+    } catch (error) {
+      passedOver(messageOf(error));
+    }
   }
 
-  response.on('drain', () => channel.keepUp(true));
-  response.on('close', () => channel.endReading());
-  channel.read({
-    item(item: ChannelItem) {
-      if (response.writableEnded || response.destroyed) return;
-      try {
-        if (typeof item === 'string') return control(item);
-      } catch (error) {
-        watch.passedOver(messageOf(error));
-        return;
-      }
+  const reader = channel.read()!;
+  response.on('close', () => void reader.cancel());
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (response.writableEnded || response.destroyed) return;
+    if (done) break;
+    if (typeof value === 'string') control(value);
+    else {
       begin();
-      if (!response.write(item)) channel.keepUp(false);
-    },
-    end() {
-      if (!channel.hasWriter || response.writableEnded) return;
-      begin();
-      response.end();
-      watch.done();
-    },
-  });
+      await new Promise<void>((taken) => response.write(value, () => taken()));
+    }
+  }
+  if (!channel.hasWriter) return;
+  begin();
+  response.end();
+  written();
 }
 
 function messageIn(text: string): Record<string, unknown> | null {

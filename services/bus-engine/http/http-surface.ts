@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Unavailable } from '#kit/errors.ts';
 import { FairSemaphore } from '#kit/jobs/fair-semaphore.ts';
 import type { Logger } from '#kit/log.ts';
@@ -123,20 +124,21 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
     }
     const passedOver = (why: string) =>
       logger.warn(`a header of an answer is passed over: ${why}`, { function_id: trigger.functionId });
-    const over = new Promise<'written'>((resolve) => {
-      answerFrom(written.channel, response, { passedOver, done: () => resolve('written') });
-      response.once('close', () => resolve('written'));
+    const over = new Promise<null>((resolve) => {
+      void answerFrom(written.channel, response, { passedOver, done: () => resolve(null) });
+      response.once('close', () => resolve(null));
     });
     const started = performance.now();
     const outcome = await Promise.race([
       calls.call(trigger.functionId, payload, timeoutMs, trigger.metadata),
       over,
     ]);
-    if (outcome === 'written') return;
+    if (outcome === null) return;
     if (!outcome.ok) return answerFailure(response, outcome);
     if (!written.channel.hasWriter && outcome.result != null)
       return sendAnswer(response, answerOf(outcome.result, passedOver));
-    await within(over, timeoutMs - (performance.now() - started));
+    const left = Math.max(0, timeoutMs - (performance.now() - started));
+    await Promise.race([over, delay(left, undefined, { ref: false })]);
     sendError(response, 504, 'TIMEOUT', `${trigger.functionId} did not answer`);
   }
 
@@ -169,16 +171,7 @@ function isRead({ method }: HttpRoute): boolean {
 }
 
 function fill({ channel }: OpenedChannel, bytes: Buffer): void {
-  channel.write({ pause() {}, resume() {}, end() {} });
-  for (let at = 0; at < bytes.length; at += 65_536) channel.item(bytes.subarray(at, at + 65_536));
-  channel.endWriting();
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, ms));
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
+  channel.join(() => {});
+  for (let at = 0; at < bytes.length; at += 65_536) channel.write(bytes.subarray(at, at + 65_536));
+  channel.end();
 }
