@@ -20,7 +20,6 @@ export interface DispatchParts {
   readonly calls: Calls;
 }
 
-/** What each frame of a worker does. */
 export class Dispatch {
   readonly #parts: DispatchParts;
 

@@ -33,7 +33,6 @@ export interface EngineParts extends Pick<EngineFactsParts, 'configFiles' | 'ver
   readonly logger: Logger;
 }
 
-/** A websocket that was let in. */
 export interface Accepted {
   readonly ws: WebSocket;
   readonly socket: Duplex;

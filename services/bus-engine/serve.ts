@@ -25,7 +25,6 @@ export function readConfiguration({ home, host, port, httpPort }: BusServeOption
   return readBusConfig({ folders, flags: { host, port, httpPort }, environment });
 }
 
-/** Runs the engine until a signal comes or the process that started it is gone. */
 export async function serve(options: BusServeOptions): Promise<number> {
   const config = readConfiguration(options);
   const own = openServiceProcess('core-bus-engine', options);
@@ -87,7 +86,6 @@ async function listenForTriggers(
   };
 }
 
-/** Measurements of what the engine holds. */
 export function engineMetrics({ workers, functions, calls, channels }: Engine): Registry {
   const registry = new Registry();
   const values: Readonly<Record<string, readonly [help: string, value: () => number]>> = {

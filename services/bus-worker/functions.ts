@@ -130,7 +130,6 @@ async function contextReached(context: Services['context'], signal: AbortSignal)
   }
 }
 
-/** The services behind the functions. */
 export interface Services {
   readonly agentd: HttpClient;
   readonly context: HttpClient;

@@ -54,7 +54,6 @@ export class Planning {
   }
 }
 
-/** One planning from its request to its end. */
 class Attempt {
   readonly #options: Required<PlanningOptions>;
   readonly #request: PlanIssueRequest;

@@ -25,7 +25,6 @@ export function readConfiguration({ home }: WorkerOptions): number {
   return planningSeconds(resolveFolders({ home }, environment)) * 1000 + marginMs;
 }
 
-/** Runs core-bus-worker until a signal comes or the process that started it is gone. */
 export async function serve(options: WorkerOptions): Promise<number> {
   const withinMs = readConfiguration(options);
   const { folders, logger, shutdown, signalled } = openServiceProcess('core-bus-worker', options);
@@ -44,7 +43,6 @@ export async function serve(options: WorkerOptions): Promise<number> {
   return signalled;
 }
 
-/** The part of config/agents.json that bounds a planning. */
 const Agents = t.strict({ planner: t.strict({ bounds: t.strict({ seconds: t.number }) }) });
 
 /** Seconds that the planner itself may take. @throws InvalidInput (`config_invalid`) */

@@ -8,7 +8,6 @@ import type { Triggers, TypeListed } from '../triggers/triggers.ts';
 import type { Connection } from '../wire/connection.ts';
 import { type Arguments, BuiltInError, type BuiltIns, present } from './built-in.ts';
 
-/** What the lists show. */
 interface ListedParts {
   readonly workers: Workers;
   readonly functions: Functions;

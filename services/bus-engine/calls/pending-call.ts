@@ -5,7 +5,6 @@ export type Outcome =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly error: FrameError };
 
-/** A call without a result yet. */
 export interface PendingCall {
   /** Its id towards the callee. */
   readonly id: string;
@@ -56,7 +55,6 @@ export function failure(code: string, message: string): Outcome {
 
 type CallContent = Pick<InvokeFunction, 'function_id' | 'data' | 'metadata' | 'traceparent' | 'baggage'>;
 
-/** The frame for the callee. */
 export function callFrame(
   id: string,
   { function_id, data, metadata, traceparent, baggage }: CallContent,

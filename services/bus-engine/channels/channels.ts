@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import { isSameKey } from '../registry/workers.ts';
 
-/** One item: text or bytes. */
 export type ChannelItem = string | Uint8Array;
 
 /** Bytes that wait for a reader before its writer is paused. */
@@ -125,7 +124,6 @@ export interface OpenedChannel {
   close(): void;
 }
 
-/** The connection that a channel was made for. */
 interface ChannelOwner {
   readonly token: string | null;
 }

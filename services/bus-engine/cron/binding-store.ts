@@ -6,7 +6,6 @@ import { transaction } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { isSqliteDamage } from '#kit/storage/storage-error.ts';
 
-/** A trigger as it is on disk. */
 export interface Binding {
   readonly id: string;
   readonly type: string;

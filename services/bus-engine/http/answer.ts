@@ -7,7 +7,6 @@ import type { Channel } from '../channels/channels.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-/** The usable part of what a function returned for a request. */
 export interface FunctionAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -42,7 +41,6 @@ export function statusOf(value: unknown): number {
   throw invalid(`status_code ${JSON.stringify(value)}: must be an integer from 200 to 599`);
 }
 
-/** Headers that only the server sets. */
 const framing = /^(connection|content-length|transfer-encoding|upgrade|keep-alive)$/;
 
 /**
@@ -93,7 +91,6 @@ export function sendAnswer(response: ServerResponse, { status, headers, body }: 
   response.end(body);
 }
 
-/** An error in the protocol's format. */
 export function sendError(
   response: ServerResponse,
   status: number,

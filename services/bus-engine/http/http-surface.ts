@@ -29,7 +29,6 @@ const defaultHeaders = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Requests to what `http` triggers define. */
 export function httpSurface(parts: HttpSurfaceParts): RequestListener {
   const { config, access, engine, logger } = parts;
   const { routes, functions, calls, channels } = engine;

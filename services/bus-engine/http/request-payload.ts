@@ -5,7 +5,6 @@ import { repeatedMember } from '#kit/repeated-member.ts';
 import type { ChannelEnd } from '../channels/channels.ts';
 import type { MatchedRoute } from './routes.ts';
 
-/** What the function of an `http` trigger is called with. */
 export interface RequestPayload {
   readonly query_params: Readonly<Record<string, string>>;
   readonly path_params: Readonly<Record<string, string>>;

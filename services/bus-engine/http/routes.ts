@@ -11,7 +11,6 @@ import {
 export const httpMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
 
-/** What an `http` trigger defines. */
 export interface HttpRoute {
   readonly trigger: Trigger;
   readonly method: HttpMethod;

@@ -6,7 +6,6 @@ import { ValueRefused, weigh } from './kept-value.ts';
 const reserved = ['engine::', 'state::', 'stream::', 'iii::', 'configuration::'];
 const reservedIds: ReadonlySet<string> = new Set(['publish']);
 
-/** Why a registration was refused. */
 export interface Rejection {
   readonly code: string;
   readonly message: string;
@@ -52,7 +51,6 @@ export class Owners {
   }
 }
 
-/** A function as one worker provides it. */
 export interface Registration {
   readonly id: string;
   readonly peer: Connection;

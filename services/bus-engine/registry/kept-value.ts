@@ -4,7 +4,6 @@ import { isDeeper } from '#kit/map-texts.ts';
 const maxLevels = 100;
 const maxBytes = 65_536;
 
-/** The engine refuses to store this value. */
 export class ValueRefused extends Error {
   override readonly name = 'ValueRefused';
 }

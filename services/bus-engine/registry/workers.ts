@@ -2,7 +2,6 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Reattach } from '#kit/contracts/bus/frames.ts';
 import type { Connection } from '../wire/connection.ts';
 
-/** Connections by worker id. */
 export class Workers {
   readonly #byId = new Map<string, Connection>();
   readonly #ofToken = new Map<string | null, number>();

@@ -1,6 +1,5 @@
 import type { Connection } from '../wire/connection.ts';
 
-/** Calls a function when something happens. */
 export interface Trigger {
   readonly id: string;
   readonly type: string;
@@ -13,7 +12,6 @@ export interface Trigger {
   readonly token: string | null;
 }
 
-/** What can happen. */
 export interface TriggerType {
   readonly id: string;
   readonly description: string;
@@ -23,7 +21,6 @@ export interface TriggerType {
   unregister(trigger: Trigger, why: 'asked' | 'left'): void;
 }
 
-/** The type refuses the trigger. */
 export class TriggerRefused extends Error {
   override readonly name: string = 'TriggerRefused';
 }

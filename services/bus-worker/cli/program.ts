@@ -15,7 +15,6 @@ import { describedFunctions } from '../functions.ts';
 const description = `The platform's functions on the capability bus.
 functions and call ask the running bus; ./core up starts it.`;
 
-/** Runs one command line of core-bus-worker to its end and gives its exit code. */
 export function runWorkerProgram(start: ProgramStart): Promise<number> {
   return runServiceProgram(start, { description, groups: [{ define }] });
 }

@@ -7,7 +7,6 @@ import * as usage from './commands/usage.ts';
 const description = `Models behind one OpenAI-compatible interface, each credential in this one process, with budgets that bind.
 usage asks the running service, ./core up starts it; the others need none.`;
 
-/** Runs one command line of core-model-gateway to its end and gives its exit code. */
 export function runGatewayProgram(start: ProgramStart): Promise<number> {
   return runServiceProgram(start, { description, groups: [serve, models, check, usage] });
 }

@@ -58,7 +58,6 @@ function callRoute(
   );
 }
 
-/** An error as clients of OpenAI's interface expect it. */
 export function openAiError(error: unknown, id: string, redactor: Redactor): Reply {
   const { status, headers, error: shown } = errorAnswer(error, id, redactor);
   return { status, headers, json: { error: shown } };

@@ -11,7 +11,6 @@ export function readConfiguration({ home, host, port }: ServeOptions): GatewayCo
   return readGatewayConfig({ folders, flags: { host, port }, environment });
 }
 
-/** Runs core-model-gateway until a signal comes, or the process that started it is gone. */
 export async function serve(options: ServeOptions): Promise<number> {
   const config = readConfiguration(options);
   const own = openServiceProcess('core-model-gateway', options);

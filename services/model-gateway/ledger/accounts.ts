@@ -1,7 +1,6 @@
 import type { Identity, Tokens } from '#kit/tokens/tokens.ts';
 import type { Money } from './money.ts';
 
-/** Who pays for a call. */
 export interface Account {
   /** `token:NAME` for a token of the installation, `key:ID` for the key of a run. */
   readonly key: string;
@@ -38,7 +37,6 @@ export function withRunKeys(tokens: Tokens, find: (text: string) => Account | nu
   };
 }
 
-/** Who pays for what an identity asks. */
 export function accountOf(identity: Identity): Account {
   const { account } = identity as Partial<RunIdentity>;
   return account ?? { key: `token:${identity.name}`, run: null, models: null, budget: null };

@@ -14,7 +14,6 @@ interface Purse extends Balance {
   budget: Money | null;
 }
 
-/** What a call has set aside. */
 export interface Hold {
   /** On which it counts, however long it takes. */
   readonly day: string;

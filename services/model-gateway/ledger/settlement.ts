@@ -31,7 +31,6 @@ export interface CallResult {
   readonly firstTokenMs: number | null;
 }
 
-/** What was settled, for measurements. */
 export interface Settlement {
   readonly usage: Usage;
   readonly estimated: boolean;

@@ -113,7 +113,6 @@ const groups: Readonly<Record<UsageGroup, string>> = {
   day: 'totals.day',
 };
 
-/** Calls and what they came to. */
 export class LedgerTables {
   readonly #db: DatabaseSync;
   readonly #statements: ReturnType<typeof prepare>;

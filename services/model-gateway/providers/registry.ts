@@ -8,7 +8,6 @@ const providers: Record<UpstreamEntry['kind'], new (options: UpstreamOptions) =>
   anthropic: AnthropicUpstream,
 };
 
-/** The upstream of an entry of the configuration. */
 export function liveUpstream(facts: UpstreamFacts, parts: AdapterParts): Upstream {
   const { kind, credential = null } = facts.entry;
   return new providers[kind]({ ...facts, ...parts, credential: parts.credential(credential) });

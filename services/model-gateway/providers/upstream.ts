@@ -66,7 +66,6 @@ export interface UpstreamFacts {
   readonly limits: ModelEntry['limits'];
 }
 
-/** Makes the upstream of an entry, whatever its kind. */
 export type MakeUpstream = (facts: UpstreamFacts) => Upstream;
 
 /** What adapters of every kind need beside the entry itself. */
@@ -77,7 +76,6 @@ export interface AdapterParts {
   readonly userAgent: string;
 }
 
-/** What an upstream of any kind is made of. */
 export interface UpstreamOptions extends Omit<UpstreamFacts, 'model'>, Omit<AdapterParts, 'credential'> {
   readonly credential: ReadCredential;
 }

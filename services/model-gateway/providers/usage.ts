@@ -51,7 +51,6 @@ export function count(value: unknown): number | null {
     : null;
 }
 
-/** Whether JSON is an object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

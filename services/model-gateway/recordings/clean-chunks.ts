@@ -63,7 +63,6 @@ function isSame(value: unknown, clean: unknown): boolean {
   return JSON.stringify(value) === JSON.stringify(clean);
 }
 
-/** A part of a text, where it stands. */
 interface TextPiece {
   readonly event: unknown;
   readonly holder: Record<string | number, unknown>;

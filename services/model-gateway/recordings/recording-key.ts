@@ -3,7 +3,6 @@ import { mapTexts } from '#kit/map-texts.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 
-/** What a recording is found by. */
 export interface RecordedRequest {
   /** sha256 over endpoint and request, without what is volatile or secret. */
   readonly key: string;

@@ -37,7 +37,6 @@ function refusesOlderLimit(status: number, text: string): boolean {
   return status === 400 && text.includes('max_tokens') && text.includes('max_completion_tokens');
 }
 
-/** The head of an answer and its body. */
 interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
