@@ -51,6 +51,21 @@ export class WholeBody implements AsyncIterable<Uint8Array> {
   }
 }
 
+export function wholeAnswer({
+  status,
+  headers,
+  text,
+  usage,
+}: Pick<UpstreamAnswer, 'status' | 'headers'> & {
+  /** JSON, masked. */
+  readonly text: string;
+  readonly usage: Usage | null;
+}): UpstreamAnswer {
+  const bytes = Buffer.from(text);
+  const own = { 'content-type': 'application/json', 'content-length': String(bytes.length) };
+  return { status, headers: { ...headers, ...own }, body: new WholeBody(bytes), usage: () => usage };
+}
+
 /** One place that answers calls for one model. */
 export interface Upstream {
   /** For people and measurements, for example `api.openai.com/gpt-5.2`; unique among those of a model. */

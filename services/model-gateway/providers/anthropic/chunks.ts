@@ -14,8 +14,6 @@ interface OpenCall {
 interface ChunkOptions {
   /** Told where the upstream names none. */
   readonly model: string;
-  /** In seconds. */
-  readonly created: number;
   readonly includeUsage: boolean;
   readonly mask: Mask;
 }
@@ -28,6 +26,7 @@ export class CompletionChunks {
   readonly #options: ChunkOptions;
   readonly #calls = new Map<string, OpenCall>();
   #text: MaskStream;
+  readonly #created = now();
   #id = `chatcmpl-${crypto.randomUUID()}`;
   #model: string;
   #started = false;
@@ -156,21 +155,14 @@ export class CompletionChunks {
   }
 
   #event(choices: readonly object[], more: object = {}): string {
-    const head = { id: this.#id, object: 'chat.completion.chunk', created: this.#options.created };
+    const head = { id: this.#id, object: 'chat.completion.chunk', created: this.#created };
     const event = JSON.stringify({ ...head, model: this.#model, choices, ...more });
     return `data: ${this.#options.mask.hide(event)}\n\n`;
   }
 }
 
-/**
- * A whole answer as OpenAI's `chat.completion`. @param model the name the client asked for, used where the upstream names none
- * @param created in seconds
- */
-export function completionOf(
-  result: GenerateResult,
-  model: string,
-  created: number,
-): Record<string, unknown> {
+/** A whole answer as OpenAI's `chat.completion`. @param model its name where the upstream names none */
+export function completionOf(result: GenerateResult, model: string): Record<string, unknown> {
   let text = '';
   let hasText = false;
   const calls: object[] = [];
@@ -190,7 +182,7 @@ export function completionOf(
   return {
     id: result.response?.id ?? `chatcmpl-${crypto.randomUUID()}`,
     object: 'chat.completion',
-    created,
+    created: now(),
     model: result.response?.modelId ?? model,
     choices: [
       {
@@ -207,6 +199,11 @@ export function completionOf(
     ],
     ...(usage !== null && { usage: wireUsage(usage, result.usage) }),
   };
+}
+
+/** In seconds. */
+function now(): number {
+  return Math.floor(Date.now() / 1000);
 }
 
 type OpenAiFinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';

@@ -6,9 +6,8 @@ import {
   type Upstream,
   type UpstreamAnswer,
   type UpstreamOptions,
-  WholeBody,
+  wholeAnswer,
 } from '../upstream.ts';
-import { bytesPerToken, type Usage } from '../usage.ts';
 import { callOptionsOf } from './call-options.ts';
 import { CompletionChunks, completionOf, usageFrom } from './chunks.ts';
 import {
@@ -83,24 +82,15 @@ export class AnthropicUpstream implements Upstream {
 
   async #whole({ language, options, mask }: Asked): Promise<UpstreamAnswer> {
     const result = await language.doGenerate(options);
-    const text = JSON.stringify(completionOf(result, this.#options.entry.model, now()));
-    const bytes = Buffer.from(mask.hide(text));
-    return {
-      status: 200,
-      headers: {
-        'content-type': 'application/json',
-        'content-length': String(bytes.length),
-        ...requestId(result.response?.headers, mask),
-      },
-      body: new WholeBody(bytes),
-      usage: () => usageFrom(result.usage),
-    };
+    const text = JSON.stringify(completionOf(result, this.#options.entry.model));
+    const headers = requestId(result.response?.headers, mask);
+    return wholeAnswer({ status: 200, headers, text: mask.hide(text), usage: usageFrom(result.usage) });
   }
 
   async #stream(asked: Asked): Promise<UpstreamAnswer> {
     const { call, language, options, own, mask } = asked;
     const { model } = this.#options.entry;
-    const chunks = new CompletionChunks({ model, created: now(), includeUsage: call.includeUsage, mask });
+    const chunks = new CompletionChunks({ model, includeUsage: call.includeUsage, mask });
     const { first_token_ms } = this.#options.timeouts;
     const late = () => own.abort(lateFailure(this.name, 'first', first_token_ms));
     const timer = setTimeout(late, first_token_ms);
@@ -122,15 +112,15 @@ export class AnthropicUpstream implements Upstream {
       } catch (error) {
         throw failure(error);
       } finally {
-        if (chunks.finished) readOn(reader, own);
-        else leave(reader, own);
+        if (!chunks.finished) own.abort();
+        readOn(reader, own);
       }
     }
     return {
       status: 200,
       headers: { 'content-type': 'text/event-stream; charset=utf-8', ...requestId(response?.headers, mask) },
       body: events(),
-      usage: () => (chunks.finished ? chunks.usage : usageSoFar(chunks)),
+      usage: () => chunks.usage,
       usageIsPartial: () => chunks.usageIsPartial,
       contentBytes: () => chunks.contentBytes,
     };
@@ -190,24 +180,10 @@ function readOn(reader: ReadableStreamDefaultReader<StreamPart>, own: AbortContr
     .finally(() => clearTimeout(limit));
 }
 
-function leave(reader: ReadableStreamDefaultReader<StreamPart>, own: AbortController): void {
-  own.abort();
-  reader.cancel().catch(() => {});
-}
-
-/** Anthropic reports the input at the beginning; the output that was written is paid for too. */
-function usageSoFar({ usage, contentBytes }: CompletionChunks): Usage | null {
-  return usage && { ...usage, output: Math.max(usage.output, Math.ceil(contentBytes / bytesPerToken)) };
-}
-
 function requestId(
   headers: Readonly<Record<string, string>> | undefined,
   mask: Mask,
 ): Record<string, string> {
   const id = headers?.['request-id'];
   return id === undefined ? {} : { 'x-upstream-request-id': mask.hide(id) };
-}
-
-function now(): number {
-  return Math.floor(Date.now() / 1000);
 }

@@ -14,7 +14,7 @@ import {
   type Upstream,
   type UpstreamAnswer,
   type UpstreamOptions,
-  WholeBody,
+  wholeAnswer,
 } from '../upstream.ts';
 import { isObject, usageOf } from '../usage.ts';
 import { BrokenStream, ChunkReader, drain } from './chunks.ts';
@@ -161,18 +161,13 @@ export class OpenAiUpstream implements Upstream {
       const what = size === 0 ? 'nothing' : type === '' ? 'no content type' : type;
       throw this.#invalid(`answered 200 with ${what} that is not a JSON object`);
     }
-    // Some upstreams report errors with status 200.
-    const bytes = Buffer.from(value.error == null ? text : JSON.stringify(mapTexts(value, hiding(mask))));
-    return {
+    return wholeAnswer({
       status,
-      headers: {
-        ...answerHeaders(headers, mask),
-        'content-type': 'application/json',
-        'content-length': String(bytes.length),
-      },
-      body: new WholeBody(bytes),
-      usage: () => usageOf(value.usage),
-    };
+      headers: answerHeaders(headers, mask),
+      // Some upstreams report errors with status 200.
+      text: value.error == null ? text : JSON.stringify(mapTexts(value, hiding(mask))),
+      usage: usageOf(value.usage),
+    });
   }
 
   /** Resolves with the first event, so that until then another upstream can be asked. */
