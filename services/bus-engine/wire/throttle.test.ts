@@ -27,16 +27,6 @@ describe('a throttle', () => {
     throttle.stop();
   });
 
-  it('lets the others have their turn before it goes on with one that has much to say', async () => {
-    const reading = reader();
-    const throttle = new Throttle(10_000_000, reading);
-    for (let nth = 0; nth < 300; nth++) throttle.spend(1);
-    expect(reading.said).to.deep.equal(['pause']);
-    await nextTurn();
-    expect(reading.said).to.deep.equal(['pause', 'resume']);
-    throttle.stop();
-  });
-
   it('lets pass what is within it', async () => {
     const reading = reader();
     const throttle = new Throttle(10_000_000, reading);

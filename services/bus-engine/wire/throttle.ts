@@ -2,41 +2,29 @@
 const windowMs = 10;
 /** In shares; more is forgiven. */
 const maxDebt = 100;
-/** Frames of one connection per turn of the event loop; then others are read. */
-const perTurn = 200;
 
 /** Limits how fast one connection is read. What it sends beyond its share waits in its socket, and nothing is dropped. */
 export class Throttle {
   readonly #share: number;
-  readonly #pause: () => void;
-  readonly #resume: () => void;
+  readonly #reader: { readonly pause: () => void; readonly resume: () => void };
   #left: number;
   #since = performance.now();
-  #inTurn = 0;
-  #paused = false;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(perSecond: number, reader: { readonly pause: () => void; readonly resume: () => void }) {
     this.#share = Math.max(1, Math.floor((perSecond * windowMs) / 1000));
+    this.#reader = reader;
     this.#left = this.#share;
-    this.#pause = reader.pause;
-    this.#resume = reader.resume;
   }
 
   /** @param cost what breaks the rules costs more to handle than what is passed on */
   spend(cost: number): void {
-    if (this.#inTurn === 0) setImmediate(() => this.#endTurn());
-    this.#inTurn += cost;
-    if (this.#inTurn >= perTurn) this.#hold();
     this.#left = Math.max(this.#left - cost, -maxDebt * this.#share);
     if (this.#left > 0 || this.#timer !== null) return;
     this.#refill();
-    if (this.#left <= 0) this.#wait();
-  }
-
-  #endTurn(): void {
-    this.#inTurn = 0;
-    if (this.#timer === null) this.#release();
+    if (this.#left > 0) return;
+    this.#reader.pause();
+    this.#wait();
   }
 
   stop(): void {
@@ -51,25 +39,12 @@ export class Throttle {
   }
 
   #wait(): void {
-    this.#hold();
     const ms = (Math.floor(-this.#left / this.#share) + 1) * windowMs;
     this.#timer = setTimeout(() => {
       this.#timer = null;
       this.#refill();
-      if (this.#left <= 0) this.#wait();
-      else if (this.#inTurn < perTurn) this.#release();
+      if (this.#left > 0) this.#reader.resume();
+      else this.#wait();
     }, ms);
-  }
-
-  #hold(): void {
-    if (this.#paused) return;
-    this.#paused = true;
-    this.#pause();
-  }
-
-  #release(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#resume();
   }
 }

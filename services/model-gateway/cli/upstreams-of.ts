@@ -81,27 +81,26 @@ export async function probe(upstream: Upstream, kind: ModelEntry['kind'], waitMs
 }
 
 async function answerTo(upstream: Upstream, kind: ModelEntry['kind'], signal: AbortSignal): Promise<string> {
-  if (kind === 'embeddings') return read(upstream, callOf('embeddings', { input: 'Hi' }, signal));
-  const ask = (limit: object) =>
-    read(
-      upstream,
-      callOf('chat/completions', { messages: [{ role: 'user', content: 'Hi' }], ...limit }, signal),
-    );
+  const call =
+    kind === 'embeddings'
+      ? callOf('embeddings', { input: 'Hi' }, signal)
+      : callOf('chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }, signal);
   try {
-    return await ask({ max_tokens: tokens });
+    return await read(upstream, call);
   } catch (error) {
-    // Newer models of OpenAI know the limit by another name alone.
+    // The upstream has learned under which name the model takes the limit.
     if (!(error instanceof UpstreamFailure) || error.status !== 400 || !/max_tokens/.test(error.message))
       throw error;
-    return await ask({ max_completion_tokens: tokens });
+    return await read(upstream, call);
   }
 }
 
 function callOf(endpoint: ModelCall['endpoint'], members: object, signal: AbortSignal): ModelCall {
+  const outputLimit = endpoint === 'embeddings' ? null : tokens;
   // The upstream puts its own name for the model there.
   const request = { model: 'probe', ...members };
   const bytes = Buffer.from(JSON.stringify(request));
-  return { endpoint, bytes, request, stream: false, includeUsage: false, signal };
+  return { endpoint, bytes, request, stream: false, includeUsage: false, outputLimit, signal };
 }
 
 async function read(upstream: Upstream, call: ModelCall): Promise<string> {
