@@ -27,7 +27,7 @@ export function storageError(error: unknown, stateDir: string): unknown {
   if (error instanceof CoreError) return error;
   const code = codeOf(error);
   const errcode = sqliteCode(error);
-  if (isDiskFull(error)) {
+  if (isDiskFull(error, stateDir)) {
     return new Failed(
       'disk_full',
       `no room left for the state folder ${stateDir}; nothing was written (${messageOf(error)})`,

@@ -108,11 +108,17 @@ describe('a database', () => {
     expect([batch.problem, ...texts(db)]).to.deep.equal([null, 'b']);
   });
 
-  it('takes the lack of room or quota for a full disk, and a read that fails for none', () => {
+  it('takes the lack of room or quota for a full disk, and an error of a disk with room for none', () => {
     const sqlite = (errcode: number) => Object.assign(new Error('disk'), { errcode });
-    expect(
-      [13, 10 | (3 << 8), 10 | (19 << 8), 10 | (1 << 8), 11].map((code) => isDiskFull(sqlite(code))),
-    ).to.deep.equal([true, true, true, false, false]);
+    const fullWith = (code: number, folder?: string) => isDiskFull(sqlite(code), folder);
+    expect([13, 10 | (3 << 8), 10 | (19 << 8), 11].map((code) => fullWith(code, folder))).to.deep.equal([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(fullWith(10 | (19 << 8), '/proc'), 'a disk without room').to.equal(true);
+    expect(fullWith(10 | (19 << 8)), 'a disk that nobody names').to.equal(false);
     expect(isDiskFull(Object.assign(new Error('disk'), { code: 'ENOSPC' }))).to.equal(true);
   });
 });

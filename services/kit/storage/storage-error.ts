@@ -1,3 +1,5 @@
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { CoreError, codeOf, Failed, messageOf, Unavailable } from '../errors.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html). */
@@ -48,7 +50,7 @@ export function storageError(
       hint: whenDamaged,
     });
   }
-  if (isDiskFull(error)) {
+  if (isDiskFull(error, dirname(path))) {
     return new Unavailable('disk_full', `the disk of ${path} takes no more: ${messageOf(error)}`, {
       cause: error,
       retryAfter: 30,
@@ -65,14 +67,25 @@ export function storageError(
   return error;
 }
 
-/** Suffixes of SQLITE_IOERR for writing, syncing, truncating and shared memory (sqlite.org/rescode.html). */
-const writing = { write: 3, fsync: 4, folderSync: 5, truncate: 6, sharedMemorySize: 19 };
+/** Bytes of free room below which a write of SQLite that failed has found no room. */
+const minFreeBytes = 1024 * 1024;
 
-/** True for a write that the disk did not take, for want of room or quota. */
-export function isDiskFull(error: unknown): boolean {
+/**
+ * True for a write that the disk did not take, for want of room or quota. SQLite reports some of them as errors of the disk (of its
+ * shared memory for one), so that the free room of `folder` decides those.
+ */
+export function isDiskFull(error: unknown, folder?: string): boolean {
   if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error))) return true;
   const code = sqliteCode(error);
-  if (code !== sqliteCodes.ioError) return code === sqliteCodes.full;
-  const { errcode = 0 } = error as { errcode?: number };
-  return Object.values(writing).includes(errcode >> 8);
+  if (code === sqliteCodes.full) return true;
+  return code === sqliteCodes.ioError && folder !== undefined && freeBytes(folder) < minFreeBytes;
+}
+
+function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
