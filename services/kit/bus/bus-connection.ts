@@ -9,9 +9,8 @@ export interface BusTiming {
   readonly openingMs: number;
   /** Between two pings; a peer from which nothing comes for three of them is dead. */
   readonly pingMs: number;
-  /** Before the second attempt to connect; doubles with each, up to `eagerWaitMs` during the first minute, then up to `maxWaitMs`. */
+  /** Before the second attempt to connect; doubles with each, up to `maxWaitMs`. */
   readonly firstWaitMs: number;
-  readonly eagerWaitMs: number;
   readonly maxWaitMs: number;
   /** After a connection that lasted so long, waits start from `firstWaitMs` again. */
   readonly steadyMs: number;
@@ -23,8 +22,7 @@ export const defaultTiming: BusTiming = {
   openingMs: 10_000,
   pingMs: 20_000,
   firstWaitMs: 50,
-  eagerWaitMs: 1_400,
-  maxWaitMs: 5_000,
+  maxWaitMs: 1_400,
   steadyMs: 5_000,
   recheckMs: 2_000,
 };
@@ -41,16 +39,9 @@ export const busLimits = {
   unsentBytes: 64 * 1024 * 1024,
 } as const;
 
-const eagerForMs = 60_000;
-
-/**
- * Doubles with each failure, up to its limit, with a third of jitter either way.
- * @param failingMs since the first of these failures
- */
-export function waitBefore(failures: number, failingMs: number, timing: BusTiming): number {
-  const { firstWaitMs, eagerWaitMs, maxWaitMs } = timing;
-  const limit = failingMs < eagerForMs ? Math.min(eagerWaitMs, maxWaitMs) : maxWaitMs;
-  const wait = Math.min(limit, firstWaitMs * 2 ** Math.min(failures, 30));
+/** Doubles with each failure, up to its limit, with a third of jitter either way. */
+export function waitBefore(failures: number, { firstWaitMs, maxWaitMs }: BusTiming): number {
+  const wait = Math.min(maxWaitMs, firstWaitMs * 2 ** Math.min(failures, 30));
   return wait * (2 / 3 + (Math.random() * 2) / 3);
 }
 
@@ -80,8 +71,6 @@ export class BusConnection {
   #greeted = false;
   #identity: WorkerRegistered | null = null;
   #failures = 0;
-  /** Of the first failure, by the monotonic clock. */
-  #failingSince = 0;
   #lastReason: string | null = null;
   #loggedReason: string | null = null;
   #waiting: NodeJS.Timeout | undefined;
@@ -255,10 +244,7 @@ export class BusConnection {
       logger.warn('the bus is not connected; trying again', { reason });
       this.#loggedReason = reason;
     }
-    const now = performance.now();
-    if (this.#failures === 0) this.#failingSince = now;
-    const wait = waitBefore(this.#failures, now - this.#failingSince, timing);
-    this.#waiting = setTimeout(() => this.#connect(), wait);
+    this.#waiting = setTimeout(() => this.#connect(), waitBefore(this.#failures, timing));
     this.#failures++;
   }
 }
