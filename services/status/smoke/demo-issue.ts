@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import * as t from 'io-ts';
@@ -9,7 +9,7 @@ import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { Failed } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { git } from '#kit/git/git.ts';
+import { makeRepository } from '#kit/git/make-repository.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
 
 /** The issue that the smoke run plans, and the repository that it is about. */
@@ -53,7 +53,8 @@ export async function demoIssue({ state }: Pick<Folders, 'state'>, signal: Abort
   const ref = ['--owner', owner, '--repo', repo];
   if (!existsSync(repository)) {
     const source = join(home, 'source');
-    await makeSource(source, signal);
+    rmSync(source, { recursive: true, force: true });
+    await makeRepository(source, files, { author: 'core-status', message: 'Greet the world', signal });
     await core(home, ['forge', 'init', ...ref, '--from', source], signal);
     rmSync(source, { recursive: true });
   }
@@ -76,19 +77,6 @@ function readNumber(note: string): number | null {
   } catch {
     return null;
   }
-}
-
-async function makeSource(folder: string, signal: AbortSignal): Promise<void> {
-  rmSync(folder, { recursive: true, force: true });
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), content);
-  }
-  const author = ['-c', 'user.name=core-status', '-c', 'user.email=core-status@localhost'];
-  const run = (...args: readonly string[]) => git([...author, ...args], { cwd: folder, signal });
-  await run('init', '--quiet', '--initial-branch=main');
-  await run('add', '--all');
-  await run('commit', '--quiet', '--message', 'Greet the world');
 }
 
 /** The forge's own commands, with a state folder in which this forge is the only one. */

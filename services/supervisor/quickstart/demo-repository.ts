@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { runQuietly } from './services.ts';
+import { git } from '#kit/git/git.ts';
+import { makeRepository } from '#kit/git/make-repository.ts';
 
 /** A small library with a bug and a test that finds it. */
 const files: Readonly<Record<string, string>> = {
@@ -93,24 +92,12 @@ diff --git a/test/greet.test.js b/test/greet.test.js
 \`\`\`
 `;
 
-/** Makes the repository with one commit on \`main\`; the person's own git configuration has no part in it. */
+/** Makes the repository with one commit on `main`. */
 export async function makeDemoRepository(folder: string): Promise<void> {
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), content);
-  }
-  await git(folder, 'init', '--quiet', '--initial-branch=main');
-  await git(folder, 'add', '--all');
-  await git(folder, 'commit', '--quiet', '--message', 'Greet people by name');
+  await makeRepository(folder, files, { author: 'Quickstart', message: 'Greet people by name' });
 }
 
-/** Its checkout knows the forge as \`origin\`, as a clone of it would. */
+/** Its checkout knows the forge as `origin`, as a clone of it would. */
 export async function connect(folder: string, cloneUrl: string): Promise<void> {
-  await git(folder, 'remote', 'add', 'origin', cloneUrl);
-}
-
-async function git(folder: string, ...args: readonly string[]): Promise<void> {
-  const author = ['-c', 'user.name=Quickstart', '-c', 'user.email=quickstart@localhost'];
-  const quiet = ['-c', 'core.hooksPath=/dev/null', '-c', 'commit.gpgSign=false', '-c', 'core.autocrlf=false'];
-  await runQuietly('git', ['-C', folder, ...author, ...quiet, ...args]);
+  await git(['remote', 'add', 'origin', cloneUrl], { cwd: folder });
 }

@@ -4,23 +4,17 @@ import { fileURLToPath } from 'node:url';
 import * as t from 'io-ts';
 import { createColors } from 'picocolors';
 import type { CommandContext } from '#kit/cli/program.ts';
+import { ActionList, ApprovalAnswer } from '#kit/contracts/action.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, Failed, Interrupted, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
+import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
 import { ownToken } from '#kit/tokens/tokens.ts';
 import { connect, issueBody, issueTitle, makeDemoRepository } from './demo-repository.ts';
-import {
-  approveOverHttp,
-  type Daemon,
-  freePort,
-  runOpenly,
-  runQuietly,
-  startDaemon,
-  waitingActions,
-} from './services.ts';
+import { type Daemon, freePort, runOpenly, runQuietly, startDaemon } from './services.ts';
 
 export interface QuickstartOptions extends Pick<CommandContext, 'program' | 'home' | 'color' | 'paints'> {
   /** Approve without asking. */
@@ -66,6 +60,7 @@ class Tour {
   readonly #paint: ReturnType<typeof createColors>;
   #daemon: Daemon | null = null;
   #context: Daemon | null = null;
+  #client: HttpClient | null = null;
   #stopped = false;
 
   constructor(options: QuickstartOptions, home: string) {
@@ -111,7 +106,7 @@ class Tour {
   }
 
   async end(): Promise<void> {
-    await Promise.all([this.#daemon?.stop(), this.#context?.stop()]);
+    await Promise.all([this.#client?.close(), this.#daemon?.stop(), this.#context?.stop()]);
     this.#daemon = null;
     this.#context = null;
   }
@@ -159,6 +154,8 @@ class Tour {
       `${JSON.stringify({ port: this.#context.port }, null, 2)}\n`,
     );
     this.#daemon = await this.#start('agentd', 7817);
+    const token = ownToken(resolveFolders({ home: this.#home }, environment)).text;
+    this.#client = createHttpClient({ baseUrl: this.#daemon.url, token });
   }
 
   async #start(service: 'agentd' | 'context', wished: number): Promise<Daemon> {
@@ -179,8 +176,11 @@ class Tour {
   }
 
   async #approve(runId: string, gate: 'build' | 'publish'): Promise<boolean> {
-    const waiting = waitingActions(await this.#core('actions', runId));
-    const actions = waiting.filter((action) => action.gate === gate);
+    const daemon = this.#client!;
+    const path = `/v1/runs/${runId}/actions`;
+    const actions = (await daemon.get(path, ActionList)).actions.filter(
+      (action) => action.gate === gate && action.approval === 'required',
+    );
     if (actions.some(({ params }) => params.sandbox === 'none')) {
       this.#say('No sandbox works on this machine (./core doctor says why), so the test runs as you.');
       this.#say(
@@ -190,8 +190,8 @@ class Tour {
     const kinds = actions.map(({ kind }) => kind).join(', ');
     if (this.#options.yes) this.#say(`--yes: approves ${kinds}`);
     else if (!(await askForGate(gate, kinds))) return false;
-    const token = ownToken(resolveFolders({ home: this.#home }, environment)).text;
-    await approveOverHttp({ url: this.#daemon!.url, token, runId, actions });
+    for (const { action_id, digest } of actions)
+      await daemon.post(`${path}/${action_id}/approval`, { decision: 'approve', digest }, ApprovalAnswer);
     this.#say(`approved over ${this.#daemon!.url}, each with its digest; the same as`);
     this.#command('approve', shortId(runId), '--gate', gate);
     return true;

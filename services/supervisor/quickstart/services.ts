@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa, type Options } from 'execa';
-import * as t from 'io-ts';
-import { decodeJson } from '#kit/decode.ts';
+import { Health } from '#kit/contracts/health.ts';
 import { childEnvironment } from '#kit/environment.ts';
-import { exitCodes, Failed, Interrupted, NotFound, Refused, Unavailable } from '#kit/errors.ts';
-import { openConnections } from '#kit/http/client.ts';
+import { exitCodes, Failed, Interrupted, NotFound, Unavailable } from '#kit/errors.ts';
+import { createHttpClient } from '#kit/http/client.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
 
 /** Runs a program to its end and gives its standard output. @throws Failed (`quickstart_step_failed`) with what it printed */
@@ -113,17 +113,17 @@ export async function startDaemon({ service, home, port, logFile }: DaemonOption
   };
 }
 
-async function waitForHealth(url: string, child: ChildProcess): Promise<void> {
-  const connections = openConnections();
+async function waitForHealth(baseUrl: string, child: ChildProcess): Promise<void> {
+  const client = createHttpClient({ baseUrl, timeoutMs: 10_000 });
   const deadline = Date.now() + 60_000;
-  while (Date.now() < deadline) {
-    if (child.exitCode !== null || child.signalCode !== null) break;
-    const signal = AbortSignal.timeout(10_000);
-    const answer = await connections.fetch(`${url}/healthz`, { signal }).catch(() => null);
-    if (answer?.ok === true) return connections.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  try {
+    while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
+      if (await client.get('/healthz', Health).catch(() => null)) return;
+      await pause(100);
+    }
+  } finally {
+    await client.close();
   }
-  await connections.destroy();
   throw new Unavailable(
     'daemon_not_up',
     child.exitCode === null ? 'no answer in time' : `it ended with ${child.exitCode}`,
@@ -144,50 +144,4 @@ function tryPort(port: number): Promise<number | null> {
       server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : null));
     });
   });
-}
-
-/** The actions of a run, as `core actions --json` gives them; only what is used here. */
-const ShownAction = t.strict({
-  action_id: t.string,
-  approval: t.string,
-  kind: t.string,
-  gate: t.string,
-  digest: t.string,
-  params: t.UnknownRecord,
-});
-type ShownAction = t.TypeOf<typeof ShownAction>;
-
-/** What still waits for a decision. */
-export function waitingActions(json: string): ShownAction[] {
-  const { actions } = decodeJson(t.strict({ actions: t.array(ShownAction) }), json, 'core actions --json');
-  return actions.filter(({ approval }) => approval === 'required');
-}
-
-/** Approves each action over the daemon's HTTP API, with the digest that was shown. */
-export async function approveOverHttp(options: {
-  readonly url: string;
-  readonly token: string;
-  readonly runId: string;
-  readonly actions: readonly ShownAction[];
-}): Promise<void> {
-  const connections = openConnections();
-  try {
-    for (const { action_id, digest } of options.actions) {
-      const path = `/v1/runs/${options.runId}/actions/${action_id}/approval`;
-      const answer = await connections.fetch(options.url + path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${options.token}` },
-        body: JSON.stringify({ decision: 'approve', digest }),
-        signal: AbortSignal.timeout(10_000),
-      });
-      const text = await answer.text();
-      if (answer.ok) continue;
-      const problem = `POST ${path} answered ${answer.status}: ${text.slice(0, 500)}`;
-      throw answer.status < 500
-        ? new Refused('approval_refused', problem)
-        : new Failed('quickstart_step_failed', problem);
-    }
-  } finally {
-    await connections.destroy();
-  }
 }
