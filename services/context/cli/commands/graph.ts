@@ -80,9 +80,15 @@ function searchLines({ results }: SearchReply, paint: Paint, program: string): s
   });
 }
 
+/** Characters of a cell on a terminal. */
+const maxCell = 60;
+
 function tableLines({ columns, rows, truncated, took_ms, engine }: CypherReply, paint: Paint): string[] {
-  const { isTTY, columns: width } = process.stdout;
-  const [head = '', ...lines] = tableOf(columns, rows, isTTY === true ? width : Number.POSITIVE_INFINITY);
+  const [head = '', ...lines] = tableOf(
+    columns,
+    rows,
+    process.stdout.isTTY ? maxCell : Number.POSITIVE_INFINITY,
+  );
   const more = truncated ? ', there are more: --limit' : '';
   return [
     paint.bold(head),
