@@ -187,10 +187,9 @@ async function readLag(client: HttpClient): Promise<Lag | null> {
     if (error instanceof CoreError) return null;
     throw error;
   });
-  const detail = health?.checks.cypher?.detail;
+  const { detail, backlog } = health?.checks.cypher ?? {};
   if (detail === undefined) return null;
-  const engine = detail.split(':', 1)[0]!;
-  return { engine, changes: Number(/(\d+) changes behind/.exec(detail)?.[1] ?? 0) };
+  return { engine: detail.split(':', 1)[0]!, changes: backlog?.waiting ?? 0 };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Failed, InvalidInput, NotFound } from '#kit/errors.ts';
-import { git, gitText } from '#kit/git/git.ts';
+import { git } from '#kit/git/git.ts';
 import { readObjects } from '#kit/git/objects.ts';
 import { resolve, treeOf } from '#kit/git/tree.ts';
 import type { ListedFile } from './listing.ts';
@@ -42,10 +42,11 @@ export async function commitOf(gitDir: string, wanted: string | undefined): Prom
 
 /** The last two parts of the address of `origin`; null where there is none that gives a name. */
 export async function nameByOrigin(gitDir: string): Promise<string | null> {
-  const { exitCode } = await git(['config', '--get', 'remote.origin.url'], { gitDir, accept: [1] });
-  if (exitCode !== 0) return null;
-  const url = await gitText(['config', '--get', 'remote.origin.url'], { gitDir });
-  const parts = url
+  const found = await git(['config', '--get', 'remote.origin.url'], { gitDir, accept: [1] });
+  if (found.exitCode !== 0) return null;
+  const parts = found.stdout
+    .toString('utf8')
+    .trim()
     .replace(/[?#].*$/, '')
     .replace(/\/+$/, '')
     .replace(/\.git$/, '')
