@@ -40,18 +40,10 @@ export interface MemoryOptions {
  * an ingestion. Methods take decoded requests (kit/contracts/context/memory.ts), and every write is durable when it resolves.
  */
 export class Memory {
-  readonly #writer: MemoryOptions['writer'];
-  readonly #readers: MemoryOptions['readers'];
-  readonly #path: string;
-  readonly #forgetElsewhere: () => Promise<void>;
-  readonly #embedder: MemoryOptions['embedder'];
+  readonly #options: MemoryOptions;
 
-  constructor({ writer, readers, path, forgetElsewhere = async () => {}, embedder = null }: MemoryOptions) {
-    this.#embedder = embedder;
-    this.#writer = writer;
-    this.#readers = readers;
-    this.#path = path;
-    this.#forgetElsewhere = forgetElsewhere;
+  constructor(options: MemoryOptions) {
+    this.#options = options;
   }
 
   /**
@@ -59,35 +51,36 @@ export class Memory {
    * `memory_place_taken`)
    */
   async record(request: RecordRequest): Promise<RecordReply> {
-    const recorded = await this.#writer.run('recordMemory', prepareRecording(request), 'full');
-    this.#embedder?.wake();
+    const recorded = await this.#options.writer.run('recordMemory', prepareRecording(request), 'full');
+    this.#options.embedder?.wake();
     return recorded;
   }
 
   async lookup(request: LookupRequest): Promise<LookupReply> {
     const started = performance.now();
     const { query, layer, limit = defaultLimit, about, as_of, session } = request;
-    const vector = (await this.#embedder?.queryVector(masked(query).text)) ?? null;
-    const reply = await this.#readers.ask('lookUpMemories', {
+    const { embedder, readers } = this.#options;
+    const vector = (await embedder?.queryVector(masked(query).text)) ?? null;
+    const reply = await readers.ask('lookUpMemories', {
       query,
       limit,
       layer: memoryLayers.find((one) => one === layer) ?? null,
       about: about ?? null,
       session: session ?? null,
       as_of: utc(as_of),
-      vector: vector && { model: this.#embedder!.model, vector },
+      vector: vector && { model: embedder!.model, vector },
     });
     return { ...reply, took_ms: Math.round((performance.now() - started) * 100) / 100 };
   }
 
   /** @throws NotFound (`memory_not_found`, `memory_forgotten`) */
   read(id: string): Promise<MemoryDetail> {
-    return this.#readers.ask('readMemory', id);
+    return this.#options.readers.ask('readMemory', id);
   }
 
   /** @throws NotFound (`memory_not_found`); Refused (`memory_not_procedural`) */
   outcome(request: OutcomeRequest): Promise<OutcomeReply> {
-    return this.#writer.run('recordMemoryOutcome', request, 'full');
+    return this.#options.writer.run('recordMemoryOutcome', request, 'full');
   }
 
   /**
@@ -102,7 +95,7 @@ export class Memory {
       throw new InvalidInput('invalid_input', `the body: ${detail}`, { errors: [{ pointer: '', detail }] });
     }
     const asked_for = id == null ? 'source' : 'id';
-    const forgotten = await this.#writer.run(
+    const forgotten = await this.#options.writer.run(
       'forgetMemories',
       { asked_for, name: masked(name).text, by, reason: reason == null ? null : masked(reason).text },
       'full',
@@ -113,23 +106,26 @@ export class Memory {
   /** Wipes what a forgetting that was cut off left in the log. @returns whether nothing is left */
   async finishForgetting(): Promise<boolean> {
     const until = new Date().toISOString();
-    if (!(await this.#readers.ask('hasUnwiped', null))) return true;
-    if (!(await wipeLog(this.#path))) return false;
+    if (!(await this.#options.readers.ask('hasUnwiped', null))) return true;
+    if (!(await wipeLog(this.#options.path))) return false;
     try {
-      await this.#forgetElsewhere();
+      await this.#options.forgetElsewhere?.();
     } catch {
       // Tried again with the next forgetting, and at the next start.
       return false;
     }
-    await this.#writer.run('markWiped', { until }, 'full');
+    await this.#options.writer.run('markWiped', { until }, 'full');
     return true;
   }
 
   /** All that is remembered as JSON Lines, oldest first, each line with its end. */
   async *exportAll(): AsyncGenerator<string> {
-    const order = await this.#readers.ask('memoryOrder', null);
+    const order = await this.#options.readers.ask('memoryOrder', null);
     for (let from = 0; from < order.length; ) {
-      const { lines, taken } = await this.#readers.ask('memoryLines', order.slice(from, from + linesAtOnce));
+      const { lines, taken } = await this.#options.readers.ask(
+        'memoryLines',
+        order.slice(from, from + linesAtOnce),
+      );
       for (const line of lines) yield `${line}\n`;
       from += taken;
     }
@@ -146,13 +142,15 @@ export class Memory {
     chunks: AsyncIterable<string> | Iterable<string>,
     { force = false }: { readonly force?: boolean } = {},
   ): Promise<ImportReply> {
-    return importLines(chunks, (lines) => this.#writer.run('importMemories', { lines, force }, 'full'));
+    return importLines(chunks, (lines) =>
+      this.#options.writer.run('importMemories', { lines, force }, 'full'),
+    );
   }
 
   /** Joins memories to entities that were not known when they were recorded. @returns how many joins were made */
   async link(): Promise<number> {
     for (let joined = 0; ; ) {
-      const now = await this.#writer.run('linkMemories', null, 'normal');
+      const now = await this.#options.writer.run('linkMemories', null, 'normal');
       if (now === 0) return joined;
       joined += now;
     }
