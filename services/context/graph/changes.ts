@@ -1,5 +1,5 @@
 import { hash as hashed } from 'node:crypto';
-import { type EdgeType, type NodeLabel, nodeLabels } from '../record/graph-record.ts';
+import { type EdgeType, edgeTypes, type NodeLabel, nodeLabels } from '../record/graph-record.ts';
 
 export type Scalar = string | number | boolean;
 export type Properties = Readonly<Record<string, Scalar>>;
@@ -115,6 +115,25 @@ export interface Digest {
 export interface GraphDigests {
   readonly nodes: Readonly<Record<string, Digest>>;
   readonly edges: Readonly<Record<string, Digest>>;
+}
+
+/** What an engine holds. @param read runs a query and gives its rows, one by one or all together */
+export async function digestsOf(
+  read: (query: string) => AsyncIterable<unknown> | Promise<Iterable<unknown>>,
+): Promise<GraphDigests> {
+  const nodes = new DigestSums();
+  for (const label of nodeLabels)
+    for await (const row of await read(`MATCH (n:${label}) RETURN properties(n) AS p`))
+      nodes.addNode(label, (row as { p: Properties }).p);
+  const edges = new DigestSums();
+  for (const type of edgeTypes) {
+    const query = `MATCH (a)-[e:${type}]->(b) RETURN a.id AS f, b.id AS t, properties(e) AS p`;
+    for await (const row of await read(query)) {
+      const { f, t, p } = row as { f: string; t: string; p: Properties };
+      edges.addEdge(type, f, t, p);
+    }
+  }
+  return { nodes: nodes.result(), edges: edges.result() };
 }
 
 const modulus = 2n ** 64n;

@@ -122,7 +122,7 @@ function isOf(db: DatabaseSync, { record, nodes, edges, deletions }: Position): 
   return record === positionOf(db).record && Math.max(nodes, edges, deletions) <= lastChange(db);
 }
 
-export interface NodeRow {
+interface NodeRow {
   readonly changed: number;
   readonly id: string;
   readonly label: NodeLabel;
@@ -137,7 +137,7 @@ export interface NodeRow {
   readonly valid_to: string | null;
 }
 
-export interface EdgeRow {
+interface EdgeRow {
   readonly changed: number;
   readonly from_id: string;
   readonly from_label: NodeLabel;
@@ -152,7 +152,7 @@ export interface EdgeRow {
 }
 
 /** The columns win over properties of the same name; what is null is absent. */
-export function projectedNode(row: NodeRow): GraphNode {
+function projectedNode(row: NodeRow): GraphNode {
   const { id, kind, title, repository, path, start_line, end_line, valid_from, valid_to } = row;
   const own = JSON.parse(row.properties) as Record<string, unknown>;
   const properties = scalars({
@@ -163,7 +163,7 @@ export function projectedNode(row: NodeRow): GraphNode {
 }
 
 /** Only a `CORE_RELATION` has a history and a weight; the other types have what spec.md gives them, and `valid_to` once closed. */
-export function projectedEdge(row: EdgeRow): GraphEdge {
+function projectedEdge(row: EdgeRow): GraphEdge {
   const { type, kind, weight, ordinal, valid_from, valid_to } = row;
   const properties = type === 'CORE_RELATION' ? { kind, weight, valid_from } : {};
   return {
@@ -177,14 +177,14 @@ export function projectedEdge(row: EdgeRow): GraphEdge {
   };
 }
 
-export interface DeletionRow {
+interface DeletionRow {
   readonly changed: number;
   readonly subject: 'node' | 'edge';
   readonly key: string;
 }
 
 /** null: an edge that went with one of its ends. */
-export function projectedDeletion(
+function projectedDeletion(
   { subject, key }: DeletionRow,
   labelOf: (id: string) => NodeLabel | null,
 ): Deletion | null {

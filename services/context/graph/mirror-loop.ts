@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RecordReader } from '../record/calls.ts';
@@ -25,6 +26,12 @@ export interface GraphMirror {
   close(): Promise<void>;
 }
 
+interface MirrorParts {
+  readonly mirror: GraphMirror;
+  readonly readers: RecordReader<typeof graphQueries>;
+  readonly logger: Logger;
+}
+
 const largestBatch = 2_000;
 const lookMs = 500;
 const firstBackoffMs = 500;
@@ -36,9 +43,7 @@ const maxBackoffMs = 30_000;
  * parts. Writes to the record never wait for it.
  */
 export class MirrorLoop {
-  readonly #mirror: GraphMirror;
-  readonly #readers: RecordReader<typeof graphQueries>;
-  readonly #logger: Logger;
+  readonly #parts: MirrorParts;
   #position: Position | null = null;
   #batch = largestBatch;
   #prepared = false;
@@ -49,14 +54,8 @@ export class MirrorLoop {
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  constructor(options: {
-    readonly mirror: GraphMirror;
-    readonly readers: RecordReader<typeof graphQueries>;
-    readonly logger: Logger;
-  }) {
-    this.#mirror = options.mirror;
-    this.#readers = options.readers;
-    this.#logger = options.logger;
+  constructor(parts: MirrorParts) {
+    this.#parts = parts;
   }
 
   start(): void {
@@ -72,18 +71,13 @@ export class MirrorLoop {
   /** The same, for so long at most and without failing: the mirror may be behind afterwards. */
   async settle(ms: number): Promise<void> {
     if (this.#failure !== null) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    });
-    await Promise.race([this.catchUp().catch(() => {}), late]);
-    clearTimeout(timer);
+    await Promise.race([this.catchUp().catch(() => {}), delay(ms, undefined, { ref: false })]);
   }
 
   /** Empties the mirror and fills it again. */
   async rebuild(): Promise<void> {
     await this.#running?.catch(() => {});
-    this.#running = this.#mirror.clear().finally(() => {
+    this.#running = this.#parts.mirror.clear().finally(() => {
       this.#position = null;
       this.#prepared = false;
       this.#running = null;
@@ -93,8 +87,8 @@ export class MirrorLoop {
   }
 
   async health(): Promise<EngineHealth> {
-    const { changes } = await this.#readers.ask('graphLag', {
-      after: this.#position ?? this.#mirror.lastKnown,
+    const { changes } = await this.#parts.readers.ask('graphLag', {
+      after: this.#position ?? this.#parts.mirror.lastKnown,
     });
     const isCurrent = changes === 0 && this.#failure === null;
     const seconds = isCurrent ? 0 : Math.round((performance.now() - this.#seenAt) / 1_000);
@@ -113,7 +107,7 @@ export class MirrorLoop {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#running?.catch(() => {});
-    await this.#mirror.close();
+    await this.#parts.mirror.close();
   }
 
   async #look(): Promise<void> {
@@ -138,13 +132,13 @@ export class MirrorLoop {
   async #follow(): Promise<void> {
     if (!this.#prepared) await this.#prepare();
     while (!this.#closed) {
-      const { restart, changes } = await this.#readers.ask('graphChanges', {
+      const { restart, changes } = await this.#parts.readers.ask('graphChanges', {
         after: this.#position,
         limit: this.#batch,
       });
       if (restart) {
-        this.#logger.warn('the mirror is of another record: it is emptied and filled again');
-        await this.#mirror.clear();
+        this.#parts.logger.warn('the mirror is of another record: it is emptied and filled again');
+        await this.#parts.mirror.clear();
       }
       const { deletions, nodes, edges, complete, position } = changes;
       if (restart || this.#position === null || deletions.length + nodes.length + edges.length > 0)
@@ -159,26 +153,26 @@ export class MirrorLoop {
   /** false where it was too much at once, and less may pass. */
   async #applied(changes: Changes): Promise<boolean> {
     try {
-      await this.#mirror.apply(changes);
+      await this.#parts.mirror.apply(changes);
       return true;
     } catch (error) {
       if (!(error instanceof TooMuchAtOnce) || this.#batch === 1) throw error;
       this.#batch = Math.ceil(this.#batch / 4);
-      this.#logger.warn('the mirror takes less at once', { changes: this.#batch, error });
+      this.#parts.logger.warn('the mirror takes less at once', { changes: this.#batch, error });
       return false;
     }
   }
 
   /** A mirror without a position may hold a part of something: it is emptied first. */
   async #prepare(): Promise<void> {
-    await this.#mirror.prepare();
-    this.#position = await this.#mirror.position();
-    if (this.#position === null) await this.#mirror.clear();
+    await this.#parts.mirror.prepare();
+    this.#position = await this.#parts.mirror.position();
+    if (this.#position === null) await this.#parts.mirror.clear();
     this.#prepared = true;
   }
 
   #succeeded(): void {
-    if (this.#failure !== null) this.#logger.info('the mirror has caught up');
+    if (this.#failure !== null) this.#parts.logger.info('the mirror has caught up');
     this.#failure = null;
     this.#backoffMs = 0;
     this.#seenAt = performance.now();
@@ -187,7 +181,7 @@ export class MirrorLoop {
   #failed(error: unknown): never {
     this.#backoffMs = Math.min(maxBackoffMs, this.#backoffMs * 2 || firstBackoffMs);
     if (this.#failure === null)
-      this.#logger.warn('the mirror cannot be written; it catches up by itself', { error });
+      this.#parts.logger.warn('the mirror cannot be written; it catches up by itself', { error });
     this.#failure = messageOf(error).split('\n')[0]!;
     // What the mirror has seen is asked of it again: an answer may have been lost on its way.
     this.#prepared = false;

@@ -1,12 +1,12 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import grafeo, { type GrafeoDB } from '@grafeo-db/js';
-import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
+import { nodeLabels } from '../../record/graph-record.ts';
 import {
   byLabel,
   type Changes,
-  DigestSums,
   deletionStatements,
+  digestsOf,
   edgeStatements,
   type GraphDigests,
   labelsOf,
@@ -125,9 +125,6 @@ export class ProjectionFolder {
 /** Grafeo's types allow named imports, which fail when they run. */
 const { GrafeoDB: Grafeo } = grafeo;
 
-type Row = Record<string, unknown>;
-type Kept = Changes['nodes'][number]['properties'];
-
 /** A version of the projection that is being written. Callers' text never meets it. */
 export class ProjectionFile {
   readonly #db: GrafeoDB;
@@ -222,23 +219,7 @@ export class ProjectionSnapshot {
     return countsOf(this.db);
   }
 
-  async digests(): Promise<GraphDigests> {
-    const nodes = new DigestSums();
-    for (const label of nodeLabels) {
-      const { rows } = await this.#rows(`MATCH (n:${label}) RETURN properties(n) AS p`);
-      for (const row of rows) nodes.addNode(label, row.p as Kept);
-    }
-    const edges = new DigestSums();
-    for (const type of edgeTypes) {
-      const { rows } = await this.#rows(
-        `MATCH (a)-[e:${type}]->(b) RETURN a.id AS f, b.id AS t, properties(e) AS p`,
-      );
-      for (const row of rows) edges.addEdge(type, String(row.f), String(row.t), row.p as Kept);
-    }
-    return { nodes: nodes.result(), edges: edges.result() };
-  }
-
-  async #rows(query: string): Promise<{ rows: Row[] }> {
-    return { rows: (await this.db.executeCypher(query)).toArray() as Row[] };
+  digests(): Promise<GraphDigests> {
+    return digestsOf(async (query) => (await this.db.executeCypher(query)).toArray());
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../cypher-engine.ts';
 import type { MirrorLoop } from '../mirror-loop.ts';
 import { checkCall, cypherQueue, refusedAt, tooLargeReply, tooSlow } from '../refusals.ts';
-import { refuseWrites } from '../text/read-only.ts';
+import { readingProcedures, refuseWrites } from '../text/read-only.ts';
 import { type Neo4jConnection, neo4jError } from './connection.ts';
 import { plain, toNeo4j } from './values.ts';
 
@@ -157,14 +157,6 @@ const reading = [
   /^(ValueHashJoin|PartialTop|PartialSort|OrderedUnion|OrderedDistinct|OrderedAggregation|EagerAggregation)$/,
 ];
 
-const procedures = [
-  'db.labels',
-  'db.relationshipTypes',
-  'db.propertyKeys',
-  'db.index.fulltext.queryNodes',
-  'db.index.fulltext.queryRelationships',
-];
-
 /** Why a plan is not only reading; null when it is. */
 export function planProblem(plan: PlanNode): string | null {
   const operator = plan.operatorType.replace(/@.*$/, '');
@@ -173,8 +165,8 @@ export function planProblem(plan: PlanNode): string | null {
   if (operator === 'ProcedureCall') {
     const details = String(plan.arguments.Details ?? '');
     const name = details.replaceAll('`', '').split('(')[0]!.trim();
-    if (!procedures.includes(name))
-      return `the procedure ${name} is not allowed; allowed are ${procedures.join(', ')}`;
+    if (!readingProcedures.includes(name))
+      return `the procedure ${name} is not allowed; allowed are ${readingProcedures.join(', ')}`;
   }
   for (const child of plan.children) {
     const problem = planProblem(child);

@@ -3,17 +3,16 @@ import { dirname } from 'node:path';
 import neo4j from 'neo4j-driver';
 import { makePrivateFolder, replaceNote } from '#kit/durable-file.ts';
 import { messageOf } from '#kit/errors.ts';
-import { edgeTypes, nodeLabels } from '../../record/graph-record.ts';
+import { nodeLabels } from '../../record/graph-record.ts';
 import {
   byLabel,
   type Changes,
-  DigestSums,
   deletionStatements,
+  digestsOf,
   edgeStatements,
   type GraphDigests,
   labelsOf,
   type Position,
-  type Properties,
 } from '../changes.ts';
 import { type GraphMirror, TooMuchAtOnce } from '../mirror-loop.ts';
 import { codeOfNeo4j, type Neo4jConnection } from './connection.ts';
@@ -121,19 +120,8 @@ export class Neo4jMirror implements GraphMirror {
     }
   }
 
-  async digests(): Promise<GraphDigests> {
-    const nodes = new DigestSums();
-    for (const label of nodeLabels)
-      await this.#each(`MATCH (n:${label}) RETURN properties(n) AS p`, ({ p }) =>
-        nodes.addNode(label, p as Properties),
-      );
-    const edges = new DigestSums();
-    for (const type of edgeTypes)
-      await this.#each(
-        `MATCH (a)-[e:${type}]->(b) RETURN a.id AS f, b.id AS t, properties(e) AS p`,
-        ({ f, t, p }) => edges.addEdge(type, String(f), String(t), p as Properties),
-      );
-    return { nodes: nodes.result(), edges: edges.result() };
+  digests(): Promise<GraphDigests> {
+    return digestsOf((query) => this.#rows(query));
   }
 
   close(): Promise<void> {
@@ -150,11 +138,10 @@ export class Neo4jMirror implements GraphMirror {
     }
   }
 
-  async #each(query: string, visit: (row: Record<string, unknown>) => void): Promise<void> {
+  async *#rows(query: string): AsyncGenerator<unknown> {
     const session = this.#connection.session({ defaultAccessMode: neo4j.session.READ });
     try {
-      for await (const record of session.run(query))
-        visit(plain(record.toObject()) as Record<string, unknown>);
+      for await (const record of session.run(query)) yield plain(record.toObject());
     } finally {
       await session.close();
     }
