@@ -47,7 +47,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       const peer = await rawPeer(engine);
       const answer = await peer.call('f', undefined);
       expect(answer.error.code).to.equal('invalid_frame');
-      expect(answer.error.message).to.include('data is missing: send {}');
+      expect(answer.error.message).to.include('data is missing: must be a value: {} where there is none');
     });
 
     it('answers a trigger without config with an error', async () => {

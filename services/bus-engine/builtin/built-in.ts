@@ -10,6 +10,11 @@ export interface BuiltIn {
 
 export type BuiltIns = Readonly<Record<string, BuiltIn>>;
 
+/** One that only reads. */
+export function reading(description: string, answer: BuiltIn['answer']): BuiltIn {
+  return { description, reads: true, answer };
+}
+
 export class BuiltInError extends Error {
   override readonly name = 'BuiltInError';
   readonly code: 'NOT_FOUND' | 'INVALID_ARGUMENTS' | 'deserialization_error' | 'trigger_registration_failed';
@@ -52,6 +57,16 @@ export class Arguments {
 
   flag(name: string): boolean {
     return this.#members[name] === true;
+  }
+
+  /** Whether a filter of this name is left out, or one of the values. */
+  selects(name: string, ...values: unknown[]): boolean {
+    return !this.has(name) || values.includes(this.text(name));
+  }
+
+  /** Whether `search` is left out, or stands in the text, in whatever capitals. */
+  finds(text: string): boolean {
+    return !this.has('search') || text.toLowerCase().includes(this.text('search').toLowerCase());
   }
 
   /** null where it is left out. */

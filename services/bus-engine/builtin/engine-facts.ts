@@ -1,6 +1,6 @@
 import type { Channels } from '../channels/channels.ts';
 import type { BusConfig } from '../configuration.ts';
-import { BuiltInError, type BuiltIns } from './built-in.ts';
+import { BuiltInError, type BuiltIns, reading } from './built-in.ts';
 
 export interface EngineFactsParts {
   readonly config: BusConfig;
@@ -48,29 +48,21 @@ export function engineFacts({
   };
 
   return {
-    'engine::health::check': {
-      description: 'Whether the engine is well',
-      reads: true,
-      answer: () => ({
-        status: 'healthy',
-        components: { otel: 'disabled', metrics: 'enabled', logs: 'enabled', spans: 'disabled' },
-        timestamp: Date.now(),
-        version,
-      }),
-    },
-    'configuration::get': {
-      description: 'What is in force of the configuration',
-      reads: true,
-      answer(given) {
-        const id = given.text('id');
-        if (Object.hasOwn(known, id)) return { id, value: known[id] };
-        const choices = Object.keys(known).join(', ');
-        throw new BuiltInError(
-          'NOT_FOUND',
-          `configuration ${id} is not part of this engine; there are ${choices}`,
-        );
-      },
-    },
+    'engine::health::check': reading('Whether the engine is well', () => ({
+      status: 'healthy',
+      components: { otel: 'disabled', metrics: 'enabled', logs: 'enabled', spans: 'disabled' },
+      timestamp: Date.now(),
+      version,
+    })),
+    'configuration::get': reading('What is in force of the configuration', (given) => {
+      const id = given.text('id');
+      if (Object.hasOwn(known, id)) return { id, value: known[id] };
+      const choices = Object.keys(known).join(', ');
+      throw new BuiltInError(
+        'NOT_FOUND',
+        `configuration ${id} is not part of this engine; there are ${choices}`,
+      );
+    }),
     'engine::channels::create': {
       description: 'Opens a channel from one worker to another',
       reads: false,

@@ -6,7 +6,7 @@ import type { Workers } from '../registry/workers.ts';
 import { registrationCost, type Trigger, TriggerRefused } from '../triggers/trigger.ts';
 import type { Triggers, TypeListed } from '../triggers/triggers.ts';
 import type { Connection } from '../wire/connection.ts';
-import { type Arguments, BuiltInError, type BuiltIns, present } from './built-in.ts';
+import { type Arguments, BuiltInError, type BuiltIns, present, reading } from './built-in.ts';
 
 interface ListedParts {
   readonly workers: Workers;
@@ -28,21 +28,16 @@ export function registryLists(parts: ListedParts): BuiltIns {
 
 export function triggerLists({ triggers, store }: Pick<ListedParts, 'triggers' | 'store'>): BuiltIns {
   function types(given: Arguments): TypeListed[] {
-    const search = given.optionalText('search')?.toLowerCase();
-    return [...triggers.types()].filter(
-      ({ id, description }) => search === undefined || `${id} ${description}`.toLowerCase().includes(search),
-    );
+    return [...triggers.types()].filter(({ id, description }) => given.finds(`${id} ${description}`));
   }
 
   function registered(given: Arguments): Trigger[] {
-    const [type, functionId] = [given.optionalText('trigger_type'), given.optionalText('function_id')];
-    const [worker, search] = [given.optionalText('worker'), given.optionalText('search')?.toLowerCase()];
     return [...triggers.all()].filter(
-      (trigger) =>
-        (type === null || trigger.type === type) &&
-        (functionId === null || trigger.functionId === functionId) &&
-        (worker === null || trigger.owner?.name === worker || trigger.owner?.id === worker) &&
-        (search === undefined || `${trigger.type} ${trigger.functionId}`.toLowerCase().includes(search)),
+      ({ type, functionId, owner }) =>
+        given.selects('trigger_type', type) &&
+        given.selects('function_id', functionId) &&
+        given.selects('worker', owner?.name, owner?.id) &&
+        given.finds(`${type} ${functionId}`),
     );
   }
 
@@ -80,41 +75,29 @@ export function triggerLists({ triggers, store }: Pick<ListedParts, 'triggers' |
   }
 
   return {
-    'engine::triggers::list': {
-      description: 'Lists what can call functions',
-      reads: true,
-      answer: (given) => ({ triggers: types(given).map(typeFacts) }),
-    },
-    'engine::triggers::info': {
-      description: 'Describes what a trigger type takes',
-      reads: true,
-      answer(given) {
-        const id = given.text('id');
-        const found = [...triggers.types()].find((type) => type.id === id);
-        if (found === undefined) throw new BuiltInError('NOT_FOUND', `Trigger type ${id} not found`);
-        const { trigger_request_format, call_request_format } = found.frame ?? {};
-        return { ...typeFacts(found), ...present({ trigger_request_format, call_request_format }) };
-      },
-    },
-    'engine::registered-triggers::list': {
-      description: 'Lists what calls which functions',
-      reads: true,
-      answer: (given) => ({ registered_triggers: registered(given).map(triggerFacts) }),
-    },
-    'engine::registered-triggers::info': {
-      description: 'Describes when a trigger calls its function',
-      reads: true,
-      answer(given) {
-        const trigger = triggers.get(given.text('id'));
-        if (trigger === undefined)
-          throw new BuiltInError('NOT_FOUND', `Trigger ${given.text('id')} not found`);
-        return triggerFacts(trigger);
-      },
-    },
+    'engine::triggers::list': reading('Lists what can call functions', (given) => ({
+      triggers: types(given).map(typeFacts),
+    })),
+    'engine::triggers::info': reading('Describes what a trigger type takes', (given) => {
+      const id = given.text('id');
+      const found = [...triggers.types()].find((type) => type.id === id);
+      if (found === undefined) throw new BuiltInError('NOT_FOUND', `Trigger type ${id} not found`);
+      const { trigger_request_format, call_request_format } = found.frame ?? {};
+      return { ...typeFacts(found), ...present({ trigger_request_format, call_request_format }) };
+    }),
+    'engine::registered-triggers::list': reading('Lists what calls which functions', (given) => ({
+      registered_triggers: registered(given).map(triggerFacts),
+    })),
+    'engine::registered-triggers::info': reading('Describes when a trigger calls its function', (given) => {
+      const id = given.text('id');
+      const trigger = triggers.get(id);
+      if (trigger === undefined) throw new BuiltInError('NOT_FOUND', `Trigger ${id} not found`);
+      return triggerFacts(trigger);
+    }),
     'engine::register_trigger': {
       description: 'Registers a trigger that does not end with the connection',
       reads: false,
-      answer: (given, caller) => register(given, caller),
+      answer: register,
     },
     'engine::unregister_trigger': {
       description: 'Removes a trigger',
@@ -156,25 +139,29 @@ const maxIds = 32;
 
 function functionLists({ functions, triggers, own }: ListedParts): BuiltIns {
   function list(given: Arguments): unknown {
-    const [search, prefix] = [given.optionalText('search'), given.optionalText('prefix')];
+    const prefix = given.optionalText('prefix') ?? '';
     const workers = given.has('worker') ? [given.text('worker')] : given.texts('workers', 1_000);
-    const wanted = (id: string, description: string | null, worker: string) =>
-      (prefix === null || id.startsWith(prefix)) &&
-      (workers === null || workers.includes(worker)) &&
-      (search === null || `${id} ${description ?? ''}`.toLowerCase().includes(search.toLowerCase()));
-    const found: unknown[] = [];
-    if (given.flag('include_internal')) {
-      for (const [id, { description }] of Object.entries(own()))
-        if (wanted(id, description, engineWorker))
-          found.push({ function_id: id, worker_name: engineWorker, description });
-    }
-    for (const registration of functions.all()) {
-      const { id, description, metadata } = registration;
-      const worker = nameOf(registration.peer);
-      if (!wanted(id, description, worker)) continue;
-      found.push({ function_id: id, worker_name: worker, ...present({ description, metadata }) });
-    }
-    return { functions: found };
+    const internal = given.flag('include_internal') ? Object.entries(own()) : [];
+    const all = [
+      ...internal.map(([id, { description }]) => ({
+        function_id: id,
+        worker_name: engineWorker,
+        description,
+      })),
+      ...[...functions.all()].map(({ id, peer, description, metadata }) => ({
+        function_id: id,
+        worker_name: nameOf(peer),
+        ...present({ description, metadata }),
+      })),
+    ];
+    return {
+      functions: all.filter(
+        ({ function_id, worker_name, description }) =>
+          function_id.startsWith(prefix) &&
+          (workers === null || workers.includes(worker_name)) &&
+          given.finds(`${function_id} ${description ?? ''}`),
+      ),
+    };
   }
 
   function info(id: string): unknown {
@@ -209,17 +196,16 @@ function functionLists({ functions, triggers, own }: ListedParts): BuiltIns {
   }
 
   return {
-    'engine::functions::list': { description: 'Lists functions by id', reads: true, answer: list },
-    'engine::functions::info': {
-      description: 'Describes what functions take and give, and what calls them',
-      reads: true,
-      answer(given) {
+    'engine::functions::list': reading('Lists functions by id', list),
+    'engine::functions::info': reading(
+      'Describes what functions take and give, and what calls them',
+      (given) => {
         const ids = given.texts('function_ids', maxIds);
         if (ids !== null) return { functions: ids.map(infoOrError) };
         if (given.has('function_id')) return info(given.text('function_id'));
         throw new BuiltInError('INVALID_ARGUMENTS', 'function_id, or function_ids for several, is missing');
       },
-    },
+    ),
   };
 }
 
@@ -279,15 +265,12 @@ function workerLists({ workers, functions, triggers, version, startedAt, announc
   }
 
   function list(given: Arguments): unknown {
-    const [search, runtime] = [given.optionalText('search')?.toLowerCase(), given.optionalText('runtime')];
-    const status = given.optionalText('status');
     return {
       workers: all().filter(
-        (worker) =>
-          (search === undefined ||
-            `${worker.name} ${worker.description ?? ''}`.toLowerCase().includes(search)) &&
-          (runtime === null || worker.runtime === runtime) &&
-          (status === null || worker.status === status),
+        ({ name, description, runtime, status }) =>
+          given.finds(`${name} ${description ?? ''}`) &&
+          given.selects('runtime', runtime) &&
+          given.selects('status', status),
       ),
     };
   }
@@ -310,13 +293,9 @@ function workerLists({ workers, functions, triggers, version, startedAt, announc
   }
 
   return {
-    'engine::workers::register': {
-      description: 'Says who a worker is',
-      reads: true,
-      answer: register,
-    },
-    'engine::workers::list': { description: 'Lists workers', reads: true, answer: list },
-    'engine::workers::info': { description: 'Describes what a worker provides', reads: true, answer: info },
+    'engine::workers::register': reading('Says who a worker is', register),
+    'engine::workers::list': reading('Lists workers', list),
+    'engine::workers::info': reading('Describes what a worker provides', info),
   };
 }
 
