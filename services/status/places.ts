@@ -1,11 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as t from 'io-ts';
-import { busAddress } from '#kit/config/bus-url.ts';
+import { busAddress, engineHttpPort } from '#kit/config/bus-url.ts';
 import { agentdUrl, bridgeUrl, gatewayUrl } from '#kit/config/client-urls.ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { readSettings } from '#kit/config/settings.ts';
-import { decode, integerBetween } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { registryPath } from '#kit/tokens/token-files.ts';
@@ -23,8 +20,6 @@ export interface Places {
   /** Services that this installation does without, with the reason. */
   readonly unused: ReadonlyMap<string, string>;
 }
-
-const EngineHttp = t.strict({ http_port: integerBetween(0, 65_535) });
 
 /** @throws InvalidInput (`config_invalid`) */
 export function findPlaces(folders: Folders, environment: Environment): Places {
@@ -66,13 +61,8 @@ function engineHttpUrl(
   busUrl: string,
   { folders, environment }: { readonly folders: Folders; readonly environment: Environment },
 ): string {
-  const { document, path } = mergedDocument(readConcernDocument('bus', folders));
-  const given = environment.CORE_BUS_HTTP_PORT;
-  const { http_port } = given
-    ? decode(EngineHttp, { http_port: Number(given) }, 'CORE_BUS_HTTP_PORT', 'config_invalid')
-    : decode(EngineHttp, document, path, 'config_invalid');
   const url = new URL(busUrl.replace(/^ws/, 'http'));
-  url.port = String(http_port);
+  url.port = String(engineHttpPort(folders, environment));
   return url.origin;
 }
 

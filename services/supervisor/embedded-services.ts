@@ -1,14 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import * as t from 'io-ts';
 import { urlOf } from '#kit/config/address.ts';
-import { busAddress } from '#kit/config/bus-url.ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { busAddress, engineHttpPort } from '#kit/config/bus-url.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
 import { describeSettings, readSettings } from '#kit/config/settings.ts';
 import { type PlatformService, platformServices } from '#kit/contracts/platform-services.ts';
-import { decode, integerBetween } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -102,7 +99,7 @@ function placesOf(folders: Folders, flags: StackFlags, environment: Environment)
     return { host, port: own, tls: tls !== null, otherPort };
   };
   const bus = place('bus', flags.busPort);
-  const busHttp = readEngineHttpPort(folders, environment, flags.busHttpPort);
+  const busHttp = engineHttpPort(folders, environment, flags.busHttpPort);
   return {
     agentd: {
       host: agentd.host,
@@ -186,25 +183,6 @@ function definition(
     http,
     socket: concern === 'bus' ? places.bus : null,
   };
-}
-
-const EngineHttp = t.strict({ http_port: integerBetween(0, 65_535) });
-
-/** Flag, environment, user's file, shipped default, in that order. @throws InvalidInput (`config_invalid`) */
-export function readEngineHttpPort(
-  folders: Pick<Folders, 'config'>,
-  environment: Pick<Environment, 'CORE_BUS_HTTP_PORT'>,
-  flag?: string | number | undefined,
-): number {
-  const { document, path } = mergedDocument(readConcernDocument('bus', folders));
-  const { http_port: configured } = decode(EngineHttp, document, path, 'config_invalid');
-  const [given, where] =
-    flag === undefined
-      ? [environment.CORE_BUS_HTTP_PORT, 'CORE_BUS_HTTP_PORT']
-      : [String(flag), '--bus-http-port'];
-  if (given === undefined || given === '') return configured;
-  const http_port = /^\d+$/.test(given) ? Number(given) : given;
-  return decode(EngineHttp, { http_port }, where, 'config_invalid').http_port;
 }
 
 const names = ['port', 'contextPort', 'modelsPort', 'bridgePort', 'busPort', 'busHttpPort'] as const;

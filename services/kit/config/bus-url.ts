@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
-import { decode, nullable, optional, stringThat } from '../decode.ts';
+import { decode, integerBetween, nullable, optional, stringThat } from '../decode.ts';
 import type { Environment } from '../environment.ts';
 import type { Folders } from '../folders.ts';
-import { mergedDocument, readConcernDocument } from './concern.ts';
+import { mergedDocument, overrideRow, readConcernDocument } from './concern.ts';
 import { runningService } from './running-service.ts';
 import { addressOverrides, readServiceAddress, serviceUrl } from './service-address.ts';
 
@@ -66,4 +66,24 @@ export function busAddress({ folders, environment }: BusAddressSources): BusAddr
 
 function asSocket(url: string): string {
   return url.replace(/^http/, 'ws').replace(/\/+$/, '');
+}
+
+const EngineHttp = t.strict({ http_port: integerBetween(0, 65_535) });
+
+/**
+ * Port of the HTTP interface of our own engine: flag, environment, user's file, shipped default, in that order.
+ * @throws InvalidInput (`config_invalid`)
+ */
+export function engineHttpPort(
+  folders: Pick<Folders, 'config'>,
+  environment: Partial<Pick<Environment, 'CORE_BUS_HTTP_PORT'>>,
+  flag?: string | number | undefined,
+): number {
+  const { document, path } = mergedDocument(readConcernDocument('bus', folders));
+  const given = overrideRow('bus.http_port', EngineHttp.type.props.http_port, [
+    [flag, '--bus-http-port', 'flag'],
+    [environment.CORE_BUS_HTTP_PORT, 'CORE_BUS_HTTP_PORT', 'environment'],
+  ]);
+  const { http_port } = decode(EngineHttp, document, path, 'config_invalid');
+  return given === null ? http_port : (given.value as number);
 }

@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import * as t from 'io-ts';
-import { busAddress } from '#kit/config/bus-url.ts';
+import { busAddress, engineHttpPort } from '#kit/config/bus-url.ts';
 import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
@@ -9,7 +9,6 @@ import { decode, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { readEngineHttpPort } from '../embedded-services.ts';
 import { connects } from '../port-holder.ts';
 import { broken, checkPort, checkServicePort, type Finding, finding } from './installation.ts';
 
@@ -47,7 +46,7 @@ export async function checkEnginePorts(folders: Folders): Promise<Finding[]> {
     // While the engine of this state folder runs, that port is its own too.
     if (runningService('core-bus-engine', folders) !== null) return [await socket];
     const { host } = readServiceAddress('bus', { folders, environment });
-    const port = readEngineHttpPort(folders, environment);
+    const port = engineHttpPort(folders, environment);
     const http = checkPort({ host, port }, { running: null, setting: 'http_port in bus.json', folders });
     return await Promise.all([socket, http]);
   } catch (error) {
