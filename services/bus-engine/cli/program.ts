@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import * as t from 'io-ts';
 import { askBus } from '#kit/bus/open-bus.ts';
-import { tell } from '#kit/cli/output.ts';
+import { printResult } from '#kit/cli/output.ts';
 import {
   type CommandContext,
   type ProgramStart,
@@ -61,7 +61,7 @@ function define(program: Command, run: RunCommand): void {
         const data = { ...(prefix === undefined ? {} : { prefix }), include_internal: all === true };
         const found = decode(FunctionList, await ask(context, 'engine::functions::list', data), 'the list');
         const rows = found.functions.map((one) => [one.function_id, one.worker_name, one.description ?? '']);
-        tell(context, found, () => tableLines(['function', 'worker', 'what it does'], rows));
+        printResult(context, found, () => tableLines(['function', 'worker', 'what it does'], rows));
         return exitCodes.done;
       }),
     );
@@ -78,7 +78,9 @@ function define(program: Command, run: RunCommand): void {
           `${one.active_invocations ?? 0} calls`,
           one.id,
         ]);
-        tell(context, found, () => tableLines(['worker', 'runtime', 'provides', 'answers', 'id'], rows));
+        printResult(context, found, () =>
+          tableLines(['worker', 'runtime', 'provides', 'answers', 'id'], rows),
+        );
         return exitCodes.done;
       }),
     );

@@ -4,7 +4,7 @@ import type { CommandContext } from './program.ts';
 export type Paint = ReturnType<typeof createColors>;
 
 /** Results on standard output: as JSON where that was asked for, else as these lines. */
-export function tell(
+export function printResult(
   { json, paints }: Pick<CommandContext, 'json' | 'paints'>,
   result: unknown,
   lines: (paint: Paint) => readonly string[],

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { environment } from '../environment.ts';
 import { CoreError, exitCodes } from '../errors.ts';
-import { tellError } from './tell-error.ts';
+import { reportError } from './report-error.ts';
 
 /** What every command is given. */
 export interface CommandContext {
@@ -77,7 +77,7 @@ export function declareProgram(
   return program;
 }
 
-/** Parses and runs one command line; tells what it throws, and gives the exit code. */
+/** Parses and runs one command line; reports what it throws, and gives the exit code. */
 export async function runProgram({ args, ...declared }: ProgramOptions): Promise<number> {
   let exitCode: number = exitCodes.done;
   const program: Command = declareProgram(declared, async (work) => {
@@ -91,13 +91,13 @@ export async function runProgram({ args, ...declared }: ProgramOptions): Promise
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (!(error instanceof CommanderError)) return tellError(error, args);
+    if (!(error instanceof CommanderError)) return reportError(error, args);
     if (error.exitCode === 0) return exitCodes.done;
     if (error.code === 'commander.help') {
       process.stderr.write(help);
       return exitCodes.usage;
     }
-    return tellError(new CoreError('usage', error.message.replace(/^error: /, '')), args, exitCodes.usage);
+    return reportError(new CoreError('usage', error.message.replace(/^error: /, '')), args, exitCodes.usage);
   }
 }
 

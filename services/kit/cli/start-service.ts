@@ -22,8 +22,8 @@ export async function startService(start: ProgramStart, { serve, program }: Serv
     const service = await serve();
     return await service.serve({ home: undefined });
   } catch (error) {
-    const { tellError } = await import('./tell-error.ts');
-    return tellError(error, start.args);
+    const { reportError } = await import('./report-error.ts');
+    return reportError(error, start.args);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Paint, tell } from '#kit/cli/output.ts';
+import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import {
   EventList,
@@ -33,7 +33,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(
       asking(run, async (context, client, options: ListOptions) => {
         const list = await client.get(`/v1/events?${new URLSearchParams({ ...options })}`, EventList);
-        tell(context, list, (paint) => {
+        printResult(context, list, (paint) => {
           if (list.events.length === 0) return ['There is no such event.'];
           const more = list.next_cursor === null ? [] : [paint.dim('There are more: --limit or --cursor.')];
           return [...list.events.map((event) => eventLine(event, paint)), ...more];
@@ -48,7 +48,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(
       asking(run, async (context, client, id: string) => {
         const event = await client.get(`/v1/events/${encodeURIComponent(id)}`, EventView);
-        tell(context, event, (paint) => eventLines(event, paint));
+        printResult(context, event, (paint) => eventLines(event, paint));
         return exitCodes.done;
       }),
     );
@@ -62,7 +62,7 @@ export function define(program: Command, run: RunCommand): void {
         async (context, client, { event }: { readonly event?: string }) => {
           const body = event === undefined ? {} : { event_id: event };
           const reply = await client.post('/v1/events/process-next', body, ProcessReply);
-          tell(context, reply, (paint) => processLines(reply, paint));
+          printResult(context, reply, (paint) => processLines(reply, paint));
           return reply.event === null || reply.event.state === 'done' ? exitCodes.done : exitCodes.failed;
         },
         planningMs,
@@ -79,7 +79,7 @@ export function define(program: Command, run: RunCommand): void {
         const retried: EventView[] = [];
         for (const id of all ? await deadEvents(client) : ids)
           retried.push(await client.post(`/v1/events/${encodeURIComponent(id)}/retry`, {}, EventView));
-        tell(context, retried, (paint) =>
+        printResult(context, retried, (paint) =>
           retried.length === 0 ? ['No event is dead.'] : retried.map((event) => eventLine(event, paint)),
         );
         return exitCodes.done;

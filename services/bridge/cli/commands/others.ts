@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Paint, tell } from '#kit/cli/output.ts';
+import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
 import { ScheduleList, type ScheduleView } from '#kit/contracts/bridge/schedules.ts';
@@ -14,7 +14,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(
       asking(run, async (context, client) => {
         const map = await client.get('/v1/agents/map', AgentMap);
-        tell(context, map, (paint) => mapLines(map, paint));
+        printResult(context, map, (paint) => mapLines(map, paint));
         return exitCodes.done;
       }),
     );
@@ -24,7 +24,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(
       asking(run, async (context, client) => {
         const list = await client.get('/v1/schedules', ScheduleList);
-        tell(context, list, (paint) => scheduleLines(list, paint));
+        printResult(context, list, (paint) => scheduleLines(list, paint));
         return exitCodes.done;
       }),
     );

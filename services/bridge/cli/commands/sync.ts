@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Paint, tell } from '#kit/cli/output.ts';
+import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { CatchUpReply, SyncReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import { codeOf, exitCodes, InvalidInput, messageOf, Unavailable } from '#kit/errors.ts';
@@ -46,7 +46,7 @@ async function sync(context: CommandContext, client: HttpClient, options: Option
     { retry_dead: options.retryDead ?? false },
     SyncReply,
   );
-  tell(
+  printResult(
     context,
     { repositories: [...asked, ...failures.map(({ error, ...failure }) => failure)], told },
     (paint) => [...askedLines(asked, failures, paint), ...deliveryLines(told, paint)],

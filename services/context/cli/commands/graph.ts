@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Paint, tell } from '#kit/cli/output.ts';
+import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
@@ -36,7 +36,7 @@ export function define(program: Command, run: RunCommand): void {
           as_of: asOf,
         };
         const reply = await client.post('/v1/graphrag/search', body, SearchReply);
-        tell(context, reply, (paint) => searchLines(reply, paint, context.program));
+        printResult(context, reply, (paint) => searchLines(reply, paint, context.program));
         return exitCodes.done;
       }),
     );
@@ -55,7 +55,7 @@ export function define(program: Command, run: RunCommand): void {
         const params = Object.fromEntries(param.map((text) => namedValue('--param', text)));
         const body = { query, params, limit: wholeNumber('--limit', limit) };
         const reply = await client.post('/v1/graphdb/cypher', body, CypherReply);
-        tell(context, reply, (paint) => tableLines(reply, paint));
+        printResult(context, reply, (paint) => tableLines(reply, paint));
         return exitCodes.done;
       }),
     );

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { type Paint, tell } from '#kit/cli/output.ts';
+import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import {
   ForgetReply,
@@ -39,7 +39,7 @@ export function define(program: Command, run: RunCommand): void {
           as_of: asOf,
         };
         const reply = await client.post('/v1/memory/lookup', body, LookupReply);
-        tell(context, reply, (paint) => lookupLines(reply, paint));
+        printResult(context, reply, (paint) => lookupLines(reply, paint));
         return exitCodes.done;
       }),
     );
@@ -61,7 +61,7 @@ export function define(program: Command, run: RunCommand): void {
       runWithService(run, async (client, context) => {
         const body = { content: words.join(' '), ...options, steps: step };
         const reply = await client.post('/v1/memory/record', body, RecordReply);
-        tell(context, reply, () => rememberLines(reply));
+        printResult(context, reply, () => rememberLines(reply));
         return exitCodes.done;
       }),
     );
@@ -78,7 +78,7 @@ export function define(program: Command, run: RunCommand): void {
           throw new InvalidInput('usage', 'say one of --worked and --failed');
         const body = { id, worked: options.worked === true, run: options.run };
         const reply = await client.post('/v1/memory/outcome', body, OutcomeReply);
-        tell(context, reply, () => [`worked ${reply.worked}, failed ${reply.failed} times`]);
+        printResult(context, reply, () => [`worked ${reply.worked}, failed ${reply.failed} times`]);
         return exitCodes.done;
       }),
     );
@@ -120,7 +120,7 @@ export function define(program: Command, run: RunCommand): void {
         await opened(content, file);
         const path = `/v1/memory/import${force === true ? '?force=true' : ''}`;
         const reply = await client.upload(path, { type: 'application/jsonl', content }, ImportReply);
-        tell(context, reply, () => importLines(reply));
+        printResult(context, reply, () => importLines(reply));
         return reply.conflicts.length === 0 ? exitCodes.done : exitCodes.failed;
       }),
     );
@@ -155,7 +155,7 @@ async function forget(
   if (yes !== true && !(await confirmForgetting(id ?? `all that ${source} said`))) return exitCodes.done;
   return withService(context, async (client) => {
     const reply = await client.post('/v1/memory/forget', { id, source, reason }, ForgetReply);
-    tell(context, reply, () => forgetLines(reply, id, source));
+    printResult(context, reply, () => forgetLines(reply, id, source));
     return exitCodes.done;
   });
 }

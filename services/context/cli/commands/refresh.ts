@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { type Paint, tell } from '#kit/cli/output.ts';
+import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import type { WantedRepository } from '#kit/contracts/context/refresh.ts';
@@ -37,7 +37,7 @@ export function define(program: Command, run: RunCommand): void {
       runWithService(run, async (client, context) => {
         const status = await followed(client, bodyOf(given, options));
         const lag = options.wait === true ? await waitForProjection(client, waitMs) : await readLag(client);
-        tell(context, status, (paint) => [...statusLines(status, paint), ...lagLines(lag, paint)]);
+        printResult(context, status, (paint) => [...statusLines(status, paint), ...lagLines(lag, paint)]);
         if (!isWell(status)) return exitCodes.failed;
         const isLate = options.wait === true && (lag?.changes ?? 0) > 0;
         return isLate ? exitCodes.unavailable : exitCodes.done;
@@ -49,7 +49,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(() =>
       runWithService(run, async (client, context) => {
         const reply = await client.get('/v1/repositories', RepositoriesReply);
-        tell(context, reply, (paint) => repositoryLines(reply, paint, context.program));
+        printResult(context, reply, (paint) => repositoryLines(reply, paint, context.program));
         return exitCodes.done;
       }),
     );

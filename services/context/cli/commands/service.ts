@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { tell } from '#kit/cli/output.ts';
+import { printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { defineServe } from '#kit/cli/start-service.ts';
 import { CheckReply } from '#kit/contracts/context/status.ts';
@@ -15,7 +15,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(() =>
       runWithService(run, async (client, context) => {
         const found = await client.get('/v1/admin/check', CheckReply);
-        tell(context, found, (paint) =>
+        printResult(context, found, (paint) =>
           checkLines(found, (ok) => (ok ? paint.green('ok    ') : paint.red('broken'))),
         );
         return found.ok ? exitCodes.done : exitCodes.failed;

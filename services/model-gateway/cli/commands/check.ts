@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { tell } from '#kit/cli/output.ts';
+import { printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
@@ -31,7 +31,7 @@ export function define(program: Command, run: RunCommand): void {
           })),
         ).finally(close);
         const ok = results.every((result) => result.ok);
-        tell(context, { ok, upstreams: results }, () =>
+        printResult(context, { ok, upstreams: results }, () =>
           results.length === 0 ? [noModel(context.program)] : resultLines(results),
         );
         return ok ? exitCodes.done : exitCodes.unavailable;

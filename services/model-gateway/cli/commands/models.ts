@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { tell } from '#kit/cli/output.ts';
+import { printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { tableLines } from '#kit/cli/table.ts';
 import { runningService } from '#kit/config/running-service.ts';
@@ -93,7 +93,7 @@ async function add(context: CommandContext, flags: AddFlags & GivenOptions): Pro
       `warning: the key has fewer than ${minHiddenLength} characters, so that it is not hidden where an upstream repeats it\n`,
     );
   }
-  tell(context, { name: options.name, path, tried, entry }, () => [
+  printResult(context, { name: options.name, path, tried, entry }, () => [
     ...(tried === null ? [] : [`${options.name} answers: ${tried.detail}, ${tried.ms} ms`]),
     ...(secret === null ? [] : [`its key is in ${join(folders.secrets, secret.name)}`]),
     `${options.name} is in ${path}`,
@@ -153,7 +153,7 @@ async function list(context: CommandContext): Promise<number> {
     }),
   );
   const titles = ['model', 'for', 'tier', 'kind', 'upstream', 'price per million', 'credential'];
-  tell(context, { models: config.models }, () =>
+  printResult(context, { models: config.models }, () =>
     rows.length === 0 ? [noModel(context.program)] : tableLines(titles, rows),
   );
   return exitCodes.done;
@@ -176,7 +176,7 @@ export function remove(context: CommandContext, name: string, keepSecret: boolea
   for (const secret of removed) rmSync(join(folders.secrets, secret), { force: true });
   const kept = unused.filter((secret) => !removed.includes(secret));
   const paths = (names: readonly string[]) => names.map((one) => join(folders.secrets, one)).join(', ');
-  tell(context, { name, path, secrets: { removed, kept } }, () => [
+  printResult(context, { name, path, secrets: { removed, kept } }, () => [
     `${name} is no longer in ${path}`,
     ...(removed.length > 0 ? [`removed with it: ${paths(removed)}`] : []),
     ...(kept.length > 0 ? [`kept, and used by no model: ${paths(kept)}`] : []),

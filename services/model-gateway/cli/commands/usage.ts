@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { tell } from '#kit/cli/output.ts';
+import { printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { askService } from '#kit/cli/service-client.ts';
 import { tableLines } from '#kit/cli/table.ts';
@@ -23,7 +23,7 @@ export function define(program: Command, run: RunCommand): void {
         withGateway(context, async (client) => {
           const query = new URLSearchParams({ ...options });
           const reply = await client.get(`/v1/usage?${query}`, UsageReply);
-          tell(context, reply, () => usageLines(reply));
+          printResult(context, reply, () => usageLines(reply));
           return exitCodes.done;
         }),
       ),

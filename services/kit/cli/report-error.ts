@@ -1,11 +1,15 @@
 import { CoreError, exitCodes, messageOf } from '../errors.ts';
 
 /**
- * Tells on standard error why a command failed, with `--json` as JSON, and no secret that somebody's words hold.
+ * Reports on standard error why a command failed, with `--json` as JSON, and no secret that somebody's words hold.
  * @param exitCode where it is not the error's own
  * @returns the exit code
  */
-export async function tellError(error: unknown, args: readonly string[], exitCode?: number): Promise<number> {
+export async function reportError(
+  error: unknown,
+  args: readonly string[],
+  exitCode?: number,
+): Promise<number> {
   const { Redactor } = await import('../redaction/redactor.ts');
   const redactor = new Redactor();
   const safe = (text: string) => visible(redactor.redact(text));
