@@ -51,25 +51,13 @@ function failed(
   error: unknown,
   answerMs: number,
 ): Pick<ForgeReport, 'state' | 'detail' | 'fix'> {
-  if (error instanceof Interrupted || error instanceof TimedOut) {
+  if (isSilence(error)) {
     const detail = `${url} did not answer within ${answerMs / 1000} s; it may be busy`;
     return { state: 'silent', detail, fix: 'Try again; answers.seconds in core.json gives it longer.' };
   }
   if (error instanceof Unauthorized || /^forge_(account|token)/.test(codeOf(error)))
     return { state: 'refused', detail: messageOf(error), fix: 'Put a new token into that file.' };
   return { state: 'unreachable', detail: messageOf(error), fix: 'Check network, proxy and base_url.' };
-}
-
-/** One of several questions: what it gave, or why not. */
-export async function asked<A>(
-  ask: (signal: AbortSignal) => Promise<A>,
-  answerMs: number,
-): Promise<{ readonly answer: A } | { readonly error: unknown }> {
-  try {
-    return { answer: await ask(AbortSignal.timeout(answerMs)) };
-  } catch (error) {
-    return { error };
-  }
 }
 
 export function isSilence(error: unknown): boolean {

@@ -15,7 +15,7 @@ import {
   standingUnknown,
 } from '../access.ts';
 import type { Call, Query, RemoteForgeOptions, RemoteReply } from '../configured-forge.ts';
-import { asked, clockAhead, isSilence } from '../examine.ts';
+import { clockAhead, isSilence } from '../examine.ts';
 import { pagesOf } from '../http.ts';
 import { nameOf } from '../names.ts';
 import { type NewPull, pathOf, RemoteForge } from '../remote-forge.ts';
@@ -196,30 +196,34 @@ export class GiteaForge extends RemoteForge {
   /** The scopes come from a refusal: only tokens of administrators may read tasks, and the refusal of others lists theirs. */
   async examine(answerMs: number): Promise<ForgeFacts> {
     const sent = Date.now();
-    const ask = (path: string[], what: string) =>
-      asked(
-        (signal) => this.client.get(path, { what, signal }).then((reply) => ({ ...reply, at: Date.now() })),
-        answerMs,
-      );
-    const [user, organizations, tasks] = await Promise.all([
+    const ask = async (path: string[], what: string) => {
+      const reply = await this.client.get(path, { what, signal: AbortSignal.timeout(answerMs) });
+      return { ...reply, at: Date.now() };
+    };
+    const [user, organizations, tasks] = await Promise.allSettled([
       ask(['user'], 'our own account'),
       ask(['user', 'orgs'], 'our organizations'),
       ask(['admin', 'cron'], 'tasks of administrators'),
     ]);
-    const refusals = [user, organizations, tasks].map((one) => ('error' in one ? messageOf(one.error) : ''));
+    const refusals = [user, organizations, tasks].map((one) =>
+      one.status === 'rejected' ? messageOf(one.reason) : '',
+    );
     const scopes = refusals.map(scopesIn).find((found) => found !== null) ?? null;
     const lacking = scopes === null ? refusals.slice(0, 2).flatMap(lackingIn) : lackingOf(scopes);
-    if ('error' in user && !lacking.some(({ scope }) => scope === 'read:user')) throw user.error;
-    const account = 'error' in user ? null : this.decode(AccountReply, user.answer.data, 'our own account');
-    if (account !== null) this.account.check(account);
-    return {
-      account: account?.login ?? null,
-      scopes,
-      lacking: [...new Set(lacking)],
-      unanswered:
-        'error' in organizations && isSilence(organizations.error) ? ['which organizations it sees'] : [],
-      clock_ahead_s: 'error' in user ? null : clockAhead(user.answer.header('date'), sent, user.answer.at),
+    const silent = organizations.status === 'rejected' && isSilence(organizations.reason);
+    const facts = {
+      ...{ scopes, lacking: [...new Set(lacking)] },
+      unanswered: silent ? ['which organizations it sees'] : [],
     };
+    if (user.status === 'rejected') {
+      if (lacking.some(({ scope }) => scope === 'read:user'))
+        return { ...facts, account: null, clock_ahead_s: null };
+      throw user.reason;
+    }
+    const { data, header, at } = user.value;
+    const { login } = this.decode(AccountReply, data, 'our own account');
+    this.account.check({ login });
+    return { ...facts, account: login, clock_ahead_s: clockAhead(header('date'), sent, at) };
   }
 
   /** Gitea's 404 also means that one of the branches is not there. */

@@ -153,7 +153,8 @@ async function updateRef(bare: string, args: readonly string[]): Promise<void> {
   }
 }
 
-async function neededBranch(bare: string, branch: string): Promise<string> {
+/** @throws NotFound `branch_not_found` */
+export async function neededBranch(bare: string, branch: string): Promise<string> {
   const commit = await branchCommit(bare, branch);
   if (commit === null) throw new NotFound('branch_not_found', `there is no branch ${branch} in ${bare}`);
   return commit;

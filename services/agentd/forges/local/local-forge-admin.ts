@@ -33,12 +33,12 @@ import {
   EndRecord,
   endPath,
   type IssueRecord,
-  issuePath,
   openIssue,
   openPull,
   readIssue,
   readIssues,
   readPullRequests,
+  recordPath,
   writeComment,
 } from './records.ts';
 
@@ -81,9 +81,7 @@ export class LocalForgeAdmin {
     await writing(draft, () => {});
     try {
       await rm(draft, { recursive: true, force: true });
-      for (const name of ['numbers', 'issues', 'pulls', 'comments']) {
-        await mkdir(join(draft, name), { recursive: true, mode: 0o700 });
-      }
+      await mkdir(join(draft, 'numbers'), { recursive: true, mode: 0o700 });
       const bare = join(draft, 'repository.git');
       await initBare(bare, default_branch, object_format);
       if (from !== null) await copyBranches(from, bare);
@@ -128,7 +126,7 @@ export class LocalForgeAdmin {
       author,
       created_at: created,
     };
-    await writeRecord(issuePath(folder, number), record);
+    await writeRecord(recordPath(folder, 'issues', number), record);
     return { ...record, state: 'open', updated_at: created, html_url: null };
   }
 

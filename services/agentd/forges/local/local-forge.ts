@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 import * as t from 'io-ts';
 import { NonEmptyString, oneOf, optional } from '#kit/decode.ts';
-import { messageOf, NotFound, Refused } from '#kit/errors.ts';
+import { messageOf, Refused } from '#kit/errors.ts';
 import { type ForgeKind, traitsOf } from '#kit/forges/registry.ts';
 import type {
   Access,
@@ -28,7 +28,7 @@ import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
 import { noComment, noIssue, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
 import type { NewPull } from '../remote-forge.ts';
 import { commonSettings, type ForgeAdapter, within } from '../settings.ts';
-import { branchBehind, branchCommit, isAncestor, rememberHead } from './bare-repository.ts';
+import { branchBehind, isAncestor, neededBranch, rememberHead } from './bare-repository.ts';
 import {
   ForgeFolder,
   type RepositoryFolder,
@@ -43,14 +43,13 @@ import {
   commentPath,
   EndRecord,
   endPath,
-  issuePath,
   openPull,
   type PullRequestRecord,
-  pullPath,
   readComments,
   readIssue,
   readIssues,
   readPullRequests,
+  recordPath,
   writeComment,
 } from './records.ts';
 
@@ -116,7 +115,7 @@ export class LocalForge implements ConfiguredForge {
     const folder = await this.#folder.open(ref);
     const issue = await readIssue(folder, number);
     if (issue !== null) return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
-    if (existsSync(pullPath(folder, number))) throw pullRequestInstead(ref, number);
+    if (existsSync(recordPath(folder, 'pulls', number))) throw pullRequestInstead(ref, number);
     throw noIssue(this.name, ref, number);
   }
 
@@ -182,8 +181,8 @@ export class LocalForge implements ConfiguredForge {
     checkBranch(base);
     const folder = await this.#folder.open(ref);
     this.#refuseArchived(folder);
-    const headCommit = await this.#neededBranch(folder, head);
-    const baseCommit = await this.#neededBranch(folder, base);
+    const headCommit = await neededBranch(folder.bare, head);
+    const baseCommit = await neededBranch(folder.bare, base);
     if (await isAncestor(folder.bare, headCommit, baseCommit)) {
       throw new Refused('forge_refused', `branch ${head} has nothing that ${base} has not`);
     }
@@ -206,7 +205,7 @@ export class LocalForge implements ConfiguredForge {
       created_at: new Date().toISOString(),
     };
     await rememberHead(folder.bare, number, headCommit);
-    await writeRecord(pullPath(folder, number), record);
+    await writeRecord(recordPath(folder, 'pulls', number), record);
     return { ...record, state: 'open', head_commit: headCommit, html_url: null };
   }
 
@@ -248,17 +247,9 @@ export class LocalForge implements ConfiguredForge {
   async #commentable(ref: RepositoryRef, number: number): Promise<RepositoryFolder> {
     checkNumber(number);
     const folder = await this.#folder.open(ref);
-    if (existsSync(issuePath(folder, number)) || existsSync(pullPath(folder, number))) return folder;
+    if (existsSync(recordPath(folder, 'issues', number)) || existsSync(recordPath(folder, 'pulls', number)))
+      return folder;
     throw noIssue(this.name, ref, number);
-  }
-
-  async #neededBranch({ bare, record }: RepositoryFolder, branch: string): Promise<string> {
-    const commit = await branchCommit(bare, branch);
-    if (commit !== null) return commit;
-    throw new NotFound(
-      'branch_not_found',
-      `forge '${this.name}' has no branch ${branch} in ${nameOf(record)}`,
-    );
   }
 
   #refuseArchived({ record }: RepositoryFolder): void {

@@ -25,38 +25,34 @@ import {
 
 /** The files of the local forge. People may read them, and edit what they like: each is decoded when it is read. */
 
-const AuthorRecord = t.strict({ login: t.string, association: oneOf(associations), bot: t.boolean });
+/** Of every text that somebody wrote. */
+const written = {
+  body: t.string,
+  author: t.strict({ login: t.string, association: oneOf(associations), bot: t.boolean }),
+  created_at: Timestamp,
+};
 
 /** `issues/<n>.json` */
 export const IssueRecord = t.strict({
+  ...written,
   number: t.number,
   title: t.string,
-  body: t.string,
   locked: t.boolean,
   labels: t.array(t.string),
-  author: AuthorRecord,
-  created_at: Timestamp,
 });
 export type IssueRecord = t.TypeOf<typeof IssueRecord>;
 
 /** `comments/<n>/<id>.json` */
-export const CommentRecord = t.strict({
-  id: t.string,
-  body: t.string,
-  author: AuthorRecord,
-  created_at: Timestamp,
-});
+export const CommentRecord = t.strict({ ...written, id: t.string });
 export type CommentRecord = t.TypeOf<typeof CommentRecord>;
 
 /** `pulls/<n>.json` */
 export const PullRequestRecord = t.strict({
+  ...written,
   number: t.number,
   title: t.string,
-  body: t.string,
   head: t.string,
   base: t.string,
-  author: AuthorRecord,
-  created_at: Timestamp,
 });
 export type PullRequestRecord = t.TypeOf<typeof PullRequestRecord>;
 
@@ -72,7 +68,7 @@ export type EndRecord = t.TypeOf<typeof EndRecord>;
 
 /** null where there is no such issue. */
 export async function readIssue(folder: RepositoryFolder, number: number): Promise<Issue | null> {
-  const record = await readRecord(IssueRecord, issuePath(folder, number));
+  const record = await readRecord(IssueRecord, recordPath(folder, 'issues', number));
   if (record === null) return null;
   const end = await readRecord(EndRecord, endPath(folder, 'issues', number));
   const changes = (await readComments(folder, number)).map(({ created_at }) => created_at);
@@ -129,7 +125,7 @@ export async function openPull(
 ): Promise<{ folder: RepositoryFolder; pull: PullRequest }> {
   checkNumber(number);
   const folder = await files.open(ref);
-  const record = await readRecord(PullRequestRecord, pullPath(folder, number));
+  const record = await readRecord(PullRequestRecord, recordPath(folder, 'pulls', number));
   if (record === null) throw noPullRequest(files.name, ref, number);
   return { folder, pull: await pullRequestOf(folder, record) };
 }
@@ -138,7 +134,7 @@ export async function openPull(
 export async function readPullRequests(folder: RepositoryFolder, head?: string): Promise<PullRequest[]> {
   const pulls: PullRequest[] = [];
   for (const number of (await recordNumbers(join(folder.path, 'pulls'))).reverse()) {
-    const record = await readRecord(PullRequestRecord, pullPath(folder, number));
+    const record = await readRecord(PullRequestRecord, recordPath(folder, 'pulls', number));
     if (record === null || (head !== undefined && record.head !== head)) continue;
     pulls.push(await pullRequestOf(folder, record));
   }
@@ -153,20 +149,18 @@ async function pullRequestOf(folder: RepositoryFolder, record: PullRequestRecord
   return { ...record, state: end?.state ?? 'open', head_commit: head, html_url: null };
 }
 
-export function issuePath(folder: RepositoryFolder, number: number): string {
-  return join(folder.path, 'issues', `${number}.json`);
+type Kind = 'issues' | 'pulls';
+
+export function recordPath({ path }: RepositoryFolder, kind: Kind, number: number): string {
+  return join(path, kind, `${number}.json`);
 }
 
-export function pullPath(folder: RepositoryFolder, number: number): string {
-  return join(folder.path, 'pulls', `${number}.json`);
+export function endPath({ path }: RepositoryFolder, kind: Kind, number: number): string {
+  return join(path, kind, `${number}.closed.json`);
 }
 
-export function endPath(folder: RepositoryFolder, kind: 'issues' | 'pulls', number: number): string {
-  return join(folder.path, kind, `${number}.closed.json`);
-}
-
-export function commentPath(folder: RepositoryFolder, number: number, id: string): string {
-  return join(folder.path, 'comments', String(number), `${id}.json`);
+export function commentPath({ path }: RepositoryFolder, number: number, id: string): string {
+  return join(path, 'comments', String(number), `${id}.json`);
 }
 
 let lastId = 0;
