@@ -4,7 +4,7 @@ import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import { commentPlace, issuePlace } from '../../planning/issue-text.ts';
 import type { Comment, Issue, RepositoryRef } from '../../ports/forge.ts';
 import { type Segment, segmentsOf } from './markdown.ts';
-import { isSuggestion, locationIn, type Suggestion, widened } from './render-patch.ts';
+import { locationIn, type Suggestion } from './render-patch.ts';
 
 const maxSuggestions = 200;
 
@@ -60,7 +60,7 @@ function candidateIn(segments: readonly Segment[], quoted: boolean, who: Who): C
   let nameless = 0;
   for (const [index, segment] of segments.entries()) {
     if (segment.quoted !== quoted) continue;
-    if (isSuggestion(segment.info)) {
+    if (segment.info === 'suggestion') {
       if (suggestions.length + problems.length >= maxSuggestions) continue;
       const suggestion = suggestionIn(segment, segments[index - 1]);
       if (typeof suggestion === 'string') problems.push(suggestion);
@@ -85,7 +85,7 @@ function suggestionIn(segment: Segment, above: Segment | undefined): Suggestion 
   if (location === null) {
     return `line ${segment.line - 1}: the suggestion does not say which file and lines it replaces`;
   }
-  return { ...widened(location, segment.info), lines: segment.lines.map(withoutReturn) };
+  return { ...location, lines: segment.lines.map(withoutReturn) };
 }
 
 function looksLikeDiff({ kind, info, lines }: Segment): boolean {

@@ -106,7 +106,6 @@ describe('the patch planner', () => {
       'a suggestion under a permanent link',
       `https://github.com/demo/hello/blob/0123456789/src/greet.js#L2\n${fenced("  return 'Hello ' + (name || 'stranger');\n", 'suggestion')}`,
     ],
-    ['a suggestion with GitLab’s range', `**src/greet.js:2**\n${fenced(better, 'suggestion:-1+1')}`],
   ];
   for (const [what, body] of forms) {
     it(`takes ${what}`, async () => {

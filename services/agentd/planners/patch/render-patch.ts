@@ -96,19 +96,17 @@ function nameLine(name: string): string {
   return quoted === name && name.includes(' ') ? `${name}\t` : quoted;
 }
 
-/** A fenced suggestion: lines that replace others. */
-export interface Suggestion {
+/** Lines of a file. */
+interface Location {
   readonly path: string;
   /** Lines from 1, both included. */
   readonly from: number;
   readonly to: number;
-  readonly lines: readonly string[];
 }
 
-interface Location {
-  readonly path: string;
-  readonly from: number;
-  readonly to: number;
+/** A fenced suggestion: lines that replace others. */
+export interface Suggestion extends Location {
+  readonly lines: readonly string[];
 }
 
 const looksBack = 4;
@@ -149,61 +147,44 @@ function decodedPath(name: string, line: string): string {
   }
 }
 
-/** GitLab writes how many lines above and below are replaced: `suggestion:-1+2`. */
-export function widened(location: Location, info: string): Location {
-  const match = /^suggestion:-(\d{1,4})\+(\d{1,4})$/.exec(info);
-  if (match === null) return location;
-  return { ...location, from: location.from - Number(match[1]), to: location.to + Number(match[2]) };
-}
-
-export function isSuggestion(info: string): boolean {
-  return /^suggestion(?::-\d{1,4}\+\d{1,4})?$/.test(info);
-}
-
 /**
- * A patch that makes all suggestions for one file at once, by the file's own lines and line ends.
- * @returns the patch, or in words why there is none
+ * A hunk that makes all suggestions for one file at once, with the file's own line ends.
+ * @param suggestions at least one
+ * @returns the hunk, or in words why there is none
  */
 export function suggestionPatch(
   content: string,
   suggestions: readonly Suggestion[],
 ): { readonly hunk: string } | { readonly problem: string } {
   const lines = content.split(/(?<=\n)/);
-  const inOrder = [...suggestions].sort((left, right) => left.from - right.from);
-  const [first] = inOrder;
-  const last = inOrder.at(-1);
-  if (first === undefined || last === undefined) return { problem: 'there is no suggestion' };
-  for (const [index, { from, to }] of inOrder.entries()) {
-    if (from < 1 || to > lines.length) {
+  const changed = [...lines];
+  let first = Number.POSITIVE_INFINITY;
+  for (const { from, to, lines: replacement } of suggestions.toSorted((a, b) => b.from - a.from)) {
+    if (from < 1 || to > lines.length)
       return { problem: `lines ${from} to ${to} are asked for, and the file has ${lines.length}` };
-    }
-    const before = inOrder[index - 1];
-    if (before !== undefined && before.to >= from) {
-      return { problem: `two suggestions replace line ${from}` };
-    }
-  }
-  const start = Math.max(1, first.from - 3);
-  const end = Math.min(lines.length, last.to + 3);
-  const body: string[] = [];
-  let oldCount = 0;
-  let newCount = 0;
-  function push(sign: ' ' | '-' | '+', line: string): void {
-    body.push(line.endsWith('\n') ? `${sign}${line}` : `${sign}${line}\n\\ No newline at end of file\n`);
-    if (sign !== '+') oldCount += 1;
-    if (sign !== '-') newCount += 1;
-  }
-  let at = start;
-  for (const { from, to, lines: replacement } of inOrder) {
-    while (at < from) push(' ', lines[at++ - 1]!);
+    if (to >= first) return { problem: `two suggestions replace line ${first}` };
+    first = from;
     const lineEnd = lines[from - 1]!.endsWith('\r\n') ? '\r\n' : '\n';
-    const lastLine = lines[to - 1]!;
-    while (at <= to) push('-', lines[at++ - 1]!);
-    for (const [index, line] of replacement.entries()) {
-      const endsFile = index === replacement.length - 1 && !lastLine.endsWith('\n');
-      push('+', `${line}${endsFile ? '' : lineEnd}`);
-    }
+    const lastEnd = lines[to - 1]!.endsWith('\n') ? lineEnd : '';
+    const added = replacement.map(
+      (line, index) => line + (index + 1 < replacement.length ? lineEnd : lastEnd),
+    );
+    changed.splice(from - 1, to - from + 1, ...added);
   }
-  while (at <= end) push(' ', lines[at++ - 1]!);
-  const newStart = newCount === 0 ? start - 1 : start;
-  return { hunk: `@@ -${start},${oldCount} +${newStart},${newCount} @@\n${body.join('')}` };
+  const last = Math.max(...suggestions.map(({ to }) => to));
+  const before = lines.slice(Math.max(0, first - 4), first - 1);
+  const removed = lines.slice(first - 1, last);
+  const added = changed.slice(first - 1, last + changed.length - lines.length);
+  const after = lines.slice(last, last + 3);
+  const around = before.length + after.length;
+  const start = first - before.length;
+  const newStart = around + added.length === 0 ? start - 1 : start;
+  const head = `@@ -${start},${around + removed.length} +${newStart},${around + added.length} @@\n`;
+  const body = [signed(' ', before), signed('-', removed), signed('+', added), signed(' ', after)];
+  return { hunk: head + body.join('') };
+}
+
+function signed(sign: ' ' | '-' | '+', lines: readonly string[]): string {
+  const ended = lines.map((line) => (line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`));
+  return ended.map((line) => sign + line).join('');
 }
