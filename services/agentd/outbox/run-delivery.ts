@@ -2,10 +2,9 @@ import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { OutcomeRecord, PlanRecord, RecordedReply } from '#kit/contracts/context/execution.ts';
 import type { Backlog } from '#kit/contracts/health.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { decodeJson } from '#kit/decode.ts';
 import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { DeliveryReport } from '../agent.ts';
-import { StoredIssue } from '../planning/issue-text.ts';
+import { storedIssue } from '../planning/issue-text.ts';
 import type { RunEvent } from '../runs/event.ts';
 import type { FileRunStore } from '../runs/file-run-store.ts';
 import type { Run } from '../runs/run.ts';
@@ -156,8 +155,7 @@ export class RunDelivery {
   async #issueBody(run: Run): Promise<string> {
     if (run.issue === null) return '';
     try {
-      const bytes = await this.#store.artifact(run.run_id, run.issue.content);
-      return decodeJson(StoredIssue, Buffer.from(bytes).toString('utf8'), 'stored issue').issue.body;
+      return (await storedIssue(this.#store, run.run_id, run.issue.content)).issue.body;
     } catch (error) {
       if (error instanceof CoreError) return '';
       throw error;

@@ -1,5 +1,4 @@
 import { crashPoint } from '#kit/crash-point.ts';
-import { decodeJson } from '#kit/decode.ts';
 import { Refused, Unauthorized } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Target } from '../action.ts';
@@ -8,7 +7,7 @@ import type { Mirror } from '../git/mirror.ts';
 import type { Forge, Issue, Repository } from '../ports/forge.ts';
 import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import { type IssueText, maskedIssue, StoredIssue } from './issue-text.ts';
+import { type IssueText, maskedIssue, storedIssue } from './issue-text.ts';
 
 /** What planning starts from: the issue as it was read, its secrets masked, and the repository at one commit. */
 export interface Sources extends IssueText {
@@ -125,8 +124,7 @@ async function readAgain(
   watch: Watch,
 ): Promise<Sources> {
   const { base_branch, base_commit, issue } = run.source!;
-  const bytes = await store.artifact(run.run_id, issue.content);
-  const stored = decodeJson(StoredIssue, Buffer.from(bytes).toString('utf8'), 'stored issue');
+  const stored = await storedIssue(store, run.run_id, issue.content);
   if (!(await mirror.has(base_commit))) {
     await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
   }

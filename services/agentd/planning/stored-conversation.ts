@@ -1,23 +1,7 @@
-import * as t from 'io-ts';
-import { decodeJson, nullable } from '#kit/decode.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import type { ChatMessage } from './model.ts';
-import type { Conversation, Planner, Turn } from './planner.ts';
-
-const StoredPrompt = t.strict({ messages: t.array(t.UnknownRecord), tools: t.array(t.UnknownRecord) });
-
-const StoredTurn = t.strict({
-  messages: t.array(t.UnknownRecord),
-  usage: t.strict({
-    input_tokens: t.number,
-    output_tokens: t.number,
-    cached_tokens: t.number,
-    cost: nullable(t.number),
-  }),
-  model: t.string,
-});
+import type { Conversation, Planner, Prompt, Turn } from './planner.ts';
 
 /**
  * The planner's conversation as the model has it, without secrets, kept prompt by turn as artifacts of the run. Where a mask hits an
@@ -29,19 +13,15 @@ export async function storedConversation(
   planner: Planner,
   secrets: MaskTally,
 ): Promise<Conversation> {
-  const stored: Turn[] = [];
-  for (const { content } of run.turns) {
-    const text = Buffer.from(await store.artifact(run.run_id, content)).toString('utf8');
-    const turn = decodeJson(StoredTurn, text, `planner turn ${content}`);
-    stored.push({ ...turn, messages: turn.messages as unknown as ChatMessage[] });
+  async function read(digest: string): Promise<unknown> {
+    return JSON.parse(Buffer.from(await store.artifact(run.run_id, digest)).toString('utf8'));
   }
+  const stored: Turn[] = [];
+  for (const { content } of run.turns) stored.push((await read(content)) as Turn);
   return {
     stored,
     async open(prompt) {
-      if (run.prompt !== null) {
-        const text = Buffer.from(await store.artifact(run.run_id, run.prompt)).toString('utf8');
-        return decodeJson(StoredPrompt, text, `prompt ${run.prompt}`).messages as unknown as ChatMessage[];
-      }
+      if (run.prompt !== null) return ((await read(run.prompt)) as Prompt).messages;
       const { messages, tools } = secrets.maskDeep(prompt, 'the prompt');
       const text = JSON.stringify({ messages, tools }, null, 2);
       const content = await store.putArtifact(run.run_id, `${text}\n`);
