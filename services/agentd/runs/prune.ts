@@ -22,7 +22,6 @@ export interface PruneAccess {
   readonly heads: Heads;
   readonly now: () => string;
   readonly read: (runId: string) => Run;
-  readonly forget: (runId: string) => void;
   readonly row: ReadRow;
   readonly leaseHolder: (name: string) => { readonly pid: number; readonly host: string } | null;
 }
@@ -158,7 +157,6 @@ function bury(access: PruneAccess, run: Run): void {
   access.heads.acknowledge(run.run_id, { ...run.head, type: '' }, true);
   access.heads.sync(run.run_id);
   crashPoint('head_pruned');
-  access.forget(run.run_id);
   rmSync(join(folder, logName));
   syncFolder(folder);
   crashPoint('run_buried');

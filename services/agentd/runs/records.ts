@@ -67,8 +67,8 @@ export class RunRecords {
   append(runId: string, decide: (run: Run) => readonly NewEvent[]): Run {
     return this.#locked(runId, (write) => {
       const log = this.#runs.fresh(runId);
-      const torn = log.torn();
-      if (torn !== null) {
+      const { torn } = log;
+      if (torn.length > 0) {
         const artifact = putArtifact(this.#folder(runId), torn);
         write(log, [{ type: 'torn_line_set_aside', data: { bytes: torn.length, artifact } }]);
       }
@@ -121,7 +121,6 @@ export class RunRecords {
     const runId = request.run_id;
     return this.#locked(runId, (write) => {
       const event = recovery(request, this.#options.runsDir, this.#heads);
-      this.#runs.forget(runId);
       const log = this.#runs.asFound(runId, null);
       write(log, [event]);
       return log;
@@ -137,7 +136,6 @@ export class RunRecords {
       heads: this.#heads,
       now,
       read: (runId: string) => this.#seen(this.#runs.fresh(runId).run),
-      forget: (runId: string) => this.#runs.forget(runId),
       row: this.readRow,
       leaseHolder: (name: string) => leases.holder(name),
     };
@@ -155,7 +153,6 @@ export class RunRecords {
 
   close(): void {
     this.#heads.syncAll();
-    this.#runs.close();
   }
 
   /** Writes events under the append lock. They are durable, and acknowledged by the head, when it returns. */

@@ -24,13 +24,9 @@ export function rowReader(runsDir: string, heads: Heads): ReadRow {
 
 function rowFromLog(runsDir: string, runId: string, known: HeadRecord | null): IndexRow {
   const log = new EventLog(runId, join(runsDir, runId));
-  try {
-    const torn = log.refresh();
-    requireWhole(runId, known, log);
-    return indexRow(log.run, log.size + torn);
-  } finally {
-    log.close();
-  }
+  log.refresh();
+  requireWhole(runId, known, log);
+  return indexRow(log.run, log.size + log.torn.length);
 }
 
 function rowWithoutLog(runsDir: string, runId: string, known: HeadRecord | null): ReturnType<ReadRow> {

@@ -1,6 +1,7 @@
 import { decode } from '#kit/decode.ts';
 import { canonicalJson, sha256 } from '#kit/digest.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
+import { mapTexts } from '#kit/map-texts.ts';
 import { dataCodec, EventEnvelope, type NewEvent, type RunEvent } from '../event.ts';
 
 /**
@@ -18,10 +19,6 @@ export interface Head {
 }
 
 export const beforeFirst: Head = { seq: 0, hash: '0'.repeat(64) };
-
-/** The last bytes of a line: the hash and what closes it. */
-export const hashBytes = 64;
-export const closingBytes = '"}\n'.length;
 
 const lineFeed = 0x0a;
 
@@ -55,6 +52,25 @@ export function readLine(bytes: Uint8Array, head: Head): RunEvent {
   const hash = hashOf(raw, canonical);
   if (raw.hash !== hash) throw damaged(`hash is ${raw.hash}, but the content gives ${hash}`);
   return decodeEvent(raw);
+}
+
+/** The events of a log up to the first line that does not hold, how many bytes they take, and why that line does not. */
+export function soundEvents(log: Uint8Array): {
+  readonly events: RunEvent[];
+  readonly length: number;
+  readonly problem: unknown;
+} {
+  const events: RunEvent[] = [];
+  let length = 0;
+  for (const { line, start } of wholeLines(log)) {
+    try {
+      events.push(readLine(line, events.at(-1) ?? beforeFirst));
+    } catch (problem) {
+      return { events, length, problem };
+    }
+    length = start + line.length + 1;
+  }
+  return { events, length, problem: null };
 }
 
 export interface RawEvent {
@@ -110,20 +126,11 @@ function lineText(event: Omit<RawEvent, 'data'>, canonical: string): string {
  * Data as it will be read again, and its canonical JSON. That knows no lone surrogates; text from outside may hold some (half of
  * an emoji cut off), which become U+FFFD.
  */
-function writableData(event: NewEvent): { readonly data: unknown; readonly canonical: string } {
-  const data = decodeNew(event.type, event.data);
-  try {
-    return { data, canonical: canonicalJson(data) };
-  } catch {
-    const wellFormed = JSON.parse(JSON.stringify(data), (_key, value) =>
-      typeof value === 'string' ? value.toWellFormed() : value,
-    );
-    return { data: decodeNew(event.type, wellFormed), canonical: canonicalJson(wellFormed) };
-  }
-}
-
-function decodeNew(type: NewEvent['type'], data: unknown): unknown {
-  return decode(dataCodec(type), data, `event ${type}`, 'event_invalid');
+function writableData({ type, data }: NewEvent): { readonly data: unknown; readonly canonical: string } {
+  const decoded = (value: unknown) => decode(dataCodec(type), value, `event ${type}`, 'event_invalid');
+  const plain: unknown = JSON.parse(JSON.stringify(decoded(data)));
+  const canonical = canonicalJson(mapTexts(plain, (text) => text.toWellFormed()));
+  return { data: decoded(JSON.parse(canonical)), canonical };
 }
 
 function damaged(rule: string, cause?: unknown): Failed {

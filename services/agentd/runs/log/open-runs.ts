@@ -23,9 +23,9 @@ import { fold } from './fold.ts';
 import { cutProblem, type HeadRecord, type Heads, recordCut } from './heads.ts';
 import { artifactsName, logName, tombstoneName } from './run-folder.ts';
 
-const maxOpen = 64;
+const maxLogs = 64;
 
-/** The event logs that were used last, open and folded. */
+/** The event logs that were used last, read and folded. */
 export class OpenRuns {
   readonly #runsDir: string;
   readonly #heads: Heads;
@@ -60,43 +60,17 @@ export class OpenRuns {
 
   /** The log as it stands, whatever was acknowledged. */
   asFound(runId: string, known: HeadRecord | null): EventLog {
-    const log = this.#logs.get(runId) ?? this.#open(runId, known);
+    const log = this.#logs.get(runId) ?? new EventLog(runId, join(this.#runsDir, runId));
+    this.#logs.delete(runId);
     try {
       log.refresh();
     } catch (error) {
-      this.forget(runId);
       throw withoutLog(this.#runsDir, runId, known, error);
     }
-    this.#logs.delete(runId);
     this.#logs.set(runId, log);
-    this.#closeOldest();
+    const [oldest] = this.#logs.keys();
+    if (this.#logs.size > maxLogs) this.#logs.delete(oldest!);
     return log;
-  }
-
-  forget(runId: string): void {
-    this.#logs.get(runId)?.close();
-    this.#logs.delete(runId);
-  }
-
-  close(): void {
-    for (const runId of [...this.#logs.keys()]) this.forget(runId);
-  }
-
-  #open(runId: string, known: HeadRecord | null): EventLog {
-    try {
-      const log = new EventLog(runId, join(this.#runsDir, runId));
-      this.#logs.set(runId, log);
-      return log;
-    } catch (error) {
-      throw withoutLog(this.#runsDir, runId, known, error);
-    }
-  }
-
-  #closeOldest(): void {
-    for (const runId of this.#logs.keys()) {
-      if (this.#logs.size <= maxOpen) return;
-      this.forget(runId);
-    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { headsName } from '#kit/folders.ts';
@@ -8,10 +8,14 @@ export const logName = 'events.jsonl';
 export const artifactsName = 'artifacts';
 export const tombstoneName = 'tombstone.json';
 
-/** A pipe or a device in place of the log would be read forever, and what a link leads to is not ours. @throws Failed (`run_damaged`) */
-export function requireLogFile(runId: string, folder: string): void {
+/**
+ * A pipe or a device in place of the log would be read forever, and what a link leads to is not ours.
+ * @returns null without a log
+ * @throws Failed (`run_damaged`)
+ */
+export function requireLogFile(runId: string, folder: string): Stats | null {
   const stats = lstatSync(join(folder, logName), { throwIfNoEntry: false });
-  if (stats === undefined || stats.isFile()) return;
+  if (stats === undefined || stats.isFile()) return stats ?? null;
   throw new Failed('run_damaged', `run ${runId} cannot be read: ${logName} is not a file`);
 }
 

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { Conflict, messageOf } from '#kit/errors.ts';
 import type { RecoveryRequest } from '../../agent.ts';
-import type { NewEvent, RunEvent } from '../event.ts';
+import type { NewEvent } from '../event.ts';
 import { putArtifact } from '../log/artifacts.ts';
-import { beforeFirst, type Head, readLine, wholeLines } from '../log/event-line.ts';
+import { beforeFirst, type Head, soundEvents } from '../log/event-line.ts';
 import { cutProblem, type HeadMark, type Heads } from '../log/heads.ts';
 import { missingLogProblem } from '../log/open-runs.ts';
 import { logName, requireLogFile } from '../log/run-folder.ts';
@@ -88,29 +88,20 @@ function state(
 function soundPart(runId: string, folder: string): SoundPart {
   requireLogFile(runId, folder);
   const log = readFileSync(join(folder, logName));
-  const hashes: string[] = [];
-  let head = beforeFirst;
-  let headKept = false;
-  let recovered: RecordState['recovered'] = null;
-  let length = 0;
-  let broken: string | null = null;
-  for (const { line, start } of wholeLines(log)) {
-    let event: RunEvent;
-    try {
-      event = readLine(line, head);
-    } catch (error) {
-      broken = `${logName} line ${hashes.length + 1}: ${messageOf(error)}`;
-      break;
-    }
-    headKept ||=
-      event.type === 'head_adopted' || (event.type === 'run_created' && event.data.head_kept === true);
-    if (event.type === 'record_recovered') recovered = { seq: event.seq, at: event.at, by: event.data.by };
-    hashes.push(event.hash);
-    head = { seq: event.seq, hash: event.hash };
-    length = start + line.length + 1;
-  }
-  const hashOf = (seq: number): string => hashes[seq - 1] ?? beforeFirst.hash;
-  return { head, headKept, recovered, hashOf, length, rest: log.subarray(length), broken };
+  const { events, length, problem } = soundEvents(log);
+  const { seq, hash } = events.at(-1) ?? beforeFirst;
+  const recovery = events.findLast((event) => event.type === 'record_recovered');
+  return {
+    head: { seq, hash },
+    headKept: events.some(
+      ({ type, data }) => type === 'head_adopted' || (type === 'run_created' && data.head_kept === true),
+    ),
+    recovered: recovery === undefined ? null : { seq: recovery.seq, at: recovery.at, by: recovery.data.by },
+    hashOf: (seq) => events[seq - 1]?.hash ?? beforeFirst.hash,
+    length,
+    rest: log.subarray(length),
+    broken: problem === null ? null : `${logName} line ${seq + 1}: ${messageOf(problem)}`,
+  };
 }
 
 /** Durable when it returns. */
