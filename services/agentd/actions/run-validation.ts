@@ -3,7 +3,7 @@ import { limit } from '#kit/cli/moments.ts';
 import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts';
 import { optional, Sha256 } from '#kit/decode.ts';
 import { ValidationPlan } from '../action.ts';
-import { LiveLines } from '../validation/live-lines.ts';
+import { liveLines } from '../validation/live-lines.ts';
 import type { Validation, ValidationReport } from '../validation/validation.ts';
 import type { TreeCopy } from '../validation/work-folder.ts';
 import type { ActionExecutor, Effect, ExecutionPorts, RunRecord, Step } from './executor.ts';
@@ -91,7 +91,7 @@ function executor({ clone, record, validation }: ExecutionPorts): ActionExecutor
   async function runIn(copy: TreeCopy | undefined, step: Step<RunValidation>): Promise<ValidationReport> {
     const { params, target } = step.action;
     const runner = await opened(step.action);
-    const output = new LiveLines(step.progress);
+    const output = liveLines(step.progress);
     try {
       return await runner.run({
         mirror_dir: clone.mirrorDir,

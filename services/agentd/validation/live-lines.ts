@@ -2,69 +2,47 @@
 const maxLines = 200;
 const maxLineLength = 1_000;
 const betweenMs = 100;
-/** A line without an end is reported after so long a pause, for example the dots of a test runner. */
-const openLineMs = 1_000;
 
-/** Reports output of a command live, in whole lines and not too often. */
-export class LiveLines {
-  readonly #report: (lines: string) => void;
-  #lines: string[] = [];
-  #leftOut = 0;
-  #rest = '';
-  #reportedAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
-  #openLine: NodeJS.Timeout | undefined;
+/**
+ * Reports output of a command live, in whole lines and not too often.
+ * @param report gets one line or several, `\n` between them
+ */
+export function liveLines(report: (lines: string) => void) {
+  let lines: string[] = [];
+  let leftOut = 0;
+  let rest = '';
+  let timer: NodeJS.Timeout | undefined;
 
-  /** @param report gets one line or several, `\n` between them */
-  constructor(report: (lines: string) => void) {
-    this.#report = report;
-  }
-
-  add(text: string): void {
-    const parts = (this.#rest + text).split('\n');
-    this.#rest = parts.pop()!.slice(-maxLineLength);
-    for (const part of parts) this.#push(part);
-    clearTimeout(this.#openLine);
-    if (this.#rest !== '') this.#openLine = setTimeout(() => this.#endLine(), openLineMs).unref();
-    this.#reportSoon();
-  }
-
-  /** Reports what is left when a command has ended. */
-  flush(): void {
-    clearTimeout(this.#openLine);
-    this.#endLine();
-    this.#reportNow();
-  }
-
-  #endLine(): void {
-    if (this.#rest !== '') this.#push(this.#rest);
-    this.#rest = '';
-    this.#reportSoon();
-  }
-
-  #push(line: string): void {
+  function push(line: string): void {
     const text = line.replace(/\r$/, '');
-    this.#lines.push(text.length > maxLineLength ? `${text.slice(0, maxLineLength)}…` : text);
-    if (this.#lines.length <= maxLines) return;
-    this.#lines.shift();
-    this.#leftOut++;
+    lines.push(text.length > maxLineLength ? `${text.slice(0, maxLineLength)}…` : text);
+    if (lines.length <= maxLines) return;
+    lines.shift();
+    leftOut++;
   }
 
-  #reportSoon(): void {
-    if (this.#lines.length === 0 || this.#timer !== undefined) return;
-    const wait = this.#reportedAt + betweenMs - performance.now();
-    if (wait <= 0) this.#reportNow();
-    else this.#timer = setTimeout(() => this.#reportNow(), wait);
+  function reportNow(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (lines.length === 0) return;
+    const gap = leftOut === 0 ? [] : [`[${leftOut} lines that came too fast are in the log]`];
+    report([...gap, ...lines].join('\n'));
+    lines = [];
+    leftOut = 0;
   }
 
-  #reportNow(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#lines.length === 0) return;
-    const gap = this.#leftOut === 0 ? [] : [`[${this.#leftOut} lines that came too fast are in the log]`];
-    this.#reportedAt = performance.now();
-    this.#report([...gap, ...this.#lines].join('\n'));
-    this.#lines = [];
-    this.#leftOut = 0;
-  }
+  return {
+    add(text: string): void {
+      const parts = (rest + text).split('\n');
+      rest = parts.pop()!.slice(-maxLineLength);
+      for (const part of parts) push(part);
+      timer ??= setTimeout(reportNow, betweenMs);
+    },
+    /** Reports what is left when a command has ended. */
+    flush(): void {
+      if (rest !== '') push(rest);
+      rest = '';
+      reportNow();
+    },
+  };
 }
