@@ -21,30 +21,24 @@ export interface HttpContextOptions {
 export function httpContext({ baseUrl, token, timeoutMs }: HttpContextOptions): Context & ContextWriter {
   const refreshMs = Math.max(10_000, timeoutMs);
   const name = `core-context at ${new URL(baseUrl).origin}`;
-  const quick = createHttpClient({ baseUrl, token, timeoutMs });
-  const patient = createHttpClient({ baseUrl, token, timeoutMs: refreshMs });
 
-  function read<A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, signal: AbortSignal) {
-    return quick.post(path, body, codec, { signal }).catch((error: unknown) => {
-      throw unavailable(name, error, timeoutMs);
-    });
+  /** Whatever fails makes the service unavailable, but for errors that `passes`. */
+  function poster(timeoutMs: number, passes: (error: unknown) => boolean = () => false) {
+    const client = createHttpClient({ baseUrl, token, timeoutMs });
+    return <A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, signal: AbortSignal) =>
+      client.post(path, body, codec, { signal }).catch((error: unknown) => {
+        throw passes(error) ? error : unavailable(name, error, timeoutMs);
+      });
   }
-
-  function write<A>(path: string, body: unknown, codec: t.Type<A, unknown, unknown>, signal: AbortSignal) {
-    return quick.post(path, body, codec, { signal }).catch((error: unknown) => {
-      throw isRefusal(error) ? error : unavailable(name, error, timeoutMs);
-    });
-  }
+  const read = poster(timeoutMs);
+  const refresh = poster(refreshMs);
+  const write = poster(timeoutMs, isRefusal);
 
   return {
     name,
     async refresh(repository, signal) {
       const body = { repositories: [repository] };
-      const { repositories, error } = await patient
-        .post('/v1/admin/refresh', body, RefreshStatus, { signal })
-        .catch((error: unknown) => {
-          throw unavailable(name, error, refreshMs);
-        });
+      const { repositories, error } = await refresh('/v1/admin/refresh', body, RefreshStatus, signal);
       const failed = repositories.flatMap((one) => ('error' in one ? [one.error] : []))[0] ?? error;
       if (failed == null) return;
       const why = `${name} cannot read ${repository.name}: ${failed.detail}`;
