@@ -89,35 +89,12 @@ export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
-/** Colours a unified diff, line by line. A line inside a hunk is never taken for a header. */
+/** Colours a unified diff by the first character of each line. */
 export function paintPatch(patch: string, paint: Paint): string {
-  if (!paint.isColorSupported) return patch;
-  let left = 0;
-  let right = 0;
-  return patch
-    .split('\n')
-    .map((line) => {
-      if (left > 0 || right > 0) {
-        if (line.startsWith('+')) {
-          right -= 1;
-          return paint.green(line);
-        }
-        if (line.startsWith('-')) {
-          left -= 1;
-          return paint.red(line);
-        }
-        if (line.startsWith('\\')) return paint.dim(line);
-        left -= 1;
-        right -= 1;
-        return line;
-      }
-      const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
-      if (hunk === null) return line.startsWith('\\') ? paint.dim(line) : paint.bold(line);
-      left = Number(hunk[1] ?? 1);
-      right = Number(hunk[2] ?? 1);
-      return paint.cyan(line);
-    })
-    .join('\n');
+  const { green, red, cyan, dim, bold } = paint;
+  const paints: Readonly<Record<string, Paint['red']>> = { '+': green, '-': red, '@': cyan, '\\': dim };
+  const painted = (line: string) => (/^(?: |$)/.test(line) ? line : (paints[line[0]!] ?? bold)(line));
+  return patch.split('\n').map(painted).join('\n');
 }
 
 export function quoted(text: string, terminal: Terminal): string[] {

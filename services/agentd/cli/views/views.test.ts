@@ -249,7 +249,7 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(shown).to.contain('\\x1b[2J\\u{202e}\\x07');
   });
 
-  it('colours a diff by its hunks, so that a removed "-- " line is not taken for a header', () => {
+  it('colours a diff by the first character of each line, so that a removed "-- " line looks removed', () => {
     const paint = createTerminal({
       stdout: Object.assign(sink(), { isTTY: true }),
       stderr: sink(),
@@ -262,8 +262,11 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
       red: (s: unknown) => `<r>${s}`,
       bold: (s: unknown) => `<b>${s}`,
     };
-    const shown = paintPatch('--- a/x\n+++ b/x\n@@ -1,2 +1,1 @@\n--- old\n x\n', forced as typeof paint);
-    expect(shown).to.contain('<b>--- a/x').and.to.contain('<r>--- old');
+    const shown = paintPatch(
+      'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,1 @@\n--- old\n x\n',
+      forced as typeof paint,
+    );
+    expect(shown).to.contain('<b>diff --git').and.to.contain('<r>--- old').and.to.match(/^ x$/m);
   });
 });
 
