@@ -8,7 +8,7 @@ import { migrate } from '../../store/schema.ts';
 import { graphQueries } from '../graph-queries.ts';
 import { shownProperty, shows } from './shown.ts';
 
-const { text, number, float, nothing } = shows;
+const { text, number, float } = shows;
 const at = '2026-01-01T00:00:00.000Z';
 
 describe('what a property of the graph is known to be', () => {
@@ -54,9 +54,5 @@ describe('what a property of the graph is known to be', () => {
       if (typeof value === 'number' && !Number.isInteger(value))
         expect(shownProperty(name) & float, name).to.equal(float);
     }
-  });
-
-  it('may be null or anything where Core writes none of that name', () => {
-    expect(shownProperty('something')).to.equal(text | shows.word | number | float | nothing);
   });
 });

@@ -37,15 +37,9 @@ const { text, word, number, float, list, nothing, map, entity, nested } = shows;
 const anything = text | word | number | float | nothing;
 const fraction = number | float;
 
+/** Of the graph; every other one is text or null. */
 const properties: Readonly<Record<string, number>> = {
   ...each(text, `id kind title valid_from`),
-  ...each(
-    text | nothing,
-    `name path repository valid_to layer excerpt source subject predicate session speaker at recorded_at run_id action_id agent
-    status summary planner model_provider model model_tier recovery_branch base_commit ended_at pull_request_url
-    pull_request_state checks error gate risk approval decided_by reason digest state outcome outcome_code forge owner repo
-    author association url read_at language sort signature commit sha256`,
-  ),
   ...each(
     number | nothing,
     `start_line end_line ordinal number risk_score seq worked failed lines bytes issue_number pull_request input_tokens
@@ -68,9 +62,6 @@ const functions: Readonly<Record<string, number>> = {
   ...each(list | number, 'RANGE'),
   ...each(map, 'PROPERTIES'),
 };
-
-/** Functions whose value is one of what they are given. */
-const choosing = ['COALESCE', 'MIN', 'MAX', 'HEAD', 'LAST', 'TAIL', 'REVERSE', 'COLLECT', 'ABS'];
 
 function each(bits: number, names: string): Record<string, number> {
   return Object.fromEntries(names.split(/\s+/).map((name) => [name, bits]));
@@ -118,9 +109,9 @@ function shownText(value: string): number {
   return value.trim() === '' || Number.isNaN(Number(value)) ? word : text;
 }
 
-/** What a property of the graph shows; Core writes none but those. */
+/** What a property of the graph shows. */
 export function shownProperty(name: string): number {
-  return properties[name] ?? anything;
+  return properties[name] ?? text | nothing;
 }
 
 /** What follows a value: `.key`, `[index]`, `[from..to]`. */
@@ -186,10 +177,10 @@ function shownCall(query: Query, at: number): readonly [number, number] {
   return reached(query, shownResult(query, name, [at + 2, close]), close + 1);
 }
 
+/** A function that is not listed gives one of what it is given. */
 function shownResult(query: Query, name: string, inside: Span): number {
   if (name === 'REDUCE') return shownName(query, inside[0]);
-  if (!choosing.includes(name)) return functions[name] ?? anything;
-  const bits = shown(query, inside);
+  const bits = functions[name] ?? shown(query, inside);
   if (name === 'COLLECT') return listOf(bits);
   return name === 'HEAD' || name === 'LAST' ? elementOf(bits) : bits;
 }
