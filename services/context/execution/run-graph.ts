@@ -182,9 +182,11 @@ function putActions(
   plan: PlanRecord,
   outcome: OutcomeRecord | null,
 ): void {
-  dropActions(record, reasoning, plan);
+  const actions = plan.actions.toSorted((a, b) => a.ordinal - b.ordinal);
+  const ids = actions.map(({ action_id }) => nodeId.action(plan.run_id, action_id));
+  dropOthers(record, reasoning, ids);
   let previous: number | null = null;
-  for (const action of plan.actions.toSorted((a, b) => a.ordinal - b.ordinal)) {
+  for (const action of actions) {
     const { action_id, ordinal, kind, gate, title, risk, risk_score, dry_run, digest } = action;
     const now = outcome?.actions.find((candidate) => candidate.action_id === action_id);
     const node = record.putNode({
@@ -233,29 +235,14 @@ function shortName(repository: string): string {
   return repository.split('/').slice(-2).join('/');
 }
 
-/** Removes what an earlier plan of the run proposed and this one does not, and what followed on what then and no longer does. */
-function dropActions(record: GraphRecord, reasoning: number, plan: PlanRecord): void {
-  const order = plan.actions
-    .toSorted((a, b) => a.ordinal - b.ordinal)
-    .map(({ action_id }) => nodeId.action(plan.run_id, action_id));
+/** Removes the actions of an earlier plan of the run where this one proposes others, or in another order. */
+function dropOthers(record: GraphRecord, reasoning: number, ids: readonly string[]): void {
   const proposed = record
     .prepare(
       `SELECT t.node, t.id FROM edges e JOIN nodes t ON t.node = e.to_node
-       WHERE e.from_node = ? AND e.type = 'PROPOSES'`,
+       WHERE e.from_node = ? AND e.type = 'PROPOSES' ORDER BY e.ordinal`,
     )
     .all(reasoning) as { node: number; id: string }[];
-  for (const { node, id } of proposed) {
-    if (!order.includes(id)) {
-      record.deleteNode(node);
-      continue;
-    }
-    const next = order[order.indexOf(id) + 1];
-    const following = record
-      .prepare(
-        `SELECT e.edge, t.id FROM edges e JOIN nodes t ON t.node = e.to_node
-         WHERE e.from_node = ? AND e.type = 'NEXT_ACTION'`,
-      )
-      .all(node) as { edge: number; id: string }[];
-    for (const { edge, id: follower } of following) if (follower !== next) record.deleteEdge(edge);
-  }
+  if (proposed.map(({ id }) => id).join('\n') === ids.join('\n')) return;
+  for (const { node } of proposed) record.deleteNode(node);
 }
