@@ -133,30 +133,24 @@ const minLikeness = 0.3;
 
 /** Ids like one that nothing has, the most similar first: its neighbours in order, and what has its ending as a path or name. */
 function nearIds(record: GraphRecord, id: string): string[] {
-  const own = id.includes(':') ? id.slice(id.indexOf(':') + 1) : id;
-  const path = own.includes(':') ? own.slice(own.indexOf(':') + 1) : own;
-  const candidates = [
-    ...record
-      .prepare("SELECT id FROM nodes WHERE id < ? AND label <> 'Memory' ORDER BY id DESC LIMIT 40")
-      .all(id),
-    ...record.prepare("SELECT id FROM nodes WHERE id > ? AND label <> 'Memory' ORDER BY id LIMIT 40").all(id),
-    ...record.prepare("SELECT id FROM nodes WHERE kind = 'repository' ORDER BY repository LIMIT 200").all(),
-    ...record
-      .prepare(
-        `SELECT n.id FROM (SELECT DISTINCT repository FROM nodes WHERE kind = 'repository' LIMIT 200) r
-         JOIN nodes n ON n.repository = r.repository AND n.path = ? WHERE n.label <> 'Memory' LIMIT 40`,
-      )
-      .all(path),
-  ] as { id: string }[];
+  const path = /^(?:[^:]*:){0,2}(.*)$/s.exec(id)![1]!;
+  const candidates = record
+    .prepare(
+      `SELECT id FROM (SELECT id FROM nodes WHERE id < :id AND label <> 'Memory' ORDER BY id DESC LIMIT 40)
+       UNION SELECT id FROM (SELECT id FROM nodes WHERE id > :id AND label <> 'Memory' ORDER BY id LIMIT 40)
+       UNION SELECT id FROM (SELECT id FROM nodes WHERE kind = 'repository' ORDER BY repository LIMIT 200)
+       UNION SELECT id FROM (
+         SELECT n.id FROM (SELECT DISTINCT repository FROM nodes WHERE kind = 'repository' LIMIT 200) r
+         JOIN nodes n ON n.repository = r.repository AND n.path = :path WHERE n.label <> 'Memory' LIMIT 40)`,
+    )
+    .all({ id, path }) as { id: string }[];
   const wanted = trigrams(id.toLowerCase());
-  const scored = [...new Set(candidates.map((row) => row.id))].map((candidate) => ({
-    candidate,
-    likeness: Math.max(
-      jaccard(wanted, trigrams(candidate.toLowerCase())),
-      candidate.endsWith(`:${path}`) || candidate.endsWith(`/${path}`) ? 0.9 : 0,
-    ),
-  }));
-  return scored
+  const likenessOf = (candidate: string) =>
+    candidate.endsWith(`:${path}`) || candidate.endsWith(`/${path}`)
+      ? 0.9
+      : jaccard(wanted, trigrams(candidate.toLowerCase()));
+  return candidates
+    .map(({ id: candidate }) => ({ candidate, likeness: likenessOf(candidate) }))
     .filter(({ likeness }) => likeness >= minLikeness)
     .sort((a, b) => b.likeness - a.likeness || a.candidate.localeCompare(b.candidate))
     .slice(0, maxNearIds)

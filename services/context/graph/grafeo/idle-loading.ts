@@ -5,8 +5,6 @@ import type { GrafeoProjection } from './grafeo-projection.ts';
 /** Fewer changes are left to the next query, which reads them in less time than a person notices. */
 const minChanges = 1_000;
 const intervalMs = 1_000;
-/** How far the projection falls behind while writes never pause. */
-const maxDelayMs = 30_000;
 
 /**
  * Loads the projection when much has changed and nobody writes any more, so that the next query does not have to, and tries again
@@ -17,7 +15,6 @@ export class IdleLoading {
   readonly #projection: GrafeoProjection;
   #timer: NodeJS.Timeout | null = null;
   #before = 0;
-  #behindSince: number | null = null;
   #closed = false;
 
   constructor(readers: RecordReader<typeof graphQueries>, projection: GrafeoProjection) {
@@ -43,23 +40,16 @@ export class IdleLoading {
       const { changes } = await this.#readers.ask('graphLag', { after: position });
       const isIdle = changes === this.#before;
       this.#before = changes;
-      if (changes < minChanges && (trouble === null || trouble.waits)) this.#behindSince = null;
-      else if (this.#isTime(isIdle) && trouble?.waits !== true) await this.#load();
+      const isDue = changes >= minChanges || trouble !== null;
+      if (isIdle && isDue && trouble?.waits !== true) await this.#load();
     } catch {
       // A query reports it; the next look comes anyway.
     }
   }
 
-  #isTime(isIdle: boolean): boolean {
-    const now = performance.now();
-    this.#behindSince ??= now;
-    return isIdle || now - this.#behindSince > maxDelayMs;
-  }
-
   async #load(): Promise<void> {
     const wasAsleep = this.#projection.process === null;
     await this.#projection.current();
-    this.#behindSince = null;
     if (wasAsleep) await this.#projection.rest();
   }
 }
