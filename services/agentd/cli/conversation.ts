@@ -16,7 +16,7 @@ export async function conversationOf(agent: CoreAgent, run: Run): Promise<Conver
     );
   }
   return Promise.all(
-    [run.prompt, ...run.turns.map(({ content }) => content)].map(async (digest) => {
+    contentDigests(run).map(async (digest) => {
       const bytes = await agent.artifact(run.run_id, digest).catch((error) => {
         if (codeOf(error) === 'artifact_not_found') return null;
         throw error;
@@ -26,4 +26,17 @@ export async function conversationOf(agent: CoreAgent, run: Run): Promise<Conver
       return { digest, ...decodeJson(StoredMessages, text, `artifact ${digest}`) };
     }),
   );
+}
+
+/** How many artifacts of prompt and turns are gone; one that was changed is there. */
+export async function deletedContents(agent: CoreAgent, run: Run): Promise<number> {
+  const read = contentDigests(run).map((digest) => agent.artifact(run.run_id, digest));
+  const results = await Promise.allSettled(read);
+  return results.filter((one) => one.status === 'rejected' && codeOf(one.reason) === 'artifact_not_found')
+    .length;
+}
+
+/** Of the prompt and every turn. */
+function contentDigests({ prompt, turns }: Run): string[] {
+  return prompt === null ? [] : [prompt, ...turns.map(({ content }) => content)];
 }

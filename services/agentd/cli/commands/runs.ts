@@ -90,9 +90,8 @@ export function show(program: Command, run: Run): void {
         ) => {
           const { terminal, suggestions, verbose } = context;
           const { agent } = context.services;
-          const { conversationOf, conversationView, failedStep, recoveryView, runView } = await import(
-            '../views/of-run.ts'
-          );
+          const { conversationOf, conversationView, deletedContents, failedStep, recoveryView, runView } =
+            await import('../views/of-run.ts');
           const name = runNamed(id, options, 'show');
           if (options.recovery === true) {
             const { run_id } = await agent.run(name);
@@ -112,6 +111,7 @@ export function show(program: Command, run: Run): void {
               verbose,
               context: true,
               failed: await failedStep(context, shown),
+              deleted: await deletedContents(agent, shown),
             }),
           );
         },

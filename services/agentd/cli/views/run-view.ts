@@ -20,6 +20,8 @@ export interface RunViewOptions {
   readonly context?: boolean;
   /** The step that made the validation fail. */
   readonly failed?: FailedStep | null;
+  /** How many artifacts of prompt and turns somebody deleted. */
+  readonly deleted?: number;
 }
 
 /** One run as it stands: status, the outcome of each action, its results, and what to type next. */
@@ -27,7 +29,7 @@ export function runView(
   run: Run,
   terminal: Terminal,
   suggestions: Suggestions,
-  { brief = false, verbose = false, context = false, failed = null }: RunViewOptions = {},
+  { brief = false, verbose = false, context = false, failed = null, deleted = 0 }: RunViewOptions = {},
 ): string {
   const { paint, symbols } = terminal;
   const status = [
@@ -55,7 +57,7 @@ export function runView(
       ? [
           ...contextLines(run, terminal, verbose),
           ...maskedLines(run, terminal),
-          ...promptLines(run, suggestions, terminal),
+          ...promptLines(run, deleted, suggestions, terminal),
         ]
       : []),
     ...stepLines(nextSteps(run, suggestions), terminal),
@@ -175,15 +177,20 @@ function maskedLines({ masked }: Run, terminal: Terminal): string[] {
   return [`masked  ${visibleLine(counts.join(', '))}`, ...table(rows, terminal), ''];
 }
 
-/** How to see the prompt; nothing for a plan without a model. */
+/** How to see the prompt, and how much of the conversation somebody deleted; nothing for a plan without a model. */
 function promptLines(
   { prompt, turns, run_id }: Run,
+  deleted: number,
   suggestions: Suggestions,
   { paint }: Terminal,
 ): string[] {
   if (prompt === null) return [];
   const command = visibleLine(commandLine(suggestions, 'show', shortRunId(run_id), '--prompt'));
-  return [`prompt  ${prompt.slice(0, 12)} and ${counted(turns.length, 'turn')}  ${paint.dim(command)}`, ''];
+  const gone = deleted === 0 ? '' : `, ${deleted} deleted`;
+  return [
+    `prompt  ${prompt.slice(0, 12)} and ${counted(turns.length, 'turn')}${gone}  ${paint.dim(command)}`,
+    '',
+  ];
 }
 
 function statePaint(state: ActionState['state'], paint: Paint): (text: string) => string {
