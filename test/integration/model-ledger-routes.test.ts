@@ -53,6 +53,12 @@ describe('Keys of runs and usage over HTTP', () => {
     const { key, id } = await mint();
     await call(gateway.token);
     expect((await call(key)).status).to.equal(200);
+    const other = await call(key, { model: 'b' });
+    expect(other.status).to.equal(403);
+    expect(((await other.json()) as { error: object }).error).to.include({
+      code: 'model_not_allowed',
+      message: 'model "b" is none of this key: must be one of a',
+    });
     const [model] = (
       (await (await gateway.ask('/v1/models', { token: key })).json()) as { data: { id: string }[] }
     ).data;

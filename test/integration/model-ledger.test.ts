@@ -267,14 +267,6 @@ describe('The ledger of model calls', () => {
       .with.property('code', 'key_not_found');
   });
 
-  it('gives a key no other models than its own', async () => {
-    const expires_at = new Date(time + 60_000).toISOString();
-    const { key } = ledger.keys.mint({ run: 'run_1', models: ['free'], budget: null, expires_at });
-    const error = await refusal(ledger.keys.find(key)!);
-    expect(error).to.include({ code: 'model_not_allowed', status: 403 });
-    expect(error.message).to.equal('run run_1 may not ask model "large": its key is for free');
-  });
-
   it('gives rising ids when the clock goes back, so that no call is lost', async () => {
     for (const step of [0, -3_600_000, 5, -1]) {
       time += step;

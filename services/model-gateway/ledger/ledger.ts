@@ -2,7 +2,6 @@ import { closeSync, fdatasync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
-import { Forbidden } from '#kit/errors.ts';
 import { openDatabase, transaction } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import type { Account } from './accounts.ts';
@@ -142,7 +141,6 @@ export class Ledger {
    */
   async reserve(account: Account, asked: LedgerCall): Promise<Reservation> {
     this.keys.check(account);
-    checkModel(account, asked.model);
     const call: LedgerCall = {
       ...asked,
       inputTokens: possibleTokens(asked.inputTokens),
@@ -150,11 +148,9 @@ export class Ledger {
     };
     const reserved = maxCostOf(this.#prices, call);
     const hold = this.#balances.hold(account, reserved);
-    const { model, upstream, inputTokens, outputTokens } = call;
-    const id = this.#ids.next();
-    const row: OpenCall = { id, account, model, upstream, inputTokens, outputTokens, reserved };
+    const open: OpenCall = { ...call, id: this.#ids.next(), account, reserved };
     try {
-      await this.#calls.open(row);
+      await this.#calls.open(open);
     } catch (error) {
       hold.use(0);
       throw notRecorded(error);
@@ -163,10 +159,10 @@ export class Ledger {
     let settled: Settlement | null = null;
     return {
       bounded: reserved > 0 && this.#balances.bind(account),
-      check: (lost) => this.#check(row, call, hold, lost),
+      check: (lost) => this.#check(open, hold, lost),
       settle: (result) => {
         if (settled !== null) return settled;
-        settled = this.#settle(row, call, hold.day, result);
+        settled = this.#settle(open, hold.day, result);
         hold.use(settled.cost);
         return settled;
       },
@@ -207,25 +203,25 @@ export class Ledger {
     }
   }
 
-  #check(row: OpenCall, call: LedgerCall, hold: Hold, lost: readonly LostAttempt[] = []): void {
-    this.keys.check(row.account);
+  #check(call: OpenCall, hold: Hold, lost: readonly LostAttempt[] = []): void {
+    this.keys.check(call.account);
     if (lost.length === 0) return;
-    const reserved = row.reserved + costOfLost(call, lost, (name) => priceAt(this.#prices, call, name));
-    if (reserved === row.reserved) return;
+    const reserved = call.reserved + costOfLost(call, lost, (name) => priceAt(this.#prices, call, name));
+    if (reserved === call.reserved) return;
     hold.raise(reserved);
     try {
-      this.#calls.raise({ ...row, reserved });
+      this.#calls.raise({ ...call, reserved });
     } catch (error) {
       throw notRecorded(error);
     }
   }
 
-  #settle(row: OpenCall, call: LedgerCall, day: string, result: CallResult): Settlement {
+  #settle(call: OpenCall, day: string, result: CallResult): Settlement {
     const settlement = settlementOf(call, result, (name) => priceAt(this.#prices, call, name));
     this.#underWay--;
     this.#calls.end({
-      id: row.id,
-      run: row.account.run,
+      id: call.id,
+      run: call.account.run,
       day,
       upstream: result.upstream,
       state: result.outcome,
@@ -274,12 +270,4 @@ async function syncFile(path: string): Promise<boolean> {
   const problem = await new Promise((resolve) => fdatasync(file, resolve));
   closeSync(file);
   return problem === null;
-}
-
-function checkModel({ models, key, run }: Account, model: string): void {
-  if (models === null || models.includes(model)) return;
-  throw new Forbidden(
-    'model_not_allowed',
-    `${run === null ? key : `run ${run}`} may not ask model ${JSON.stringify(model)}: its key is for ${models.join(', ') || 'none'}`,
-  );
 }

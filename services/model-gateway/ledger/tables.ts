@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { UsageGroup, UsageLine } from '#kit/contracts/model-gateway/usage.ts';
 import type { DatabaseKind } from '#kit/storage/database.ts';
-import type { Usage } from '../providers/usage.ts';
 import type { Account } from './accounts.ts';
 import type { Money } from './money.ts';
+import type { CallResult, LedgerCall, Settlement } from './settlement.ts';
 
 /**
  * `calls.call` begins with the millisecond when the call began (see `CallIds`), so the table is in the order of time.
@@ -73,29 +73,20 @@ export const ledgerKind: DatabaseKind = {
 /** Values of `calls.state`; 0 is a call under way. */
 const callStates = { done: 1, aborted: 2, failed: 3, unsettled: 4 } as const;
 
-export interface OpenCall {
+export interface OpenCall extends LedgerCall {
   readonly id: number;
   readonly account: Account;
-  readonly model: string;
-  readonly upstream: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
   readonly reserved: Money;
 }
 
-export interface EndedCall {
+export interface EndedCall
+  extends Settlement,
+    Pick<CallResult, 'upstream' | 'sentBytes' | 'ms' | 'firstTokenMs'> {
   readonly id: number;
   readonly run: string | null;
   /** On which it began, in UTC. */
   readonly day: string;
-  readonly upstream: string;
-  readonly state: Exclude<keyof typeof callStates, 'unsettled'>;
-  readonly usage: Usage;
-  readonly estimated: boolean;
-  readonly cost: Money;
-  readonly sentBytes: number;
-  readonly ms: number;
-  readonly firstTokenMs: number | null;
+  readonly state: CallResult['outcome'];
 }
 
 export interface UsageQuestion {
