@@ -6,9 +6,3 @@ export function mapTexts<T>(value: T, change: (text: string) => string): T {
   const entries = Object.entries(value).map(([key, item]) => [change(key), mapTexts(item, change)]);
   return Object.fromEntries(entries) as T;
 }
-
-/** Whether a value has more levels of lists and objects in each other. */
-export function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
-}

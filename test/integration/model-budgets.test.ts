@@ -77,7 +77,7 @@ describe('What the model gateway counts against budgets', () => {
       ['"best_of":1.5', 'best_of'],
       ['"Max_Tokens":100000', 'Max_Tokens'],
       ['"max_toKens":100000', 'max_toKens'],
-      ['"max_tokens":1,"max_tokens":100000', 'max_tokens'],
+      ['"max_tokens":1,"max_tokens":100000', null],
       ['"models":["other"]', 'models'],
       ['"fallbacks":["other"]', 'fallbacks'],
       [`"max_tokens":${'['.repeat(20_000)}${']'.repeat(20_000)}`, null],

@@ -1,5 +1,3 @@
-import { isDeeper } from '#kit/map-texts.ts';
-
 /** Deeper values exhaust the stack of recursive code. */
 const maxLevels = 100;
 const maxBytes = 65_536;
@@ -23,4 +21,9 @@ export function weigh(values: Readonly<Record<string, unknown>>): number {
   throw new ValueRefused(
     `${Object.keys(values).join(' and ')}: must have at most ${maxBytes} bytes together`,
   );
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }

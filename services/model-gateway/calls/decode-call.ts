@@ -1,8 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { twice } from '#kit/decode.ts';
-import { InvalidInput, messageOf } from '#kit/errors.ts';
-import { isDeeper } from '#kit/map-texts.ts';
-import { repeatedMember } from '#kit/repeated-member.ts';
+import { parseJson } from '#kit/decode.ts';
+import { InvalidInput } from '#kit/errors.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 import { bytesPerToken, isObject } from '../providers/usage.ts';
 
@@ -18,79 +16,63 @@ export class InvalidCall extends InvalidInput {
 
 export type DecodedCall = Omit<ModelCall, 'signal' | 'via'> & { readonly model: string };
 
-const maxModelLength = 100;
-/** What is nested deeper comes from no client, and exhausts the stack of what walks it. */
-const maxDepth = 200;
+type Rule = readonly [rule: string, keeps: (value: unknown) => boolean];
 
-/** As far as the gateway has to know a request; all else is between client and upstream. @throws InvalidCall */
+/** Lax servers take "100" for 100, so that anything else than a number would be more than what was reserved. */
+const limit: Rule = [
+  'a whole number of at least 1',
+  (value) => value == null || (Number.isSafeInteger(value) && (value as number) >= 1),
+];
+const limits = { max_tokens: limit, max_completion_tokens: limit, n: limit, best_of: limit };
+
+const ofAll: Readonly<Record<string, Rule>> = {
+  model: [
+    'the name of a model, of 1 to 100 characters',
+    (value) => typeof value === 'string' && value.length > 0 && value.length <= 100,
+  ],
+  stream: ['true or false', (value) => value == null || typeof value === 'boolean'],
+  ...limits,
+};
+const rules: Readonly<Record<ModelCall['endpoint'], Readonly<Record<string, Rule>>>> = {
+  'chat/completions': {
+    ...ofAll,
+    messages: ['a list with at least one message', (value) => Array.isArray(value) && value.length > 0],
+  },
+  embeddings: { ...ofAll, input: ['a text or a list', (value) => value !== undefined] },
+};
+
+/** As far as the gateway has to know a request; all else is between client and upstream. @throws InvalidCall, InvalidInput */
 export function decodeCall(endpoint: ModelCall['endpoint'], bytes: Buffer): DecodedCall {
   const request = parsed(bytes);
-  const { model, stream = false, stream_options: options } = request;
-  if (typeof model !== 'string' || model === '') {
-    throw new InvalidCall('model_missing', `model ${shown(model)}: must be the name of a model`, 'model');
-  }
-  if (model.length > maxModelLength) {
-    const message = `model has ${model.length} characters: must be the name of a model, at most ${maxModelLength}`;
-    throw new InvalidCall('invalid_input', message, 'model');
-  }
-  if (stream !== null && typeof stream !== 'boolean') {
-    throw new InvalidCall('invalid_input', `stream ${shown(stream)}: must be true or false`, 'stream');
-  }
-  if (endpoint === 'chat/completions') checkMessages(request.messages);
-  else if (request.input === undefined) {
-    throw new InvalidCall('invalid_input', 'input is missing: must be a text or a list', 'input');
-  }
   checkNames(request);
-  checkRepeated(bytes);
-  for (const member of limits) checkLimit(member, request[member]);
+  for (const [member, [rule, keeps]] of Object.entries(rules[endpoint])) {
+    const value = request[member];
+    if (keeps(value)) continue;
+    const code = member === 'model' && !value ? 'model_missing' : 'invalid_input';
+    throw new InvalidCall(code, `${member} ${shown(value)}: must be ${rule}`, member);
+  }
+  const { stream, stream_options: options } = request;
   return {
     endpoint,
     bytes,
     request,
-    model,
+    model: request.model as string,
     stream: endpoint === 'chat/completions' && stream === true,
     includeUsage: isObject(options) && options.include_usage === true,
   };
 }
 
 function parsed(bytes: Buffer): Record<string, unknown> {
-  if (bytes.length === 0) throw new InvalidCall('invalid_json', 'the body is empty: must be a JSON object');
   if (!isUtf8(bytes)) throw new InvalidCall('invalid_json', 'the body is not JSON: it is not UTF-8');
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString('utf8'));
-  } catch (error) {
-    throw new InvalidCall('invalid_json', `the body is not JSON: ${messageOf(error)}`);
-  }
-  if (!isObject(value)) throw new InvalidCall('invalid_input', 'the body must be a JSON object');
-  if (isDeeper(value, maxDepth)) {
-    throw new InvalidCall('invalid_json', `the body is nested more than ${maxDepth} levels deep, the limit`);
-  }
-  return value;
+  const value = parseJson(bytes.toString('utf8'), 'the body');
+  if (isObject(value)) return value;
+  throw new InvalidCall('invalid_input', 'the body must be a JSON object');
 }
-
-function checkMessages(messages: unknown): void {
-  if (Array.isArray(messages) && messages.length > 0) return;
-  const what = messages === undefined ? 'is missing' : 'is none';
-  throw new InvalidCall(
-    'invalid_input',
-    `messages ${what}: must be a list with at least one message`,
-    'messages',
-  );
-}
-
-const limits = ['max_tokens', 'max_completion_tokens', 'n', 'best_of'] as const;
 
 /** Of these a reservation is made, or the way of an answer depends on them. */
 const read = new Set([
-  'model',
-  'models',
-  'fallbacks',
-  'messages',
-  'input',
-  'stream',
-  'stream_options',
-  ...limits,
+  ...['model', 'models', 'fallbacks', 'messages', 'input', 'stream', 'stream_options'],
+  ...Object.keys(limits),
 ]);
 /** Some servers take `Model` for `model`, so that they would do something else than what was checked and is paid for. */
 function checkNames(request: Record<string, unknown>): void {
@@ -100,23 +82,6 @@ function checkNames(request: Record<string, unknown>): void {
     if (key === plain || !read.has(plain)) continue;
     throw new InvalidCall('invalid_input', `${key} is no member of a request: must be ${plain}`, key);
   }
-}
-
-function checkRepeated(bytes: Buffer): void {
-  const pointer = repeatedMember(bytes.toString('utf8'));
-  if (pointer === null) return;
-  throw new InvalidCall('invalid_json', `the body: ${twice(pointer)}`, pointer.split('/')[1]!);
-}
-
-/** Lax servers take "100" for 100, so that anything else than a number would be more than what was reserved. */
-function checkLimit(member: (typeof limits)[number], value: unknown): void {
-  if (value === undefined || value === null || (Number.isSafeInteger(value) && (value as number) >= 1))
-    return;
-  throw new InvalidCall(
-    'invalid_input',
-    `${member} ${shown(value)}: must be a whole number of at least 1`,
-    member,
-  );
 }
 
 function shown(value: unknown): string {
