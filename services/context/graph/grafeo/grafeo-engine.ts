@@ -97,7 +97,8 @@ export class GrafeoEngine implements CypherEngine {
     else parts.push(changes === 0 ? 'up to date' : `${changes} changes are read before the next query`);
     if (trouble !== null) parts.push(`answers are old, for it cannot be written: ${trouble.reason}`);
     if (unsandboxed !== null) parts.push(`without a sandbox: ${unsandboxed}`);
-    const lag = { changes, seconds: trouble?.seconds ?? 0 };
+    const seconds = trouble === null ? 0 : Math.round((performance.now() - trouble.since) / 1_000);
+    const lag = { changes, seconds };
     return { status: trouble === null ? 'ok' : 'degraded', detail: parts.join(', '), lag };
   }
 

@@ -42,6 +42,8 @@ export class GrafeoProjection {
   position: Position | null;
   /** null: nothing is being loaded. */
   loading: Loading | null = null;
+  /** Why the version on the disk is not the newest; null when nothing hinders it. */
+  trouble: FeedTrouble | null = null;
   /** Why callers' text runs with network and files at hand; null where it does not. */
   unsandboxed: string | null = null;
   #process: EngineProcess | null = null;
@@ -49,16 +51,10 @@ export class GrafeoProjection {
   #work: Promise<unknown> = Promise.resolve();
   /** The next version is built from nothing. */
   #rebuilds = false;
-  readonly #trouble = new FeedTrouble();
 
   constructor(options: ProjectionOptions) {
     this.#options = options;
     this.position = readCurrent(options.folder)?.position ?? null;
-  }
-
-  /** Why the version on the disk is not the newest; null when nothing hinders it. */
-  get trouble(): FeedTrouble | null {
-    return this.#trouble.reason === null ? null : this.#trouble;
   }
 
   get process(): EngineProcess | null {
@@ -72,19 +68,24 @@ export class GrafeoProjection {
 
   /** @throws Unavailable (`cypher_unavailable`) where `current` would give what is old */
   async refresh(): Promise<void> {
-    this.#trouble.retryNow();
-    await this.current();
-    this.#trouble.throwIfAny();
+    await this.#withoutTrouble(() => this.#refreshed());
   }
 
   /** Makes the projection again from nothing; the one before is there until then. */
   async rebuild(): Promise<void> {
-    this.#trouble.retryNow();
-    await this.#next(() => {
+    await this.#withoutTrouble(() => {
       this.#rebuilds = true;
       return this.#refreshed();
     });
-    this.#trouble.throwIfAny();
+  }
+
+  /** Tries at once, whatever failed before. @throws Unavailable (`cypher_unavailable`) where it fails */
+  async #withoutTrouble(work: () => Promise<unknown>): Promise<void> {
+    if (this.trouble !== null) this.trouble = { ...this.trouble, until: 0 };
+    await this.#next(work);
+    if (this.trouble === null) return;
+    const detail = `the graph's projection cannot be written, the one before is kept: ${this.trouble.reason}`;
+    throw new Unavailable('cypher_unavailable', detail, { retryAfter: 30 });
   }
 
   /** Deletes the projection; the next call of `current` makes it again. */
@@ -146,7 +147,7 @@ export class GrafeoProjection {
   }
 
   #gaveUp(error: Error): Unavailable {
-    this.#trouble.note(messageOf(error));
+    this.#noteTrouble(messageOf(error));
     const detail = `the embedded engine does not start: ${messageOf(error)}`;
     return new Unavailable('cypher_unavailable', detail, { cause: error, retryAfter: 5 });
   }
@@ -164,9 +165,14 @@ export class GrafeoProjection {
       return;
     }
     this.#rebuilds = false;
-    if (this.#trouble.reason === null)
+    if (this.trouble === null)
       this.#options.logger.warn('the graph projection cannot be written; the one before is kept', { error });
-    this.#trouble.note(messageOf(error).split('\n')[0]!);
+    this.#noteTrouble(messageOf(error).split('\n')[0]!);
+  }
+
+  #noteTrouble(reason: string): void {
+    const now = performance.now();
+    this.trouble = { reason, since: this.trouble?.since ?? now, until: now + retryMs };
   }
 
   async #started(): Promise<EngineProcess> {
@@ -207,10 +213,11 @@ export class GrafeoProjection {
     if (restart) this.position = null;
     const fresh = this.position === null || this.#rebuilds;
     if (!fresh && sizeOf(changes) === 0 && changes.complete) {
-      this.#trouble.isOver();
+      this.trouble = null;
       return engine;
     }
-    if (this.position !== null && this.#trouble.waits) return engine;
+    if (this.position !== null && this.trouble !== null && performance.now() < this.trouble.until)
+      return engine;
     if (fresh && this.position !== null) ({ last, changes } = await this.#changes(null));
     const { changes: total } = await this.#options.readers.ask('graphLag', {
       after: fresh ? null : this.position,
@@ -228,7 +235,7 @@ export class GrafeoProjection {
     await engine.call('commit', { position: changes.position });
     this.position = changes.position;
     this.#rebuilds = false;
-    this.#trouble.isOver();
+    this.trouble = null;
     return this.#slimmed(engine, fed);
   }
 
@@ -275,46 +282,12 @@ async function retire(engine: EngineProcess): Promise<void> {
   engine.kill('retired');
 }
 
-const firstWaitMs = 2_000;
-const maxWaitMs = 30_000;
+const retryMs = 5_000;
 
-/** Why the projection cannot be brought up to the record, since when, and when it is tried again. */
-export class FeedTrouble {
-  reason: string | null = null;
-  #since = 0;
-  #until = 0;
-  #waitMs = 0;
-
-  /** Whether it is too early to try again. */
-  get waits(): boolean {
-    return this.reason !== null && performance.now() < this.#until;
-  }
-
-  get seconds(): number {
-    return this.reason === null ? 0 : Math.round((performance.now() - this.#since) / 1_000);
-  }
-
-  note(reason: string): void {
-    const now = performance.now();
-    if (this.reason === null) this.#since = now;
-    this.reason = reason;
-    this.#waitMs = Math.min(maxWaitMs, this.#waitMs * 2 || firstWaitMs);
-    this.#until = now + this.#waitMs;
-  }
-
-  isOver(): void {
-    this.reason = null;
-    this.#waitMs = 0;
-  }
-
-  retryNow(): void {
-    this.#until = 0;
-  }
-
-  /** @throws Unavailable (`cypher_unavailable`) */
-  throwIfAny(): void {
-    if (this.reason === null) return;
-    const detail = `the graph's projection cannot be written, the one before is kept: ${this.reason}`;
-    throw new Unavailable('cypher_unavailable', detail, { retryAfter: 30 });
-  }
+/** Why the projection cannot be brought up to the record; times are those of `performance.now()`. */
+export interface FeedTrouble {
+  readonly reason: string;
+  readonly since: number;
+  /** When writing is tried again. */
+  readonly until: number;
 }

@@ -40,8 +40,8 @@ export class IdleLoading {
       const { changes } = await this.#readers.ask('graphLag', { after: position });
       const isIdle = changes === this.#before;
       this.#before = changes;
-      const isDue = changes >= minChanges || trouble !== null;
-      if (isIdle && isDue && trouble?.waits !== true) await this.#load();
+      const isDue = trouble === null ? changes >= minChanges : performance.now() >= trouble.until;
+      if (isIdle && isDue) await this.#load();
     } catch {
       // A query reports it; the next look comes anyway.
     }
