@@ -225,10 +225,10 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     expect((await failure(ask(whole, { limits: { answer_bytes: 2000 } }))).message).to.include('2000 bytes');
   });
 
-  it('has limits for the first piece, for silence in between, and for the whole', async () => {
+  it('has limits for silence before and in an answer, and for the whole', async () => {
     const [piece] = streamOf({ text: 'hi' });
     const cases = [
-      { reply: { stall: [], ms: 100_000 }, limits: { first_token_ms: 50 }, which: 'first_token' },
+      { reply: { stall: [], ms: 100_000 }, limits: { idle_ms: 50 }, which: 'idle' },
       { reply: { stall: [piece!], ms: 100_000 }, limits: { idle_ms: 50 }, which: 'idle' },
       { reply: { stall: [piece!], ms: 100_000 }, limits: { total_ms: 80 }, which: 'total' },
     ];

@@ -34,13 +34,14 @@ export interface OpenAiCompatibleOptions {
   readonly limits?: Partial<ModelLimits>;
 }
 
-const defaultLimits: ModelLimits = {
+const defaultLimits = {
   connect_ms: 10_000,
-  first_token_ms: 120_000,
-  idle_ms: 60_000,
+  /** Until the answer begins, and between two pieces of it. */
+  idle_ms: 120_000,
   total_ms: 600_000,
   answer_bytes: 16 * 1024 * 1024,
 };
+type ModelLimits = typeof defaultLimits;
 const maxErrorBody = 64 * 1024;
 const maxExcerpt = 500;
 
@@ -53,7 +54,7 @@ const maxExcerpt = 500;
  */
 export function openAiCompatibleModel(options: OpenAiCompatibleOptions): Model {
   const limits = { ...defaultLimits, ...options.limits };
-  const connections = openConnections({ connectMs: limits.connect_ms, idleMs: 0 });
+  const connections = openConnections({ connectMs: limits.connect_ms, idleMs: limits.idle_ms });
   const { model, tier } = options;
   return {
     provider: new URL(options.base_url).host,
@@ -75,27 +76,22 @@ async function* complete(
 ): AsyncIterable<ModelEvent> {
   const { limits, base_url } = endpoint;
   const credential = (await endpoint.credential?.()) ?? null;
-  const call = new AbortController();
-  const total = setTimeout(() => call.abort(timedOut('total', limits.total_ms)), limits.total_ms);
-  const cancel = () => call.abort(interruption(signal));
-  signal.addEventListener('abort', cancel, { once: true });
+  const total = AbortSignal.timeout(limits.total_ms);
   try {
     if (signal.aborted) throw interruption(signal);
-    yield* exchange(request, credential, call, endpoint);
+    yield* exchange(request, credential, AbortSignal.any([signal, total]), endpoint);
   } catch (error) {
-    throw problemOf(call.signal.aborted ? call.signal.reason : error, base_url, credential);
-  } finally {
-    clearTimeout(total);
-    signal.removeEventListener('abort', cancel);
-    // Ends the connection when the reader leaves early; without effect on a finished one.
-    call.abort(new Interrupted('cancelled', 'the answer is no longer wanted'));
+    if (signal.aborted) throw interruption(signal);
+    if (total.aborted) throw timedOut('total', limits.total_ms);
+    if (/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(codeOf(error))) throw timedOut('idle', limits.idle_ms);
+    throw problemOf(error, base_url, credential);
   }
 }
 
 async function* exchange(
   { messages, tools, max_tokens }: ModelRequest,
   credential: string | null,
-  call: AbortController,
+  signal: AbortSignal,
   { limits, connections, base_url, model, price }: Endpoint,
 ): AsyncIterable<ModelEvent> {
   const body = JSON.stringify({
@@ -106,7 +102,7 @@ async function* exchange(
     stream: true,
     stream_options: { include_usage: true },
   });
-  const sent = connections.request(`${base_url.replace(/\/+$/, '')}/chat/completions`, {
+  const reply = await connections.request(`${base_url.replace(/\/+$/, '')}/chat/completions`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -114,16 +110,14 @@ async function* exchange(
       ...(credential !== null && { authorization: `Bearer ${credential}` }),
     },
     body,
-    signal: call.signal,
+    signal,
   });
-  const reply = await within(limits.first_token_ms, 'first_token', call, sent);
-  const pieces = piecesOf(reply.body, call, limits);
   if (reply.statusCode < 200 || reply.statusCode > 299) {
-    throw endpointError(reply, await textOf(pieces, maxErrorBody), base_url, credential);
+    throw endpointError(reply, await textOf(reply.body, maxErrorBody), base_url, credential);
   }
   const answer = new Answer();
   const streamed = /text\/event-stream/i.test(String(reply.headers['content-type'] ?? ''));
-  for await (const chunk of streamed ? chunksOfStream(pieces, limits) : wholeAnswer(pieces, limits)) {
+  for await (const chunk of streamed ? chunksOfStream(reply.body, limits) : wholeAnswer(reply.body, limits)) {
     const text = answer.add(chunk);
     if (text !== '') yield { type: 'text', text };
   }
@@ -238,30 +232,6 @@ function excerpt(text: string): string {
   return line.length > maxExcerpt ? `${line.slice(0, maxExcerpt)}…` : line;
 }
 
-interface ModelLimits {
-  readonly connect_ms: number;
-  /** From the request to the first bytes of the answer's body. */
-  readonly first_token_ms: number;
-  /** Between two pieces of the answer. */
-  readonly idle_ms: number;
-  readonly total_ms: number;
-  readonly answer_bytes: number;
-}
-
-/** The body's pieces; the time limits run only while a piece is awaited. */
-async function* piecesOf(
-  body: AsyncIterable<Uint8Array>,
-  call: AbortController,
-  limits: ModelLimits,
-): AsyncIterable<Uint8Array> {
-  const pieces = body[Symbol.asyncIterator]();
-  let next = await within(limits.first_token_ms, 'first_token', call, pieces.next());
-  while (!next.done) {
-    yield next.value;
-    next = await within(limits.idle_ms, 'idle', call, pieces.next());
-  }
-}
-
 /** The text up to a number of bytes; the rest is left unread. */
 async function textOf(pieces: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
   const read: Uint8Array[] = [];
@@ -272,16 +242,6 @@ async function textOf(pieces: AsyncIterable<Uint8Array>, limit: number): Promise
     if (bytes >= limit) break;
   }
   return Buffer.concat(read).subarray(0, limit).toString('utf8');
-}
-
-/** Ends the call when the work takes longer than this. */
-async function within<T>(ms: number, which: string, call: AbortController, work: Promise<T>): Promise<T> {
-  const timer = setTimeout(() => call.abort(timedOut(which, ms)), ms);
-  try {
-    return await work;
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function timedOut(which: string, ms: number): TimedOut {
