@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import { createParser } from 'eventsource-parser';
 import { Failed } from '../errors.ts';
 import type { EventSink, ServerSentEvent } from './route.ts';
 
@@ -45,6 +46,7 @@ function lines({ id, event, data }: ServerSentEvent): string {
 }
 
 export interface ReceivedEvent {
+  /** null where the event has none. */
   readonly id: string | null;
   /** `message` where the stream does not say. */
   readonly event: string;
@@ -53,49 +55,20 @@ export interface ReceivedEvent {
 
 const eventLimit = 8 * 1024 * 1024;
 
-/**
- * Events of a `text/event-stream`, as the HTML standard parses them; an unfinished last one is dropped. eventsource-parser gives others
- * where a chunk ends between a carriage return and what follows it.
- */
+/** Events of a `text/event-stream`; an unfinished last one is dropped. @throws Failed (`event_too_large`) */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncIterable<ReceivedEvent> {
-  let id: string | null = null;
-  let event = '';
-  let data: string[] = [];
-  let size = 0;
-  for await (const line of readLines(chunks)) {
-    if (line === '') {
-      if (data.length > 0) yield { id, event: event || 'message', data: data.join('\n') };
-      event = '';
-      data = [];
-      size = 0;
-      continue;
-    }
-    const colon = line.indexOf(':');
-    const field = colon === -1 ? line : line.slice(0, colon);
-    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '');
-    if (field === 'id' && !value.includes('\0')) id = value;
-    if (field === 'event') event = value;
-    if (field !== 'data') continue;
-    data.push(value);
-    size += value.length;
-    if (size > eventLimit) throw tooLarge();
-  }
-}
-
-async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder();
-  let rest = '';
+  const events: ReceivedEvent[] = [];
+  const parser = createParser({
+    maxBufferSize: eventLimit,
+    onEvent: ({ id = null, event = 'message', data }) => events.push({ id, event, data }),
+    onError({ type }) {
+      if (type === 'max-buffer-size-exceeded')
+        throw new Failed('event_too_large', `an event has more than ${eventLimit} characters`);
+    },
+  });
   for await (const chunk of chunks) {
-    rest += decoder.decode(chunk, { stream: true });
-    // A carriage return at the end may be half of a line's end.
-    const whole = rest.endsWith('\r') ? rest.slice(0, -1) : rest;
-    const lines = whole.split(/\r\n|\n|\r/);
-    rest = lines.pop()! + (whole === rest ? '' : '\r');
-    if (rest.length > eventLimit) throw tooLarge();
-    yield* lines;
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    yield* events.splice(0);
   }
-}
-
-function tooLarge(): Failed {
-  return new Failed('event_too_large', `an event has more than ${eventLimit} characters`);
 }

