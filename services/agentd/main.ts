@@ -1,5 +1,4 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
-import { type ServeOptions, startService } from '#kit/cli/start-service.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -86,23 +85,9 @@ export function openServices({ home }: { readonly home: string | undefined }): S
 }
 
 /** Runs one command line; `./core` and `core-agentd` are two names for it. */
-export function main(start: ProgramStart): Promise<number> {
-  return startService(start, {
-    serve: () => Promise.resolve({ serve: serveAlone }),
-    async program(all) {
-      const { runCommandLine } = await import('./cli/command-line.ts');
-      return runCommandLine({ ...all, stdout: process.stdout, stderr: process.stderr, open: openServices });
-    },
-  });
-}
-
-async function serveAlone({ home }: ServeOptions): Promise<number> {
-  const services = openServices({ home });
-  try {
-    return await services.serve({});
-  } finally {
-    await services.close();
-  }
+export async function main(start: ProgramStart): Promise<number> {
+  const { runCommandLine } = await import('./cli/command-line.ts');
+  return runCommandLine({ ...start, stdout: process.stdout, stderr: process.stderr, open: openServices });
 }
 
 if (import.meta.main) await runProgramFile('core-agentd', main);

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
-import type { ServeOptions } from '#kit/cli/start-service.ts';
+import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { urlOf } from '#kit/config/address.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
 import { environment } from '#kit/environment.ts';

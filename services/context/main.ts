@@ -1,13 +1,10 @@
 import type { ProgramStart } from '#kit/cli/program.ts';
-import { startService } from '#kit/cli/start-service.ts';
 import { runProgramFile } from '#kit/program.ts';
 
 /** Runs one command line; `./core context` and `core-context` are two names for it. */
-export function main(start: ProgramStart): Promise<number> {
-  return startService(start, {
-    serve: () => import('./http/serve.ts'),
-    program: async (all) => (await import('./cli/program.ts')).runContextProgram(all),
-  });
+export async function main(start: ProgramStart): Promise<number> {
+  const { runContextProgram } = await import('./cli/program.ts');
+  return runContextProgram(start);
 }
 
 if (import.meta.main) await runProgramFile('core-context', main);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
-import { defineServe } from '#kit/cli/start-service.ts';
+import { defineServe } from '#kit/cli/serve-command.ts';
 import * as events from './commands/events.ts';
 import * as others from './commands/others.ts';
 import * as sync from './commands/sync.ts';

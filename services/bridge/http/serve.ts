@@ -1,5 +1,5 @@
 import { openBus } from '#kit/bus/open-bus.ts';
-import type { ServeOptions } from '#kit/cli/start-service.ts';
+import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { busAddress } from '#kit/config/bus-url.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { readKnownForges } from '#kit/config/known-forges.ts';

@@ -8,7 +8,7 @@ import {
   type RunCommand,
   runServiceProgram,
 } from '#kit/cli/program.ts';
-import { withCheck } from '#kit/cli/start-service.ts';
+import { withCheck } from '#kit/cli/serve-command.ts';
 import { tableLines } from '#kit/cli/table.ts';
 import { decode, nullable, optional } from '#kit/decode.ts';
 import { exitCodes } from '#kit/errors.ts';

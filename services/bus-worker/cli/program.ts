@@ -7,7 +7,7 @@ import {
   type RunCommand,
   runServiceProgram,
 } from '#kit/cli/program.ts';
-import { withCheck } from '#kit/cli/start-service.ts';
+import { withCheck } from '#kit/cli/serve-command.ts';
 import { decode, parseJson } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { describedFunctions } from '../functions.ts';

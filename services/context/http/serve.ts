@@ -1,4 +1,4 @@
-import type { ServeOptions } from '#kit/cli/start-service.ts';
+import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';

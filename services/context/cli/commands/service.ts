@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
-import { defineServe } from '#kit/cli/start-service.ts';
+import { defineServe } from '#kit/cli/serve-command.ts';
 import { CheckReply } from '#kit/contracts/context/status.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { runWithService } from '../client.ts';
