@@ -3,7 +3,8 @@ import { leafSchemas } from './decode.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-interface Structure {
+/** The parts of io-ts codecs that describe their structure. */
+export interface Structure {
   readonly _tag?: string;
   readonly props?: Readonly<Record<string, t.Mixed>>;
   readonly type?: t.Mixed;

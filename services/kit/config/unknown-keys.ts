@@ -1,15 +1,7 @@
 import type * as t from 'io-ts';
 import type { FieldError } from '../errors.ts';
+import type { Structure } from '../json-schema.ts';
 import { isObject } from './merge.ts';
-
-/** The parts of io-ts codecs that describe their structure. */
-interface Structure {
-  readonly _tag?: string;
-  readonly props?: Readonly<Record<string, t.Mixed>>;
-  readonly type?: t.Mixed;
-  readonly types?: readonly t.Mixed[];
-  readonly codomain?: t.Mixed;
-}
 
 /**
  * Members of a value that its codec does not know, with the known ones named. A codec of free records knows every key.

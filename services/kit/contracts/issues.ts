@@ -4,6 +4,18 @@ import { RunStatus } from './run.ts';
 
 export const issueStates = ['open', 'closed', 'all'] as const;
 
+const listed = {
+  number: t.number,
+  title: t.string,
+  state: t.string,
+  author: t.string,
+  labels: t.array(t.string),
+  created_at: Timestamp,
+  /** By the forge's clock. */
+  updated_at: Timestamp,
+  html_url: nullable(t.string),
+};
+
 /** `GET /v1/issues`: issues of one repository as its forge has them, newest first by `sort`. */
 export const IssueList = t.strict({
   forge: t.string,
@@ -11,15 +23,7 @@ export const IssueList = t.strict({
   repo: t.string,
   issues: t.array(
     t.strict({
-      number: t.number,
-      title: t.string,
-      state: t.string,
-      author: t.string,
-      labels: t.array(t.string),
-      created_at: Timestamp,
-      /** By the forge's clock. */
-      updated_at: Timestamp,
-      html_url: nullable(t.string),
+      ...listed,
       /** The newest run of this issue; `at` is when it was made, by this machine's clock. */
       planned: nullable(
         t.strict({
@@ -46,14 +50,7 @@ export const ChangedIssues = t.strict({
   more: t.boolean,
   issues: t.array(
     t.strict({
-      number: t.number,
-      title: t.string,
-      state: t.string,
-      author: t.string,
-      labels: t.array(t.string),
-      created_at: Timestamp,
-      updated_at: Timestamp,
-      html_url: nullable(t.string),
+      ...listed,
       /** Of its text. */
       body_sha256: t.string,
       /** When it was last opened again; null where that was before, or never. */

@@ -7,7 +7,7 @@ import { Parser, type ReadEntry } from 'tar';
 import { decodeJson } from '#kit/decode.ts';
 import { CoreError, codeOf, InvalidInput, messageOf, Unavailable } from '#kit/errors.ts';
 import { unfinishedRestoreName } from '#kit/folders.ts';
-import { sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
+import { isDiskFull } from '#kit/storage/storage-error.ts';
 import { type BackedUpFile, formatVersion, Head, headName, Manifest, manifestName } from './manifest.ts';
 import type { Progress } from './progress.ts';
 
@@ -297,8 +297,7 @@ export async function verifyBackup(
 /** What the system says of a full disk, in our words; everything else as it is. */
 export function diskError(error: unknown, folder: string): unknown {
   if (error instanceof CoreError) return error;
-  const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(error)) || sqliteCode(error) === sqliteCodes.full;
-  if (!isFull) return error;
+  if (!isDiskFull(error, folder)) return error;
   return new Unavailable('disk_full', `the disk of ${folder} is full: ${messageOf(error)}`, {
     cause: error,
     facts: { folder },

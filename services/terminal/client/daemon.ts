@@ -46,10 +46,7 @@ export class Daemon {
    * @throws Failed (`artifact_damaged`)
    */
   async patch(runId: string, digest: string, signal?: AbortSignal): Promise<string> {
-    const bytes = await this.#client.getBytes(
-      `${runPath(runId)}/diff`,
-      signal === undefined ? {} : { signal },
-    );
+    const bytes = await this.#client.getBytes(`${runPath(runId)}/diff`, { signal });
     const actual = sha256(bytes);
     if (actual === digest) return textOfBytes(bytes);
     throw new Failed('artifact_damaged', `the patch of run ${runId} is ${actual}; the plan names ${digest}`);
@@ -60,11 +57,8 @@ export class Daemon {
   }
 
   async report(runId: string, digest: string, signal?: AbortSignal): Promise<ValidationReport> {
-    return decodeJson(
-      ValidationReport,
-      await this.text(runId, digest, signal),
-      `validation report ${digest}`,
-    );
+    const text = await this.text(runId, digest, signal);
+    return decodeJson(ValidationReport, text, `validation report ${digest}`);
   }
 
   async text(runId: string, digest: string, signal?: AbortSignal): Promise<string> {
