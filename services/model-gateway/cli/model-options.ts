@@ -68,23 +68,16 @@ export interface GivenOptions {
   readonly embeddings?: boolean | undefined;
 }
 
-export type AskedOptions = GivenOptions & {
-  readonly name: string;
-  readonly kind: string;
-  readonly url: string;
-  readonly model: string;
-};
+export type AskedOptions = GivenOptions & Record<'name' | 'kind' | 'url' | 'model', string>;
 
 /** What scripts have to give. @throws InvalidInput (`option_missing`) */
 export function requireOptions(given: GivenOptions): AskedOptions {
   const { name, url, model } = given;
   if (name !== undefined && url !== undefined && model !== undefined)
     return { ...given, name, url, model, kind: given.kind ?? 'openai' };
-  const missing = [
-    name === undefined ? 'a name' : null,
-    url === undefined ? '--url' : null,
-    model === undefined ? '--model' : null,
-  ].filter((one) => one !== null);
+  const missing = Object.entries({ 'a name': name, '--url': url, '--model': model })
+    .filter(([, value]) => value === undefined)
+    .map(([what]) => what);
   throw new InvalidInput('option_missing', `${missing.join(', ')} must be given where nobody can be asked`, {
     hint: 'For example: model add small --url http://127.0.0.1:11434/v1 --model qwen3:8b --yes',
   });
@@ -102,36 +95,30 @@ export async function askOptions(given: GivenOptions): Promise<AskedOptions> {
 
 async function askAll(given: GivenOptions): Promise<AskedOptions> {
   const { input, select } = await import('@inquirer/prompts');
+  const ask = (message: string, check: (text: string) => unknown, usual?: string) =>
+    input({
+      message,
+      ...(usual === undefined ? {} : { default: usual }),
+      validate: (text) => accepted(() => check(text)),
+    });
   const place = given.url === undefined ? await askPlace(select) : null;
+  const kind = given.kind ?? place?.kind ?? 'openai';
   const url =
     given.url ??
-    (await input({
-      message: 'Address, up to and with /v1',
-      ...(place === null ? {} : { default: place.url }),
-      validate: (text) => accepted(() => decode(BaseUrl, text, 'the address')),
-    }));
-  const kind = given.kind ?? place?.kind ?? 'openai';
+    (await ask('Address, up to and with /v1', (text) => decode(BaseUrl, text, 'the address'), place?.url));
   const model =
     given.model ??
-    (await input({
-      message: 'Name of the model there',
-      validate: (text) => accepted(() => decode(NonEmptyString, text.trim(), 'the name')),
-    }));
+    (await ask('Name of the model there', (text) => decode(NonEmptyString, text.trim(), 'the name')));
   const name =
-    given.name ??
-    (await input({
-      message: 'Name of the model here',
-      default: model,
-      validate: (text) => accepted(() => decode(ModelName, text, 'the name')),
-    }));
+    given.name ?? (await ask('Name of the model here', (text) => decode(ModelName, text, 'the name'), model));
   const keyFile =
     given.keyFile ??
     (place?.key === false
       ? undefined
-      : (await input({
-          message: 'File that holds the key (nothing: it wants none)',
-          validate: (path) => path === '' || accepted(() => readKey(path)),
-        })) || undefined);
+      : (await ask(
+          'File that holds the key (nothing: it wants none)',
+          (path) => path === '' || readKey(path),
+        )) || undefined);
   const tier =
     given.tier ??
     (given.embeddings === true
@@ -146,10 +133,10 @@ async function askAll(given: GivenOptions): Promise<AskedOptions> {
         }));
   const price =
     given.price ??
-    ((await input({
-      message: 'US dollars per million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
-      validate: (text) => text === '' || accepted(() => priceFrom(text)),
-    })) ||
+    ((await ask(
+      'US dollars per million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
+      (text) => text === '' || priceFrom(text),
+    )) ||
       undefined);
   return { ...given, name, kind, url, model, keyFile, tier, price };
 }
