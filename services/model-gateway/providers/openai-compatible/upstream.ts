@@ -176,64 +176,36 @@ export class OpenAiUpstream implements Upstream {
     hideUsage: boolean,
   ): Promise<UpstreamAnswer> {
     const reader = new ChunkReader({ hideUsage, mask });
-    const pieces = body.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
-
-    /** Whole events; null at the end. */
-    async function read(): Promise<string | null> {
-      for (;;) {
-        const { done, value } = await pieces.next();
-        const events = done === true ? reader.end() : reader.push(value);
-        if (events !== '') return events;
-        if (done === true) return null;
-      }
-    }
-
-    /** With the comments before it: they are no token, and another upstream may yet have to be asked. */
-    async function readFirst(): Promise<string | null> {
-      let early = '';
-      for (;;) {
-        const next = await read();
-        if (next === null) return null;
-        early += next;
-        if (reader.begun) return early;
-        if (early.length > maxEarly)
-          throw new BrokenStream(`it has more than ${maxEarly} bytes before its first event`);
-      }
-    }
-
-    const end = () => {
-      if (reader.done) void pieces.return?.().then(() => drain(body));
-      else body.destroy();
-    };
+    const events = eventsOf(body, reader);
     const explained = (error: unknown, given: boolean) =>
       error instanceof BrokenStream ? this.#broken(error, given) : this.#explained(error, signal, 'begun');
 
-    async function* events(first: string | null): AsyncGenerator<Uint8Array> {
+    async function* all(first: string): AsyncGenerator<Uint8Array> {
       try {
-        for (let next = first; next !== null; next = reader.isOver ? null : await read())
-          yield Buffer.from(next);
+        yield Buffer.from(first);
+        for await (const next of events) yield Buffer.from(next);
         if (reader.failure !== null) throw new BrokenStream('it reports an error');
       } catch (error) {
         throw explained(error, true);
       } finally {
-        end();
+        await events.return(undefined);
       }
     }
 
     try {
-      const first = await readFirst();
+      const first = await firstOf(events, reader);
       // Nobody has seen it yet, so that another attempt can help.
       if (reader.failure !== null) throw errorInStream(this.name, reader.failure, mask);
       return {
         status,
         headers: answerHeaders(headers, mask),
-        body: events(first),
+        body: all(first),
         usage: () => reader.usage,
         usageIsPartial: () => reader.usageIsPartial,
         contentBytes: () => reader.contentBytes(),
       };
     } catch (error) {
-      end();
+      await events.return(undefined);
       throw explained(error, false);
     }
   }
@@ -255,6 +227,35 @@ export class OpenAiUpstream implements Upstream {
     const facts = { remedy: 'next', charged: true } as const;
     return ownFailure(502, 'upstream_answer_invalid', `upstream ${this.name} ${what}`, facts);
   }
+}
+
+/** Whole events of a stream; leaving them ends it upstream. @throws BrokenStream, and what reading throws */
+async function* eventsOf(body: Readable, reader: ChunkReader): AsyncGenerator<string> {
+  try {
+    for await (const piece of body.iterator({ destroyOnReturn: false })) {
+      const events = reader.push(piece);
+      if (events !== '') yield events;
+      if (reader.isOver) return;
+    }
+    const last = reader.end();
+    if (last !== '') yield last;
+  } finally {
+    if (reader.done) drain(body);
+    else body.destroy();
+  }
+}
+
+/** The first event with the comments before it: they are no token, and another upstream may yet have to be asked. */
+async function firstOf(events: AsyncGenerator<string>, reader: ChunkReader): Promise<string> {
+  let early = '';
+  while (!reader.begun) {
+    const { done, value } = await events.next();
+    if (done) break;
+    early += value;
+    if (early.length > maxEarly && !reader.begun)
+      throw new BrokenStream(`it has more than ${maxEarly} bytes before its first event`);
+  }
+  return early;
 }
 
 /** Of an error's body, which may break off. */
