@@ -86,11 +86,9 @@ async function ingest(writer: Writer, state: { goesOn: boolean; files: number })
       ...{ start_line: nth, end_line: nth + 1, properties: {}, text: textOf(file * 31 + nth, 30) },
       ...{ parent: `file:${repository}:${path}`, relation: 'defines' as const },
     }));
-    const steps = [
-      { step: 'file' as const, path, kind: 'file' as const, properties: {}, text },
-      ...parts.map((part) => ({ step: 'part' as const, path, part })),
-    ];
-    await writer.run('storeSteps', { repository, at, steps }, 'normal');
+    const facts = { source: '1', definitions: '', uses: '' };
+    const stored = { path, kind: 'file' as const, properties: {}, text, parts, ...facts };
+    await writer.run('storeFiles', { repository, at, files: [stored] }, 'normal');
     state.files++;
     await wait(1);
   }

@@ -2,7 +2,15 @@ import { posix } from 'node:path';
 import type { GraphRecord, NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
 import { indexText, type NodeText } from '../search/text-index.ts';
-import { type Link, type LinkedFile, linkKinds, type StepOf, type StoreStep } from './stored-rows.ts';
+import {
+  type FileRows,
+  type Link,
+  type LinkedFile,
+  linkKinds,
+  type PartRow,
+  type SkippedFile,
+  type StoredFile,
+} from './stored-rows.ts';
 
 interface InRepository {
   readonly repository: string;
@@ -21,16 +29,15 @@ function beginIngestion(record: GraphRecord, input: InRepository & { readonly pa
   new RepositoryNodes(record, input).repositoryNode();
 }
 
-function storeSteps(
+/** Each file whole: what its row says is in the record is there. */
+function storeFiles(
   record: GraphRecord,
-  { steps, ...place }: InRepository & { readonly steps: readonly StoreStep[] },
+  { files, ...place }: InRepository & { readonly files: readonly FileRows[] },
 ): void {
   const nodes = new RepositoryNodes(record, place);
-  for (const step of steps) {
-    if (step.step === 'file') nodes.storeFile(step);
-    else if (step.step === 'part') nodes.storePart(step);
-    else if (step.step === 'done') nodes.finishFile(step);
-    else nodes.skipFile(step);
+  for (const file of files) {
+    if ('skipped' in file) nodes.skipFile(file);
+    else nodes.storeFile(file);
   }
   nodes.indexTexts();
 }
@@ -84,7 +91,7 @@ function finishIngestion(
 
 export const ingestCommands = {
   beginIngestion,
-  storeSteps,
+  storeFiles,
   closeFiles,
   closeDirectories,
   linkFiles,
@@ -122,17 +129,22 @@ class RepositoryNodes {
     return this.#record.nodeOf(nodeId.repository(this.#repository)) ?? this.putRepository({});
   }
 
-  storeFile({ path, kind, properties, text }: StepOf<'file'>): void {
-    this.#putFileRow(path);
+  storeFile(file: StoredFile): void {
+    const { path, kind, properties, text, parts } = file;
+    this.#putFileRow(file);
     const title = posix.basename(path);
     const lines = typeof properties.lines === 'number' ? Math.max(1, properties.lines) : 1;
     const place = { path, start_line: 1, end_line: lines };
-    const node = this.#put({ id: nodeId.file(this.#repository, path), kind, title, properties, ...place });
+    const id = nodeId.file(this.#repository, path);
+    const node = this.#put({ id, kind, title, properties, ...place });
     this.#hold(this.#directoryNode(posix.dirname(path)), node, 'contains');
     this.#texts.set(node, { title, path, body: text });
+    for (const part of parts) this.#storePart(path, part);
+    const present = new Set(parts.map((part) => part.id)).add(id);
+    for (const open of this.#openNodes(path)) if (!present.has(open.id)) this.close(open.node);
   }
 
-  storePart({ path, part: { text, parent, relation, ...input } }: StepOf<'part'>): void {
+  #storePart(path: string, { text, parent, relation, ...input }: PartRow): void {
     const node = this.#put({ ...input, path });
     const holder = this.#record.nodeOf(parent);
     // A section can move below another heading.
@@ -147,23 +159,9 @@ class RepositoryNodes {
     this.#texts.set(node, { title: input.title, path, body: text });
   }
 
-  /** Closes the parts that the file has no more. */
-  finishFile({ path, source, definitions, uses, ids }: StepOf<'done'>): void {
-    const present = new Set(ids).add(nodeId.file(this.#repository, path));
-    for (const { node, id } of this.#openNodes(path)) if (!present.has(id)) this.close(node);
-    this.#record
-      .prepare(
-        'UPDATE ingested_files SET source = ?, definitions = ?, uses = ? WHERE repository = ? AND path = ?',
-      )
-      .run(source, definitions, uses, this.#repository, path);
-  }
-
-  skipFile({ path, source, reason }: StepOf<'skipped'>): void {
-    this.closeFile(path);
-    this.#putFileRow(path);
-    this.#record
-      .prepare('UPDATE ingested_files SET source = ?, skipped = ? WHERE repository = ? AND path = ?')
-      .run(source, reason, this.#repository, path);
+  skipFile(file: SkippedFile): void {
+    this.closeFile(file.path);
+    this.#putFileRow(file);
   }
 
   /** Last of all: a statement with RETURNING makes SQLite write out what a full-text index has gathered, each time. */
@@ -216,13 +214,15 @@ class RepositoryNodes {
       .all(this.#repository, path) as { node: number; id: string }[];
   }
 
-  #putFileRow(path: string): void {
+  #putFileRow(file: FileRows): void {
+    const facts = 'skipped' in file ? [file.skipped, null, null] : [null, file.definitions, file.uses];
     this.#record
       .prepare(
-        `INSERT INTO ingested_files (repository, path) VALUES (?, ?) ON CONFLICT (repository, path)
-         DO UPDATE SET source = NULL, skipped = NULL, links = NULL, definitions = NULL, uses = NULL`,
+        `INSERT INTO ingested_files (repository, path, source, skipped, definitions, uses) VALUES (?, ?, ?, ?, ?, ?)
+         ON CONFLICT (repository, path) DO UPDATE SET source = excluded.source, skipped = excluded.skipped, links = NULL,
+           definitions = excluded.definitions, uses = excluded.uses`,
       )
-      .run(this.#repository, path);
+      .run(this.#repository, file.path, file.source, ...facts);
   }
 
   #put(input: Omit<NodeInput, 'label' | 'repository' | 'valid_from'>): number {

@@ -18,7 +18,7 @@ import {
   listFiles,
   type Skipped,
 } from './repository/listing.ts';
-import { type StoreStep, stepsOf } from './stored-rows.ts';
+import { type FileRows, storedFile } from './stored-rows.ts';
 
 type Counts = Pick<RefreshedRepository, 'files' | 'symbols' | 'edges'> & { readonly skipped: Skipped };
 
@@ -108,16 +108,18 @@ async function readChanged(
   const counts = { read: 0, lost: 0 };
   if (commit === null || changed.length === 0) return counts;
   const extractor = new Extractor(secretFinder(target.released));
-  const batches = new Batches(async (steps) => {
-    await access.write('storeSteps', { repository, at, steps });
+  const batches = new Batches(async (files) => {
+    await access.write('storeFiles', { repository, at, files });
     crashPoint('ingest_between_batches');
   });
   let done = 0;
   for await (const { file, bytes } of readBlobs(gitDir, commit, changed)) {
-    const steps = bytes === null ? null : await readFile(target, extractor, file, bytes);
-    if (steps === null) counts.lost++;
-    else await batches.add(steps);
-    if (steps?.[0]?.step === 'file') counts.read++;
+    const rows = bytes === null ? null : await readFile(target, extractor, file, bytes);
+    if (rows === null) counts.lost++;
+    else {
+      await batches.add(rows);
+      if (!('skipped' in rows)) counts.read++;
+    }
     progress({ done: ++done, total: changed.length, path: file.path });
   }
   await batches.end();
@@ -129,15 +131,15 @@ async function readFile(
   extractor: Extractor,
   file: ListedFile,
   bytes: Buffer,
-): Promise<StoreStep[]> {
+): Promise<FileRows> {
   const { repository, plainly } = target;
   const { path, blob, size } = file;
   const source = sourceOf(file, target);
-  if (isLfsPointer(bytes)) return [{ step: 'skipped', path, source, reason: 'lfs' }];
+  if (isLfsPointer(bytes)) return { path, source, skipped: 'lfs' };
   try {
     const extraction = await extractor.extract(path, bytes, plainly.includes(blob));
-    if (extraction === null) return [{ step: 'skipped', path, source, reason: 'binary' }];
-    return stepsOf(repository, { path, source, size }, extraction);
+    if (extraction === null) return { path, source, skipped: 'binary' };
+    return storedFile(repository, { path, source, size }, extraction);
   } catch (cause) {
     const code = codeOf(cause) === 'parser_broken' ? 'parser_broken' : 'file_not_read';
     throw new Failed(code, `${path}: ${messageOf(cause)}`, { cause, facts: { blob } });

@@ -5,37 +5,30 @@ import { isDocument } from './extraction/languages.ts';
 import { factsOf } from './linking/facts.ts';
 import type { SkippedByContent } from './repository/listing.ts';
 
-/** What goes to the writer, in this order for each file: `file`, any number of `part`, `done`; or `skipped` alone. */
-export type StoreStep =
-  | {
-      readonly step: 'file';
-      readonly path: string;
-      readonly kind: 'file' | 'document';
-      readonly properties: NodeProperties;
-      readonly text: string;
-    }
-  | { readonly step: 'part'; readonly path: string; readonly part: PartRow }
-  | {
-      readonly step: 'done';
-      readonly path: string;
-      readonly source: string;
-      readonly definitions: string;
-      readonly uses: string;
-      /** Of all its parts; what the record has beyond is closed. */
-      readonly ids: readonly string[];
-    }
-  | {
-      readonly step: 'skipped';
-      readonly path: string;
-      readonly source: string;
-      readonly reason: SkippedByContent;
-    };
+/** A file with its parts, as it goes to the writer. */
+export interface StoredFile {
+  readonly path: string;
+  /** Which content it is, and by which reader. */
+  readonly source: string;
+  readonly kind: 'file' | 'document';
+  readonly properties: NodeProperties;
+  readonly text: string;
+  /** All that it has; what the record has beyond is closed. */
+  readonly parts: readonly PartRow[];
+  readonly definitions: string;
+  readonly uses: string;
+}
 
-export type StepOf<Step extends StoreStep['step']> = Extract<StoreStep, { step: Step }>;
+/** A file of which only the reason is kept why it is left out. */
+export interface SkippedFile extends Pick<StoredFile, 'path' | 'source'> {
+  readonly skipped: SkippedByContent;
+}
+
+export type FileRows = StoredFile | SkippedFile;
 
 type NodeProperties = Readonly<Record<string, string | number | boolean | null>>;
 
-interface PartRow {
+export interface PartRow {
   readonly id: string;
   readonly kind: 'symbol' | 'section' | 'service';
   readonly title: string;
@@ -67,22 +60,21 @@ export interface LinkedFile {
 }
 
 /** How a file that was read is stored. */
-export function stepsOf(
+export function storedFile(
   repository: string,
   { path, source, size }: { readonly path: string; readonly source: string; readonly size: number },
   extraction: Extraction,
-): StoreStep[] {
+): StoredFile {
   const { language, lines, text, parts } = extraction;
   const own = nodeId.file(repository, path);
   const ids = parts.map((part) => idOf(repository, path, part));
-  const kind = isDocument(language) ? 'document' : 'file';
-  return [
-    { step: 'file', path, kind, properties: { language, lines, bytes: size }, text },
-    ...parts.map((part, at): StoreStep => {
-      return { step: 'part', path, part: rowOf(part, ids[at]!, ids[part.parent] ?? own, language) };
-    }),
-    { step: 'done', path, source, ...factsOf(extraction, own, ids), ids },
-  ];
+  return {
+    ...{ path, source, text },
+    kind: isDocument(language) ? 'document' : 'file',
+    properties: { language, lines, bytes: size },
+    parts: parts.map((part, at) => rowOf(part, ids[at]!, ids[part.parent] ?? own, language)),
+    ...factsOf(extraction, own, ids),
+  };
 }
 
 function idOf(repository: string, path: string, { node, name, nth }: Part): string {

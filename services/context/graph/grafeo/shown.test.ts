@@ -16,7 +16,7 @@ describe('what a property of the graph is known to be', () => {
     const db = new DatabaseSync(':memory:');
     migrate(db);
     const record = new GraphRecord(db);
-    const { recordPlan, recordOutcome, recordMemory, beginIngestion, storeSteps } = writeCommands;
+    const { recordPlan, recordOutcome, recordMemory, beginIngestion, storeFiles } = writeCommands;
     recordPlan(record, samplePlan(1));
     recordOutcome(record, sampleOutcome(1));
     const memory = { confidence: 0.5, source: '7', subject: '8', predicate: '9' };
@@ -27,7 +27,8 @@ describe('what a property of the graph is known to be', () => {
     const repository = 'local/demo/hello';
     beginIngestion(record, { repository, path: '/hello', at });
     const properties = { language: 'javascript', lines: 3, bytes: 30 };
-    const file = { step: 'file', path: 'a.js', kind: 'file', properties, text: '1' } as const;
+    const facts = { source: '1', definitions: '', uses: '' };
+    const file = { path: 'a.js', kind: 'file', properties, text: '1', ...facts } as const;
     const part = {
       id: 'symbol:a',
       kind: 'symbol',
@@ -39,11 +40,7 @@ describe('what a property of the graph is known to be', () => {
       parent: `file:${repository}:a.js`,
       relation: 'defines',
     } as const;
-    storeSteps(record, {
-      repository,
-      at,
-      steps: [file, { step: 'part', path: 'a.js', part }],
-    });
+    storeFiles(record, { repository, at, files: [{ ...file, parts: [part] }] });
     const { changes } = graphQueries.graphChanges(db, { after: null, limit: 1_000 });
     const held = [...changes.nodes, ...changes.edges].flatMap(({ properties }) => Object.entries(properties));
     expect(new Set(held.map(([name]) => name)).size).to.be.above(40);
