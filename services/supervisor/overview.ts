@@ -1,77 +1,56 @@
 /** What `./core --help` says: every command in the order in which a newcomer meets it. */
-const sections: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
-  [
-    'Begin',
-    [
-      ['quickstart', 'see the whole loop on a small repository of its own'],
-      ['doctor', 'what works on this machine, and how to get the rest'],
-      ['up', 'start the services; Ctrl-C ends them'],
-      ['status', 'how they are, as JSON; --smoke plans a demo issue through all of them'],
-    ],
-  ],
-  [
-    'Plan',
-    [
-      ['plan-issue', 'read an issue and propose actions; writes nothing to the repository'],
-      ['runs', 'list runs, newest first'],
-      ['show', 'one run: what became of it, and what to do next'],
-      ['actions', 'the proposed actions with their digests'],
-      ['diff', 'the change, exactly as it would be applied'],
-    ],
-  ],
-  [
-    'Decide and execute',
-    [
-      ['tui', 'read, approve, execute and undo on one screen'],
-      ['approve', 'approve actions by number, gate, or all'],
-      ['reject', 'reject actions, with a reason'],
-      ['execute-approved', 'run the approved actions, exactly as previewed'],
-    ],
-  ],
-  [
-    'Recover',
-    [
-      ['resume', 'continue a run that a crash interrupted'],
-      ['sync', 'ask the forges about pull requests, and update the context service'],
-      ['undo', 'take back what a run did'],
-      ['cancel', 'stop a run'],
-      ['verify', 'check the record of a run offline'],
-      ['recover', 'what the record of a run lost, and going on without it'],
-      ['prune', 'remove what old runs left on this disk'],
-      ['backup', 'all state in one file, also while it runs; backup verify checks one'],
-      ['restore', 'put a backup into empty folders'],
-    ],
-  ],
-  [
-    'Know',
-    [
-      ['context refresh', 'read repositories into the graph, only what changed'],
-      ['context search', 'files, symbols, documents and runs that matter for a text'],
-      ['context lookup', 'what is remembered; context remember adds to it'],
-      ['context cypher', 'ask the graph; context --help lists the rest'],
-    ],
-  ],
-  [
-    'Connect',
-    [
-      ['bridge events', 'events of dashboards and forges; bridge --help lists the rest'],
-      ['bus functions', 'what can be called on the bus; bus --help lists the rest'],
-      ['worker call', "call one of the platform's functions over the bus; worker functions lists them"],
-    ],
-  ],
-  [
-    'Set up',
-    [
-      ['model add', 'configure a model for the planner; model --help lists the rest'],
-      ['forges', 'how each configured forge stands: answer, token, scopes'],
-      ['forge', 'the local forge: repositories, issues and pull requests in a folder'],
-      ['config show', 'every setting and where its value comes from'],
-      ['token', 'make, list and revoke tokens of the HTTP API'],
-      ['secrets init', 'make the secret files of the compose stack'],
-      ['install', 'put core and the services on your PATH'],
-    ],
-  ],
-];
+const sections: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Begin: {
+    quickstart: 'see the whole loop on a small repository of its own',
+    doctor: 'what works on this machine, and how to get the rest',
+    up: 'start the services; Ctrl-C ends them',
+    status: 'how they are, as JSON; --smoke plans a demo issue through all of them',
+  },
+  Plan: {
+    'plan-issue': 'read an issue and propose actions; writes nothing to the repository',
+    runs: 'list runs, newest first',
+    show: 'one run: what became of it, and what to do next',
+    actions: 'the proposed actions with their digests',
+    diff: 'the change, exactly as it would be applied',
+  },
+  'Decide and execute': {
+    tui: 'read, approve, execute and undo on one screen',
+    approve: 'approve actions by number, gate, or all',
+    reject: 'reject actions, with a reason',
+    'execute-approved': 'run the approved actions, exactly as previewed',
+  },
+  Recover: {
+    resume: 'continue a run that a crash interrupted',
+    sync: 'ask the forges about pull requests, and update the context service',
+    undo: 'take back what a run did',
+    cancel: 'stop a run',
+    verify: 'check the record of a run offline',
+    recover: 'what the record of a run lost, and going on without it',
+    prune: 'remove what old runs left on this disk',
+    backup: 'all state in one file, also while it runs; backup verify checks one',
+    restore: 'put a backup into empty folders',
+  },
+  Know: {
+    'context refresh': 'read repositories into the graph, only what changed',
+    'context search': 'files, symbols, documents and runs that matter for a text',
+    'context lookup': 'what is remembered; context remember adds to it',
+    'context cypher': 'ask the graph; context --help lists the rest',
+  },
+  Connect: {
+    'bridge events': 'events of dashboards and forges; bridge --help lists the rest',
+    'bus functions': 'what can be called on the bus; bus --help lists the rest',
+    'worker call': "call one of the platform's functions over the bus; worker functions lists them",
+  },
+  'Set up': {
+    'model add': 'configure a model for the planner; model --help lists the rest',
+    forges: 'how each configured forge stands: answer, token, scopes',
+    forge: 'the local forge: repositories, issues and pull requests in a folder',
+    'config show': 'every setting and where its value comes from',
+    token: 'make, list and revoke tokens of the HTTP API',
+    'secrets init': 'make the secret files of the compose stack',
+    install: 'put core and the services on your PATH',
+  },
+};
 
 export function overview(program: string): string {
   const lines = [
@@ -79,9 +58,9 @@ export function overview(program: string): string {
     '',
     `Usage: ${program} <command> [options]`,
   ];
-  for (const [title, commands] of sections) {
+  for (const [title, commands] of Object.entries(sections)) {
     lines.push('', title);
-    for (const [name, summary] of commands) lines.push(`  ${name.padEnd(16)}  ${summary}`);
+    for (const [name, summary] of Object.entries(commands)) lines.push(`  ${name.padEnd(16)}  ${summary}`);
   }
   lines.push(
     '',
@@ -97,6 +76,6 @@ export function overview(program: string): string {
 }
 
 /** Names of all commands, as `overview` lists them. */
-export const commandNames: readonly string[] = sections.flatMap(([, commands]) =>
-  commands.map(([name]) => name.split(' ')[0]!),
+export const commandNames: readonly string[] = Object.values(sections).flatMap((commands) =>
+  Object.keys(commands).map((name) => name.split(' ')[0]!),
 );

@@ -1,5 +1,5 @@
 import type { ReadStream, WriteStream } from 'node:tty';
-import { Connection } from './client/connection.ts';
+import { Connection, type ConnectionOptions } from './client/connection.ts';
 import { EffectRunner } from './client/effect-runner.ts';
 import { createHighlighter } from './diff/highlight.ts';
 import { decides } from './input/dialog-input.ts';
@@ -14,18 +14,11 @@ import type { Message } from './state/messages.ts';
 import { initialState, type State } from './state/state.ts';
 import { frameOf } from './view/frame.ts';
 
-export interface ShellOptions {
+export interface ShellOptions extends Omit<ConnectionOptions, 'dispatch'> {
   readonly stdin: ReadStream;
   readonly stdout: WriteStream;
   readonly glyphs: Glyphs;
   readonly color: boolean;
-  readonly baseUrl: string;
-  readonly token: () => string;
-  /** How people call the program. */
-  readonly program: string;
-  readonly startCommand: string;
-  /** Folder that the token is read from. */
-  readonly tokens: string;
   readonly home: string | undefined;
   /** Offered as the place to deliver to. */
   readonly here: string | null;
@@ -55,10 +48,6 @@ export async function runShell(options: ShellOptions): Promise<void> {
   const device: Device = openDevice(options.stdin, options.stdout, {
     input: (inputs) => obey(inputs),
     resized: () => dispatch({ kind: 'resized', size: device.size() }),
-    continued() {
-      writer.forget();
-      draw();
-    },
     lost: () => end(),
   });
   const writer = createScreenWriter({

@@ -9,33 +9,38 @@ export interface Highlighter {
   spans(patch: Patch, line: number, path: string): readonly Span[];
 }
 
-/** By the ending of a file, or its whole name: the grammar's name in highlight.js. */
-const languages: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(['js', 'mjs', 'cjs', 'jsx'].map((ending) => [ending, 'javascript'])),
-  ...Object.fromEntries(['ts', 'mts', 'cts', 'tsx'].map((ending) => [ending, 'typescript'])),
-  ...Object.fromEntries(['c', 'h', 'cc', 'cpp', 'hpp', 'cxx'].map((ending) => [ending, 'cpp'])),
-  ...Object.fromEntries(['sh', 'bash', 'zsh'].map((ending) => [ending, 'bash'])),
-  ...Object.fromEntries(['html', 'xml', 'svg', 'vue'].map((ending) => [ending, 'xml'])),
-  ...Object.fromEntries(['yml', 'yaml'].map((ending) => [ending, 'yaml'])),
-  ...Object.fromEntries(['toml', 'ini', 'cfg'].map((ending) => [ending, 'ini'])),
-  ...Object.fromEntries(['css', 'scss', 'less'].map((ending) => [ending, ending])),
-  py: 'python',
-  rb: 'ruby',
+/** Endings of files, or their whole names, by the name of the grammar in highlight.js. */
+const endings: Readonly<Record<string, string>> = {
+  javascript: 'js mjs cjs jsx',
+  typescript: 'ts mts cts tsx',
+  cpp: 'c h cc cpp hpp cxx',
+  bash: 'sh bash zsh',
+  xml: 'html xml svg vue',
+  yaml: 'yml yaml',
+  ini: 'toml ini cfg',
+  css: 'css',
+  scss: 'scss',
+  less: 'less',
+  python: 'py',
+  ruby: 'rb',
   go: 'go',
-  rs: 'rust',
+  rust: 'rs',
   java: 'java',
-  kt: 'kotlin',
+  kotlin: 'kt',
   swift: 'swift',
-  cs: 'csharp',
+  csharp: 'cs',
   php: 'php',
   json: 'json',
-  md: 'markdown',
+  markdown: 'md',
   sql: 'sql',
   lua: 'lua',
-  pl: 'perl',
+  perl: 'pl',
   dockerfile: 'dockerfile',
   makefile: 'makefile',
 };
+const languages: ReadonlyMap<string, string> = new Map(
+  Object.entries(endings).flatMap(([language, list]) => list.split(' ').map((ending) => [ending, language])),
+);
 
 const styles: Readonly<Record<string, Style>> = {
   keyword: { color: 'magenta' },
@@ -117,7 +122,7 @@ export function createHighlighter(loaded: () => void): Highlighter {
 export function languageOf(path: string): string | null {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   const ending = name.slice(name.lastIndexOf('.') + 1);
-  return Object.hasOwn(languages, ending) ? languages[ending]! : null;
+  return languages.get(ending) ?? null;
 }
 
 /** The lines around one that are of the same hunk and on the same side, without those of the `other`. */

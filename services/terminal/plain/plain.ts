@@ -5,20 +5,14 @@ import type { RunList, RunSummary } from '#kit/contracts/run.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import { Daemon } from '../client/daemon.ts';
 import { riskWord, statusWord } from '../layout/marks.ts';
-import type { Glyphs } from '../screen/glyphs.ts';
+import type { ShellOptions } from '../shell.ts';
 import { type Dialogue, openDialogue } from './dialogue.ts';
 import { PlainRun } from './plain-run.ts';
 
-export interface PlainOptions {
+export interface PlainOptions
+  extends Omit<ShellOptions, 'stdin' | 'stdout' | 'color' | 'tokens' | 'program'> {
   readonly stdin: Readable;
   readonly stdout: Writable;
-  readonly glyphs: Glyphs;
-  readonly baseUrl: string;
-  readonly token: () => string;
-  readonly startCommand: string;
-  readonly home: string | undefined;
-  readonly here: string | null;
-  readonly run: string | null;
 }
 
 /** The whole interface as questions and answers, for screen readers; gives the exit code. */

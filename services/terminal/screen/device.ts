@@ -6,8 +6,6 @@ export interface DeviceListener {
   /** What one read brought. */
   input(inputs: readonly Input[]): void;
   resized(): void;
-  /** The screen is ours again after the program was stopped: nothing of it is there. */
-  continued(): void;
   /** The terminal is gone. */
   lost(): void;
 }
@@ -43,47 +41,33 @@ export function openDevice(stdin: ReadStream, stdout: WriteStream, listener: Dev
   const resized = () => listener.resized();
   const lost = () => listener.lost();
 
-  function seize(): void {
-    stdin.setRawMode(true);
-    stdout.write(enter);
-  }
-  function release(): void {
-    stdout.write(leave);
-    try {
-      stdin.setRawMode(false);
-    } catch {
-      // A terminal that is gone has no mode.
-    }
-  }
   function close(): void {
     if (!open) return;
     open = false;
     clearTimeout(timer);
     stdin.off('data', take).off('end', lost).off('error', lost);
     stdout.off('resize', resized).off('error', lost);
-    process.off('exit', close).off('SIGTSTP', stop).off('SIGCONT', goOn);
+    process.off('exit', close);
     for (const signal of Object.keys(endings)) process.off(signal, end);
-    release();
+    stdout.write(leave);
+    try {
+      stdin.setRawMode(false);
+    } catch {
+      // A terminal that is gone has no mode.
+    }
     stdin.pause();
   }
   function end(signal: NodeJS.Signals): void {
     close();
     process.exit(endings[signal]);
   }
-  function stop(): void {
-    release();
-    process.kill(process.pid, 'SIGSTOP');
-  }
-  function goOn(): void {
-    seize();
-    listener.continued();
-  }
 
   stdin.on('data', take).on('end', lost).on('error', lost);
   stdout.on('resize', resized).on('error', lost);
-  process.once('exit', close).on('SIGTSTP', stop).on('SIGCONT', goOn);
+  process.once('exit', close);
   for (const signal of Object.keys(endings)) process.on(signal, end);
-  seize();
+  stdin.setRawMode(true);
+  stdout.write(enter);
   return {
     size: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
     write: (text) => void (open && stdout.write(text)),

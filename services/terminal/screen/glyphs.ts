@@ -1,22 +1,5 @@
-/** The signs that are no letters, for terminals with Unicode and without. */
-export interface Glyphs {
-  readonly unicode: boolean;
-  readonly ellipsis: string;
-  readonly dot: string;
-  readonly minus: string;
-  readonly tick: string;
-  readonly cross: string;
-  readonly pointer: string;
-  readonly vertical: string;
-  readonly horizontal: string;
-  readonly folded: string;
-  readonly unfolded: string;
-  readonly up: string;
-  readonly down: string;
-  readonly spinner: readonly string[];
-}
-
-export const unicodeGlyphs: Glyphs = {
+/** The signs that are no letters, for terminals with Unicode. */
+export const unicodeGlyphs = {
   unicode: true,
   ellipsis: '…',
   dot: '·',
@@ -32,6 +15,8 @@ export const unicodeGlyphs: Glyphs = {
   down: '↓',
   spinner: ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'],
 };
+
+export type Glyphs = Readonly<typeof unicodeGlyphs>;
 
 export const asciiGlyphs: Glyphs = {
   unicode: false,
