@@ -43,7 +43,7 @@ describe('The service manager of docker compose', () => {
   it('reads one list as well as one object for each line, and takes no finished preparation for a fault', async () => {
     const list = JSON.stringify([
       { Service: 'init', State: 'exited', Status: 'Exited (0) 5 minutes ago', Health: '', ExitCode: 0 },
-      { Service: 'agentd', State: 'running', Status: 'Up 5 minutes', Health: 'starting', ExitCode: 0 },
+      { Service: 'core-agentd', State: 'running', Status: 'Up 5 minutes', Health: 'starting', ExitCode: 0 },
       { Service: 'core-context', State: 'running', Status: 'Up', Health: 'unhealthy', ExitCode: 0 },
     ]);
     const manager = dockerCompose({ file: null, project: 'core' }, { command: fakeDocker(list) });
@@ -152,9 +152,15 @@ async function composeScene(): Promise<ManagedScene> {
       Health: 'healthy',
       ID: 'a1',
     },
-    { Service: 'bridge', State: 'restarting', Status: 'Restarting (1) 2 seconds ago', Health: '' },
-    { Service: 'iii', State: 'exited', Status: 'Exited (137) 9 seconds ago', Health: '', ExitCode: 137 },
-    { Service: 'context', State: 'paused', Status: 'Up 3 minutes (Paused)', Health: '' },
+    { Service: 'core-bridge', State: 'restarting', Status: 'Restarting (1) 2 seconds ago', Health: '' },
+    {
+      Service: 'core-bus-engine',
+      State: 'exited',
+      Status: 'Exited (137) 9 seconds ago',
+      Health: '',
+      ExitCode: 137,
+    },
+    { Service: 'core-context', State: 'paused', Status: 'Up 3 minutes (Paused)', Health: '' },
   ];
   const command = fakeDocker(lines.map((line) => JSON.stringify(line)).join('\n'));
   return {
@@ -173,7 +179,7 @@ function fakeDocker(containers: string): string {
   writeFileSync(file, containers);
   return script(`case "$*" in
   *" ps "*) cat '${file}' ;;
-  *" config --services") printf 'iii\\ncore-agentd\\ncore-bus-worker\\n' ;;
+  *" config --services") printf 'core-bus-engine\\ncore-agentd\\ncore-bus-worker\\n' ;;
   "inspect "*) echo '["III_TELEMETRY_ENABLED=false","EMPTY="]' ;;
   *) echo "unknown: $*" >&2; exit 1 ;;
 esac`);

@@ -23,12 +23,6 @@ const Container = t.strict({
 });
 type Container = t.TypeOf<typeof Container>;
 
-/** Services of a compose file that are the platform's under another name. */
-const aliases: Readonly<Record<string, string>> = {
-  iii: 'core-bus-engine',
-  'iii-engine': 'core-bus-engine',
-  bus: 'core-bus-engine',
-};
 const Variables = t.array(t.string);
 
 /** The services of a compose project. */
@@ -78,21 +72,19 @@ export function dockerCompose(
       containers = containersIn(listed);
       const units = new Map<string, Unit>();
       for (const container of containers) {
-        const name = platformName(container.Service);
         const unit = unitOf(container, named);
         // Of several replicas the one that is not well counts.
-        if (units.get(name)?.state !== undefined && unit.state === 'running') continue;
-        units.set(name, unit);
+        if (units.has(container.Service) && unit.state === 'running') continue;
+        units.set(container.Service, unit);
       }
       // A service of the file that has no container.
-      for (const service of names.split('\n').filter((line) => line !== '' && containers.length > 0)) {
-        const name = platformName(service);
-        if (!units.has(name)) units.set(name, unitOf({ ...nowhere, Service: service }, named));
-      }
+      for (const Service of names.split('\n').filter((line) => line !== '' && containers.length > 0))
+        if (!units.has(Service))
+          units.set(Service, unitOf({ Service, State: 'missing', Status: 'has no container' }, named));
       return units;
     },
     async environment(service, signal) {
-      const id = containers.find((one) => platformName(one.Service) === service)?.ID;
+      const id = containers.find((one) => one.Service === service)?.ID;
       if (id === undefined) return null;
       const text = await docker(['inspect', '--format', '{{json .Config.Env}}', id], signal);
       const variables = decode(Variables, parseJson(text, 'docker inspect'), 'docker inspect');
@@ -103,16 +95,6 @@ export function dockerCompose(
     deployment: () => deploymentOf(containers),
   };
 }
-
-const nowhere = {
-  State: 'missing',
-  Status: 'has no container',
-  Health: undefined,
-  ExitCode: undefined,
-  ID: undefined,
-  Labels: undefined,
-  Publishers: undefined,
-};
 
 /** Docker answers for the ports that it publishes: whoever listens there is a container of this project. */
 function deploymentOf(containers: readonly Container[]): Deployment {
@@ -143,13 +125,10 @@ function containersIn(text: string): Container[] {
   return decode(t.array(Container), documents, what);
 }
 
-function platformName(service: string): string {
-  const full = `core-${service}`;
-  if ((platformServices as readonly string[]).includes(full)) return full;
-  return aliases[service] ?? service;
-}
-
-function unitOf({ Service, State, Status, Health, ExitCode }: Container, named: string): Unit {
+function unitOf(
+  { Service, State, Status, Health, ExitCode }: Pick<Container, 'Service' | 'State'> & Partial<Container>,
+  named: string,
+): Unit {
   const known = { pid: null, restarts: null, since: null };
   const detail = Status || State;
   const logs = `${named} logs ${Service}`;
@@ -166,7 +145,7 @@ function unitOf({ Service, State, Status, Health, ExitCode }: Container, named: 
       return { ...known, state: 'stopped', detail, fix: `${named} unpause ${Service}` };
     case 'exited':
       // What prepares others ends when it is done.
-      if (ExitCode === 0 && !(platformServices as readonly string[]).includes(platformName(Service)))
+      if (ExitCode === 0 && !(platformServices as readonly string[]).includes(Service))
         return { ...known, state: 'left_out', detail: `${detail}; its work is done`, fix: null };
       return {
         ...known,
