@@ -58,7 +58,7 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
     forges: forgesConfig,
   } = readWorkConfiguration(folders);
   const secrets = secretFinder(policy.released_secrets);
-  const forgeFolders = { stateDir: folders.state, configDir: folders.config, secretsDir: folders.secrets };
+  const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
   const forges = createForges(forgesConfig, forgeFolders);
 
   const { url } = settings.context;

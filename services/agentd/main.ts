@@ -15,7 +15,7 @@ import { FileRunStore } from './runs/file-run-store.ts';
 export function openServices({ home }: { readonly home: string | undefined }): Services {
   const folders = resolveFolders({ home }, environment);
   const sources = { environment, folders };
-  const forgeFolders = { stateDir: folders.state, configDir: folders.config, secretsDir: folders.secrets };
+  const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
   const store = new FileRunStore({
     stateDir: folders.state,
     async secrets() {

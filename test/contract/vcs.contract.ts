@@ -71,7 +71,7 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
   it('makes a clone of its own, with the base, the remote and no branch', async () => {
     const { workspace, remote } = await makeScene();
     const state = await vcs.open(workspace);
-    expect(state).to.include({ commit: null, branch_commit: null, change_id: null, tree: null });
+    expect(state).to.include({ commit: null, change_id: null, tree: null });
     expect(state.operation_id).to.match(/^[0-9a-f]{40,}$/);
     rmSync(workspace.mirror_dir, { recursive: true });
     expect(clone(workspace).git('cat-file', '-p', `${workspace.base_commit}:README.md`)).to.equal('hello');
@@ -85,7 +85,6 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
     await vcs.open(scene.workspace);
     const [create, apply, commit] = steps(scene.tree);
     const first = await vcs.build(scene.workspace, create);
-    expect(first.branch_commit).to.equal(first.commit);
     await expectOnDisk(scene, first.tree!);
     const second = await vcs.build(scene.workspace, apply);
     expect(second.tree).to.equal(scene.tree);
@@ -297,10 +296,10 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
       const refs = elsewhere.git('for-each-ref');
       change(scene, ran, elsewhere.dir);
       expect(await codeOf(vcs.publish(workspace, publication(commit)))).to.equal('clone_changed');
-      expect((await vcs.open(workspace)).branch_commit).to.equal(null);
+      expect((await vcs.open(workspace)).commit).to.equal(null);
       await buildAll(scene);
       change(scene, ran, elsewhere.dir);
-      expect((await vcs.open(workspace)).branch_commit).to.equal(null);
+      expect((await vcs.open(workspace)).commit).to.equal(null);
       expect(await buildAll(scene)).to.equal(commit);
       expect(await vcs.publish(workspace, publication(commit))).to.deep.equal({ result: 'done' });
       change(scene, ran, elsewhere.dir);
@@ -355,7 +354,7 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
         await vcs.open(scene.workspace);
         for (const step of steps(scene.tree)) {
           const state = await vcs.inspect(scene.workspace, branch);
-          const later = state.branch_commit !== null && step.kind === 'create_branch';
+          const later = state.commit !== null && step.kind === 'create_branch';
           if (!later) await vcs.build(scene.workspace, step);
         }
         const state = await vcs.inspect(scene.workspace, branch);

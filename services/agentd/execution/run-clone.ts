@@ -94,7 +94,7 @@ export function runClone({ chooseVcs, store, run, mirror, state_dir, credential 
 
   /** True if the clone holds the results of the steps that succeeded; a deleted or half rebuilt one does not. */
   function holds(state: VcsState, done: readonly BuildStep[]): boolean {
-    if (state.branch_commit === null) return false;
+    if (state.commit === null) return false;
     return done.every(({ kind }) => kind === 'create_branch') || state.tree === target.tree;
   }
 

@@ -15,7 +15,6 @@ export interface ConfiguredForge extends Forge, ForgeWriter {
 
 export interface ForgeFolders {
   readonly stateDir: string;
-  readonly configDir: string;
   readonly secretsDir: string;
 }
 

@@ -21,7 +21,6 @@ describe('the forges of config/forges.json', () => {
     folder = mkdtempSync(join(tmpdir(), 'core-forges-'));
     folders = {
       stateDir: join(folder, 'state'),
-      configDir: join(folder, 'config'),
       secretsDir: join(folder, 'secrets'),
     };
     mkdirSync(folders.secretsDir, { recursive: true });

@@ -27,7 +27,6 @@ export interface Mirror {
   ): Promise<{ readonly pinned: string | null; readonly present: ReadonlySet<string> }>;
   /** Keeps a run's base reachable. @throws NotFound `commit_not_found` */
   pin(runId: string, commit: string): Promise<void>;
-  unpin(runId: string): Promise<void>;
   /** Paths that differ between two commits. */
   changedPaths(from: string, to: string): Promise<string[]>;
 }
@@ -58,9 +57,6 @@ export async function openMirror({ stateDir, forge, owner, repo }: MirrorName): 
         throw new NotFound('commit_not_found', `the mirror ${dir} has no commit ${commit}`);
       }
       await git(['update-ref', '--no-deref', pinRef(runId), commit], { gitDir: dir });
-    },
-    async unpin(runId) {
-      await git(['update-ref', '--no-deref', '-d', pinRef(runId)], { gitDir: dir });
     },
     async changedPaths(from, to) {
       const { changed, deleted } = await differenceBetween(dir, from, to);

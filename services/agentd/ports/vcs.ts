@@ -17,11 +17,9 @@ export interface Workspace {
 export interface VcsState {
   readonly operation_id: string;
   readonly change_id: string | null;
-  /** The commit being built; null before `create_branch`. */
+  /** The commit being built, to which the branch of the clone points; null before `create_branch`. */
   readonly commit: string | null;
   readonly tree: string | null;
-  /** Where the branch points in the clone; null while it does not exist. */
-  readonly branch_commit: string | null;
 }
 
 export type BuildStep =

@@ -103,7 +103,7 @@ async function inspect(tool: VcsTool, workspace: Workspace, branch: string | nul
 
 function stateOf(operation_id: string, branch: BranchState | null): VcsState {
   const { change_id = null, commit = null, tree = null } = branch ?? {};
-  return { operation_id, change_id, commit, tree, branch_commit: commit };
+  return { operation_id, change_id, commit, tree };
 }
 
 async function perform(tool: VcsTool, workspace: Workspace, step: BuildStep): Promise<void> {
