@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import { mirrorFolder } from '#kit/git/mirror-folder.ts';
 import { hasObject, lookUp } from '#kit/git/objects.ts';
 import { differenceBetween, resolve } from '#kit/git/tree.ts';
-import { checkRemoteUrl, staleAfter } from './remote.ts';
+import { checkRemoteUrl, clearStaleLock } from './remote.ts';
 
 /** Our bare copy of one forge repository. Can be deleted at any time: `update` makes it again. */
 export interface Mirror {
@@ -157,14 +157,8 @@ const remedies: readonly Remedy[] = [
   },
 ];
 
-async function waitForLocks(dir: string): Promise<void> {
-  for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.lock') || name.startsWith('objects')) continue;
-    const path = join(dir, name);
-    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > staleAfter) await rm(path, { force: true });
-  }
-  await pause(300 + Math.random() * 700);
+async function waitForLocks(dir: string, words: string): Promise<void> {
+  if (!(await clearStaleLock(dir, words))) await pause(300 + Math.random() * 700);
 }
 
 async function rebuild(dir: string, objectFormat: string): Promise<void> {

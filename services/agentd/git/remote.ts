@@ -91,7 +91,7 @@ export function pushRefusal(stdout: string, stderr: string): PushRefusal {
 }
 
 /** git holds a lock for milliseconds; one of this age was left by a crash. */
-export const staleAfter = 10_000;
+const staleAfter = 10_000;
 
 /**
  * Where git says that a lock of the repository on this machine is taken: waits until the lock is gone, or so old that a crash
@@ -103,10 +103,12 @@ export async function clearStaleLock(url: string, stderr: string, signal?: Abort
   const found = statOf(lock);
   if (found === undefined) return true;
   const age = Math.max(0, Date.now() - found.mtimeMs);
-  if (age < staleAfter) await pause(staleAfter - age, undefined, signal === undefined ? {} : { signal });
-  const present = statOf(lock);
-  if (present === undefined) return true;
-  if (present.ino !== found.ino || present.mtimeMs !== found.mtimeMs) return false;
+  for (const end = Date.now() + staleAfter - age; Date.now() < end; ) {
+    await pause(100, undefined, { signal });
+    const present = statOf(lock);
+    if (present === undefined) return true;
+    if (present.ino !== found.ino || present.mtimeMs !== found.mtimeMs) return false;
+  }
   rmSync(lock, { force: true });
   return true;
 }
