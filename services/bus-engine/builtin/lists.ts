@@ -172,12 +172,17 @@ function functionLists({ functions, triggers, own }: ListedParts): BuiltIns {
       const { description } = builtIn;
       return { function_id: id, worker_name: engineWorker, description, registered_triggers: [] };
     }
-    const { description, request, response, metadata } = registration;
+    const { description, request_format, response_format, metadata } = registration;
     const bound = [...triggers.all()].filter(({ functionId }) => functionId === id);
     return {
       function_id: id,
       worker_name: nameOf(registration.peer),
-      ...present({ description, request_schema: request, response_schema: response, metadata }),
+      ...present({
+        description,
+        request_schema: request_format,
+        response_schema: response_format,
+        metadata,
+      }),
       registered_triggers: bound.map((trigger) => {
         const { id: triggerId, trigger_type, config } = triggerFacts(trigger);
         return { id: triggerId, trigger_type, config };

@@ -2,7 +2,6 @@ import { Cron } from 'croner';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
-import { weigh } from '../registry/kept-value.ts';
 import { conditionOf, configOf, TriggerRefused, type TriggerType } from '../triggers/trigger.ts';
 import type { Binding, BindingStore } from './binding-store.ts';
 
@@ -256,7 +255,7 @@ export class CronClock {
 }
 
 function bytesOf({ config, metadata }: Binding): number {
-  return minBytes + weigh({ config, metadata });
+  return minBytes + Buffer.byteLength(JSON.stringify({ config, metadata }));
 }
 
 /** `cron` {expression, timezone?, condition_function_id?}. */

@@ -1,6 +1,6 @@
 import type { RegisterFunction } from '#kit/contracts/bus/frames.ts';
 import type { Connection } from '../wire/connection.ts';
-import { ValueRefused, weigh } from './kept-value.ts';
+import { weigh } from './kept-value.ts';
 
 /** Prefixes of ids that the protocol reserves for the engine. */
 const reserved = ['engine::', 'state::', 'stream::', 'iii::', 'configuration::'];
@@ -51,14 +51,9 @@ export class Owners {
   }
 }
 
-export interface Registration {
-  readonly id: string;
+export interface Registration extends Omit<RegisterFunction, 'type' | 'invocation'> {
   readonly peer: Connection;
-  readonly description: string | null;
-  readonly request: unknown;
-  readonly response: unknown;
-  readonly metadata: unknown;
-  /** About how many bytes of JSON its description, formats and metadata are. */
+  /** Bytes of JSON of its description, formats and metadata. */
   readonly weight: number;
 }
 
@@ -107,15 +102,16 @@ export class Functions {
 
   /** null where it is taken. */
   register(peer: Connection, frame: RegisterFunction): Rejection | null {
-    const { id } = frame;
+    const { id, description, request_format, response_format, metadata } = frame;
     const refused = this.#owners.refusal(id, peer.token) ?? this.#heldByOther(id, peer);
     if (refused !== null) return refused;
     const others = (this.#byId.get(id) ?? []).filter((registration) => registration.peer !== peer);
     const own = this.#idsOf.get(peer) ?? new Set();
-    const weight = weightOf(frame);
-    if (typeof weight !== 'number') return weight;
-    const kept = this.#weights.get(peer.token) ?? 0;
-    if (kept + weight > maxWeight) {
+    const kept = { description, request_format, response_format, metadata };
+    const weight = weigh(kept);
+    if (typeof weight === 'string')
+      return { code: 'too_much_metadata', message: `function ${id}: ${weight}`, owner: null };
+    if ((this.#weights.get(peer.token) ?? 0) + weight > maxWeight) {
       const message = `function ${id}: descriptions, formats and metadata of the token ${peer.token} must have at most ${maxWeight} bytes together`;
       return { code: 'too_much_metadata', message, owner: null };
     }
@@ -124,7 +120,7 @@ export class Functions {
       return { code: 'too_many_functions', message, owner: null };
     }
     this.#idsOf.set(peer, own.add(id));
-    this.#set(id, [...others, registrationOf(peer, frame, weight)]);
+    this.#set(id, [...others, { id, ...kept, peer, weight }]);
     return null;
   }
 
@@ -165,34 +161,6 @@ export class Functions {
   }
 }
 
-function weightOf({
-  id,
-  description,
-  request_format,
-  response_format,
-  metadata,
-}: RegisterFunction): number | Rejection {
-  try {
-    return weigh({ description, request_format, response_format, metadata });
-  } catch (error) {
-    if (!(error instanceof ValueRefused)) throw error;
-    return { code: 'too_much_metadata', message: `function ${id}: ${error.message}`, owner: null };
-  }
-}
-
 function weightTogether(registrations: readonly Registration[]): number {
   return registrations.reduce((sum, { weight }) => sum + weight, 0);
-}
-
-function registrationOf(peer: Connection, frame: RegisterFunction, weight: number): Registration {
-  const { id, description, request_format, response_format, metadata } = frame;
-  return {
-    id,
-    peer,
-    description: description ?? null,
-    request: request_format ?? null,
-    response: response_format ?? null,
-    metadata: metadata ?? null,
-    weight,
-  };
 }

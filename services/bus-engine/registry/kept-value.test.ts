@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ValueRefused, weigh } from './kept-value.ts';
+import { weigh } from './kept-value.ts';
 
 function nested(levels: number): unknown {
   let value: unknown = 1;
@@ -19,24 +19,20 @@ describe('the weight of what the engine keeps', () => {
   });
 
   it('is refused beyond a hundred levels', () => {
-    weigh({ metadata: nested(100) });
-    expect(() => weigh({ metadata: nested(101) })).to.throw(
-      ValueRefused,
-      'metadata: must be nested at most 100 levels deep',
-    );
-    expect(() => weigh({ config: nested(5_000) })).to.throw(ValueRefused, 'config: must be nested');
+    expect(weigh({ metadata: nested(100) })).to.be.a('number');
+    expect(weigh({ metadata: nested(101) })).to.equal('metadata: must be nested at most 100 levels deep');
+    expect(weigh({ config: nested(5_000) })).to.equal('config: must be nested at most 100 levels deep');
   });
 
   it('is refused beyond 64 KiB, all together', () => {
     const half = 'x'.repeat(32_700);
-    weigh({ config: half, metadata: [half] });
+    expect(weigh({ config: half, metadata: [half] })).to.be.a('number');
     for (const metadata of [
       half.repeat(3),
       { [half]: [half, half] },
       Array.from({ length: 40_000 }, () => 1),
     ])
-      expect(() => weigh({ config: {}, metadata })).to.throw(
-        ValueRefused,
+      expect(weigh({ config: {}, metadata })).to.equal(
         'config and metadata: must have at most 65536 bytes together',
       );
   });

@@ -2,25 +2,16 @@
 const maxLevels = 100;
 const maxBytes = 65_536;
 
-export class ValueRefused extends Error {
-  override readonly name = 'ValueRefused';
-}
-
 /**
- * How many bytes of JSON these are. What the engine keeps it also writes again, in lists and in calls, when nobody waits for a
- * refusal any more.
- * @throws ValueRefused
+ * How many bytes of JSON these are, or the rule that they break. What the engine keeps it also writes again, in lists and in
+ * calls, when nobody waits for a refusal any more.
  */
-export function weigh(values: Readonly<Record<string, unknown>>): number {
-  for (const [name, value] of Object.entries(values)) {
-    if (isDeeper(value, maxLevels))
-      throw new ValueRefused(`${name}: must be nested at most ${maxLevels} levels deep`);
-  }
+export function weigh(values: Readonly<Record<string, unknown>>): number | string {
+  const deep = Object.keys(values).find((name) => isDeeper(values[name], maxLevels));
+  if (deep !== undefined) return `${deep}: must be nested at most ${maxLevels} levels deep`;
   const bytes = Buffer.byteLength(JSON.stringify(values));
   if (bytes <= maxBytes) return bytes;
-  throw new ValueRefused(
-    `${Object.keys(values).join(' and ')}: must have at most ${maxBytes} bytes together`,
-  );
+  return `${Object.keys(values).join(' and ')}: must have at most ${maxBytes} bytes together`;
 }
 
 function isDeeper(value: unknown, levels: number): boolean {

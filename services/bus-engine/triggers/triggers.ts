@@ -4,7 +4,7 @@ import type {
   TriggerRegistrationResult,
 } from '#kit/contracts/bus/frames.ts';
 import type { Logger } from '#kit/log.ts';
-import { ValueRefused, weigh } from '../registry/kept-value.ts';
+import { weigh } from '../registry/kept-value.ts';
 import { triggerTypeNotHere } from '../registry/not-here.ts';
 import type { Connection } from '../wire/connection.ts';
 import { type Trigger, TriggerRefused, type TriggerType, TriggerWaits } from './trigger.ts';
@@ -112,8 +112,8 @@ export class Triggers {
       return `trigger type ${id} is provided by a worker with the token ${earlier.provider.token}`;
     if (earlier === undefined && this.#typesOf(provider) >= this.#limit)
       return `there are ${this.#limit} trigger types of this connection, the limit`;
-    const problem = problemOf(() => weigh({ description, trigger_request_format, call_request_format }));
-    if (problem !== null) return `trigger type ${id}: ${problem}`;
+    const weight = weigh({ description, trigger_request_format, call_request_format });
+    if (typeof weight === 'string') return `trigger type ${id}: ${weight}`;
     this.#provided.set(id, { frame, provider });
     for (const trigger of this.#byId.values()) if (trigger.type === id) provider.send(watchFor(trigger));
     return null;
@@ -166,18 +166,8 @@ export class Triggers {
 
 /** @throws TriggerRefused for what cannot be kept and written again */
 export function checkKept({ config, metadata }: Pick<Trigger, 'config' | 'metadata'>): void {
-  const problem = problemOf(() => weigh({ config, metadata }));
-  if (problem !== null) throw new TriggerRefused(problem);
-}
-
-function problemOf(check: () => unknown): string | null {
-  try {
-    check();
-    return null;
-  } catch (error) {
-    if (error instanceof ValueRefused) return error.message;
-    throw error;
-  }
+  const weight = weigh({ config, metadata });
+  if (typeof weight === 'string') throw new TriggerRefused(weight);
 }
 
 export function refusalOf(
