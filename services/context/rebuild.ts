@@ -63,7 +63,7 @@ async function relearnHistories({
         {
           // Nothing counts as known: all is read again.
           ask: async () => null,
-          write: (command, input) => writer.run(command, input, 'normal'),
+          run: (command, input) => writer.run(command, input, 'normal'),
         },
         { repository, gitDir, commit: commit_id, max: historyCommits },
       );

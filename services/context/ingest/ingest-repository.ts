@@ -41,7 +41,7 @@ export async function ingestRepository(
     return { repository, commit, ...counts, ...unchanged, took_ms: took() };
   }
   const at = new Date().toISOString();
-  await access.write('beginIngestion', { repository, path, at });
+  await access.run('beginIngestion', { repository, path, at });
   const listing = await listFiles(target.gitDir, commit, target.maxFileBytes);
   const files = await access.ask('ingestedFiles', { repository });
   const known = new Map(files.map((file) => [file.path, file]));
@@ -55,7 +55,7 @@ export async function ingestRepository(
   const stored = await access.ask('ingestedFiles', { repository });
   const counts = await countsOf(repository, listing, stored, read.lost, access);
   const basis = basisOf(target);
-  await access.write('finishIngestion', { repository, at, basis, commit, totals: JSON.stringify(counts) });
+  await access.run('finishIngestion', { repository, at, basis, commit, totals: JSON.stringify(counts) });
   return {
     ...{ repository, commit, read: read.read, unchanged: counts.files - read.read, closed },
     ...counts,
@@ -89,7 +89,7 @@ async function closeGone(
   const gone = [...known.values()].filter(({ path }) => !present.has(path));
   for (let from = 0; from < gone.length; from += filesOfClosing) {
     const paths = gone.slice(from, from + filesOfClosing).map(({ path }) => path);
-    await access.write('closeFiles', { repository, at, paths });
+    await access.run('closeFiles', { repository, at, paths });
     crashPoint('ingest_between_closings');
   }
   return gone.filter(({ skipped }) => skipped === null).length;
@@ -109,7 +109,7 @@ async function readChanged(
   if (commit === null || changed.length === 0) return counts;
   const extractor = new Extractor(secretFinder(target.released));
   const batches = new Batches(async (files) => {
-    await access.write('storeFiles', { repository, at, files });
+    await access.run('storeFiles', { repository, at, files });
     crashPoint('ingest_between_batches');
   });
   let done = 0;
@@ -172,7 +172,7 @@ async function closeEmptyFolders(
     for (; folder !== '.' && !used.has(folder); folder = posix.dirname(folder)) used.add(folder);
   }
   const paths = open.filter((path) => !used.has(path));
-  if (paths.length > 0) await access.write('closeDirectories', { repository, at, paths });
+  if (paths.length > 0) await access.run('closeDirectories', { repository, at, paths });
 }
 
 async function countsOf(

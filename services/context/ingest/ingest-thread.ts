@@ -11,7 +11,7 @@ port.on('message', (answer: AnswerMessage) => calls.settle(answer));
 
 const access: RecordAccess = {
   ask: (name, input) => calls.start((id) => send({ type: 'ask', id, name, input })),
-  write: (name, input) => calls.start((id) => send({ type: 'write', id, name, input })),
+  run: (name, input) => calls.start((id) => send({ type: 'write', id, name, input })),
 };
 
 function send(message: ThreadMessage): void {

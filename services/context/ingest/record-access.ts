@@ -1,5 +1,5 @@
 import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
-import type { Inputs, Outputs } from '../record/calls.ts';
+import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { ErrorCopy } from '../record/error-copy.ts';
 import type { searchCommands } from '../search/history.ts';
 import type { searchQueries } from '../search/search.ts';
@@ -35,16 +35,7 @@ export type IngestQueries = typeof ingestQueries & typeof searchQueries;
 export type IngestCommands = typeof ingestCommands & typeof searchCommands;
 
 /** What an ingestion needs of the record, whatever thread it runs in; it writes what it can read again. */
-export interface RecordAccess {
-  ask<Name extends keyof IngestQueries>(
-    query: Name,
-    input: Inputs<IngestQueries>[Name],
-  ): Promise<Outputs<IngestQueries>[Name]>;
-  write<Name extends keyof IngestCommands>(
-    command: Name,
-    input: Inputs<IngestCommands>[Name],
-  ): Promise<Outputs<IngestCommands>[Name]>;
-}
+export type RecordAccess = RecordReader<IngestQueries> & RecordWriter<IngestCommands>;
 
 /** From the thread of an ingestion. */
 export type ThreadMessage =

@@ -3,6 +3,7 @@ import { git } from '#kit/git/git.ts';
 import { splitAtNul } from '#kit/git/tree.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
 import { pathText } from '../ingest/repository/path-text.ts';
+import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { rebuildTexts } from './text-index.ts';
 import { withoutTrailers } from './words/query-terms.ts';
@@ -75,10 +76,8 @@ function changeOf(header: string): ChangeBeingRead {
 }
 
 /** What learning needs of the record, whatever thread it runs in. */
-export interface HistoryAccess {
-  ask(query: 'learnedCommit', input: { readonly repository: string }): Promise<string | null>;
-  write(command: 'learnChanges', input: LearnChanges): Promise<void>;
-}
+type HistoryAccess = RecordReader<{ learnedCommit: typeof learnedCommit }> &
+  RecordWriter<{ learnChanges: typeof learnChanges }>;
 
 const batch = 100;
 
@@ -97,7 +96,7 @@ export async function learnHistory(
   const changes = await readChanges(gitDir, commit, since, max);
   for (let at = 0; at === 0 || at < changes.length; at += batch) {
     const isLast = at + batch >= changes.length;
-    await access.write('learnChanges', {
+    await access.run('learnChanges', {
       repository,
       changes: changes.slice(at, at + batch),
       replace: at === 0 && since === null,

@@ -42,7 +42,7 @@ export interface CommandLine {
 }
 
 /** Nothing of the parent's environment, and enough threads that a slow query leaves some free. */
-export const childEnvironment = { PATH: '/usr/bin:/bin', UV_THREADPOOL_SIZE: '8' } as const;
+const childEnvironment = { PATH: '/usr/bin:/bin', UV_THREADPOOL_SIZE: '8' } as const;
 
 export function plainCommand(folder: string): CommandLine {
   return { file: process.execPath, args: ['--max-old-space-size=256', script, folder] };
@@ -56,11 +56,10 @@ export function isolatedCommand(folder: string): CommandLine | null {
   const bwrap = findProgram('bwrap');
   if (process.platform !== 'linux' || bwrap === null) return null;
   const node = realpathSync(process.execPath);
-  // What is a link lies in both places: Node looks for packages where the link is.
   const program = ['package.json', 'services', 'node_modules'].map((name) => join(root, name));
-  const seen = [node, ...program].flatMap((path) => ['--ro-bind', realpathSync(path), path]);
-  const linked = program.map((path) => realpathSync(path)).filter((path) => !program.includes(path));
-  seen.push(...linked.flatMap((path) => ['--ro-bind', path, path]));
+  // What is a link lies in both places: Node looks for packages where the link is.
+  const readable = new Set([node, ...program, ...program.map((path) => realpathSync(path))]);
+  const seen = [...readable].flatMap((path) => ['--ro-bind', realpathSync(path), path]);
   const system = ['/usr', '/lib', '/lib64', '/bin'].flatMap((path) => ['--ro-bind-try', path, path]);
   const { file: _node, args } = plainCommand(folder);
   return {

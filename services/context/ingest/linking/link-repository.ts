@@ -31,7 +31,7 @@ export async function linkRepository(target: IngestTarget, at: string, access: R
   let batch: LinkedFile[] = [];
   let size = 0;
   const send = async (): Promise<void> => {
-    if (batch.length > 0) await access.write('linkFiles', { repository, at, files: batch });
+    if (batch.length > 0) await access.run('linkFiles', { repository, at, files: batch });
     crashPoint('ingest_between_links');
     batch = [];
     size = 0;
