@@ -128,7 +128,10 @@ const { GrafeoDB: Grafeo } = grafeo;
 /** A version of the projection that is being written. Callers' text never meets it. */
 export class ProjectionFile {
   readonly #db: GrafeoDB;
-  /** Nodes of a projection that began empty, by id: created in bulk, they load 2.7 times as fast as merged. Else null. */
+  /**
+   * Nodes of a projection that began empty, by id; else null. Created in bulk they load 2.7 times as fast as merged, and merging
+   * an edge takes the longer the more its first node has: four seconds for 400 beside 16,000.
+   */
   readonly #made: Map<string, number> | null;
   readonly #until: number;
 
