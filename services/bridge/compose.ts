@@ -49,14 +49,12 @@ export interface BridgeParts {
   readonly ending: AbortSignal;
 }
 
-/** core-bridge without its HTTP server. */
 export interface BridgeService {
   readonly routes: readonly Route[];
   health(): Promise<Health>;
   readonly registry: Registry;
   /** Starts what is done without being asked for. */
   begin(): void;
-  /** The bus came or went. */
   busChanged(): void;
   close(): Promise<void>;
 }

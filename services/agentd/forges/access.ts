@@ -24,7 +24,6 @@ export function accountMayNot(path: string | null): Access {
   return mayNotPush(`the account of the token in ${path} may not write there`);
 }
 
-/** How an author stands to a repository. */
 export type Standing = Pick<Author, 'association' | 'unknown'>;
 
 export const outsider: Standing = { association: 'none' };

@@ -31,7 +31,7 @@ export interface Call {
   readonly signal: AbortSignal | undefined;
 }
 
-export interface RemoteForgeOptions {
+export interface RemoteForgeOptions extends Pick<ForgeParts, 'retry_ms'> {
   readonly name: string;
   /** What people open in a browser, for example `https://git.example.org`; the API's address follows from it. */
   readonly base_url: string;
@@ -42,8 +42,6 @@ export interface RemoteForgeOptions {
   readonly account: string | null;
   /** For one request and its answer. */
   readonly timeout_ms: number;
-  /** First pause before a read is tried again; the second is four times as long. */
-  readonly retry_ms: number;
 }
 
 export type Query = Readonly<Record<string, string | number>>;

@@ -5,7 +5,6 @@ import { CoreError, Interrupted, messageOf, Refused, TimedOut, TooLarge, Unavail
 import { openConnections } from '#kit/http/client.ts';
 
 export interface HttpRequest {
-  /** Name of the forge, for messages. */
   readonly forge: string;
   readonly method: string;
   readonly url: string;

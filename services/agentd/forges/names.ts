@@ -19,7 +19,6 @@ export function checkRepositoryRef({ owner, repo }: RepositoryRef): void {
   }
 }
 
-/** Numbers of issues and pull requests. */
 export function checkNumber(number: number): void {
   if (Number.isInteger(number) && number >= 1 && number <= largestNumber) return;
   throw new InvalidInput(

@@ -12,7 +12,6 @@ import { local, placeOf } from './local/local-forge.ts';
 import { LocalForgeAdmin } from './local/local-forge-admin.ts';
 import type { ForgeAdapter } from './settings.ts';
 
-/** Every kind of forge. */
 const adapters = { local, github, gitea } satisfies Record<ForgeKind, ForgeAdapter<t.Mixed>>;
 
 export const ForgeSettings = choiceBy('kind', 'settings', adapters);

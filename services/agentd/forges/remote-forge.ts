@@ -134,7 +134,6 @@ export abstract class RemoteForge implements ConfiguredForge {
     return { username: this.gitUser, password, origins: cloneOrigins(this.options), source };
   }
 
-  /** Our own account. */
   protected user(signal?: AbortSignal): Promise<RemoteReply> {
     return this.client.get(['user'], { what: 'our own account', signal });
   }
@@ -291,7 +290,6 @@ export abstract class RemoteForge implements ConfiguredForge {
     return replies.sort((a, b) => Date.parse(a.updated_at) - Date.parse(b.updated_at));
   }
 
-  /** The entries of a list, page by page. */
   protected async *entries(path: readonly string[], call: Call, query: Query): AsyncGenerator<unknown> {
     for (const page of pagesOf(this.name, call.what)) {
       const { data, header } = await this.client.get(path, call, { ...query, ...this.client.pageSize, page });

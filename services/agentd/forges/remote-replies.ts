@@ -142,7 +142,6 @@ export function pullRequestOf(reply: PullRequestReply, head: string, author: Aut
   };
 }
 
-/** One check of a commit. */
 export interface Check {
   readonly name: string;
   readonly state: 'pending' | 'passed' | 'failed';

@@ -21,7 +21,6 @@ import {
 import { type BridgeDatabase, queueError } from './bridge-database.ts';
 import type { NewEvent, Reason, StoredEvent } from './stored-event.ts';
 
-/** The right to process one event, for a while. */
 export interface Claim extends JobClaim {
   readonly event: StoredEvent;
 }
@@ -176,7 +175,6 @@ export class EventQueue {
     return lastOfIssue(this.#db, target);
   }
 
-  /** The event that led to a run. */
   ofRun(runId: string): StoredEvent | null {
     return selectEvents(this.#db, 'WHERE run_id = ? ORDER BY seq LIMIT 1', runId)[0] ?? null;
   }

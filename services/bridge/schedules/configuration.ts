@@ -122,15 +122,13 @@ function problemsOf(
   return errors;
 }
 
-/** The times of a cron expression of five parts in a time zone, to the minute. */
-export interface CronTimes {
-  /** The first time after `time`; null where there is none. Milliseconds since 1970. */
-  after(time: number): number | null;
-}
-
-export function cronTimes(cron: string, zone: string): CronTimes {
+/**
+ * The times of a cron expression of five parts in a time zone, to the minute, in milliseconds since 1970.
+ * @returns what gives the first time after another; null where there is none
+ */
+export function cronTimes(cron: string, zone: string): (time: number) => number | null {
   const times = new Cron(cron, { timezone: zone, paused: true, mode: '5-part' });
-  return { after: (time) => times.nextRun(new Date(time))?.getTime() ?? null };
+  return (time) => times.nextRun(new Date(time))?.getTime() ?? null;
 }
 
 /** Why a text is no cron expression of five parts; null where it is one. */

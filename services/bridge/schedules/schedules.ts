@@ -18,7 +18,7 @@ import { planned } from '../ingress/ingress-source.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { NewEvent } from '../queue/stored-event.ts';
 import type { RoleMap } from '../targets/role-map.ts';
-import { type CronTimes, cronTimes, type Schedule } from './configuration.ts';
+import { cronTimes, type Schedule } from './configuration.ts';
 
 export interface SchedulesParts {
   readonly schedules: readonly Schedule[];
@@ -39,7 +39,7 @@ const earlyMs = 50;
 export class Schedules {
   readonly #parts: SchedulesParts;
   readonly #now: () => number;
-  readonly #times: ReadonlyMap<string, CronTimes>;
+  readonly #times: ReadonlyMap<string, ReturnType<typeof cronTimes>>;
   readonly #ending = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
   #lastTick: number | null = null;
@@ -113,7 +113,7 @@ export class Schedules {
     const { rows } = this.#parts;
     const { evaluated_until: until } = rows.get(name);
     if (until > now) rows.passed(name, now);
-    const next = this.#times.get(name)!.after(Math.min(until, now));
+    const next = this.#times.get(name)!(Math.min(until, now));
     const isDue = next !== null && next <= now;
     if (isDue && !enabled) rows.passed(name, now);
     return isDue && enabled;
@@ -154,7 +154,7 @@ export class Schedules {
 
   #view(schedule: Schedule): ScheduleView {
     const { evaluated_until, result } = this.#parts.rows.get(schedule.name);
-    const next = schedule.enabled ? this.#times.get(schedule.name)!.after(evaluated_until) : null;
+    const next = schedule.enabled ? this.#times.get(schedule.name)!(evaluated_until) : null;
     return {
       ...schedule,
       next_at: next === null ? null : new Date(next).toISOString(),

@@ -4,7 +4,6 @@ import type { ForgeIssue } from '#kit/contracts/bridge/dashboard-event.ts';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
 
-/** The issue that is meant, or why there is none. */
 export type FoundTarget =
   | { readonly target: EventTarget }
   | { readonly target: null; readonly code: string; readonly message: string };
@@ -71,7 +70,6 @@ export function targetAt(address: string, forges: readonly KnownForge[]): FoundT
   return { target: { forge: forge.name, owner, repo, number: Number(number) } };
 }
 
-/** The name of an issue for people. */
 export function labelOf({ forge, owner, repo, number }: EventTarget): string {
   return `${forge === null ? '' : `${forge}/`}${owner}/${repo}#${number}`;
 }

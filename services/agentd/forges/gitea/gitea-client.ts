@@ -4,7 +4,6 @@ import { faultOf } from '../faults.ts';
 import { type HttpReply, type HttpRequest, send, sendRead } from '../http.ts';
 import type { TokenFile } from '../token-file.ts';
 
-/** Gitea's REST API v1. */
 export class GiteaClient implements RemoteClient {
   readonly pageSize = { limit: 50 };
   readonly #options: RemoteForgeOptions;

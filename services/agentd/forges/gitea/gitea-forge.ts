@@ -244,7 +244,6 @@ function notLearned(what: string, { message }: Unauthorized): Standing {
   return standingUnknown(`${what} could not be learned: ${message}`);
 }
 
-/** Scopes that a token needs, and for what. */
 const neededScopes: readonly LackingScope[] = [
   { scope: 'read:user', needed_by: 'execute-approved, which acts under its own name' },
   {

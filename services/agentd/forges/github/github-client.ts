@@ -14,7 +14,6 @@ export interface GitHubOptions extends RemoteForgeOptions {
   readonly throttle: boolean;
 }
 
-/** Octokit with our limits and errors. */
 export class GitHubClient implements RemoteClient {
   readonly pageSize = { per_page: 100 };
   readonly #options: GitHubOptions;

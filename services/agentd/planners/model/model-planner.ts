@@ -20,7 +20,6 @@ export interface ModelPlannerOptions {
   readonly retry?: RetryOptions;
 }
 
-/** Plans with a language model of the gateway. */
 export const model: PlannerType = {
   missing: ({ models }) => (chatModelFor(models(), null) === null ? noModelConfigured() : null),
   create({ agents, models, openModel }, { tier }, runId) {
@@ -64,7 +63,6 @@ const reminder =
   'That answer called no tool, so nothing happened. Go on with a tool; end with submit_plan or ask.';
 const cutOff = 'That answer was cut off at its maximum length. Continue in smaller pieces.';
 
-/** Plans with a language model that works in the scratch copy through tools. */
 export function createModelPlanner(options: ModelPlannerOptions): Planner {
   const { provider, model, tier } = options.model;
   return {

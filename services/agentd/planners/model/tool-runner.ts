@@ -19,7 +19,6 @@ export type Outcome =
 export interface ToolResult {
   /** The answer that the model gets. */
   readonly content: string;
-  /** Set by the call that ends the planning. */
   readonly outcome: Outcome | null;
 }
 

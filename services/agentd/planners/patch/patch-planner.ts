@@ -106,7 +106,6 @@ function distinct(influences: readonly Influence[]): Influence[] {
   return [...new Map(influences.map((influence) => [influence.source, influence])).values()];
 }
 
-/** Each costs a run of git to look at. */
 const maxFiles = 500;
 
 /** One git patch of everything that a candidate proposes, in the forms worth trying; or why there is none. */

@@ -61,7 +61,6 @@ function startsAtNothing(file: FilePatch): boolean {
  */
 export type LineEnds = 'as written' | readonly ('\n' | '\r\n')[];
 
-/** The part as git reads it. */
 export function renderPatch({ file, old_path, new_path }: ResolvedPatch, ends: LineEnds): string {
   const old = old_path ?? new_path ?? '';
   const new_ = new_path ?? old_path ?? '';
@@ -96,7 +95,6 @@ function nameLine(name: string): string {
   return quoted === name && name.includes(' ') ? `${name}\t` : quoted;
 }
 
-/** Lines of a file. */
 interface Location {
   readonly path: string;
   /** Lines from 1, both included. */

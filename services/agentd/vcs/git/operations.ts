@@ -20,7 +20,6 @@ const RecordedState = t.strict({
 });
 type RecordedState = t.TypeOf<typeof RecordedState>;
 
-/** Records the present. */
 export async function recordOperation(workspace: Workspace, operation: string): Promise<string> {
   const gitDir = gitDirOf(workspace);
   const [previous, branches] = await Promise.all([lastOperation(workspace), branchCommits(gitDir)]);

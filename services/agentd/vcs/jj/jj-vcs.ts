@@ -180,7 +180,6 @@ async function adopt(workspace: Workspace, branch: string, present: string, comm
   await run(workspace, ['abandon', present]);
 }
 
-/** Pushes by bookmark. */
 async function push(
   workspace: Workspace,
   { branch, credential }: Publication,

@@ -108,7 +108,6 @@ function seedNumber(text: string): number {
   return createHash('sha256').update(text).digest().readUIntBE(0, 6);
 }
 
-/** The installed version; null where there is no jj. */
 export async function jjVersion(): Promise<string | null> {
   try {
     const { stdout } = await runProgram('jj', ['--version'], { env: isolatedEnvironment(), cwd: '/' });

@@ -107,7 +107,6 @@ async function deadEvents(client: HttpClient): Promise<string[]> {
   return ids.reverse();
 }
 
-/** One line for each event of a list. */
 export function eventLine(event: EventView, paint: Paint): string {
   const { state, source, kind, target, issue, event_id, received_at } = event;
   const where = target === null ? short(issue.id, 40) : labelOf(target);
@@ -122,7 +121,6 @@ export function eventLine(event: EventView, paint: Paint): string {
   return `${cells.join('  ')}${becauseOf(event, 80)}`;
 }
 
-/** All that is known of one event. */
 export function eventLines(event: EventView, paint: Paint): string[] {
   const { issue, target, role, reason, run_id, retry_at, attempts } = event;
   const rows: (readonly [string, string | null])[] = [
