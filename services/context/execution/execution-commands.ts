@@ -11,7 +11,6 @@ export interface Recorded {
   readonly plan: PlanRecord | null;
 }
 
-/** See store/commands.ts. */
 export const executionCommands = { recordPlan, recordOutcome, noteRunMemories } as const;
 
 function recordPlan(record: GraphRecord, plan: PlanRecord): Recorded {

@@ -38,7 +38,6 @@ export const executionTables = `
   CREATE INDEX action_cases_anywhere ON action_cases (kind, at);
 `;
 
-/** See store/queries.ts. */
 export const executionQueries = { scorePaths, runMemories } as const;
 
 /** Keys of the memories that were made of a run, forgotten ones too. */

@@ -19,7 +19,6 @@ const edgeColumns = `e.changed, f.id AS from_id, f.label AS from_label, t.id AS 
   e.weight, e.ordinal, e.valid_from, e.valid_to`;
 const edgeEnds = 'JOIN nodes f ON f.node = e.from_node JOIN nodes t ON t.node = e.to_node';
 
-/** See store/queries.ts. */
 export const graphQueries = { graphChanges, graphLag, graphDigests } as const;
 
 interface ChangesInput {

@@ -3,7 +3,6 @@ import { importMemories, linkMemories } from './import-memories.ts';
 import { recordMemory, recordMemoryOutcome } from './record-memory.ts';
 import { rebuildMemoryIndex } from './signatures.ts';
 
-/** See store/commands.ts. */
 export const memoryCommands = {
   recordMemory,
   recordMemoryOutcome,

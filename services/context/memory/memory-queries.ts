@@ -24,5 +24,4 @@ function hasUnwiped(db: DatabaseSync, _: null): boolean {
   return db.prepare('SELECT 1 FROM forgotten_memories WHERE wiped = 0 LIMIT 1').get() !== undefined;
 }
 
-/** See store/queries.ts. */
 export const memoryQueries = { lookUpMemories, readMemory, memoryOrder, memoryLines, hasUnwiped } as const;

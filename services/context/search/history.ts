@@ -9,7 +9,6 @@ import { rebuildTexts } from './text-index.ts';
 import { withoutTrailers } from './words/query-terms.ts';
 import { termsOf } from './words/words.ts';
 
-/** See store/commands.ts. */
 export const searchCommands = { learnChanges, rebuildTexts } as const;
 
 /** A commit of a repository's history, as search learns it. */

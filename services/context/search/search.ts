@@ -19,7 +19,6 @@ import {
 import { snippetOf, termsIn } from './snippet.ts';
 import { pathTermsOf } from './words/words.ts';
 
-/** See store/queries.ts. */
 export const searchQueries = {
   search: (db: DatabaseSync, request: SearchRequest): SearchResult[] => search(db, request),
   learnedCommit,

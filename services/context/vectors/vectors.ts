@@ -27,7 +27,6 @@ export function memoriesWithoutVector(
   }));
 }
 
-/** See store/queries.ts. */
 export const vectorQueries = { memoriesWithoutVector } as const;
 
 /**
@@ -59,7 +58,6 @@ function storeVectors(record: GraphRecord, { model, vectors }: NewVectors): numb
   );
 }
 
-/** See store/commands.ts. */
 export const vectorCommands = { storeVectors } as const;
 
 /** The vector with length 1, so that a product of two is their cosine; null where it has no direction. */
