@@ -13,7 +13,8 @@ import type {
 } from './agent.ts';
 import type { Work } from './compose-work.ts';
 import { cancelRun, checkScope, decideActions } from './execution/decisions.ts';
-import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
+import type { ExecuteOptions } from './execution/execute-approved.ts';
+import { deliverWithTimeout, withDelivery } from './outbox/bounded-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { keyedRun } from './runs/keyed-runs.ts';
@@ -58,7 +59,7 @@ export class CoreAgent {
   async plan(runId: string, watch: Watch): Promise<Run> {
     const { planning, delivery } = await this.#work();
     const planIssue = await planning();
-    const run = await withLiveDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
+    const run = await withDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
     if (delivery !== null)
       for (const id of run.plan?.supersedes ?? []) await deliverWithTimeout(delivery, id);
     return run;
@@ -156,38 +157,30 @@ export class CoreAgent {
     return finishSuperseding(this.#store, run);
   }
 
-  async execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
-    checkScope(request.by, 'execute');
-    const { execute, delivery } = await this.#work();
+  execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
     const repo_dir = request.repo_dir === null ? null : resolve(request.repo_dir);
-    return withLiveDelivery(delivery, request.run_id, watch, () =>
-      execute({ ...request, repo_dir, kind: 'execute' }, watch),
-    );
+    return this.#execute({ ...request, repo_dir, kind: 'execute' }, watch);
+  }
+
+  async #execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
+    checkScope(options.by, 'execute');
+    const { execute, delivery } = await this.#work();
+    return withDelivery(delivery, options.run_id, watch, () => execute(options, watch));
   }
 
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
-    const run = await this.#store.read(request.run_id);
-    const { planning, execute, undo, delivery } = await this.#work();
-    const withDelivery = (work: () => Promise<Run>) => withLiveDelivery(delivery, run.run_id, watch, work);
-    if (run.undo !== null && run.status !== 'undone') {
-      checkScope(request.by, 'execute');
-      return withDelivery(() => undo(request, watch));
-    }
-    if (run.plan === null && (run.status === 'planning' || run.status === 'interrupted')) {
+    const { run_id, status, plan, execution, undo } = await this.#store.read(request.run_id);
+    if (undo !== null && status !== 'undone') return this.undo(request, watch);
+    if (plan === null && (status === 'planning' || status === 'interrupted')) {
       checkScope(request.by, 'plan');
-      const planIssue = await planning();
-      return withDelivery(() => planIssue.plan(request.run_id, watch));
+      return this.plan(run_id, watch);
     }
-    if (run.execution === null || ['completed', 'undone', 'cancelled'].includes(run.status)) {
-      throw new Conflict(
-        'nothing_to_resume',
-        `run ${run.run_id} is ${run.status}; there is nothing to resume`,
-      );
+    if (execution === null || ['completed', 'undone', 'cancelled'].includes(status)) {
+      throw new Conflict('nothing_to_resume', `run ${run_id} is ${status}; there is nothing to resume`);
     }
-    checkScope(request.by, 'execute');
-    const { repo_dir, selected: actions, dry_run } = run.execution;
-    return withDelivery(() => execute({ ...request, kind: 'resume', repo_dir, actions, dry_run }, watch));
+    const { repo_dir, selected: actions, dry_run } = execution;
+    return this.#execute({ ...request, kind: 'resume', repo_dir, actions, dry_run }, watch);
   }
 
   /** What `undo` would do, in order, without doing it. */
@@ -198,7 +191,7 @@ export class CoreAgent {
   async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
     const { undo, delivery } = await this.#work();
-    return withLiveDelivery(delivery, request.run_id, watch, () => undo(request, watch));
+    return withDelivery(delivery, request.run_id, watch, () => undo(request, watch));
   }
 
   async cancel(request: {

@@ -36,12 +36,7 @@ const undecidedDays = 7;
 export async function prune(access: PruneAccess, request: PruneRequest): Promise<PruneResult> {
   const before = decode(Timestamp, request.before, 'before');
   const limit = new Date(before).toISOString();
-  const result = {
-    clones: [] as string[],
-    runs: [] as string[],
-    kept: [] as { run_id: string; reason: string }[],
-    bytes: 0,
-  };
+  const result: Collected = { clones: [], runs: [], kept: [], bytes: 0 };
   const runIds = access.index.reading(() => access.index.sizes());
   for (const { run_id, status } of runIds.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1))) {
     await setImmediate();
@@ -93,18 +88,16 @@ function pruneOne(
 }
 
 /** The run, if it is old enough and nothing speaks against removing it. */
-function oldRun(access: PruneAccess, runId: string, limit: string, result: Collected): Run | null {
-  let run: Run;
+function oldRun(access: PruneAccess, run_id: string, limit: string, { kept }: Collected): Run | null {
   try {
-    run = access.read(runId);
+    const run = access.read(run_id);
+    if (run.updated_at >= limit) return null;
+    const reason = reasonToKeep(access, run);
+    if (reason === null) return run;
+    kept.push({ run_id, reason });
   } catch (error) {
-    result.kept.push({ run_id: runId, reason: messageOf(error) });
-    return null;
+    kept.push({ run_id, reason: messageOf(error) });
   }
-  if (run.updated_at >= limit) return null;
-  const reason = reasonToKeep(access, run);
-  if (reason === null) return run;
-  result.kept.push({ run_id: runId, reason });
   return null;
 }
 
