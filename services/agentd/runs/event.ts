@@ -216,27 +216,21 @@ export type DataOf<T extends EventType> = t.TypeOf<EventData[T]>;
 /** What a writer gives; the store adds the envelope. */
 export type NewEvent = { [T in EventType]: { readonly type: T; readonly data: DataOf<T> } }[EventType];
 
-export interface Envelope {
-  /** From 1. */
-  readonly seq: number;
-  readonly at: string;
-  /** `hash` of the event before; 64 zeros for the first. */
-  readonly prev: string;
-  /** sha256 over the canonical JSON of seq, at, type, data and prev. */
-  readonly hash: string;
-}
-export type RunEvent = NewEvent & Envelope;
-
 export const eventTypes = Object.keys(eventData) as EventType[];
 
 export const EventEnvelope = t.strict({
+  /** From 1. */
   seq: integerBetween(1, Number.MAX_SAFE_INTEGER),
   at: Timestamp,
   type: oneOf(eventTypes as [EventType, ...EventType[]]),
   data: t.UnknownRecord,
+  /** `hash` of the event before; 64 zeros for the first. */
   prev: Sha256,
+  /** sha256 over the canonical JSON of seq, at, type, data and prev. */
   hash: Sha256,
 });
+export type RawEvent = t.TypeOf<typeof EventEnvelope>;
+export type RunEvent = NewEvent & Readonly<Omit<RawEvent, 'type' | 'data'>>;
 
 export function dataCodec(type: EventType): t.Mixed {
   return eventData[type];

@@ -6,7 +6,14 @@ import { type TreeReader, treeReader } from '../git/tree.ts';
 import type { Sandbox } from '../ports/sandbox.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
-import { type ExportTree, sweep, sweepWorkFolders, TreeCopy, type TreeSource } from './work-folder.ts';
+import {
+  copyTree,
+  type ExportTree,
+  sweep,
+  sweepWorkFolders,
+  type TreeCopy,
+  type TreeSource,
+} from './work-folder.ts';
 
 export type { ValidationStep } from './steps.ts';
 
@@ -121,9 +128,7 @@ export function createValidation({
     }
   }
 
-  function copy({ mirror_dir, tree }: TreeSource): TreeCopy {
-    return new TreeCopy({ mirror_dir, tree }, runsFolder, runPrefix, exportTree);
-  }
+  const copy = (source: TreeSource) => copyTree(source, runsFolder, runPrefix, exportTree);
 
   return {
     terms,

@@ -3,6 +3,7 @@ import { lstat, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { LeaseHolder } from '#kit/contracts/lease-holder.ts';
+import { once } from '#kit/once.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import { isRunning, thisProcess } from '#kit/storage/process-identity.ts';
 
@@ -80,35 +81,29 @@ export interface TreeSource {
 /** Writes the files of a tree into a folder that does not exist yet, without anything of git's. */
 export type ExportTree = (gitDir: string, treeOrCommit: string, into: string) => Promise<void>;
 
-/** The files of a tree for commands to work on, in a work folder of this process. Begins to write them when it is made. */
-export class TreeCopy {
-  readonly source: TreeSource;
-  readonly #folder: Promise<string>;
-  readonly #written: Promise<void>;
-  #removed: Promise<void> | null = null;
-
-  constructor(source: TreeSource, parent: string, prefix: string, exportTree: ExportTree) {
-    this.source = source;
-    this.#folder = makeWorkFolder(parent, prefix);
-    this.#written = this.#folder.then((folder) =>
-      exportTree(source.mirror_dir, source.tree, join(folder, 'workspace')),
-    );
-    // `workspace` reports it.
-    this.#written.catch(() => undefined);
-  }
-
+/** The files of a tree for commands to work on, in a work folder of this process. */
+export interface TreeCopy {
   /** The folder of the files, once all of them are there. */
-  async workspace(): Promise<string> {
-    await this.#written;
-    return join(await this.#folder, 'workspace');
-  }
-
+  workspace(): Promise<string>;
   /** Removes it, however far it has come. */
-  remove(): Promise<void> {
-    this.#removed ??= this.#written
-      .catch(() => undefined)
-      .then(() => this.#folder)
-      .then(removeTree, () => undefined);
-    return this.#removed;
-  }
+  remove(): Promise<void>;
+}
+
+/** Begins to write the files. */
+export function copyTree(
+  { mirror_dir, tree }: TreeSource,
+  parent: string,
+  prefix: string,
+  exportTree: ExportTree,
+): TreeCopy {
+  const folder = makeWorkFolder(parent, prefix);
+  const workspace = folder.then(async (path) => {
+    await exportTree(mirror_dir, tree, join(path, 'workspace'));
+    return join(path, 'workspace');
+  });
+  const ended = workspace.catch(() => undefined);
+  return {
+    workspace: () => workspace,
+    remove: once(() => ended.then(() => folder).then(removeTree, () => undefined)),
+  };
 }

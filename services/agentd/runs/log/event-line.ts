@@ -2,7 +2,7 @@ import { decode } from '#kit/decode.ts';
 import { canonicalJson, sha256 } from '#kit/digest.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
-import { dataCodec, EventEnvelope, type NewEvent, type RunEvent } from '../event.ts';
+import { dataCodec, EventEnvelope, type NewEvent, type RawEvent, type RunEvent } from '../event.ts';
 
 /**
  * One line of `events.jsonl`: `{"seq":…,"at":…,"type":…,"data":…,"prev":…,"hash":…}` and a line feed, in this order, without
@@ -13,10 +13,7 @@ export interface EventLine {
   readonly text: string;
 }
 
-export interface Head {
-  readonly seq: number;
-  readonly hash: string;
-}
+export type Head = Pick<RunEvent, 'seq' | 'hash'>;
 
 export const beforeFirst: Head = { seq: 0, hash: '0'.repeat(64) };
 
@@ -73,15 +70,6 @@ export function soundEvents(log: Uint8Array): {
   return { events, length, problem: null };
 }
 
-export interface RawEvent {
-  readonly seq: number;
-  readonly at: string;
-  readonly type: RunEvent['type'];
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly prev: string;
-  readonly hash: string;
-}
-
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The envelope as it stands in the line, neither the chain nor the data judged. @throws Failed (`run_damaged`) */
@@ -91,7 +79,7 @@ export function parseLine(bytes: Uint8Array): { readonly raw: RawEvent; readonly
   let canonical: string;
   try {
     text = utf8.decode(bytes);
-    raw = decode(EventEnvelope, JSON.parse(text), 'event') as RawEvent;
+    raw = decode(EventEnvelope, JSON.parse(text), 'event');
     canonical = canonicalJson(raw.data);
   } catch (cause) {
     throw damaged(`not an event: ${messageOf(cause)}`, cause);

@@ -5,24 +5,10 @@ import { Conflict, messageOf } from '#kit/errors.ts';
 import type { RecoveryRequest } from '../../agent.ts';
 import type { NewEvent } from '../event.ts';
 import { putArtifact } from '../log/artifacts.ts';
-import { beforeFirst, type Head, soundEvents } from '../log/event-line.ts';
+import { beforeFirst, soundEvents } from '../log/event-line.ts';
 import { cutProblem, type HeadMark, type Heads } from '../log/heads.ts';
 import { missingLogProblem } from '../log/open-runs.ts';
 import { logName, requireLogFile } from '../log/run-folder.ts';
-
-/** The events of a log up to the first that does not hold, and what is behind them. */
-interface SoundPart {
-  readonly head: Head;
-  readonly headKept: boolean;
-  readonly recovered: RecordState['recovered'];
-  /** Of a sound event. */
-  readonly hashOf: (seq: number) => string;
-  /** Bytes of the sound events. */
-  readonly length: number;
-  readonly rest: Uint8Array;
-  /** Why the first line of the rest does not hold; null where nothing but an unfinished line is behind. */
-  readonly broken: string | null;
-}
 
 /** What is there of a run's record, beside what was acknowledged. */
 export function readRecord(runId: string, runsDir: string, heads: Heads): RecordState {
@@ -85,7 +71,10 @@ function state(
   };
 }
 
-function soundPart(runId: string, folder: string): SoundPart {
+type SoundPart = ReturnType<typeof soundPart>;
+
+/** The events of a log up to the first that does not hold, and the bytes behind them. */
+function soundPart(runId: string, folder: string) {
   requireLogFile(runId, folder);
   const log = readFileSync(join(folder, logName));
   const { events, length, problem } = soundEvents(log);
@@ -97,9 +86,10 @@ function soundPart(runId: string, folder: string): SoundPart {
       ({ type, data }) => type === 'head_adopted' || (type === 'run_created' && data.head_kept === true),
     ),
     recovered: recovery === undefined ? null : { seq: recovery.seq, at: recovery.at, by: recovery.data.by },
-    hashOf: (seq) => events[seq - 1]?.hash ?? beforeFirst.hash,
+    hashOf: (seq: number) => events[seq - 1]?.hash ?? beforeFirst.hash,
     length,
     rest: log.subarray(length),
+    /** Why the first line behind does not hold; null where nothing but an unfinished line is there. */
     broken: problem === null ? null : `${logName} line ${seq + 1}: ${messageOf(problem)}`,
   };
 }

@@ -3,17 +3,9 @@ import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { headsName } from '#kit/folders.ts';
 import type { FoundProblem, Verification } from '../../agent.ts';
-import { eventTypes, type RunEvent } from '../event.ts';
+import { eventTypes, type RawEvent, type RunEvent } from '../event.ts';
 import { artifactReferences, readArtifact } from '../log/artifacts.ts';
-import {
-  beforeFirst,
-  decodeEvent,
-  type Head,
-  hashOf,
-  parseLine,
-  type RawEvent,
-  wholeLines,
-} from '../log/event-line.ts';
+import { beforeFirst, decodeEvent, type Head, hashOf, parseLine, wholeLines } from '../log/event-line.ts';
 import type { Heads } from '../log/heads.ts';
 import { withoutLog } from '../log/open-runs.ts';
 import { artifactsName, logName, notFound, requireLogFile } from '../log/run-folder.ts';
