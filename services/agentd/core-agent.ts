@@ -14,7 +14,7 @@ import type {
 import type { Work } from './compose-work.ts';
 import { cancelRun, checkScope, decideActions } from './execution/decisions.ts';
 import type { ExecuteOptions } from './execution/execute-approved.ts';
-import { deliverWithTimeout, withDelivery } from './outbox/bounded-delivery.ts';
+import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { keyedRun } from './runs/keyed-runs.ts';
@@ -59,7 +59,7 @@ export class CoreAgent {
   async plan(runId: string, watch: Watch): Promise<Run> {
     const { planning, delivery } = await this.#work();
     const planIssue = await planning();
-    const run = await withDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
+    const run = await withLiveDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
     if (delivery !== null)
       for (const id of run.plan?.supersedes ?? []) await deliverWithTimeout(delivery, id);
     return run;
@@ -165,7 +165,7 @@ export class CoreAgent {
   async #execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
     checkScope(options.by, 'execute');
     const { execute, delivery } = await this.#work();
-    return withDelivery(delivery, options.run_id, watch, () => execute(options, watch));
+    return withLiveDelivery(delivery, options.run_id, watch, () => execute(options, watch));
   }
 
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
@@ -191,7 +191,7 @@ export class CoreAgent {
   async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
     const { undo, delivery } = await this.#work();
-    return withDelivery(delivery, request.run_id, watch, () => undo(request, watch));
+    return withLiveDelivery(delivery, request.run_id, watch, () => undo(request, watch));
   }
 
   async cancel(request: {

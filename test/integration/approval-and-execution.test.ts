@@ -161,20 +161,20 @@ describe('approval and execution', () => {
       expect(error).to.include({ code: 'action_not_found', exitCode: 4 });
     });
 
-    it('rehearses without any effect, and runs for real afterwards', async () => {
+    it('makes a dry run without any effect, and runs for real afterwards', async () => {
       const run = await world.approve(await planned());
       const before = [branches(), world.checkout.git('for-each-ref')];
-      const rehearsed = await execute(run, { dry_run: true });
-      expect(states(rehearsed)).to.deep.equal(Array(7).fill('pending'));
-      expect(
-        rehearsed.actions.every(({ outcome }) => outcome?.message.includes('nothing was done')),
-      ).to.equal(true);
+      const dryRun = await execute(run, { dry_run: true });
+      expect(states(dryRun)).to.deep.equal(Array(7).fill('pending'));
+      expect(dryRun.actions.every(({ outcome }) => outcome?.message.includes('nothing was done'))).to.equal(
+        true,
+      );
       expect([branches(), world.checkout.git('for-each-ref')]).to.deep.equal(before);
       const done = await execute(run);
       expect(done.status).to.equal('completed');
     });
 
-    it('never does anything for a plan that is a rehearsal', async () => {
+    it('never does anything for a plan that is a dry run', async () => {
       const number = await world.newIssue(withPatch);
       const run = await world.approve(
         await world.agent.planIssue({ ...ref, number, dry_run: true, by: everybody }, quiet),

@@ -129,13 +129,13 @@ describe('a second plan for an issue', () => {
       expect((await now(second)).superseded_by).to.equal(third.run_id);
     });
 
-    it('leaves a plan that waits where the second is a rehearsal', async () => {
+    it('leaves a plan that waits where the second is a dry run', async () => {
       const number = await world.newIssue(body);
       const first = await plan(number);
-      const rehearsal = await plan(number, { dry_run: true });
+      const dryRun = await plan(number, { dry_run: true });
       expect((await now(first)).status).to.equal('awaiting_approval');
       const third = await plan(number);
-      expect(third.plan!.supersedes).to.have.members([first.run_id, rehearsal.run_id]);
+      expect(third.plan!.supersedes).to.have.members([first.run_id, dryRun.run_id]);
     });
 
     it('leaves one to decide where several are planned at once, the one that was asked for last', async () => {

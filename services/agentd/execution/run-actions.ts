@@ -375,7 +375,7 @@ export class Execution {
     const message = 'every check passed; nothing was done';
     const outcome = { code: undefined, message, facts: {} };
     await this.#result({ action_id, state: 'succeeded', outcome, rehearsal: true });
-    return { state: 'succeeded', message: `rehearsed: ${message}` };
+    return { state: 'succeeded', message: `dry run: ${message}` };
   }
 
   async #done(action_id: string, effect: Effect, reconciled: boolean): Promise<Attempt> {

@@ -69,14 +69,14 @@ function sentence(
     }
     case 'execution_started': {
       const { by, kind, dry_run, selected } = event.data;
-      const what = dry_run ? 'rehearsed' : kind === 'resume' ? 'resumed' : 'executed';
+      const what = dry_run ? 'made a dry run of' : kind === 'resume' ? 'resumed' : 'executed';
       return { by, text: `${what} ${selected.length === 1 ? '1 action' : `${selected.length} actions`}` };
     }
     case 'action_refused':
       return core(`${action(event.data.action_id)} was ${event.data.state}: ${event.data.outcome.message}`);
     case 'action_result': {
       const { action_id, state, rehearsal, outcome } = event.data;
-      return core(`${action(action_id)} ${state}${rehearsal ? ' in rehearsal' : ''}: ${outcome.message}`);
+      return core(`${action(action_id)} ${state}${rehearsal ? ' in a dry run' : ''}: ${outcome.message}`);
     }
     case 'execution_finished':
       return core(`execution ended: ${event.data.message}`);

@@ -25,7 +25,7 @@ export const RunRequest = t.strict({
   number: integerBetween(1, 2_147_483_647),
   role: NonEmptyString,
   planner: NonEmptyString,
-  /** Every action of the run is a rehearsal. */
+  /** Every check runs, no effect happens. */
   dry_run: t.boolean,
   /** Earlier runs of the issue that wait for a decision stay as they are. Left out where nobody asked for it. */
   keep: optional(t.boolean),
@@ -156,6 +156,7 @@ const eventData = {
   action_result: t.strict({
     action_id: t.string,
     state: oneOf(['succeeded', 'failed', 'unknown']),
+    /** True in a dry run. */
     rehearsal: t.boolean,
     /** Learned by asking afterwards and not from the effect's own answer. */
     reconciled: t.boolean,

@@ -95,7 +95,7 @@ export function summaryOf(run: Run): RunSummary {
 /**
  * Where a run stands between two executions, by its actions alone:
  *
- * - `completed`: every action succeeded; rehearsals do not count.
+ * - `completed`: every action succeeded; dry runs do not count.
  * - `partially_completed`: some succeeded.
  * - `failed`: none succeeded, and one failed, is unknown or was undone; or everything is decided and what was
  *   approved has been refused.

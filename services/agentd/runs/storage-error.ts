@@ -25,7 +25,7 @@ export function storageError(cause: unknown, stateDir: string): unknown {
   const sqlite = sqliteCode(cause);
   const failed = (code: string, what: string, hint: string) =>
     new Failed(code, `${what} (${messageOf(cause)})`, { cause, hint });
-  if (isDiskFull(cause)) {
+  if (isDiskFull(cause, stateDir)) {
     const hint = 'Free some space and try again. Later ./core prune --older-than 30d frees more.';
     return failed('disk_full', `no room left for the state folder ${stateDir}; nothing was written`, hint);
   }

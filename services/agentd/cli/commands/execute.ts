@@ -28,7 +28,7 @@ export function executeApproved(program: Command, run: Run): void {
     .description('run the approved actions, exactly as previewed')
     .option('--repo-dir <dir>', 'your checkout, which gets the branch', notEmpty('--repo-dir'))
     .option('--action <id...>', 'only these, by number, act_… or kind')
-    .option('--dry-run', 'rehearse: every check runs, no effect happens')
+    .option('--dry-run', 'every check runs, no effect happens')
     .action(
       run(async (context, id: string | undefined, options: ExecuteOptions) => {
         const { agent, person } = context.services;

@@ -32,7 +32,7 @@ export function planIssue(program: Command, run: Run): void {
     .option('--role <role>', 'who plans, see config/agents.json (default: Depute)', notEmpty('--role'))
     .option('--forge <name>', 'forge, where several know the repository', notEmpty('--forge'))
     .option('--planner <name>', plannerKinds.join(' or '), oneOfWords('--planner', [...plannerKinds]))
-    .option('--dry-run', 'propose a rehearsal: every check runs, no effect happens')
+    .option('--dry-run', 'plan a dry run: every check runs, no effect happens')
     .option('--keep', 'leave runs of the issue that still wait for a decision as they are')
     .option('--anyway', 'plan an issue that is closed or fixed too')
     .action(

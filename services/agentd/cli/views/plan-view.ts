@@ -39,7 +39,7 @@ export function headLines(run: Run, terminal: Terminal): string[] {
     `role ${role}`,
     `planner ${planner}`,
     ...(usage === null ? [] : [usage.model]),
-    ...(run.request.dry_run ? ['rehearsal'] : []),
+    ...(run.request.dry_run ? ['dry run'] : []),
     ...(plan === null ? [] : contextText(plan)),
   ];
   return [painted.trimEnd(), facts.map(visibleLine).join(` ${symbols.dot} `)];

@@ -122,7 +122,7 @@ describe('the status of a run', () => {
       [...plan, { type: 'run_cancelled', data: { message: '' } }],
     ],
     [
-      'does not count rehearsals',
+      'does not count dry runs',
       'awaiting_approval',
       [
         ...plan,
@@ -203,13 +203,13 @@ describe('the state of an action', () => {
     }
   });
 
-  it('does not change in a rehearsal', () => {
-    const rehearsal = [executionStarted({ dry_run: true, selected: [first] })];
-    expect(stateOf(...rehearsal, intended(first))).to.equal('pending');
-    expect(stateOf(...rehearsal, ...did(first, { rehearsal: true }))).to.equal('pending');
-    expect(stateOf(...rehearsal, refused(first))).to.equal('pending');
+  it('does not change in a dry run', () => {
+    const dryRun = [executionStarted({ dry_run: true, selected: [first] })];
+    expect(stateOf(...dryRun, intended(first))).to.equal('pending');
+    expect(stateOf(...dryRun, ...did(first, { rehearsal: true }))).to.equal('pending');
+    expect(stateOf(...dryRun, refused(first))).to.equal('pending');
     const done = [executionStarted(), ...did(first), executionFinished()];
-    expect(stateOf(...done, ...rehearsal, refused(first), executionFinished())).to.equal('succeeded');
+    expect(stateOf(...done, ...dryRun, refused(first), executionFinished())).to.equal('succeeded');
     expect(stateOf(executionStarted(), ...did(first, { rehearsal: true }))).to.equal('pending');
   });
 
@@ -286,7 +286,7 @@ describe('folding', () => {
     );
   });
 
-  it('completes a run only when every action has a success that was no rehearsal', () => {
+  it('completes a run only when every action has a success that was no dry run', () => {
     fc.assert(
       fc.property(stories, (story) => {
         const run = foldOf(...plan, ...story);

@@ -98,7 +98,7 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     case 'action_refused':
       return { actions: refuse(run, event.data) };
     case 'action_intent':
-      // A rehearsal has no effect that could be unknown.
+      // A dry run has no effect that could be unknown.
       if (run.execution?.dry_run === true) return {};
       return {
         actions: withAction(run, event.data.action_id, {
@@ -218,7 +218,7 @@ function startExecution(run: Run, execution: DataOf<'execution_started'>): Parti
   };
 }
 
-/** A refusal in a rehearsal is shown and leaves the state as it was. */
+/** A refusal in a dry run is shown and leaves the state as it was. */
 function refuse(run: Run, { action_id, state, outcome }: DataOf<'action_refused'>): readonly ActionState[] {
   return run.actions.map((action) => {
     if (action.definition.action_id !== action_id || action.state === 'succeeded') return action;
@@ -229,7 +229,7 @@ function refuse(run: Run, { action_id, state, outcome }: DataOf<'action_refused'
 function finishAction(run: Run, result: DataOf<'action_result'>, at: string): readonly ActionState[] {
   return run.actions.map((action) => {
     if (action.definition.action_id !== result.action_id) return action;
-    if (result.rehearsal) return rehearsed(action, result);
+    if (result.rehearsal) return checked(action, result);
     return {
       ...action,
       state: result.state,
@@ -240,7 +240,7 @@ function finishAction(run: Run, result: DataOf<'action_result'>, at: string): re
   });
 }
 
-function rehearsed(action: ActionState, { outcome }: DataOf<'action_result'>): ActionState {
+function checked(action: ActionState, { outcome }: DataOf<'action_result'>): ActionState {
   if (action.state === 'running')
     return { ...action, state: 'pending', intent: null, started_at: null, outcome };
   return action.state === 'pending' ? { ...action, outcome } : action;

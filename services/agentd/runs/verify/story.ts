@@ -19,7 +19,7 @@ interface Story {
   readonly succeeded: Set<string>;
   /** Number of the pull request that the run opened. */
   pullRequest: number | null;
-  rehearsal: boolean;
+  dryRun: boolean;
   /** The newer run that took its place. */
   supersededBy: string | null;
 }
@@ -39,7 +39,7 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
     open: new Set(),
     succeeded: new Set(),
     pullRequest: null,
-    rehearsal: false,
+    dryRun: false,
     supersededBy: null,
   };
   const problems: FoundProblem[] = [];
@@ -70,7 +70,7 @@ function judge(story: Story, event: RunEvent): string[] {
     case 'approval_recorded':
       return judgeApproval(story, event.data.action_id, event.data.approval);
     case 'execution_started':
-      story.rehearsal = event.data.dry_run;
+      story.dryRun = event.data.dry_run;
       story.open.clear();
       return [];
     case 'action_intent':
@@ -145,7 +145,7 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
 }
 
 function judgeIntent(story: Story, actionId: string, at: string): string[] {
-  if (story.rehearsal || story.proposed.get(actionId)?.action.dry_run === true) return [];
+  if (story.dryRun || story.proposed.get(actionId)?.action.dry_run === true) return [];
   story.started.add(actionId);
   if (story.open.has(actionId))
     return [`${actionId} was started again while its outcome was open: two executors worked on the run`];
@@ -163,7 +163,7 @@ function judgeIntent(story: Story, actionId: string, at: string): string[] {
 
 function judgeResult(story: Story, result: DataOf<'action_result'>): string[] {
   const { action_id, rehearsal, state } = result;
-  if (rehearsal || story.rehearsal) return [];
+  if (rehearsal || story.dryRun) return [];
   if (!story.started.has(action_id)) return [`${action_id} has a result, but no intent was written before`];
   story.open.delete(action_id);
   if (state !== 'succeeded') return [];

@@ -1,22 +1,32 @@
+import { setTimeout } from 'node:timers/promises';
 import { Interrupted, messageOf } from '#kit/errors.ts';
 import type { Watch } from '../agent.ts';
 import type { RunDelivery } from './run-delivery.ts';
 
-/** Milliseconds for the delivery of one run, and for those of earlier runs before a planning. */
-const oneMs = 3_000;
+/** Milliseconds between two deliveries of a run at work, for its last one, and for those of earlier runs before a planning. */
+const everyMs = 1_000;
+const lastMs = 3_000;
 const earlierMs = 5_000;
 
-/** Does `work` on a run, then delivers its news. What cannot be delivered waits, and changes nothing about how the work ends. */
-export async function withDelivery<T>(
+/**
+ * Does `work` on a run and delivers its news meanwhile and at the end. What cannot be delivered waits; it never delays the work,
+ * and it changes nothing about how the work ends.
+ */
+export async function withLiveDelivery<T>(
   delivery: RunDelivery | null,
   runId: string,
   watch: Watch,
   work: () => Promise<T>,
 ): Promise<T> {
+  if (delivery === null) return work();
+  const over = new AbortController();
+  const delivering = deliverUntil(delivery, runId, over.signal);
   try {
     return await work();
   } finally {
-    const problem = delivery === null ? null : await deliverWithTimeout(delivery, runId);
+    over.abort();
+    await delivering;
+    const problem = await deliverWithTimeout(delivery, runId);
     if (problem !== null) {
       const message = `context: ${problem}; delivery of run ${runId} is queued, the next command or ./core sync retries it`;
       watch.progress({ step: 'context', state: 'info', message });
@@ -27,11 +37,11 @@ export async function withDelivery<T>(
 /** Delivers what is new of one run, within a short time. @returns why it waits; null when nothing does */
 export async function deliverWithTimeout(delivery: RunDelivery, runId: string): Promise<string | null> {
   try {
-    await delivery.deliver(runId, AbortSignal.timeout(oneMs));
+    await delivery.deliver(runId, AbortSignal.timeout(lastMs));
     return null;
   } catch (error) {
     if (error instanceof Interrupted)
-      return `${delivery.contextName} did not answer within ${oneMs / 1000} s`;
+      return `${delivery.contextName} did not answer within ${lastMs / 1000} s`;
     return messageOf(error);
   }
 }
@@ -47,5 +57,17 @@ export async function deliverEarlier(delivery: RunDelivery, signal: AbortSignal)
     if (error instanceof Interrupted)
       return `${delivery.contextName} did not take every earlier run within ${earlierMs / 1000} s`;
     return messageOf(error);
+  }
+}
+
+async function deliverUntil(delivery: RunDelivery, runId: string, over: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await setTimeout(everyMs, undefined, { signal: over });
+      await delivery.deliver(runId, AbortSignal.any([over, AbortSignal.timeout(lastMs)]));
+    } catch {
+      // It comes at the end, or later.
+      if (over.aborted) return;
+    }
   }
 }
