@@ -48,7 +48,7 @@ export async function attemptPlanning(
   }: { readonly callMs: number; readonly missingMs?: number | undefined; readonly signal: AbortSignal },
 ): Promise<Outcome> {
   try {
-    const options = { withinMs: callMs, signal, ...(missingMs === undefined ? {} : { missingMs }) };
+    const options = { withinMs: callMs, signal, missingMs };
     const answer = await callWithRetry(bus, functionIds.planIssue, requestOf(event), options);
     const result = decode(
       PlanIssueResult,

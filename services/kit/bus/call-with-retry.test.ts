@@ -22,7 +22,7 @@ function failing(codes: readonly string[]) {
 const quick = { withinMs: 60_000, firstWaitMs: 1 };
 
 describe('calling with retries', () => {
-  it('calls again after what passes, and tells of each time', async () => {
+  it('calls again after what passes', async () => {
     const passing = [
       'invocation_stopped',
       'TIMEOUT',
@@ -31,10 +31,8 @@ describe('calling with retries', () => {
       'not_connected',
     ];
     const bus = failing(passing);
-    const told: string[] = [];
-    const again = ({ code }: BusError) => void told.push(code);
-    expect(await callWithRetry(bus, 'test.f', { a: 1 }, { ...quick, again })).to.deep.equal({ a: 1 });
-    expect(told).to.deep.equal(passing);
+    expect(await callWithRetry(bus, 'test.f', { a: 1 }, quick)).to.deep.equal({ a: 1 });
+    expect(bus.asked).to.have.lengthOf(passing.length + 1);
   });
 
   it('gives up at once where another call cannot help', async () => {
@@ -54,24 +52,18 @@ describe('calling with retries', () => {
 
   it('gives the last error when its time is over, and no attempt more than is left', async () => {
     const bus = failing(Array(1_000).fill('TIMEOUT'));
-    const error = await failure(
-      callWithRetry(bus, 'test.f', {}, { withinMs: 40, firstWaitMs: 1, attemptMs: 15 }),
-    );
+    const error = await failure(callWithRetry(bus, 'test.f', {}, { withinMs: 40, firstWaitMs: 1 }));
     expect(error.code).to.equal('TIMEOUT');
     expect(bus.asked).to.not.deep.equal([]);
-    for (const { timeoutMs } of bus.asked) expect(timeoutMs).to.be.within(1, 15);
+    for (const { timeoutMs } of bus.asked) expect(timeoutMs).to.be.within(1, 40);
   });
 
   it('stops waiting when nobody wants the result', async () => {
     const stop = new AbortController();
     const bus = failing(['TIMEOUT', 'interrupted']);
-    const again = () => stop.abort();
-    const call = callWithRetry(
-      bus,
-      'test.f',
-      {},
-      { withinMs: 1e6, firstWaitMs: 1e6, signal: stop.signal, again },
-    );
+    const options = { withinMs: 1e6, firstWaitMs: 1e6, signal: stop.signal };
+    const call = callWithRetry(bus, 'test.f', {}, options);
+    setImmediate(() => stop.abort());
     expect((await failure(call)).code).to.equal('interrupted');
   });
 });

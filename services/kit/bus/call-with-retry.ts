@@ -4,18 +4,13 @@ import { type Bus, BusError } from './bus.ts';
 export interface RetryOptions {
   /** Milliseconds for all attempts together. */
   readonly withinMs: number;
-  /** Milliseconds for one attempt; all of what is left without it. */
-  readonly attemptMs?: number;
   /** Milliseconds for which a function may be missing: who provides it may be restarting. Default 15 s. */
-  readonly missingMs?: number;
+  readonly missingMs?: number | undefined;
   /** Before the second attempt, in milliseconds; doubles up to the most. */
   readonly firstWaitMs?: number;
   /** Default 5 s. */
   readonly maxWaitMs?: number;
   readonly signal?: AbortSignal;
-  readonly traceparent?: string;
-  /** Called before each further attempt. */
-  readonly again?: (error: BusError) => void;
 }
 
 /**
@@ -29,18 +24,14 @@ export async function callWithRetry(
   data: unknown,
   options: RetryOptions,
 ): Promise<unknown> {
-  const { withinMs, attemptMs = withinMs, missingMs = 15_000, signal } = options;
-  const { firstWaitMs = 100, maxWaitMs = 5_000 } = options;
+  const { withinMs, missingMs = 15_000, firstWaitMs = 100, maxWaitMs = 5_000, signal } = options;
+  const stopped = signal === undefined ? {} : { signal };
   const end = performance.now() + withinMs;
   let missingSince: number | null = null;
   for (let attempt = 0; ; attempt++) {
     const left = Math.max(1, end - performance.now());
     try {
-      return await bus.call(function_id, data, {
-        timeoutMs: Math.ceil(Math.min(attemptMs, left)),
-        ...(signal === undefined ? {} : { signal }),
-        ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),
-      });
+      return await bus.call(function_id, data, { timeoutMs: Math.ceil(left), ...stopped });
     } catch (error) {
       if (!(error instanceof BusError) || !error.retryable) throw error;
       const now = performance.now();
@@ -48,17 +39,8 @@ export async function callWithRetry(
       const wait = Math.min(maxWaitMs, firstWaitMs * 2 ** Math.min(attempt, 20)) * (0.5 + Math.random() / 2);
       const missingTooLong = missingSince !== null && now + wait - missingSince > missingMs;
       if (missingTooLong || now + wait >= end) throw error;
-      options.again?.(error);
-      await pause(wait, signal);
+      // It ends early where nobody wants the result any more; the next call says so.
+      await setTimeout(wait, undefined, stopped).catch(() => {});
     }
-  }
-}
-
-/** Ends early where nobody wants the result any more; the next call says so. */
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await setTimeout(ms, undefined, signal === undefined ? {} : { signal });
-  } catch {
-    // The signal ended it.
   }
 }
