@@ -85,7 +85,6 @@ export const ApprovalBody = t.strict({
   /** Kept as claimed; who decided is the name of the token. */
   approver: optional(nullable(NonEmptyString)),
 });
-export type ApprovalBody = t.TypeOf<typeof ApprovalBody>;
 
 export const ApprovalAnswer = t.strict({ run_id: t.string, status: t.string, action: ProposedAction });
 export type ApprovalAnswer = t.TypeOf<typeof ApprovalAnswer>;

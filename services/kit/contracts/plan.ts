@@ -17,7 +17,6 @@ export const RunTrigger = t.strict({
   what: optional(nullable(Word)),
   actor: optional(nullable(Word)),
 });
-export type RunTrigger = t.TypeOf<typeof RunTrigger>;
 
 /** Body of `POST /v1/runs`. */
 export const PlanBody = t.strict({

@@ -87,7 +87,6 @@ export const ExecuteBody = t.strict({
   actions: optional(nullable(t.array(NonEmptyString))),
   dry_run: optional(t.boolean),
 });
-export type ExecuteBody = t.TypeOf<typeof ExecuteBody>;
 
 /** Body of `POST /v1/runs/{run_id}/cancel`. */
 export const CancelBody = t.strict({ reason: optional(nullable(NonEmptyString)) });

@@ -4,7 +4,6 @@ import { LeaseHolder } from './lease-holder.ts';
 
 /** What is known of the process of a supervised service; `waiting` starts again by itself, `given_up` does not. */
 export const SupervisedState = oneOf(['running', 'waiting', 'given_up']);
-export type SupervisedState = t.TypeOf<typeof SupervisedState>;
 
 export const SupervisedNote = t.strict({
   state: SupervisedState,

@@ -67,4 +67,3 @@ export const DashboardEvent = t.strict({
   }),
   actor: optional(nullable(t.union([textOfAtMost(200), t.strict({ name: textOfAtMost(200) })]))),
 });
-export type DashboardEvent = t.TypeOf<typeof DashboardEvent>;

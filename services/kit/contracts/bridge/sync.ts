@@ -8,7 +8,6 @@ export const SyncBody = t.strict({
   /** Tries deliveries again that were given up. */
   retry_dead: optional(t.boolean),
 });
-export type SyncBody = t.TypeOf<typeof SyncBody>;
 
 const DashboardCounts = t.strict({
   /** Summaries that wait to be delivered. */

@@ -24,7 +24,6 @@ const CallAction = choiceBy('type', 'shape', {
   void: { shape: t.type({ type: t.literal('void') }) },
   enqueue: { shape: t.type({ type: t.literal('enqueue'), queue: t.string }) },
 });
-export type CallAction = t.TypeOf<typeof CallAction>;
 
 /** A member that may be null or left out, which mean the same. */
 function orNone<A>(codec: t.Type<A, unknown, unknown>): t.Type<A | undefined> {

@@ -18,16 +18,12 @@ export const HealthResult = t.union([
   t.strict({ ok, ...Health.type.props, reaches: optional(t.record(t.string, HealthCheck)) }),
   FunctionFailure,
 ]);
-export type HealthResult = t.TypeOf<typeof HealthResult>;
 
 export const SearchResultValue = t.union([t.strict({ ok, ...SearchReply.type.props }), FunctionFailure]);
-export type SearchResultValue = t.TypeOf<typeof SearchResultValue>;
 
 export const LookupResultValue = t.union([t.strict({ ok, ...LookupReply.type.props }), FunctionFailure]);
-export type LookupResultValue = t.TypeOf<typeof LookupResultValue>;
 
 export const CypherResult = t.union([t.strict({ ok, ...CypherReply.type.props }), FunctionFailure]);
-export type CypherResult = t.TypeOf<typeof CypherResult>;
 
 export { LookupRequest, SearchRequest };
 
@@ -35,4 +31,3 @@ export { LookupRequest, SearchRequest };
 export const CypherRequest = cypherRequest(1_000_000);
 
 export const AgentMapResult = t.union([t.strict({ ok, ...AgentMap.type.props }), FunctionFailure]);
-export type AgentMapResult = t.TypeOf<typeof AgentMapResult>;

@@ -38,7 +38,6 @@ export const SkippedFiles = t.strict({
   lfs: t.number,
   unreadable: t.number,
 });
-export type SkippedFiles = t.TypeOf<typeof SkippedFiles>;
 
 /** What a refresh did with a repository that it could read. */
 export const RefreshedRepository = t.strict({
@@ -69,7 +68,6 @@ export type FailedRepository = t.TypeOf<typeof FailedRepository>;
 export const RefreshReply = t.strict({
   repositories: t.array(t.union([RefreshedRepository, FailedRepository])),
 });
-export type RefreshReply = t.TypeOf<typeof RefreshReply>;
 
 export const KnownRepository = t.strict({
   repository: t.string,

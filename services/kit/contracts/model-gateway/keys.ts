@@ -48,4 +48,3 @@ export type MintedKey = t.TypeOf<typeof MintedKey>;
 
 /** `GET /v1/keys`: those in force. */
 export const KeysReply = t.strict({ keys: t.array(RunKey) });
-export type KeysReply = t.TypeOf<typeof KeysReply>;
