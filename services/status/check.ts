@@ -13,7 +13,6 @@ import type { Managed } from './managers/choose-manager.ts';
 import type { Places } from './places.ts';
 import { type TokenShower, unprovenFix } from './token-shower.ts';
 
-/** Everything that was found out. */
 export interface Findings {
   readonly version: string;
   readonly took_ms: number;
@@ -31,7 +30,6 @@ export interface Findings {
   readonly runs: StoredRuns;
   /** The ways of this command itself. */
   readonly arrows: StatusReport['arrows'];
-  /** null unless it was asked for. */
   readonly smoke: SmokeReport | null;
 }
 
@@ -124,7 +122,6 @@ function telemetryOf(startedWith: Readonly<Record<string, string>> | null): stri
   return startedWith.III_TELEMETRY_ENABLED ?? (startedWith.CI === undefined ? 'true' : 'false');
 }
 
-/** Runs as core-agentd has them. */
 interface StoredRuns {
   /** null where it does not report it. */
   readonly count: number | null;

@@ -5,7 +5,6 @@ import { decodeJson } from '#kit/decode.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { openConnections } from '#kit/http/client.ts';
 
-/** A service to ask for its health, and where. */
 export interface Endpoint {
   readonly service: PlatformService;
   readonly url: string;
@@ -74,7 +73,6 @@ export function describeHealth({ status, checks }: Health): string {
   return [status, ...why].join('; ');
 }
 
-/** What came back, or why nothing did. */
 type HttpAnswer =
   | { readonly status: number; readonly text: string }
   | { readonly status: null; readonly why: 'nobody' | 'silent' | 'broken'; readonly message: string };

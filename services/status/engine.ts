@@ -20,7 +20,6 @@ const configurationIds = [
 ] as const;
 type ConfigurationId = (typeof configurationIds)[number];
 
-/** How core-bus-worker answers a call. */
 export interface WorkerAnswer {
   readonly ok: boolean;
   readonly detail: string;
@@ -57,7 +56,6 @@ export async function readEngine(options: {
   readonly token: () => string | null;
   /** PEM of the certificate to trust; null: those that the system trusts. */
   readonly ca: string | null;
-  /** Milliseconds for all of it. */
   readonly timeoutMs: number;
 }): Promise<Omit<EngineEvidence, 'telemetryEnabled'>> {
   const { url, token, ca, timeoutMs } = options;
@@ -140,7 +138,6 @@ interface Fact {
   readonly why: string;
 }
 
-/** From what was heard to the facts of the report. */
 export function engineReport(url: string, evidence: EngineEvidence): EngineReport {
   const own = readAs(Own, evidence.configuration['core-bus-engine']);
   const facts = {

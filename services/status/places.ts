@@ -10,7 +10,6 @@ import type { Endpoint } from './endpoints.ts';
 import { readStackNote } from './managers/embedded-stack.ts';
 import type { Deployment } from './managers/service-manager.ts';
 
-/** Where everything is that is asked. */
 export interface Places {
   readonly agentd: string;
   readonly bridge: string;

@@ -232,7 +232,6 @@ function arrowsIn(http: Endpoints): Arrow[] {
   );
 }
 
-/** What waits in each outbox and queue. */
 function backlogsIn(http: Endpoints): StatusReport['backlogs'] {
   return Object.entries(http).flatMap(([service, { health }]) =>
     Object.entries(health?.checks ?? {}).flatMap(([queue, { backlog }]: [string, HealthCheck]) =>

@@ -9,7 +9,6 @@ const description = `How the platform is, as JSON: its services, their health, t
 Exit code 1 when anything required is not well; "problems" names each and what to do.
 On a terminal the same follows in a few lines, on standard error.`;
 
-/** Runs one command line of core-status to its end and gives its exit code. */
 export function runStatusProgram(start: ProgramStart): Promise<number> {
   return runServiceProgram(start, { description, groups: [{ define }] });
 }

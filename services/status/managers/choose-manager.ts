@@ -6,7 +6,6 @@ import { dockerCompose } from './docker-compose.ts';
 import { embeddedStack, readStackNote } from './embedded-stack.ts';
 import type { ServiceManager, Unit } from './service-manager.ts';
 
-/** The manager that was chosen, with what it says. */
 export interface Managed {
   readonly manager: ServiceManager;
   readonly units: ReadonlyMap<string, Unit>;

@@ -25,7 +25,6 @@ type Container = t.TypeOf<typeof Container>;
 
 const Variables = t.array(t.string);
 
-/** The services of a compose project. */
 export function dockerCompose(
   { file, project }: StatusConfig['compose'],
   program: { readonly command: string } = { command: 'docker' },

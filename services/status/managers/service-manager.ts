@@ -16,7 +16,6 @@ export interface Unit {
 /** Who runs the services of the platform. */
 export interface ServiceManager {
   readonly kind: 'embedded' | 'compose' | 'none';
-  /** Who it is, in one line. */
   readonly detail: string;
   /**
    * Every service that it has or should have, by name; those of the platform have the names that they have there.
@@ -35,6 +34,5 @@ export interface ServiceManager {
 export interface Deployment {
   /** `host:port` by the port that a service has where it runs. */
   readonly published: ReadonlyMap<number, string>;
-  /** The folder of its project. */
   readonly folder: string | null;
 }

@@ -12,7 +12,6 @@ import type { Folders } from '#kit/folders.ts';
 import { makeRepository } from '#kit/git/make-repository.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
 
-/** The issue that the smoke run plans, and the repository that it is about. */
 export interface DemoIssue {
   readonly number: number;
   readonly repository: string;

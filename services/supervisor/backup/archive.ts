@@ -46,7 +46,6 @@ export async function requireReadable(path: string): Promise<void> {
   }
 }
 
-/** Where an entry of a backup belongs. */
 export interface EntryPlace {
   readonly root: 'state' | 'config';
   /** Below the root, in parts that are no way out of it. */

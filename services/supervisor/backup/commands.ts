@@ -10,7 +10,6 @@ import { createProgress, untilSignal } from './progress.ts';
 import { backupText, notesOf, restoreText, verifyText } from './reports.ts';
 import { restore } from './restore.ts';
 
-/** `core backup`. */
 export async function backupCommand(
   { home, json, program }: CommandContext,
   target: string,
@@ -25,14 +24,12 @@ export async function backupCommand(
   return print(json, { ...facts, manifest: withoutFiles(manifest) }, backupText(report, program));
 }
 
-/** `core backup verify`. */
 export async function verifyCommand({ json }: CommandContext, file: string): Promise<number> {
   const progress = createProgress(process.stderr);
   const manifest = await untilSignal((signal) => verifyBackup(file, { progress, signal }));
   return print(json, { file, manifest: withoutFiles(manifest) }, verifyText(file, manifest));
 }
 
-/** `core restore`. */
 export async function restoreCommand(
   { home, json, program }: CommandContext,
   file: string,

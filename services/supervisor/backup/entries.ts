@@ -125,7 +125,6 @@ const tombstoneName = 'tombstone.json';
 const artifactsName = 'artifacts';
 const lineFeed = 0x0a;
 
-/** What is counted of the runs while they are written. */
 export interface RunCounts {
   runs: number;
   events: number;

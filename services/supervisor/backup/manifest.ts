@@ -35,7 +35,6 @@ export type Counts = t.TypeOf<typeof Counts>;
 
 export const Manifest = t.strict({
   ...Head.type.props,
-  /** Where the installation was. */
   folders: t.strict({ state: t.string, config: t.string }),
   with_secrets: t.boolean,
   counts: Counts,

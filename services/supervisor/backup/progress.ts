@@ -1,7 +1,6 @@
 import cliProgress from 'cli-progress';
 import { Interrupted } from '#kit/errors.ts';
 
-/** Tells how far a long work has come, in bytes. */
 export interface Progress {
   begin(what: string, total: number): void;
   add(bytes: number): void;

@@ -64,7 +64,6 @@ function size(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${units[power]}`;
 }
 
-/** Where a backup was put. */
 export interface RestoredPlaces {
   readonly state: string;
   /** null: the configuration was left alone. */

@@ -19,7 +19,6 @@ interface Options {
   readonly ascii?: boolean;
 }
 
-/** Runs one command line of core-terminal to its end and gives its exit code. */
 export function runTerminalProgram(start: ProgramStart): Promise<number> {
   return runServiceProgram(start, {
     description,

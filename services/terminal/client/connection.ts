@@ -12,7 +12,6 @@ export interface ConnectionOptions {
   /** Read anew for each request: a token may have been replaced. */
   readonly token: () => string;
   readonly dispatch: (message: Message) => void;
-  /** The command that starts the daemon. */
   readonly startCommand: string;
   /** Folder that the token is read from. */
   readonly tokens: string;
@@ -40,7 +39,6 @@ export class Connection {
     await this.daemon.close();
   }
 
-  /** Keeps the list of runs live until the end. */
   async followList(): Promise<void> {
     const { dispatch } = this.#options;
     await this.again(this.signal, async () => {
@@ -139,7 +137,6 @@ export class RunChanges {
     this.#timer ??= setTimeout(() => this.flush(), batchMs);
   }
 
-  /** Reports at once what has been collected. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

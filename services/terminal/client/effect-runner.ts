@@ -9,7 +9,6 @@ import type { Daemon } from './daemon.ts';
 import { executeHere } from './execute-here.ts';
 import { RunFollower } from './run-follower.ts';
 
-/** What the daemon is asked. */
 type Asked = Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' | 'browse' }>;
 
 export interface EffectRunnerOptions {
@@ -20,7 +19,6 @@ export interface EffectRunnerOptions {
   readonly repaint: () => void;
 }
 
-/** Does what the state asks for, and says what came of it. */
 export class EffectRunner {
   readonly #options: EffectRunnerOptions;
   #follower: RunFollower | null = null;

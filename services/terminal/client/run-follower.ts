@@ -21,7 +21,6 @@ export class RunFollower {
   readonly #loaded = new Set<string>();
   #reading: Promise<void> | null = null;
   #changed = false;
-  /** Whether the daemon ever knew the run. */
   #known = false;
   /** The last event of the stream, and the last that is in what was read. */
   #streamed = 0;

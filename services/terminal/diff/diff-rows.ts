@@ -17,7 +17,6 @@ export interface DiffRow {
 
 export interface DiffRows {
   readonly rows: readonly DiffRow[];
-  /** Columns for the text of a line. */
   readonly textColumns: number;
   /** Columns for each line number; 0 where there is no room for them. */
   readonly numberColumns: number;

@@ -34,7 +34,6 @@ export interface PatchFile {
   readonly end: number;
 }
 
-/** Takes a patch apart by the kit's scanner. */
 export function parsePatch(text: string): Patch {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();

@@ -7,7 +7,6 @@ import { approvalWord, decide } from './deciding.ts';
 import { searched } from './pane-input.ts';
 import { executing } from './work.ts';
 
-/** What an answered question leads to. */
 export function answerQuestion(state: State, question: Question, text: string, panes: Panes): Step<State> {
   const { open } = state;
   const closed: State = { ...state, dialog: null };

@@ -10,7 +10,6 @@ import { executing } from './work.ts';
 
 const maxTextLength = 4_000;
 
-/** Keys while a dialog is open; escape closes every one. */
 export function dialogInput(state: State, dialog: Dialog, input: Input, panes: Panes): Step<State> {
   const closed = { ...state, dialog: null };
   if (input.kind === 'key' && input.key === 'escape') return only(closed);

@@ -88,7 +88,6 @@ function howItEnded(now: RunDetail): Notice {
   };
 }
 
-/** What was decided between two looks at the run. */
 export function newDecisions(before: RunDetail | null, now: RunDetail): readonly ProposedAction[] {
   return now.actions.filter((action) => {
     const old = before?.actions.find(({ action_id }) => action_id === action.action_id);

@@ -8,7 +8,6 @@ import { approve, approveGate, continueReview, reject } from './deciding.ts';
 import { clickedFile, paneInput, scrolled } from './pane-input.ts';
 import { browse, cancel, execute, resume, undo } from './work.ts';
 
-/** Keys of a run's page. */
 export function runInput(state: State, open: OpenRun, input: Input, panes: Panes): Step<State> {
   if (input.kind === 'wheel') return wheel(state, open, input, panes);
   if (input.kind === 'click') return only(clicked(state, open, input, panes));

@@ -6,7 +6,6 @@ import { asked, only, say } from '../state/steps.ts';
 
 /** What can be done with a run as a whole. */
 
-/** What an execution would run now. */
 export function executable({ detail }: OpenRun) {
   return (detail?.actions ?? []).filter(
     ({ approval, state }) => approval === 'approved' && state !== 'succeeded' && state !== 'undone',

@@ -15,7 +15,6 @@ import {
 import type { Glyphs } from '../screen/glyphs.ts';
 import { withMarks } from './text-lines.ts';
 
-/** What it takes to draw rows of a patch. */
 export interface Painter {
   readonly patch: Patch;
   readonly diff: DiffRows;
