@@ -37,39 +37,14 @@ export function unknownKeys(codec: t.Mixed, value: unknown, pointer = ''): Field
   });
 }
 
-const membersOfCodecs = new WeakMap<t.Mixed, Map<string, t.Mixed> | null>();
-
 /** Members of an object codec; null for codecs that are not about an object's members. */
-function knownMembers(codec: t.Mixed): Map<string, t.Mixed> | null {
-  const seen = membersOfCodecs.get(codec);
-  if (seen !== undefined) return seen;
-  const members = membersOf(codec as Structure);
-  membersOfCodecs.set(codec, members);
-  return members;
-}
-
-function membersOf(structure: Structure): Map<string, t.Mixed> | null {
-  if (structure._tag === 'InterfaceType' || structure._tag === 'PartialType') {
-    return new Map(Object.entries(structure.props!));
-  }
-  if (
-    structure._tag === 'StrictType' ||
-    structure._tag === 'ExactType' ||
-    structure._tag === 'ReadonlyType'
-  ) {
-    return structure.type === undefined
-      ? new Map(Object.entries(structure.props!))
-      : knownMembers(structure.type);
-  }
-  if (structure._tag === 'RefinementType') return knownMembers(structure.type!);
-  if (structure._tag !== 'IntersectionType') return null;
-  const all = new Map<string, t.Mixed>();
-  for (const type of structure.types!) {
-    const members = knownMembers(type);
-    if (members === null) return null;
-    for (const [key, member] of members) all.set(key, member);
-  }
-  return all;
+function knownMembers(codec: t.Mixed): ReadonlyMap<string, t.Mixed> | null {
+  const { _tag, props, type, types } = codec as Structure;
+  if (_tag === 'InterfaceType' || _tag === 'PartialType') return new Map(Object.entries(props!));
+  if (_tag === 'ExactType' || _tag === 'RefinementType') return knownMembers(type!);
+  if (_tag !== 'IntersectionType') return null;
+  const parts = types!.map(knownMembers);
+  return parts.includes(null) ? null : new Map(parts.flatMap((part) => [...part!]));
 }
 
 function pointerPart(key: string): string {
