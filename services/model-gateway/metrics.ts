@@ -75,7 +75,7 @@ export function createCallMetrics(lanes: () => readonly LaneState[]) {
     },
     /** An attempt that failed, whatever came of the call. */
     failed(model: string, upstream: string, code: string): void {
-      errors.inc({ model, upstream, code: /^[a-z0-9_]{1,40}$/.test(code) ? code : 'other' });
+      errors.inc({ model, upstream, code });
     },
   };
 }

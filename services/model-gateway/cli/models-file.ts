@@ -8,8 +8,6 @@ import { type Folders, prepareFolder, resolveFolders } from '#kit/folders.ts';
 import { withFileLock } from '#kit/storage/lock.ts';
 import { checkModels, GatewayConfig, type ModelEntry, readModelsFile } from '../configuration.ts';
 
-type Models = Readonly<Record<string, ModelEntry>>;
-
 /** What an entry does to a model that is there already. */
 export type Existing = 'refuse' | 'replace' | 'fallback';
 
@@ -52,7 +50,13 @@ export function changeModels(folders: Folders, change: (config: GatewayConfig) =
 
 /** @throws NotFound (`model_not_found`) */
 export function withoutModel(config: GatewayConfig, name: string): GatewayConfig {
-  if (!Object.hasOwn(config.models, name)) throw noSuchModel(name, config.models);
+  if (!Object.hasOwn(config.models, name)) {
+    const known = Object.keys(config.models).join(', ') || 'none';
+    throw new NotFound(
+      'model_not_found',
+      `there is no model ${JSON.stringify(name)}; configured are ${known}`,
+    );
+  }
   const { [name]: _, ...models } = config.models;
   return { ...config, models };
 }
@@ -69,14 +73,6 @@ export function secretsOnlyIn(
 function secretsOf({ models }: Pick<GatewayConfig, 'models'>): ReadonlySet<string> {
   const upstreams = Object.values(models).flatMap((model) => model.upstreams);
   return new Set(upstreams.flatMap(({ credential }) => (credential == null ? [] : [credential])));
-}
-
-function noSuchModel(name: string, models: Models): NotFound {
-  const known = Object.keys(models).join(', ') || 'none';
-  return new NotFound(
-    'model_not_found',
-    `there is no model ${JSON.stringify(name)}; configured are ${known}`,
-  );
 }
 
 /** The folders of an installation, with the keys of models where only the gateway sees them, as in the tools container. */

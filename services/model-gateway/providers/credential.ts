@@ -28,27 +28,21 @@ export function credentialReader(
   learned: (value: string) => void,
   known = new KnownSecrets(),
 ): ReadCredential {
-  const path = name === null ? null : join(secrets, name);
   let version = '';
-  let credential: Credential = { text: null, mask: known.mask };
+  let text: string | null = null;
 
-  function newest(): Credential {
-    if (path !== null) readAgain(path, name!);
-    if (credential.mask !== known.mask) credential = { text: credential.text, mask: known.mask };
-    return credential;
-  }
-
-  function readAgain(path: string, name: string): void {
+  return () => {
+    if (name === null) return { text, mask: known.mask };
+    const path = join(secrets, name);
     const found = versionOf(path, name);
-    if (found === version) return;
-    const text = readSecret(path, name);
-    learned(text);
-    known.learn(name, text);
-    credential = { text, mask: known.mask };
-    version = found;
-  }
-
-  return newest;
+    if (found !== version) {
+      text = readSecret(path, name);
+      learned(text);
+      known.learn(name, text);
+      version = found;
+    }
+    return { text, mask: known.mask };
+  };
 }
 
 function versionOf(path: string, name: string): string {
@@ -104,17 +98,13 @@ const maxOfEach = 4;
 /** The values that credentials have and had since the start. Any upstream may send back any of them. */
 export class KnownSecrets {
   readonly #byName = new Map<string, string[]>();
-  #mask = new Mask([]);
+  /** Another one whenever a value was learned. */
+  mask = new Mask([]);
 
   learn(name: string, value: string): void {
     const values = this.#byName.get(name) ?? [];
     if (values.includes(value)) return;
     this.#byName.set(name, [...values, value].slice(-maxOfEach));
-    this.#mask = new Mask([...new Set([...this.#byName.values()].flat())]);
-  }
-
-  /** Another one whenever a value was learned. */
-  get mask(): Mask {
-    return this.#mask;
+    this.mask = new Mask([...new Set([...this.#byName.values()].flat())]);
   }
 }
