@@ -34,11 +34,11 @@ export async function serve(options: BusServeOptions): Promise<number> {
   const bus = composeBus({ ...own, config, configFiles, folder: join(folders.state, 'bus') });
   shutdown.add('what is stored of triggers', () => bus.close());
   shutdown.signal.addEventListener('abort', () => bus.disconnect());
-  const triggers = await listenForTriggers(config, bus.surface, logger).catch(async (error) => {
+  const closeTriggers = await listenForTriggers(config, bus.surface, logger).catch(async (error) => {
     await shutdown.close('it cannot listen');
     throw error;
   });
-  shutdown.add('the HTTP interface of triggers', () => triggers.close());
+  shutdown.add('the HTTP interface of triggers', closeTriggers);
   return serveService(own, {
     concern: 'bus',
     binding: { ...config, require_token_for_reads: config.require_token },
@@ -52,19 +52,14 @@ export async function serve(options: BusServeOptions): Promise<number> {
   });
 }
 
-interface TriggerListener {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 const finishMs = 2_000;
 
-/** Listens for requests to what HTTP triggers define. @throws Failed (`port_in_use`) */
+/** Listens for requests to what HTTP triggers define. @returns what ends it @throws Failed (`port_in_use`) */
 async function listenForTriggers(
   config: BusConfig,
   handle: RequestListener,
   logger: Logger,
-): Promise<TriggerListener> {
+): Promise<() => Promise<void>> {
   const binding = { ...config, port: config.http_port, require_token_for_reads: config.require_token };
   const server = listener(binding, handle, 'bus');
   const { host } = binding;
@@ -74,15 +69,12 @@ async function listenForTriggers(
   });
   const { port } = server.address() as AddressInfo;
   logger[startupLogLevel()](`http triggers answer on ${urlOf({ host, port, tls: binding.tls !== null })}`);
-  return {
-    port,
-    async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      const cut = setTimeout(() => server.closeAllConnections(), finishMs);
-      await closed;
-      clearTimeout(cut);
-    },
+  return async () => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    const cut = setTimeout(() => server.closeAllConnections(), finishMs);
+    await closed;
+    clearTimeout(cut);
   };
 }
 

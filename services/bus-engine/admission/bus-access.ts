@@ -70,29 +70,21 @@ const reservedShare = 0.1;
 /** Of all connections: what one token can take that owns no functions. */
 const shareOfOne = 0.5;
 
-/** Places for workers: whoever connects and connects leaves some for the workers of the platform, and for others. */
-export class WorkerRoom {
-  readonly #workers: Pick<Workers, 'size' | 'countOf'>;
-  readonly #connections: number;
-  readonly #owners: ReadonlySet<string>;
-
-  constructor(
-    workers: Pick<Workers, 'size' | 'countOf'>,
-    { limits, owners }: Pick<BusConfig, 'limits' | 'owners'>,
-  ) {
-    this.#workers = workers;
-    this.#connections = limits.connections;
-    this.#owners = new Set(owners.map(({ token }) => token));
-  }
-
-  /** @param token name of what the connection came with; null without one @throws Unavailable (`too_many_connections`) */
-  check(token: string | null): void {
-    const owns = token !== null && this.#owners.has(token);
-    const reserved = owns || this.#owners.size === 0 ? 0 : Math.floor(this.#connections * reservedShare);
-    checkRoom(this.#workers.size, this.#connections - reserved);
-    if (owns || token === null) return;
-    checkRoom(this.#workers.countOf(token), Math.ceil(this.#connections * shareOfOne));
-  }
+/**
+ * Whoever connects and connects leaves places for the workers of the platform, and for others.
+ * @param token name of what the connection came with; null without one
+ * @throws Unavailable (`too_many_connections`)
+ */
+export function checkWorkerRoom(
+  workers: Pick<Workers, 'size' | 'countOf'>,
+  { limits: { connections }, owners }: Pick<BusConfig, 'limits' | 'owners'>,
+  token: string | null,
+): void {
+  const owns = owners.some((owner) => owner.token === token);
+  const reserved = owns || owners.length === 0 ? 0 : Math.floor(connections * reservedShare);
+  checkRoom(workers.size, connections - reserved);
+  if (owns || token === null) return;
+  checkRoom(workers.countOf(token), Math.ceil(connections * shareOfOne));
 }
 
 /** @throws Unavailable (`too_many_connections`) */

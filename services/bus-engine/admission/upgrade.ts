@@ -14,7 +14,7 @@ import type { BusConfig } from '../configuration.ts';
 import type { Engine } from '../engine.ts';
 import { endWhenSilent } from '../wire/connection.ts';
 import { stringMembers } from '../wire/json-scan.ts';
-import { type BusAccess, checkRoom, type Presented, WorkerRoom } from './bus-access.ts';
+import { type BusAccess, checkRoom, checkWorkerRoom, type Presented } from './bus-access.ts';
 
 export interface UpgradeParts {
   readonly engine: Engine;
@@ -39,7 +39,6 @@ export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) =
 /** Websockets of the engine: workers at `/`, channels, and telemetry, which is taken and thrown away. */
 export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade; close(): void } {
   const { engine, access, config, redactor, logger } = parts;
-  const room = new WorkerRoom(engine.workers, config);
   const channelSockets = new Set<WebSocket>();
   const telemetrySockets = new Set<WebSocket>();
   const turnedAway = new Set<WebSocket>();
@@ -73,7 +72,7 @@ export function createUpgrade(parts: UpgradeParts): { readonly upgrade: Upgrade;
       });
       return;
     }
-    room.check(presented?.identity.name ?? null);
+    checkWorkerRoom(engine.workers, config, presented?.identity.name ?? null);
     const address = (request.socket as Socket).remoteAddress ?? '';
     server.handleUpgrade(request, socket, head, (ws) => {
       engine.accept({ ws, socket, presented, address });

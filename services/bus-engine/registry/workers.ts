@@ -4,7 +4,6 @@ import type { Connection } from '../wire/connection.ts';
 
 export class Workers {
   readonly #byId = new Map<string, Connection>();
-  readonly #ofToken = new Map<string | null, number>();
 
   get size(): number {
     return this.#byId.size;
@@ -12,21 +11,16 @@ export class Workers {
 
   add(connection: Connection): void {
     this.#byId.set(connection.id, connection);
-    this.#ofToken.set(connection.token, this.countOf(connection.token) + 1);
   }
 
   /** Whether it was there. */
   remove(connection: Connection): boolean {
-    if (!this.#byId.delete(connection.id)) return false;
-    const left = this.countOf(connection.token) - 1;
-    if (left > 0) this.#ofToken.set(connection.token, left);
-    else this.#ofToken.delete(connection.token);
-    return true;
+    return this.#byId.delete(connection.id);
   }
 
   /** @param token its name; null for connections that came without one */
   countOf(token: string | null): number {
-    return this.#ofToken.get(token) ?? 0;
+    return [...this.#byId.values()].filter((connection) => connection.token === token).length;
   }
 
   all(): Iterable<Connection> {
