@@ -73,7 +73,7 @@ export function composeGateway(parts: GatewayParts) {
     routes: [
       ...modelListRoutes(config, Date.now()),
       ...usageRoutes(ledger),
-      ...keyRoutes({ keys: ledger.keys, models: Object.keys(config.models) }),
+      ...keyRoutes(ledger.keys, Object.keys(config.models)),
       ...callRoutes({ calls, redactor }),
     ],
     /** Response for unmatched routes, as clients of OpenAI's interface expect it. */

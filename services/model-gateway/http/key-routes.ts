@@ -7,15 +7,8 @@ import type { RunKeys } from '../ledger/run-keys.ts';
 /** A key of a run lives no longer; a planning takes minutes. */
 const maxLifeMs = 24 * 3_600_000;
 
-export interface KeyRouteParts {
-  readonly keys: RunKeys;
-  /** Names of the configured models. */
-  readonly models: readonly string[];
-  readonly now?: () => number;
-}
-
-/** Keys of runs: made by core-agentd for one run, ended with it. */
-export function keyRoutes({ keys, models, now = Date.now }: KeyRouteParts): readonly Route[] {
+/** Keys of runs: made by core-agentd for one run, ended with it. @param models names of the configured ones */
+export function keyRoutes(keys: RunKeys, models: readonly string[]): readonly Route[] {
   return [
     routeWithBody(
       {
@@ -27,7 +20,7 @@ export function keyRoutes({ keys, models, now = Date.now }: KeyRouteParts): read
         answers: { 201: { description: 'The key; it is shown this once', content: MintedKey } },
       },
       async ({ body }) => {
-        const errors = [...modelErrors(body.models ?? [], models), ...expiryErrors(body.expires_at, now())];
+        const errors = [...modelErrors(body.models ?? [], models), ...expiryErrors(body.expires_at)];
         const [first] = errors;
         if (first !== undefined)
           throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors });
@@ -80,8 +73,8 @@ function modelErrors(asked: readonly string[], known: readonly string[]): FieldE
   );
 }
 
-function expiryErrors(expires: string, now: number): FieldError[] {
-  const ahead = Date.parse(expires) - now;
+function expiryErrors(expires: string): FieldError[] {
+  const ahead = Date.parse(expires) - Date.now();
   if (ahead > 0 && ahead <= maxLifeMs) return [];
   return [{ pointer: '/expires_at', detail: `is ${expires}: must be in the future, at most 24 hours ahead` }];
 }

@@ -10,7 +10,7 @@ import { accountOf } from '../ledger/accounts.ts';
 import { OpenAiError } from '../providers/failure.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 
-export interface ModelRouteParts {
+interface ModelRouteParts {
   readonly calls: ModelCalls;
   readonly redactor: Redactor;
 }

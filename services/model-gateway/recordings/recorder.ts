@@ -12,7 +12,6 @@ export interface RecorderOptions {
   readonly redactor: Redactor;
   /** A conversation continues when it cannot be recorded; gets the reason. */
   readonly warn: (message: string) => void;
-  readonly now?: () => number;
 }
 
 /** A larger answer is not recorded. */
@@ -94,12 +93,12 @@ export class Recorder {
     head_ms: number,
     { answer, refusal }: Pick<Recording, 'answer' | 'refusal'>,
   ): void {
-    const { folder, redactor, warn, now = Date.now } = this.#options;
+    const { folder, redactor, warn } = this.#options;
     try {
       const { key, request } = recordedRequest(call, redactor);
       writeRecording(folder, {
         key,
-        recorded_at: new Date(now()).toISOString(),
+        recorded_at: new Date().toISOString(),
         model: String(call.request.model),
         upstream: redactor.redact(upstream),
         endpoint: call.endpoint,

@@ -72,7 +72,7 @@ export const services: readonly DocumentedService[] = [
     routes: () => [
       ...modelListRoutes({ models: {} }, 0),
       ...usageRoutes(absent),
-      ...keyRoutes({ keys: absent, models: [] }),
+      ...keyRoutes(absent, []),
       ...callRoutes({ calls: absent, redactor: absent }),
     ],
   },
