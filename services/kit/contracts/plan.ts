@@ -28,7 +28,7 @@ export const PlanBody = t.strict({
   /** Name of a forge in `config/forges.json`. */
   forge: optional(NonEmptyString),
   planner: optional(oneOf(plannerKinds)),
-  /** The run's actions are rehearsals. */
+  /** Every check of the run's actions is made, no effect happens. */
   dry_run: optional(t.boolean),
   /** Runs of the issue that still wait for a decision stay as they are. */
   keep: optional(t.boolean),

@@ -64,7 +64,7 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
   if (title !== kind) lines.push(line(span(withoutLookAlikes(visibleLine(title)))));
   for (const reason of risk_reasons)
     lines.push(line(span(`  ${glyphs.dot} `), span(withoutLookAlikes(visibleLine(reason)), riskStyle(risk))));
-  if (dry_run) lines.push(line(span('A rehearsal: every check runs, no effect happens.', { color: 'cyan' })));
+  if (dry_run) lines.push(line(span('A dry run: every check runs, no effect happens.', { color: 'cyan' })));
   return lines;
 }
 

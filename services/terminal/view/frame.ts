@@ -121,7 +121,7 @@ function runTitle({ open }: State, glyphs: Glyphs): Row {
     span(`  ${visibleLine(issueFacts(open!).title ?? '')}`),
     span(
       visibleLine(
-        `  ${glyphs.dot} ${role} ${glyphs.dot} planner ${planner}${dry_run === true ? ', rehearsal' : ''} ${glyphs.dot} ${open!.run_id.slice(0, 17)}`,
+        `  ${glyphs.dot} ${role} ${glyphs.dot} planner ${planner}${dry_run === true ? ', dry run' : ''} ${glyphs.dot} ${open!.run_id.slice(0, 17)}`,
       ),
       { color: 'gray' },
     ),
