@@ -1,4 +1,4 @@
-import { closingOf, isClauseWord, isSign, isWord, type Token } from '../text/tokens.ts';
+import { closingOf, isClauseWord, isName, isSign, isWord, type Token } from '../text/tokens.ts';
 
 /** Index of the first token, index after the last. */
 export type Span = readonly [start: number, end: number];
@@ -80,10 +80,6 @@ function isPathAfterComma(tokens: readonly Token[], index: number): boolean {
   return isSign(tokens[index - 1], ',') && isPath && tokens[index]!.within === null;
 }
 
-export function isName(token: Token | undefined): boolean {
-  return token?.kind === 'word' || token?.kind === 'name';
-}
-
 /** Whether a word there is called. */
 export function isCall(tokens: readonly Token[], index: number): boolean {
   return (
@@ -116,12 +112,7 @@ const afterReturn = ['RETURN', 'ORDER', 'SKIP', 'OFFSET', 'LIMIT', 'UNION'];
 /** The items of a `RETURN` or `WITH`. */
 export function itemsAfter(tokens: readonly Token[], clause: number): Span[] {
   const start = clause + (isWord(tokens[clause + 1], 'DISTINCT') ? 2 : 1);
-  let end = start;
-  while (
-    end < tokens.length &&
-    !isSign(tokens[end], ';', '}', ')') &&
-    !isClauseWord(tokens, end, ...afterReturn)
-  )
-    end = isSign(tokens[end], '(', '[', '{') ? closingOf(tokens, end) + 1 : end + 1;
-  return parts(tokens, [start, Math.min(end, tokens.length)]);
+  const isEnd = (all: readonly Token[], at: number) =>
+    isSign(all[at], ';') || isClauseWord(all, at, ...afterReturn);
+  return parts(tokens, [start, endOf(tokens, start, isEnd)]);
 }

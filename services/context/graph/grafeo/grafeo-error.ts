@@ -1,6 +1,6 @@
 import { type CoreError, codeOf, Unavailable } from '#kit/errors.ts';
-import { invalidAt, type Place, placeOf, refusedAt } from '../refusals.ts';
-import { isWord, offsetOfName, tokensOf } from '../text/tokens.ts';
+import { invalidAt, type Place, refusedAt } from '../refusals.ts';
+import { isWord, placeOfName, tokensOf } from '../text/tokens.ts';
 
 /** What Grafeo says of a query as an error of ours. Its places count the line of `EXPLAIN` that stands before the query. */
 export function grafeoError(failure: Error, query: string): CoreError {
@@ -62,6 +62,5 @@ function placeIn(message: string, said: string, query: string): Place | null {
   const [, line, column] = /--> query:(\d+):(\d+)/.exec(message) ?? [];
   if (line !== undefined && Number(line) > 1) return { line: Number(line) - 1, column: Number(column) };
   const name = /'([^']+)'|\$(\w+)/.exec(said);
-  const offset = name === null ? null : offsetOfName(tokensOf(query), name[1] ?? name[2]!);
-  return offset === null ? null : placeOf(query, offset);
+  return name === null ? null : placeOfName(query, name[1] ?? name[2]!);
 }

@@ -7,7 +7,7 @@ import {
   type Token,
   tokensOf,
 } from '../text/tokens.ts';
-import { itemsAfter } from './expressions.ts';
+import { isCall, itemsAfter } from './expressions.ts';
 
 /**
  * The text that Grafeo runs in place of the caller's: with a limit, and with a `sum` that is 0 where it has nothing to add (Grafeo
@@ -21,9 +21,8 @@ export function prepared(query: string, rows: number): string {
 function withColumns(query: string, tokens: readonly Token[]): string {
   const inserts: (readonly [offset: number, text: string])[] = [];
   for (const [index, token] of tokens.entries()) {
-    const isSum = isWord(token, 'SUM') && isSign(tokens[index + 1], '(') && !isSign(tokens[index - 1], '.');
     const close = closingOf(tokens, index + 1);
-    if (!isSum || close === tokens.length) continue;
+    if (!isWord(token, 'SUM') || !isCall(tokens, index) || close === tokens.length) continue;
     inserts.push([token.offset, 'coalesce('], [tokens[close]!.end, ', 0)']);
   }
   for (let index = 0; index < tokens.length; index++) {
@@ -81,22 +80,11 @@ export function renamed(query: string, params: Params): { query: string; params:
  * limit in one of its parts could take rows away that the others do not have.
  */
 export function withLimit(query: string, tokens: readonly Token[], rows: number): string {
-  const top = topLevel(tokens);
+  const top = [...tokens.keys()].filter((index) => tokens[index]!.within === null);
   const last = top.findLastIndex((index) => isClauseWord(tokens, index, 'RETURN'));
   if (last === -1 || top.some((index) => isClauseWord(tokens, index, 'UNION'))) return query;
   const after = top.slice(last + 1);
   if (after.some((index) => isClauseWord(tokens, index, 'LIMIT'))) return query;
   const end = tokens.findLast((token) => !isSign(token, ';'))!.end;
   return `${query.slice(0, end)}\nLIMIT ${rows}`;
-}
-
-function topLevel(tokens: readonly Token[]): number[] {
-  const found: number[] = [];
-  let depth = 0;
-  for (const [index, token] of tokens.entries()) {
-    if (isSign(token, '(', '[', '{')) depth++;
-    else if (isSign(token, ')', ']', '}')) depth--;
-    else if (depth === 0) found.push(index);
-  }
-  return found;
 }

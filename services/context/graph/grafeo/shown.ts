@@ -1,14 +1,5 @@
-import { closingOf, isSign, isWord, parameterName, type Token } from '../text/tokens.ts';
-import {
-  endOf,
-  isBinding,
-  isCall,
-  isName,
-  isPatternName,
-  type Span,
-  startOf,
-  topLevel,
-} from './expressions.ts';
+import { closingOf, isName, isSign, isWord, parameterName, type Token } from '../text/tokens.ts';
+import { endOf, isBinding, isCall, isPatternName, type Span, startOf, topLevel } from './expressions.ts';
 
 export interface Query {
   readonly text: string;

@@ -1,7 +1,7 @@
 import neo4j, { type Driver, type Session, type SessionConfig } from 'neo4j-driver';
 import { type CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { invalidAt, type Place, placeOf, refusedAt, tooMuchMemory, tooSlow } from '../refusals.ts';
-import { offsetOfName, tokensOf } from '../text/tokens.ts';
+import { invalidAt, type Place, refusedAt, tooMuchMemory, tooSlow } from '../refusals.ts';
+import { placeOfName } from '../text/tokens.ts';
 
 export interface Neo4jAccount {
   readonly url: string;
@@ -94,6 +94,5 @@ function placeIn(message: string, query: string, linesBefore: number): Place | n
   if (line !== undefined && Number(line) > linesBefore)
     return { line: Number(line) - linesBefore, column: Number(column) };
   const name = /[`'](\w[\w.]*)[`']|parameter\(s\): (\w+)/.exec(message);
-  const offset = name === null ? null : offsetOfName(tokensOf(query), (name[1] ?? name[2]!).split('.')[0]!);
-  return offset === null ? null : placeOf(query, offset);
+  return name === null ? null : placeOfName(query, (name[1] ?? name[2]!).split('.')[0]!);
 }

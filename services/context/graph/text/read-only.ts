@@ -1,5 +1,5 @@
 import { placeOf, refusedAt } from '../refusals.ts';
-import { isClauseWord, isSign, isWord, type Token, tokensOf } from './tokens.ts';
+import { isClauseWord, isName, isSign, isWord, type Token, tokensOf } from './tokens.ts';
 
 const writing = ['CREATE', 'MERGE', 'SET', 'DELETE', 'REMOVE', 'FOREACH', 'INSERT', 'DETACH', 'NODETACH'];
 const commanding = [
@@ -90,10 +90,6 @@ function dottedName(tokens: readonly Token[], index: number): { text: string; en
     end += 2;
   }
   return { text, end };
-}
-
-function isName(token: Token | undefined): boolean {
-  return token?.kind === 'word' || token?.kind === 'name';
 }
 
 /** Not a variable, a function or a map's key of that name. */

@@ -1,3 +1,5 @@
+import { type Place, placeOf } from '../refusals.ts';
+
 /** A piece of Cypher. `text` is as written, but for names in backticks, which stand without them. */
 export interface Token {
   readonly kind: 'word' | 'name' | 'string' | 'number' | 'parameter' | 'sign';
@@ -73,6 +75,10 @@ export function isWord(token: Token | undefined, ...words: readonly string[]): b
   return token?.kind === 'word' && words.includes(token.word);
 }
 
+export function isName(token: Token | undefined): boolean {
+  return token?.kind === 'word' || token?.kind === 'name';
+}
+
 export function isSign(token: Token | undefined, ...signs: readonly string[]): boolean {
   return token?.kind === 'sign' && signs.includes(token.text);
 }
@@ -95,7 +101,8 @@ export function parameterName({ text }: Token): string {
 }
 
 /** Where `name` stands first in the query, for messages of an engine that name a thing and no place. */
-export function offsetOfName(tokens: readonly Token[], name: string): number | null {
+export function placeOfName(query: string, name: string): Place | null {
   const same = (token: Token) => token.text === name || token.text === `$${name}`;
-  return tokens.find((token) => same(token) && !isWord(token, 'AS'))?.offset ?? null;
+  const found = tokensOf(query).find((token) => same(token) && !isWord(token, 'AS'));
+  return found === undefined ? null : placeOf(query, found.offset);
 }
