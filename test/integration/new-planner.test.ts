@@ -12,8 +12,9 @@ export const toy: PlannerType = {
     name: 'toy',
     model: null,
     propose: async ({ repository, issue }) => ({
-      proposal: { kind: 'comment', body: 'The toy planner was here.', influences: [issueInfluence(repository, issue)] },
-      stop_reason: 'submitted',
+      kind: 'comment',
+      body: 'The toy planner was here.',
+      influences: [issueInfluence(repository, issue)],
     }),
   }),
 };

@@ -152,7 +152,7 @@ export class PlanIssue {
       progress: (text) => say(watch, text),
       signal: watch.signal,
     };
-    const result = await planner.propose(input).finally(() => planner.close?.());
+    const proposal = await planner.propose(input).finally(() => planner.close?.());
     watch.signal.throwIfAborted();
     crashPoint('plan.proposed');
     const draft = await draftPlan(
@@ -162,7 +162,7 @@ export class PlanIssue {
         role,
         sources,
         scratch,
-        influences: influencesOf(sources, result.proposal, knowledge, rejections),
+        influences: influencesOf(sources, proposal, knowledge, rejections),
         rejected_before: rejections.length,
         validation,
         sandbox: sandbox.terms,
@@ -175,7 +175,7 @@ export class PlanIssue {
               )
             : noHistory,
       },
-      result.proposal,
+      proposal,
     );
     watch.signal.throwIfAborted();
     const notices = [
@@ -195,7 +195,7 @@ export class PlanIssue {
       const plan: PlanFacts = {
         target: draft.target,
         planner: planner.name,
-        stop_reason: result.stop_reason,
+        stop_reason: 'submitted',
         title: draft.title,
         explanation: await store.putArtifact(runId, draft.explanation),
         influences,

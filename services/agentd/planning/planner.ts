@@ -99,19 +99,13 @@ export type Proposal =
     }
   | { readonly kind: 'comment'; readonly body: string; readonly influences: readonly Influence[] };
 
-export interface PlanningResult {
-  readonly proposal: Proposal;
-  /** `submitted`, or the bound that ended it: `steps`, `tokens`, `seconds`, `money`. */
-  readonly stop_reason: string;
-}
-
 /** Works in the scratch copy and returns a proposal. */
 export interface Planner {
   /** As in `plannerKinds`. */
   readonly name: string;
   /** null for planners without a model. */
   readonly model: { readonly provider: string; readonly model: string; readonly tier: string } | null;
-  propose(input: PlanningInput): Promise<PlanningResult>;
+  propose(input: PlanningInput): Promise<Proposal>;
   /** After its planning, however that ended; never throws. */
   close?(): Promise<void>;
 }

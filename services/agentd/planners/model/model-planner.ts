@@ -3,7 +3,7 @@ import { CoreError, Failed, Interrupted, Refused } from '#kit/errors.ts';
 import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import type { ChatMessage, Model, ToolCall } from '../../planning/model.ts';
-import type { Planner, PlannerType, PlanningInput, PlanningResult, Turn } from '../../planning/planner.ts';
+import type { Planner, PlannerType, PlanningInput, Proposal, Turn } from '../../planning/planner.ts';
 import type { PlannerBounds } from '../../planning/roles.ts';
 import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './ask-model.ts';
 import { openingMessages } from './prompt.ts';
@@ -73,7 +73,7 @@ export function createModelPlanner(options: ModelPlannerOptions): Planner {
   };
 }
 
-async function propose(input: PlanningInput, options: ModelPlannerOptions): Promise<PlanningResult> {
+async function propose(input: PlanningInput, options: ModelPlannerOptions): Promise<Proposal> {
   const { bounds } = options;
   const started = performance.now();
   const deadline = AbortSignal.timeout(Math.min(bounds.seconds * 1000, 2 ** 31 - 1));
@@ -91,7 +91,7 @@ async function plan(
   input: PlanningInput,
   options: ModelPlannerOptions,
   signal: AbortSignal,
-): Promise<PlanningResult> {
+): Promise<Proposal> {
   const { model, bounds, max_output_tokens = maxAnswerTokens, retry = defaultRetry } = options;
   const runner = new ToolRunner(input, signal);
   if (!runner.tools.some(({ name }) => name === 'ask' || name === 'submit_plan')) {
@@ -108,7 +108,7 @@ async function plan(
     turns.push(turn);
     messages.push(...turn.messages);
     const outcome = await replay(turn, runner);
-    if (outcome !== null) return resultOf(outcome, input, runner);
+    if (outcome !== null) return withInfluences(outcome, input, runner);
   }
   if (turns.length > 0) input.progress(`continuing after ${turns.length} stored steps`);
 
@@ -125,7 +125,7 @@ async function plan(
     const turn = await input.conversation.store({ messages: added, usage, model: name });
     turns.push(turn);
     messages.push(...turn.messages);
-    if (outcome !== null) return resultOf(outcome, input, runner);
+    if (outcome !== null) return withInfluences(outcome, input, runner);
   }
 }
 
@@ -191,9 +191,8 @@ async function replay(turn: Turn, runner: ToolRunner): Promise<Outcome | null> {
   return null;
 }
 
-function resultOf(outcome: Outcome, input: PlanningInput, runner: ToolRunner): PlanningResult {
-  const influences = influencesOf(input, runner.seen);
-  return { proposal: { ...outcome, influences }, stop_reason: 'submitted' };
+function withInfluences(outcome: Outcome, input: PlanningInput, { seen }: ToolRunner): Proposal {
+  return { ...outcome, influences: influencesOf(input, seen) };
 }
 
 /** The texts and files that the model was shown. */

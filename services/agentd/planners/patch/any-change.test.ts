@@ -51,7 +51,7 @@ describe('any change that git can write', () => {
         source.git('reset', '-q', '--hard', 'HEAD~1');
         const body = `Please:\n\n\`\`\`diff\n${patch}\`\`\`\n`;
         const input = await planningInput(source, { body: crlf ? body.replaceAll('\n', '\r\n') : body });
-        const { proposal } = await createPatchPlanner().propose(input);
+        const proposal = await createPatchPlanner().propose(input);
         expect(proposal.kind, proposal.kind === 'comment' ? proposal.body + patch : '').to.equal('change');
         expect((await input.scratch.diff()).tree, patch).to.equal(wanted);
       }),

@@ -16,7 +16,6 @@ interface OpenFence {
   readonly mark: string;
   readonly length: number;
   readonly indent: number;
-  readonly depth: number;
 }
 
 /**
@@ -45,7 +44,7 @@ export function segmentsOf(markdown: string): Segment[] {
       while (index < lines.length && !lines[index]!.includes('-->')) index += 1;
       continue;
     }
-    const opening = fenceOf(text, depth);
+    const opening = fenceOf(text);
     if (opening === null) {
       if (prose.length === 0 || depth > 0 !== proseQuoted) {
         endProse();
@@ -59,8 +58,9 @@ export function segmentsOf(markdown: string): Segment[] {
     const start = index + 2;
     const content: string[] = [];
     for (index += 1; index < lines.length; index += 1) {
-      const inside = withoutQuotes(lines[index]!, opening.fence.depth);
-      if (inside === null) {
+      const { depth: marks, text: inside } = unquoted(lines[index]!, depth);
+      // Fewer marks end a quoted block.
+      if (marks < depth) {
         index -= 1;
         break;
       }
@@ -73,13 +73,13 @@ export function segmentsOf(markdown: string): Segment[] {
   return segments;
 }
 
-function fenceOf(text: string, depth: number): { fence: OpenFence; info: string } | null {
+function fenceOf(text: string): { fence: OpenFence; info: string } | null {
   const match = /^(\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)*)(`{3,}|~{3,})(.*)$/.exec(text);
   if (match === null) return null;
   const [, before, mark, rest] = match as unknown as [string, string, string, string];
   if (mark.startsWith('`') && rest.includes('`')) return null;
   return {
-    fence: { mark: mark[0]!, length: mark.length, indent: before.length, depth },
+    fence: { mark: mark[0]!, length: mark.length, indent: before.length },
     info: rest.trim(),
   };
 }
@@ -89,25 +89,15 @@ function closes(text: string, { mark, length }: OpenFence): boolean {
   return trimmed.length >= length && trimmed === mark.repeat(trimmed.length);
 }
 
-function unquoted(line: string): { depth: number; text: string } {
+/** The line without its quote marks, at most `max` of them. */
+function unquoted(line: string, max = Number.POSITIVE_INFINITY): { depth: number; text: string } {
   let text = line;
   let depth = 0;
-  for (let match = /^ {0,3}> ?/.exec(text); match !== null; match = /^ {0,3}> ?/.exec(text)) {
-    text = text.slice(match[0].length);
+  for (let mark = /^ {0,3}> ?/.exec(text); mark !== null && depth < max; mark = /^ {0,3}> ?/.exec(text)) {
+    text = text.slice(mark[0].length);
     depth += 1;
   }
   return { depth, text };
-}
-
-/** The line without `depth` quote marks; null when it has fewer, which ends a quoted block. */
-function withoutQuotes(line: string, depth: number): string | null {
-  let text = line;
-  for (let level = 0; level < depth; level += 1) {
-    const match = /^ {0,3}> ?/.exec(text);
-    if (match === null) return null;
-    text = text.slice(match[0].length);
-  }
-  return text;
 }
 
 function withoutIndent(line: string, indent: number): string {

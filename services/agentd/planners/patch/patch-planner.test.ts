@@ -42,8 +42,7 @@ describe('the patch planner', () => {
 
   async function plan(text: IssueText, from: TestRepository = source) {
     const input = await planningInput(from, text);
-    const { proposal, stop_reason } = await createPatchPlanner().propose(input);
-    expect(stop_reason).to.equal('submitted');
+    const proposal = await createPatchPlanner().propose(input);
     return { proposal, scratch: input.scratch };
   }
 

@@ -7,7 +7,7 @@ import { oneLine } from '../../actions/published-texts.ts';
 import type { TreeReader } from '../../git/tree.ts';
 import { releaseHint } from '../../planning/change-checks.ts';
 import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
-import type { Planner, PlannerType, PlanningInput, PlanningResult } from '../../planning/planner.ts';
+import type { Planner, PlannerType, PlanningInput, Proposal } from '../../planning/planner.ts';
 import { utf8Text } from '../../planning/scratch-copy.ts';
 import { askForPatch, explainChange, explainFailures, type FailedCandidate } from './answers.ts';
 import { type Candidate, candidatesOf } from './candidates.ts';
@@ -33,7 +33,7 @@ export function createPatchPlanner(): Planner {
   return { name: 'patch', model: null, propose };
 }
 
-async function propose(input: PlanningInput): Promise<PlanningResult> {
+async function propose(input: PlanningInput): Promise<Proposal> {
   const { repository, issue, comments } = input;
   const candidates = candidatesOf(repository, issue, comments);
   const failed: FailedCandidate[] = [];
@@ -46,20 +46,16 @@ async function propose(input: PlanningInput): Promise<PlanningResult> {
       failed.push({ candidate, problems: outcome.problems });
       continue;
     }
-    return submitted({
+    return {
       kind: 'change',
       title: oneLine(issue.title) || `Apply the patch of issue ${issue.number}`,
       explanation: explainChange(candidate, outcome.paths, failed, candidates),
       influences: distinct([issueInfluence(repository, issue), candidate.influence]),
-    });
+    };
   }
   const read = [issueInfluence(repository, issue), ...comments.map(commentInfluence)];
   const body = failed.length === 0 ? askForPatch(issue.author) : explainFailures(failed, input);
-  return submitted({ kind: 'comment', body, influences: distinct(read) });
-}
-
-function submitted(proposal: PlanningResult['proposal']): PlanningResult {
-  return { proposal, stop_reason: 'submitted' };
+  return { kind: 'comment', body, influences: distinct(read) };
 }
 
 /** Applies a candidate whole to the scratch copy, or leaves that as it was and says why. */
