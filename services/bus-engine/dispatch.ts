@@ -133,7 +133,8 @@ export class Dispatch {
       const refused = this.#readOnly(connection);
       if (refused !== null) throw new TriggerRefused(refused);
       connection.charge(registrationCost(trigger));
-      this.#parts.triggers.register(trigger);
+      const waits = this.#parts.triggers.register(trigger);
+      if (waits !== null) throw new TriggerRefused(waits);
     } catch (error) {
       connection.refused(`trigger not taken: ${messageOf(error)}`);
       const message = error instanceof TriggerRefused ? error.message : 'the trigger cannot be stored';

@@ -275,6 +275,7 @@ export function cronType(clock: CronClock): TriggerType {
         token,
         durable: owner === null,
       });
+      return null;
     },
     unregister({ id }, why) {
       if (why === 'left') clock.left(id);

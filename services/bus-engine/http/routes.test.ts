@@ -23,7 +23,7 @@ describe('routes of HTTP triggers', () => {
       owner,
       token: null,
     };
-    table.add({ trigger, method, pattern, condition: null, isPublic: false });
+    return table.add({ trigger, method, pattern, condition: null, isPublic: false });
   }
 
   function found(path: string, method = 'GET'): string | null {
@@ -55,7 +55,7 @@ describe('routes of HTTP triggers', () => {
 
   it('of one shape answer in the order in which they came', () => {
     add('a', '/x/:id');
-    expect(() => add('b', '/x/:name')).to.throw(TriggerRefused, 'is defined already, as /x/:id for f.a');
+    expect(add('b', '/x/:name')).to.contain('is defined already, as /x/:id for f.a');
     add('c', '/x/:id', 'POST');
     expect(found('/x/1')).to.equal('a {"id":"1"}');
     table.remove('a');

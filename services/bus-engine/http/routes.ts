@@ -5,7 +5,6 @@ import {
   type Trigger,
   TriggerRefused,
   type TriggerType,
-  TriggerWaits,
 } from '../triggers/trigger.ts';
 
 export const httpMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
@@ -35,19 +34,21 @@ export class RouteTable {
   readonly #byShape = new Map<string, HttpRoute[]>();
 
   /**
-   * @throws TriggerWaits where another function has a route of that shape: it answers when that one is gone; TriggerRefused for one
-   * that would have to wait and belongs to no connection
+   * @returns why it has to wait, where another function has a route of that shape: it answers when that one is gone
+   * @throws TriggerRefused for one that would have to wait and belongs to no connection
    */
-  add(route: HttpRoute): void {
+  add(route: HttpRoute): string | null {
     const shape = shapeOf(route);
     const others = (this.#byShape.get(shape) ?? []).filter(({ trigger }) => trigger.id !== route.trigger.id);
     const [first] = others;
-    if (first === undefined) return void this.#byShape.set(shape, [route]);
-    const taken = `${route.method} ${route.pattern} is defined already, as ${first.pattern} for ${first.trigger.functionId}`;
+    const taken =
+      first === undefined
+        ? null
+        : `${route.method} ${route.pattern} is defined already, as ${first.pattern} for ${first.trigger.functionId}`;
     // Nobody would know its id.
-    if (route.trigger.owner === null) throw new TriggerRefused(taken);
+    if (taken !== null && route.trigger.owner === null) throw new TriggerRefused(taken);
     this.#byShape.set(shape, [...others, route]);
-    throw new TriggerWaits(`${taken}: this one answers when that one is gone`);
+    return taken && `${taken}: this one answers when that one is gone`;
   }
 
   remove(triggerId: string): void {

@@ -40,9 +40,10 @@ export class EventType implements TriggerType {
     return this.#watches.size > 0;
   }
 
-  register(trigger: Trigger): void {
+  register(trigger: Trigger): null {
     conditionOf(trigger);
     this.#watches.set(trigger.id, { trigger, waiting: new Map(), running: false });
+    return null;
   }
 
   unregister({ id }: Trigger): void {

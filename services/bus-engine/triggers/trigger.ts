@@ -15,19 +15,14 @@ export interface Trigger {
 export interface TriggerType {
   readonly id: string;
   readonly description: string;
-  /** @throws TriggerRefused */
-  register(trigger: Trigger): void;
+  /** @returns why it has to wait until its type can serve it; null where it has not @throws TriggerRefused */
+  register(trigger: Trigger): string | null;
   /** @param why whether it was asked for, or its connection ended */
   unregister(trigger: Trigger, why: 'asked' | 'left'): void;
 }
 
 export class TriggerRefused extends Error {
   override readonly name: string = 'TriggerRefused';
-}
-
-/** The trigger is registered, and waits until its type can serve it. */
-export class TriggerWaits extends TriggerRefused {
-  override readonly name = 'TriggerWaits';
 }
 
 /** In frames: a cron trigger's next time is searched, and written to disk. */

@@ -7,7 +7,7 @@ import type { Logger } from '#kit/log.ts';
 import { weigh } from '../registry/kept-value.ts';
 import { triggerTypeNotHere } from '../registry/not-here.ts';
 import type { Connection } from '../wire/connection.ts';
-import { type Trigger, TriggerRefused, type TriggerType, TriggerWaits } from './trigger.ts';
+import { type Trigger, TriggerRefused, type TriggerType } from './trigger.ts';
 
 interface Provided {
   readonly frame: RegisterTriggerType;
@@ -61,9 +61,10 @@ export class Triggers {
 
   /**
    * A type that nobody provides yet is waited for, unless it is one that only an iii has.
-   * @throws TriggerRefused, and TriggerWaits for one that is registered all the same
+   * @returns why one that is registered has to wait; null where it has not
+   * @throws TriggerRefused
    */
-  register(trigger: Trigger): void {
+  register(trigger: Trigger): string | null {
     const { id, type, owner } = trigger;
     const lacking = this.#builtIn.has(type) || this.#provided.has(type) ? null : triggerTypeNotHere(type);
     if (lacking !== null) throw new TriggerRefused(lacking);
@@ -74,25 +75,14 @@ export class Triggers {
       throw new TriggerRefused(`there are ${this.#limit} triggers of this connection, the limit`);
     checkKept(trigger);
     if (earlier !== undefined) this.#remove(earlier, 'left');
-    const waits = this.#registerBuiltIn(trigger);
+    const waits = this.#builtIn.get(type)?.register(trigger) ?? null;
     this.#byId.set(id, trigger);
     this.#counts.set(owner, this.#countOf(owner) + 1);
-    if (waits !== null) throw waits;
-    if (this.#builtIn.has(type)) return;
+    if (this.#builtIn.has(type)) return waits;
     const provided = this.#provided.get(type);
     if (provided !== undefined) provided.provider.send(watchFor(trigger));
     else this.#logger.info(`trigger ${id} waits for its type ${type}: no worker provides it`);
-  }
-
-  /** @returns why it has to wait, where it does */
-  #registerBuiltIn(trigger: Trigger): TriggerWaits | null {
-    try {
-      this.#builtIn.get(trigger.type)?.register(trigger);
-      return null;
-    } catch (error) {
-      if (error instanceof TriggerWaits) return error;
-      throw error;
-    }
+    return null;
   }
 
   /** Whether there was one that may be removed with this token. */
