@@ -5,7 +5,15 @@ import type { ToolCall } from '../../planning/model.ts';
 import type { PlanningInput, Proposal } from '../../planning/planner.ts';
 import { plainTextOf, type ScratchCopy, type ScratchEdit } from '../../planning/scratch-copy.ts';
 import { MaskedScratch } from './masked-scratch.ts';
-import { type DecodedCall, decodeCall, maxHits, maxLines, maxPaths, toolsFor } from './tools.ts';
+import {
+  type Arguments,
+  type DecodedCall,
+  decodeCall,
+  maxHits,
+  maxLines,
+  maxPaths,
+  toolsFor,
+} from './tools.ts';
 
 const maxLineLength = 2000;
 const maxResultLength = 48 * 1024;
@@ -91,11 +99,7 @@ export class ToolRunner {
     return `${all.slice(0, maxPaths).join('\n')}${more}`;
   }
 
-  async #read(asked: {
-    path: string;
-    from_line?: number | undefined;
-    to_line?: number | undefined;
-  }): Promise<string> {
+  async #read(asked: Arguments<'read_file'>): Promise<string> {
     const content = await this.#scratch.read(asked.path);
     if (content === null) return `error file_not_found: there is no regular file '${asked.path}'`;
     this.seen.add(asked.path);
@@ -123,8 +127,7 @@ export class ToolRunner {
     return `${asked.path} (${notes.join(', ')})\n${numbered.join('\n')}`;
   }
 
-  async #search(asked: { text: string; path_prefix?: string | undefined }): Promise<string> {
-    const { text, path_prefix } = asked;
+  async #search({ text, path_prefix }: Arguments<'search_text'>): Promise<string> {
     const options = path_prefix === undefined ? {} : { path_prefix };
     const hits = await this.#scratch.search(text, { limit: maxHits, ...options });
     for (const { path } of hits) this.seen.add(path);
@@ -134,7 +137,7 @@ export class ToolRunner {
   }
 
   /** Models write plain line feeds; in a file that ends every line with CRLF that is what they mean. */
-  async #withLineEnds<E extends { path: string; old_text: string; new_text: string }>(edit: E): Promise<E> {
+  async #withLineEnds(edit: Arguments<'edit_file'>): Promise<Arguments<'edit_file'>> {
     if (edit.old_text.includes('\r')) return edit;
     const content = await this.#scratch.read(edit.path);
     const text = plainTextOf(content);
@@ -159,13 +162,7 @@ export class ToolRunner {
     return `The validation ${passed ? 'passed' : 'failed'}. Its output:\n${cut}`;
   }
 
-  async #submit({
-    title,
-    explanation,
-  }: {
-    title: string;
-    explanation: string;
-  }): Promise<string | ToolResult> {
+  async #submit({ title, explanation }: Arguments<'submit_plan'>): Promise<string | ToolResult> {
     const { patch } = await this.#scratch.diff();
     if (patch.length === 0) {
       return 'error nothing_to_submit: the scratch copy holds no change; edit files first, or use ask if nothing should be changed';

@@ -61,8 +61,9 @@ const kinds = {
 };
 
 type ToolName = keyof typeof kinds;
+export type Arguments<N extends ToolName> = t.TypeOf<(typeof kinds)[N]['codec']>;
 export type DecodedCall = {
-  [N in ToolName]: { readonly name: N; readonly arguments: t.TypeOf<(typeof kinds)[N]['codec']> };
+  [N in ToolName]: { readonly name: N; readonly arguments: Arguments<N> };
 }[ToolName];
 
 interface Tool extends ToolDefinition {
