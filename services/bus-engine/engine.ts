@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { Health } from '#kit/contracts/health.ts';
+import { type Health, healthOf } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Tokens } from '#kit/tokens/tokens.ts';
@@ -178,17 +178,12 @@ export class Engine {
 
   health(): Health {
     const { version, store } = this.#parts;
-    return {
-      status: 'ok',
-      service: 'core-bus-engine',
-      version,
-      checks: {
-        workers: { status: 'ok', detail: `${this.workers.size} connected` },
-        functions: { status: 'ok', detail: `${this.functions.size} registered` },
-        calls: { status: 'ok', detail: `${this.calls.pending} without a result yet` },
-        bindings: { status: 'ok', detail: store.path },
-      },
-    };
+    return healthOf('core-bus-engine', version, {
+      workers: { status: 'ok', detail: `${this.workers.size} connected` },
+      functions: { status: 'ok', detail: `${this.functions.size} registered` },
+      calls: { status: 'ok', detail: `${this.calls.pending} without a result yet` },
+      bindings: { status: 'ok', detail: store.path },
+    });
   }
 
   #makeBuiltIns(): BuiltIns {

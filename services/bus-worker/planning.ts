@@ -31,21 +31,20 @@ export class Planning {
   }
 
   /** The same request at the same time is one. @throws what the daemon says of the request */
-  async plan(request: PlanIssueRequest, { signal, traceparent }: BusCall): Promise<PlanIssueResult> {
+  async plan(request: PlanIssueRequest, call: BusCall): Promise<PlanIssueResult> {
     const asking = JSON.stringify(request);
     const same = this.#atWork.get(asking);
     if (same !== undefined) {
       const result = await same;
       return result.ok ? { ...result, created: false } : result;
     }
-    const work = this.#plan(request, signal, traceparent).finally(() => this.#atWork.delete(asking));
+    const work = this.#plan(request, call).finally(() => this.#atWork.delete(asking));
     this.#atWork.set(asking, work);
     return work;
   }
 
-  async #plan(request: PlanIssueRequest, signal: AbortSignal, traceparent: string | null): Joined {
-    const attempt = new Attempt(this.#options, request, signal, traceparent);
-    const { run, created } = await attempt.planned();
+  async #plan(request: PlanIssueRequest, call: BusCall): Joined {
+    const { run, created } = await plannedRun(this.#options, request, call);
     if (run.plan !== null) {
       const { run_id, status, actions } = run;
       return { ok: true, run_id, status, created, actions: actions.length };
@@ -54,46 +53,18 @@ export class Planning {
   }
 }
 
-class Attempt {
-  readonly #options: Required<PlanningOptions>;
-  readonly #request: PlanIssueRequest;
-  readonly #signal: AbortSignal;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #end: number;
-  #awaySince: number | null = null;
-
-  constructor(
-    options: Required<PlanningOptions>,
-    request: PlanIssueRequest,
-    signal: AbortSignal,
-    traceparent: string | null,
-  ) {
-    this.#options = options;
-    this.#request = request;
-    this.#signal = signal;
-    this.#headers = {
-      'idempotency-key': `event-${sha256(request.event_id)}`,
-      ...(traceparent === null ? {} : { traceparent }),
-    };
-    this.#end = performance.now() + options.withinMs;
-  }
-
-  async planned(): Promise<{ readonly run: RunDetail; readonly created: boolean }> {
-    let created = false;
-    for (let polls = 0; ; polls++) {
-      const asked = await this.#patiently(() => this.#ask());
-      if (asked !== null) {
-        created ||= asked.created === true;
-        const run = await this.#patiently(() => this.#watch(asked.run_id));
-        if (run !== null && run.status !== 'interrupted') return { run, created };
-      }
-      await this.#pause(polls);
-    }
-  }
+/** One planning from its request to its end. */
+async function plannedRun(
+  { agentd, withinMs, awayMs }: Required<PlanningOptions>,
+  request: PlanIssueRequest,
+  { signal, traceparent }: BusCall,
+): Promise<{ readonly run: RunDetail; readonly created: boolean }> {
+  const { owner, repo, number, forge, role, keep, anyway, trigger, event_id } = request;
+  const end = performance.now() + withinMs;
+  let awaySince: number | null = null;
 
   /** Makes the run, or joins it: the daemon takes up again what was cut off. */
-  async #ask(): Promise<Accepted> {
-    const { owner, repo, number, forge, role, keep, anyway, trigger, event_id } = this.#request;
+  async function ask(): Promise<Accepted> {
     const body: PlanBody = {
       owner,
       repo,
@@ -106,56 +77,66 @@ class Attempt {
       anyway: anyway ?? undefined,
       trigger: trigger ?? { kind: 'bus', event_id, what: undefined, actor: undefined },
     };
+    const headers = {
+      'idempotency-key': `event-${sha256(event_id)}`,
+      ...(traceparent === null ? {} : { traceparent }),
+    };
     crashPoint('worker.before_request');
-    const answer = await this.#options.agentd.post('/v1/runs', body, Accepted, {
-      signal: this.#signal,
-      headers: this.#headers,
-    });
+    const answer = await agentd.post('/v1/runs', body, Accepted, { signal, headers });
     crashPoint('worker.requested');
     return answer;
   }
 
   /** Until nobody plans it any more. */
-  async #watch(runId: string): Promise<RunDetail> {
+  async function watch(runId: string): Promise<RunDetail> {
     for (let polls = 0; ; polls++) {
       crashPoint('worker.waiting');
-      const run = await this.#options.agentd.get(`/v1/runs/${runId}`, RunDetail, { signal: this.#signal });
-      this.#awaySince = null;
+      const run = await agentd.get(`/v1/runs/${runId}`, RunDetail, { signal });
+      awaySince = null;
       if (run.status !== 'planning') {
         crashPoint('worker.planned');
         return run;
       }
-      await this.#pause(polls);
+      await pause(polls);
     }
   }
 
   /** null where the daemon is away or busy, and may not be a little later. */
-  async #patiently<T>(work: () => Promise<T>): Promise<T | null> {
+  async function patiently<T>(work: () => Promise<T>): Promise<T | null> {
     try {
       const result = await work();
-      this.#awaySince = null;
+      awaySince = null;
       return result;
     } catch (error) {
       const now = performance.now();
-      if (!(error instanceof CoreError) || !error.retryable || now >= this.#end) throw error;
+      if (!(error instanceof CoreError) || !error.retryable || now >= end) throw error;
       if (isForgeError(error)) throw error;
-      this.#awaySince ??= now;
-      if (now - this.#awaySince > this.#options.awayMs) throw error;
+      awaySince ??= now;
+      if (now - awaySince > awayMs) throw error;
       return null;
     }
   }
 
-  async #pause(polls: number): Promise<void> {
-    if (performance.now() >= this.#end) {
-      const { event_id } = this.#request;
-      const seconds = Math.round(this.#options.withinMs / 1000);
+  async function pause(polls: number): Promise<void> {
+    if (performance.now() >= end) {
       throw new TimedOut(
         'planning_unfinished',
-        `the planning for event ${event_id} has not ended after ${seconds} s; it goes on, and the same event joins it`,
+        `the planning for event ${event_id} has not ended after ${Math.round(withinMs / 1000)} s; it goes on, and the same event joins it`,
       );
     }
     const wait = Math.min(maxPollMs, firstPollMs * 1.5 ** Math.min(polls, 20));
-    await setTimeout(wait, undefined, { signal: this.#signal });
+    await setTimeout(wait, undefined, { signal });
+  }
+
+  let created = false;
+  for (let polls = 0; ; polls++) {
+    const asked = await patiently(ask);
+    if (asked !== null) {
+      created ||= asked.created === true;
+      const run = await patiently(() => watch(asked.run_id));
+      if (run !== null && run.status !== 'interrupted') return { run, created };
+    }
+    await pause(polls);
   }
 }
 
