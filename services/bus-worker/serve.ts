@@ -1,9 +1,8 @@
 import * as t from 'io-ts';
 import { openBus } from '#kit/bus/open-bus.ts';
 import { agentdUrl, bridgeUrl } from '#kit/config/client-urls.ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { readConcernPart } from '#kit/config/concern.ts';
 import { readSettings } from '#kit/config/settings.ts';
-import { decode } from '#kit/decode.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { Refused } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
@@ -47,8 +46,7 @@ const Agents = t.strict({ planner: t.strict({ bounds: t.strict({ seconds: t.numb
 
 /** Seconds that the planner itself may take. @throws InvalidInput (`config_invalid`) */
 function planningSeconds(folders: Pick<Folders, 'config'>): number {
-  const { document, path } = mergedDocument(readConcernDocument('agents', folders));
-  return decode(Agents, document, path, 'config_invalid').planner.bounds.seconds;
+  return readConcernPart(Agents, 'agents', folders).planner.bounds.seconds;
 }
 
 /** The services of this installation, wherever they are when they are asked. */

@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { readConcernPart } from '#kit/config/concern.ts';
 import type { AgentMap, EventRole } from '#kit/contracts/bridge/events.ts';
-import { decode, NonEmptyString } from '#kit/decode.ts';
+import { NonEmptyString } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 
@@ -70,8 +70,7 @@ export class RoleMap {
 
 /** @throws InvalidInput (`config_invalid`) */
 export function readRoleMap(folders: Pick<Folders, 'config'>): RoleMap {
-  const { document, path } = mergedDocument(readConcernDocument('agents', folders));
-  const { roles, planner } = decode(Agents, document, path, 'config_invalid');
+  const { roles, planner } = readConcernPart(Agents, 'agents', folders);
   const facts = roles.map(({ name, key, purpose, may_propose }) => ({
     key,
     name,

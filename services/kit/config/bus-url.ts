@@ -2,7 +2,7 @@ import * as t from 'io-ts';
 import { decode, integerBetween, nullable, optional, stringThat } from '../decode.ts';
 import type { Environment } from '../environment.ts';
 import type { Folders } from '../folders.ts';
-import { mergedDocument, overrideRow, readConcernDocument } from './concern.ts';
+import { mergedDocument, overrideRow, readConcernDocument, readConcernPart } from './concern.ts';
 import { runningService } from './running-service.ts';
 import { addressOverrides, readServiceAddress, serviceUrl } from './service-address.ts';
 
@@ -79,11 +79,10 @@ export function engineHttpPort(
   environment: Partial<Pick<Environment, 'CORE_BUS_HTTP_PORT'>>,
   flag?: string | number | undefined,
 ): number {
-  const { document, path } = mergedDocument(readConcernDocument('bus', folders));
   const given = overrideRow('bus.http_port', EngineHttp.type.props.http_port, [
     [flag, '--bus-http-port', 'flag'],
     [environment.CORE_BUS_HTTP_PORT, 'CORE_BUS_HTTP_PORT', 'environment'],
   ]);
-  const { http_port } = decode(EngineHttp, document, path, 'config_invalid');
+  const { http_port } = readConcernPart(EngineHttp, 'bus', folders);
   return given === null ? http_port : (given.value as number);
 }

@@ -60,6 +60,16 @@ export function mergedDocument({ shipped, user }: ConcernDocument): {
   return { document: mergeJson(shipped.document, user.document), path: user.path };
 }
 
+/** The part of a concern that others than its owner need, who checks the rest. @throws InvalidInput (`config_invalid`) */
+export function readConcernPart<A>(
+  codec: t.Decoder<unknown, A>,
+  name: string,
+  folders: Pick<Folders, 'config'>,
+): A {
+  const { document, path } = mergedDocument(readConcernDocument(name, folders));
+  return decode(codec, document, path, 'config_invalid');
+}
+
 export function decodeConcern<A>(codec: t.Type<A, unknown, unknown>, files: ConcernDocument): A {
   const { document: merged } = mergedDocument(files);
   const value = decodeMerged(codec, merged, files);

@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
-import { decode, oneOf, optional } from '../decode.ts';
+import { oneOf, optional } from '../decode.ts';
 import type { Folders } from '../folders.ts';
 import { type ForgeKind, forgeKinds, traitsOf } from '../forges/registry.ts';
-import { mergedDocument, readConcernDocument } from './concern.ts';
+import { readConcernPart } from './concern.ts';
 
 /** The part of config/forges.json that says where forges are; the daemon checks the rest. */
 const Forges = t.strict({
@@ -27,8 +27,7 @@ export interface KnownForge {
 
 /** @throws InvalidInput (`config_invalid`) */
 export function readKnownForges(folders: Pick<Folders, 'config'>): readonly KnownForge[] {
-  const { document, path } = mergedDocument(readConcernDocument('forges', folders));
-  return decode(Forges, document, path, 'config_invalid').forges.map(({ name, kind, base_url, root }) => {
+  return readConcernPart(Forges, 'forges', folders).forges.map(({ name, kind, base_url, root }) => {
     const { default_url, default_root } = traitsOf(kind);
     if (default_root !== null) return { name, kind, base: null, root: root ?? default_root };
     const address = base_url ?? default_url;

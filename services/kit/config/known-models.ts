@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
-import { decode, nullable, oneOf, optional } from '../decode.ts';
+import { nullable, oneOf, optional } from '../decode.ts';
 import type { Folders } from '../folders.ts';
-import { mergedDocument, readConcernDocument } from './concern.ts';
+import { readConcernPart } from './concern.ts';
 
 /** The part of `models.json` that others than core-model-gateway need: which models there are, and what they cost. */
 const KnownModels = t.strict({
@@ -43,8 +43,7 @@ export function secretsOfModels(folders: Pick<Folders, 'config'>): readonly stri
 }
 
 function readModels(folders: Pick<Folders, 'config'>): t.TypeOf<typeof KnownModels>['models'] {
-  const { document, path } = mergedDocument(readConcernDocument('models', folders));
-  return decode(KnownModels, document, path, 'config_invalid').models;
+  return readConcernPart(KnownModels, 'models', folders).models;
 }
 
 /** In the order in which they are configured. @throws InvalidInput (`config_invalid`) */

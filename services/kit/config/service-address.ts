@@ -1,15 +1,9 @@
 import * as t from 'io-ts';
-import { decode, integerBetween, nullable } from '../decode.ts';
+import { integerBetween, nullable } from '../decode.ts';
 import type { Environment } from '../environment.ts';
 import type { Folders } from '../folders.ts';
 import { Hostname, Tls, urlOf } from './address.ts';
-import {
-  describeConcern,
-  mergedDocument,
-  overrideRow,
-  readConcernDocument,
-  type SettingRow,
-} from './concern.ts';
+import { describeConcern, overrideRow, readConcernPart, type SettingRow } from './concern.ts';
 
 /** The variables that give a service its address, by the configuration file that holds it otherwise. */
 export const addressVariables = {
@@ -44,9 +38,8 @@ export interface AddressSources {
 
 /** Flag, environment, user's file, shipped default, in that order. @throws InvalidInput (`config_invalid`) */
 export function readServiceAddress(concern: AddressedConcern, sources: AddressSources): ServiceAddress {
-  const { document, path } = mergedDocument(readConcernDocument(concern, sources.folders));
   return {
-    ...decode(ServiceAddress, document, path, 'config_invalid'),
+    ...readConcernPart(ServiceAddress, concern, sources.folders),
     ...addressChanges(concern, sources),
   };
 }

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
-import { mergedDocument, readConcernDocument } from '../config/concern.ts';
-import { decode, NonEmptyString } from '../decode.ts';
+import { readConcernPart } from '../config/concern.ts';
+import { NonEmptyString } from '../decode.ts';
 import type { Folders } from '../folders.ts';
 import { mapTexts } from '../map-texts.ts';
 import { type FoundSecret, findSecrets, maskSpans, secretSpans } from './find-secrets.ts';
@@ -14,8 +14,7 @@ export interface SecretFinder {
 
 /** Fingerprints that people found harmless, from `policy.json`. @throws InvalidInput (`config_invalid`) */
 export function readReleasedSecrets(folders: Pick<Folders, 'config'>): readonly string[] {
-  const { document, path } = mergedDocument(readConcernDocument('policy', folders));
-  return decode(ReleasedSecrets, document, path, 'config_invalid').released_secrets;
+  return readConcernPart(ReleasedSecrets, 'policy', folders).released_secrets;
 }
 
 const ReleasedSecrets = t.strict({ released_secrets: t.array(NonEmptyString) });

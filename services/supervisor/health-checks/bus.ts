@@ -1,11 +1,11 @@
 import { Cron } from 'croner';
 import * as t from 'io-ts';
 import { busAddress, engineHttpPort } from '#kit/config/bus-url.ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { readConcernPart } from '#kit/config/concern.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
 import { answerMs } from '#kit/config/settings.ts';
-import { decode, optional } from '#kit/decode.ts';
+import { optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -65,8 +65,7 @@ const Schedules = t.strict({ schedules: t.array(Schedule) });
 /** That the file can be read, and when each schedule is due; core-bridge checks the rest of it. */
 export function checkSchedules(folders: Folders): Finding {
   try {
-    const { document, path } = mergedDocument(readConcernDocument('schedules', folders));
-    const { schedules } = decode(Schedules, document, path, 'config_invalid');
+    const { schedules } = readConcernPart(Schedules, 'schedules', folders);
     const enabled = schedules.filter((schedule) => schedule.enabled !== false).map(nextOf);
     return finding('schedules', 'works', enabled.join('; ') || 'none; schedules.json takes them');
   } catch (error) {

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import * as t from 'io-ts';
-import { mergedDocument, readConcernDocument } from '#kit/config/concern.ts';
+import { readConcernPart } from '#kit/config/concern.ts';
 import { answerMs } from '#kit/config/settings.ts';
-import { decode, nullable } from '#kit/decode.ts';
+import { nullable } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -15,8 +15,7 @@ const boltPort = 7687;
 /** Where Cypher runs: the configured Neo4j, else the engine that comes with Core. */
 export async function checkCypher(folders: Folders): Promise<Finding> {
   try {
-    const { document } = mergedDocument(readConcernDocument('context', folders));
-    const { neo4j } = decode(Configured, document, 'context.json');
+    const { neo4j } = readConcernPart(Configured, 'context', folders);
     return neo4j === null ? checkGrafeo() : await checkNeo4j(neo4j.url, answerMs({ folders, environment }));
   } catch (error) {
     return finding('Cypher', 'broken', messageOf(error), 'Correct context.json.');
