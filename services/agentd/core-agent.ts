@@ -200,7 +200,8 @@ export class CoreAgent {
     readonly reason: string | null;
   }): Promise<Run> {
     checkScope(request.by, 'plan');
-    const run = await cancelRun(this.#store, request);
+    const run = await this.#store.append(request.run_id, (now) => cancelRun(now, request));
+    await this.#store.writeViews(request.run_id);
     const { delivery } = await this.#work();
     if (delivery !== null) await deliverWithTimeout(delivery, run.run_id);
     return run;

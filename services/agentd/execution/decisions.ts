@@ -4,8 +4,7 @@ import { planOutdated } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import type { DecisionRequest, Person } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
-import type { ActionState, Run } from '../runs/run.ts';
-import type { RunStore } from '../runs/run-store.ts';
+import { type ActionState, isActive, type Run } from '../runs/run.ts';
 
 /** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
 export function nowFor(run: Run): string {
@@ -164,33 +163,21 @@ export function checkScope(
 }
 
 /**
- * Asks a run to stop. A run at work aborts its model and its sandbox, lets a started effect finish, and ends; one that waits
- * is cancelled at once.
+ * What asking a run to stop writes. A run at work aborts its model and its sandbox, lets a started effect finish, and ends; one
+ * that waits is cancelled at once.
  */
-export async function cancelRun(
-  store: RunStore,
-  request: { readonly run_id: string; readonly by: Person; readonly reason: string | null },
-): Promise<Run> {
-  const run = await store.append(request.run_id, (now) => {
-    if (closed.includes(now.status)) {
-      throw new Conflict('run_closed', `run ${now.run_id} is ${now.status}; there is nothing to cancel`);
-    }
-    if (now.undo !== null)
-      throw new Conflict('run_undone', `the undo of run ${now.run_id} has begun; let it finish`);
-    if (now.cancelling) return [];
-    const atWork = now.status === 'planning' || now.status === 'executing';
-    const asked = {
-      type: 'cancel_requested' as const,
-      data: { by: request.by.name, reason: request.reason },
-    };
-    if (atWork) return [asked];
-    return [
-      asked,
-      { type: 'run_cancelled', data: { message: request.reason ?? `cancelled by ${request.by.name}` } },
-    ];
-  });
-  await store.writeViews(request.run_id);
-  return run;
+export function cancelRun(
+  run: Run,
+  { by, reason }: { readonly by: Person; readonly reason: string | null },
+): NewEvent[] {
+  if (closed.includes(run.status))
+    throw new Conflict('run_closed', `run ${run.run_id} is ${run.status}; there is nothing to cancel`);
+  if (run.undo !== null)
+    throw new Conflict('run_undone', `the undo of run ${run.run_id} has begun; let it finish`);
+  if (run.cancelling) return [];
+  const asked: NewEvent = { type: 'cancel_requested', data: { by: by.name, reason } };
+  if (isActive(run.status)) return [asked];
+  return [asked, { type: 'run_cancelled', data: { message: reason ?? `cancelled by ${by.name}` } }];
 }
 
 const closed: readonly string[] = ['completed', 'cancelled', 'undone', 'rejected', 'superseded'];
