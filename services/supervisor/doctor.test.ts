@@ -12,6 +12,7 @@ import { announceService } from '#kit/config/running-service.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { startGiteaServer } from '../../test/fixtures/forges/gitea-server.ts';
+import { itWith } from '../../test/needs.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
 import { checkNode } from './health-checks/programs.ts';
 
@@ -108,39 +109,43 @@ describe('core doctor', () => {
     expect(text).to.contain('do  Correct ');
   });
 
-  it('asks every service whether it understands its files, and tells all that they say', async () => {
-    const { findings } = JSON.parse((await run(true)).text) as { findings: Finding[] };
-    const of = (all: readonly Finding[]) => all.filter(({ name }) => name === 'configuration');
-    expect(of(findings)).to.have.lengthOf(1);
-    expect(of(findings)[0]).to.include({ state: 'works', fix: null });
-    const put = (name: string, value: unknown) =>
-      writeFileSync(join(home, 'config', `${name}.json`), JSON.stringify(value));
-    put('agents', {
-      roles: [{ name: 'Gardener', key: 'default', purpose: 'x', may_propose: ['comment_isue'] }],
-    });
-    put('forges', { forges: [{ name: 'tea', kind: 'gittea', base_url: 'http://127.0.0.1:9' }] });
-    put('bridge', { ingress: { github: { actions: ['open'] } }, sync: { dashboards: 'none' } });
-    const { code, text } = await run(true);
-    expect(code).to.equal(1);
-    const broken = (JSON.parse(text) as { findings: Finding[] }).findings.filter(
-      ({ state }) => state === 'broken',
-    );
-    const said = of(broken)
-      .map(({ detail }) => detail)
-      .join('\n');
-    expect(said)
-      .to.contain('/roles/0/prompt is missing')
-      .and.contain('/roles/0/may_propose/0 is "comment_isue"');
-    expect(said).to.contain('/forges/0/kind is "gittea"').and.contain('core-agentd would not start');
-    expect(broken.find(({ name }) => name === 'forges')?.detail).to.contain('gittea');
-    put('forges', { forges: [{ name: 'local', kind: 'local' }] });
-    put('agents', {});
-    const { text: later } = await run(false);
-    expect(later).to.match(
-      /broken {3}configuration .*bridge\.json: \/ingress\/github\/actions\/0 is "open": must be one of opened/,
-    );
-    expect(later).to.contain('/sync/dashboards is "none"').and.contain('(core-bridge would not start)');
-  });
+  itWith(
+    ['time'],
+    'asks every service whether it understands its files, and shows all that they say',
+    async () => {
+      const { findings } = JSON.parse((await run(true)).text) as { findings: Finding[] };
+      const of = (all: readonly Finding[]) => all.filter(({ name }) => name === 'configuration');
+      expect(of(findings)).to.have.lengthOf(1);
+      expect(of(findings)[0]).to.include({ state: 'works', fix: null });
+      const put = (name: string, value: unknown) =>
+        writeFileSync(join(home, 'config', `${name}.json`), JSON.stringify(value));
+      put('agents', {
+        roles: [{ name: 'Gardener', key: 'default', purpose: 'x', may_propose: ['comment_isue'] }],
+      });
+      put('forges', { forges: [{ name: 'tea', kind: 'gittea', base_url: 'http://127.0.0.1:9' }] });
+      put('bridge', { ingress: { github: { actions: ['open'] } }, sync: { dashboards: 'none' } });
+      const { code, text } = await run(true);
+      expect(code).to.equal(1);
+      const broken = (JSON.parse(text) as { findings: Finding[] }).findings.filter(
+        ({ state }) => state === 'broken',
+      );
+      const said = of(broken)
+        .map(({ detail }) => detail)
+        .join('\n');
+      expect(said)
+        .to.contain('/roles/0/prompt is missing')
+        .and.contain('/roles/0/may_propose/0 is "comment_isue"');
+      expect(said).to.contain('/forges/0/kind is "gittea"').and.contain('core-agentd would not start');
+      expect(broken.find(({ name }) => name === 'forges')?.detail).to.contain('gittea');
+      put('forges', { forges: [{ name: 'local', kind: 'local' }] });
+      put('agents', {});
+      const { text: later } = await run(false);
+      expect(later).to.match(
+        /broken {3}configuration .*bridge\.json: \/ingress\/github\/actions\/0 is "open": must be one of opened/,
+      );
+      expect(later).to.contain('/sync/dashboards is "none"').and.contain('(core-bridge would not start)');
+    },
+  );
 
   it('says who has the port of the daemon', async () => {
     const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');

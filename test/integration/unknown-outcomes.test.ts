@@ -19,7 +19,7 @@ for (const [kind, start] of [
   ['github', startGitHubServer],
   ['gitea', startGiteaServer],
 ] as const) {
-  describeWith(kind === 'github' ? [] : ['time'], `unknown outcomes on ${kind}`, () => {
+  describeWith(['time'], `unknown outcomes on ${kind}`, () => {
     let server: ForgeServer;
     let world: World;
     let served: ServedRepository;
