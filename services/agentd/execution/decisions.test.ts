@@ -297,7 +297,7 @@ describe('an approval', () => {
     expect(problemOf([decided(second)])?.code).to.equal('approval_required');
   });
 
-  it('is gone with a rejection, whose reason is told', () => {
+  it('is replaced by a rejection, which gives its reason', () => {
     expect(problemOf([decided(first), decided(first, 'reject')])).to.deep.equal({
       code: 'action_rejected',
       message: 'rejected by mira: not this way',

@@ -116,7 +116,7 @@ function checkRunTakesDecisions(run: Run): void {
       `run ${run.run_id} is ${run.status}: there is nothing to decide yet`,
     );
   requireNotSuperseded(run);
-  if (run.status === 'cancelled' || run.status === 'undone' || run.undo !== null) {
+  if (run.status === 'cancelled' || run.undo !== null) {
     throw new Conflict(
       'run_closed',
       `run ${run.run_id} is ${run.status}; plan the issue again to decide anew`,
