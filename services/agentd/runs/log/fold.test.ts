@@ -1,16 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { sha256 } from '#kit/digest.ts';
 import {
   decided,
   executionFinished,
   executionStarted,
   intended,
   planned,
+  pullRequestSeen,
   refused,
   resulted,
   sampleRequest,
+  sourceRead,
   turn,
 } from '../../../../test/contract/run-store.sample.ts';
+import type { VcsFacts } from '../../action.ts';
 import type { NewEvent, RunEvent } from '../event.ts';
 import { asSeen, type Run, runStatuses, summaryOf } from '../run.ts';
 import { beforeFirst } from './event-line.ts';
@@ -18,13 +23,14 @@ import { writeLines } from './event-log.ts';
 import { fold, foldMore } from './fold.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';
+const at = '2026-01-02T03:04:05.000Z';
+const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: undefined } };
 const plan = planned(runId);
 const actions = plan.flatMap((event) => (event.type === 'action_proposed' ? [event.data.action] : []));
 const [first, second, third] = actions.map(({ action_id }) => action_id) as [string, string, string];
 
 function eventsOf(...more: NewEvent[]): RunEvent[] {
-  const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: undefined } };
-  return writeLines(beforeFirst, '2026-01-02T03:04:05.000Z', [created, ...more]).lines;
+  return writeLines(beforeFirst, at, [created, ...more]).lines;
 }
 
 function foldOf(...more: NewEvent[]): Run {
@@ -328,9 +334,519 @@ describe('folding', () => {
   });
 });
 
+describe('an event', () => {
+  const vcs: VcsFacts = {
+    kind: 'git',
+    version: '2',
+    operation_id: 'op1',
+    change_id: null,
+    commit: null,
+    tree: null,
+  };
+  const cancel: NewEvent = { type: 'cancel_requested', data: { by: 'mira', reason: 'enough' } };
+  const cancelled: NewEvent = { type: 'run_cancelled', data: { message: '' } };
+  const superseded: NewEvent = { type: 'run_superseded', data: { by_run: 'run_newer' } };
+  const planFailed: NewEvent = {
+    type: 'planning_failed',
+    data: { code: 'x', message: 'y', retryable: undefined },
+  };
+  const started = executionStarted();
+  const dryRun = executionStarted({ dry_run: true, selected: [first] });
+  const undoKept: NewEvent = {
+    type: 'undo_result',
+    data: { undo_id: 'u', action_id: first, state: 'kept', message: 'merged' },
+  };
+  const undoIntent: NewEvent = {
+    type: 'undo_intent',
+    data: { undo_id: 'u', action_id: first, facts: { ref: 'x' } },
+  };
+  const moved = (...files: string[]): NewEvent => ({
+    type: 'base_seen',
+    data: { base_branch: 'main', commit: '3'.repeat(40), files },
+  });
+  const masked = (place: string): NewEvent => ({
+    type: 'secrets_masked',
+    data: { found: [{ kind: 'github_token', fingerprint: 'f', place }] },
+  });
+  const opened: NewEvent = { type: 'workspace_opened', data: { vcs, clone_dir: '/clone', warning: null } };
+  const recovered = (by: string): NewEvent => ({
+    type: 'record_recovered',
+    data: {
+      by,
+      reason: 'disk',
+      lost: null,
+      kept: { seq: 1, hash: beforeFirst.hash },
+      set_aside: null,
+    },
+  });
+  const blocked = refused(first, 'blocked');
+  const execution = { ...(started.data as object), finished: false, message: null };
+  const undo = { ...(undoStarted.data as object), finished: false, results: [], intents: [] };
+  const rejectAll = actions.map((action) => decided(action, 'reject'));
+  const doneAll = [started, ...[first, second, third].flatMap((id) => did(id)), executionFinished()];
+  const waiting = { state: 'pending', outcome: null };
+  const ended = { finished: true, message: 'ended' };
+  const approval = (event: NewEvent) => {
+    if (event.type !== 'approval_recorded') throw new TypeError(event.type);
+    return event.data.approval;
+  };
+  const approved = { approval: 'approved', decision: approval(approveAll[0]!) };
+  const outcomeOf = ({ data }: NewEvent) => (data as { readonly outcome: unknown }).outcome;
+
+  /** Title, the events before, the event, and what of the run is another after it; actions by their id, each with what changed. */
+  const cases: readonly [string, readonly NewEvent[], NewEvent, object][] = [
+    [
+      'that creates the run a second time changes nothing',
+      plan,
+      { type: 'run_created', data: { request: sampleRequest({ number: 2 }), head_kept: true } },
+      {},
+    ],
+    [
+      'that sets a torn line aside changes nothing',
+      plan,
+      { type: 'torn_line_set_aside', data: { bytes: 1, artifact: '0'.repeat(64) } },
+      {},
+    ],
+    [
+      'that starts planning again forgets the failure and the proposals of the planning before',
+      [...plan.slice(0, -1), planFailed],
+      plan[0]!,
+      { status: 'planning', failure: null, actions: [] },
+    ],
+    ['that starts planning changes nothing of a sealed plan', [...plan, started], plan[0]!, {}],
+    ['records what was read', [], sourceRead, { source: sourceRead.data, issue: issueOf(sourceRead) }],
+    [
+      'adds masked secrets to those before',
+      [masked('issue')],
+      masked('comment 1'),
+      {
+        masked: [
+          { kind: 'github_token', fingerprint: 'f', place: 'issue' },
+          { kind: 'github_token', fingerprint: 'f', place: 'comment 1' },
+        ],
+      },
+    ],
+    [
+      'records the prompt',
+      [],
+      { type: 'planner_prompt', data: { content: '1'.repeat(64) } },
+      { prompt: '1'.repeat(64) },
+    ],
+    [
+      'adds a turn to those before',
+      [turn('one')],
+      turn('two'),
+      {
+        turns: ['one', 'two'].map((text) => ({ content: sha256(text), tool_calls: ['read_file'] })),
+        usage: { ...usageOf(turn()), input_tokens: 20, output_tokens: 10 },
+      },
+    ],
+    [
+      'that ends planning with a failure also ends a request to stop',
+      [cancel],
+      planFailed,
+      { status: 'failed', failure: planFailed.data, cancelling: false },
+    ],
+    ['that approves is the decision in force', plan, approveAll[0]!, { [first]: approved }],
+    [
+      'that rejects is the decision in force',
+      [...plan, approveAll[0]!],
+      rejectAll[0]!,
+      { [first]: { approval: 'rejected', decision: approval(rejectAll[0]!) } },
+    ],
+    [
+      'that decides lets a refused action wait again, and that action alone',
+      [...plan, started, refused(first), refused(second), executionFinished()],
+      approveAll[0]!,
+      { [first]: { ...approved, ...waiting } },
+    ],
+    [
+      'that decides lets a blocked action wait again',
+      [...plan, started, blocked, executionFinished()],
+      approveAll[0]!,
+      { [first]: { ...approved, ...waiting } },
+    ],
+    [
+      'that decides leaves the state of an action that failed',
+      [...plan, started, ...did(first, { state: 'failed' }), executionFinished()],
+      approveAll[0]!,
+      { [first]: approved },
+    ],
+    ['that decides leaves a run that is planned', plan.slice(0, -1), approveAll[0]!, { [first]: approved }],
+    ['that decides leaves a run that executes', [...plan, started], approveAll[0]!, { [first]: approved }],
+    [
+      'that decides leaves an undone run',
+      [...plan, undoStarted, undoFinished(true)],
+      approveAll[0]!,
+      { [first]: approved },
+    ],
+    ['that decides leaves a cancelled run', [...plan, cancelled], approveAll[0]!, { [first]: approved }],
+    ['that decides leaves a superseded run', [...plan, superseded], approveAll[0]!, { [first]: approved }],
+    [
+      'that starts an execution ends the failure and the stop of the one before',
+      [...plan, started, executionFinished('failed'), cancel],
+      executionStarted({ execution_id: 'exe_2' }),
+      {
+        status: 'executing',
+        failure: null,
+        cancelling: false,
+        execution: { ...execution, execution_id: 'exe_2' },
+      },
+    ],
+    [
+      'that starts an execution lets selected actions wait again that were refused',
+      [...plan, started, refused(first), refused(second), executionFinished()],
+      executionStarted({ selected: [first] }),
+      {
+        status: 'executing',
+        execution: { ...execution, selected: [first] },
+        [first]: waiting,
+      },
+    ],
+    ['that opens the clone records where it is', [...plan, started], opened, { workspace: opened.data }],
+    [
+      'that refuses an action records why',
+      [...plan, started],
+      refused(first),
+      { [first]: { state: 'refused', outcome: outcomeOf(refused(first)) } },
+    ],
+    [
+      'that refuses in a dry run records why and leaves the state',
+      [...plan, dryRun],
+      blocked,
+      { [first]: { outcome: outcomeOf(blocked) } },
+    ],
+    [
+      'that refuses a succeeded action changes nothing',
+      [...plan, started, ...did(first)],
+      refused(first),
+      {},
+    ],
+    [
+      'that begins an effect again leaves no time of its end',
+      [...plan, started, ...did(first, { state: 'failed' })],
+      intended(first),
+      { [first]: { state: 'running', finished_at: null } },
+    ],
+    [
+      'that begins an effect records when, and the intent',
+      [...plan, started],
+      intended(first),
+      { [first]: { state: 'running', intent: intended(first).data, started_at: at } },
+    ],
+    ['that begins an effect of a dry run changes nothing', [...plan, dryRun], intended(first), {}],
+    [
+      'that ends an effect records how, and when',
+      [...plan, started, intended(first)],
+      resulted(first, { vcs }),
+      { [first]: { state: 'succeeded', outcome: outcomeOf(resulted(first)), vcs, finished_at: at } },
+    ],
+    [
+      'that does not know how an effect ended records no time of its end',
+      [...plan, started, intended(first)],
+      resulted(first, { state: 'unknown' }),
+      { [first]: { state: 'unknown', outcome: outcomeOf(resulted(first)) } },
+    ],
+    [
+      'that ends the check of a dry run gives a waiting action its outcome',
+      [...plan, dryRun],
+      resulted(first, { rehearsal: true }),
+      { [first]: { outcome: outcomeOf(resulted(first)) } },
+    ],
+    [
+      'that ends the check of a dry run lets an action wait that looked begun',
+      [...plan, started, intended(first)],
+      resulted(first, { rehearsal: true }),
+      {
+        [first]: { state: 'pending', intent: null, started_at: null, outcome: outcomeOf(resulted(first)) },
+      },
+    ],
+    [
+      'that ends the check of a dry run leaves the outcome of a real effect',
+      [
+        ...plan,
+        started,
+        ...did(first, { state: 'failed', outcome: { code: 'x', message: 'no', facts: {} } }),
+      ],
+      resulted(first, { rehearsal: true }),
+      {},
+    ],
+    ['that ends an execution which never started changes nothing', plan, executionFinished(), {}],
+    [
+      'that ends an execution also ends a request to stop, and what ran is unknown',
+      [...plan, started, intended(first), cancel],
+      executionFinished(),
+      {
+        status: 'failed',
+        cancelling: false,
+        execution: { ...execution, ...ended },
+        [first]: { state: 'unknown' },
+      },
+    ],
+    [
+      'that stops an execution cancels the run, whatever succeeded',
+      [...plan, started, ...did(first), cancel],
+      executionFinished('cancelled'),
+      { status: 'cancelled', cancelling: false, execution: { ...execution, ...ended } },
+    ],
+    [
+      'that ends a failed execution fails the run where nothing happened yet',
+      [...plan, started],
+      executionFinished('failed'),
+      {
+        status: 'failed',
+        failure: { code: 'execution_failed', message: 'ended' },
+        execution: { ...execution, ...ended },
+      },
+    ],
+    [
+      'that ends a failed execution leaves the run partially completed where some actions succeeded',
+      [...plan, started, ...did(first)],
+      executionFinished('failed'),
+      {
+        status: 'partially_completed',
+        failure: { code: 'execution_failed', message: 'ended' },
+        execution: { ...execution, ...ended },
+      },
+    ],
+    [
+      'that asks a run to stop records who and why',
+      [...plan, started],
+      cancel,
+      { cancel: cancel.data, cancelling: true },
+    ],
+    [
+      'that cancels a run ends the request, and what ran is unknown',
+      [...plan, started, intended(first), cancel],
+      cancelled,
+      { status: 'cancelled', cancelling: false, [first]: { state: 'unknown' } },
+    ],
+    [
+      'that supersedes a run names the newer one',
+      plan,
+      superseded,
+      { status: 'superseded', superseded_by: 'run_newer' },
+    ],
+    ['records which files moved on the base branch', plan, moved('a.md'), { base_moved: moved('a.md').data }],
+    [
+      'clears the moved files when none has moved any more',
+      [...plan, moved('a.md')],
+      moved(),
+      { base_moved: null },
+    ],
+    [
+      'that starts an undo begins it without results',
+      [...plan, ...doneAll],
+      undoStarted,
+      { status: 'executing', undo },
+    ],
+    [
+      'that starts an undo makes unknown what ran',
+      [...plan, started, intended(first)],
+      undoStarted,
+      { undo, [first]: { state: 'unknown' } },
+    ],
+    [
+      'records what an undo is about to do',
+      [...plan, undoStarted, undoIntent],
+      undoIntent,
+      { undo: { ...undo, intents: [undoIntent.data, undoIntent.data] } },
+    ],
+    ['of an undo that never started changes nothing', plan, undoIntent, {}],
+    [
+      'records what was undone',
+      [...plan, undoStarted, undoKept],
+      undone(first),
+      { undo: { ...undo, results: [undoKept.data, undone(first).data] }, [first]: { state: 'undone' } },
+    ],
+    [
+      'records what an undo kept, whose state stays',
+      [...plan, ...doneAll, undoStarted],
+      undoKept,
+      { undo: { ...undo, results: [undoKept.data] } },
+    ],
+    ['that undoes an action without an undo changes nothing', [...plan, ...doneAll], undone(first), {}],
+    [
+      'that ends a whole undo also ends a request to stop',
+      [...plan, undoStarted, cancel],
+      undoFinished(true),
+      { status: 'undone', cancelling: false, undo: { ...undo, finished: true } },
+    ],
+    [
+      'that ends a partial undo leaves what the actions add up to',
+      [...plan, ...doneAll, undoStarted, cancel],
+      undoFinished(false),
+      { status: 'completed', cancelling: false, undo: { ...undo, finished: true } },
+    ],
+    ['that ends an undo which never started changes nothing', plan, undoFinished(true), {}],
+    [
+      'that adopts the head records that it is kept',
+      plan,
+      { type: 'head_adopted', data: { head: { seq: 1, hash: beforeFirst.hash } } },
+      { head_kept: true },
+    ],
+    [
+      'that recovers a run takes every decision back that has not started, and keeps the effects',
+      [
+        ...plan,
+        ...approveAll,
+        started,
+        ...did(first),
+        refused(second),
+        recovered('ada'),
+        approveAll[1]!,
+        executionFinished(),
+      ],
+      recovered('mira'),
+      {
+        recoveries: ['ada', 'mira'].map((by) => ({ ...recovered(by).data, at })),
+        [second]: { approval: 'required', decision: null },
+      },
+    ],
+    [
+      'that recovers a run records who and why, and that the head is kept',
+      [...plan, ...rejectAll],
+      recovered('mira'),
+      {
+        status: 'awaiting_approval',
+        head_kept: true,
+        recoveries: [{ ...recovered('mira').data, at }],
+        ...Object.fromEntries(
+          [first, second, third].map((id) => [id, { approval: 'required', decision: null }]),
+        ),
+      },
+    ],
+    [
+      'that recovers a run lets a refused action wait again',
+      [...plan, approveAll[0]!, started, refused(first), refused(second, 'blocked')],
+      recovered('mira'),
+      {
+        head_kept: true,
+        recoveries: [{ ...recovered('mira').data, at }],
+        [first]: { approval: 'required', decision: null, ...waiting },
+        [second]: waiting,
+      },
+    ],
+    [
+      'records how the pull request was seen',
+      plan,
+      pullRequestSeen(7),
+      { pull_request: { ...pullRequestSeen(7).data, at } },
+    ],
+  ];
+  for (const [title, before, event, change] of cases) {
+    it(title, () => {
+      expect(changesBy([...before], event)).to.deep.equal(change);
+    });
+  }
+
+  it('moves the head and the time of the last change', () => {
+    const events = writeLines(beforeFirst, at, [created]).lines;
+    const later = '2026-02-03T04:05:06.000Z';
+    const [seen] = writeLines(events.at(-1)!, later, [cancel]).lines as [RunEvent];
+    const run = fold(runId, [...events, seen]);
+    expect(run).to.deep.include({
+      created_at: at,
+      updated_at: later,
+      head: { seq: 2, hash: seen.hash },
+    });
+  });
+
+  it('that no version of Core knows is refused', () => {
+    const events = eventsOf(cancel).map((event) =>
+      event.seq === 2 ? ({ ...event, type: 'run_paused' } as unknown as RunEvent) : event,
+    );
+    expect(() => fold(runId, events))
+      .to.throw('event type run_paused is not known')
+      .with.property('code', 'run_damaged');
+  });
+});
+
+describe('a run that was just created', () => {
+  it('is planned and has nothing yet', () => {
+    const { head, request, ...run } = foldOf();
+    expect(head.seq).to.equal(1);
+    expect(request).to.deep.equal(sampleRequest());
+    expect(run).to.deep.equal({
+      run_id: runId,
+      status: 'planning',
+      created_at: at,
+      updated_at: at,
+      head_kept: false,
+      recoveries: [],
+      source: null,
+      issue: null,
+      plan: null,
+      actions: [],
+      masked: [],
+      prompt: null,
+      turns: [],
+      usage: null,
+      failure: null,
+      execution: null,
+      workspace: null,
+      undo: null,
+      pull_request: null,
+      cancel: null,
+      cancelling: false,
+      superseded_by: null,
+      base_moved: null,
+    });
+  });
+
+  it('says that its head is kept from the first event on', () => {
+    const kept: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: true } };
+    expect(fold(runId, writeLines(beforeFirst, at, [kept]).lines).head_kept).to.equal(true);
+  });
+
+  it('has an action as it was proposed, for which nobody has decided', () => {
+    const [definition] = actions;
+    const run = foldOf({ type: 'action_proposed', data: { action: definition! } });
+    expect(run.actions).to.deep.equal([
+      {
+        definition: { ...definition, history: undefined },
+        approval: 'required',
+        decision: null,
+        state: 'pending',
+        outcome: null,
+        intent: null,
+        vcs: null,
+        started_at: null,
+        finished_at: null,
+      },
+    ]);
+  });
+});
+
+/** What of a run is another after one more event, beside its head; of actions what changed in each, by their id. */
+function changesBy(before: readonly NewEvent[], event: NewEvent): object {
+  const events = eventsOf(...before, event);
+  const { actions: had, ...old } = fold(runId, events.slice(0, -1));
+  const { actions: has, ...now } = fold(runId, events);
+  const { head: _, ...changed } = different(old, now);
+  if (has.length !== had.length) return { ...changed, actions: has };
+  const ofActions = has.flatMap((action, index) => {
+    const change = different(had[index]!, action);
+    return Object.keys(change).length === 0 ? [] : [[action.definition.action_id, change]];
+  });
+  return { ...changed, ...Object.fromEntries(ofActions) };
+}
+
+function different(before: object, after: object): Record<string, unknown> {
+  const old = new Map(Object.entries(before));
+  return Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => !isDeepStrictEqual(value, old.get(name))),
+  );
+}
+
 function usageOf(event: NewEvent): object {
   if (event.type !== 'planner_turn') throw new TypeError('no turn');
   return event.data.usage;
+}
+
+function issueOf(event: NewEvent): object {
+  if (event.type !== 'source_read') throw new TypeError(event.type);
+  return event.data.issue;
 }
 
 function deepFreeze<T>(value: T): T {
