@@ -62,7 +62,7 @@ export function platformFunctions(services: Services, planning: Planning): reado
     }),
     workerFunction({
       id: functionIds.agentMap,
-      description: 'Tells which role of the platform works for which role key of a dashboard',
+      description: 'The role of the platform for each role key of a dashboard',
       request: EmptyRequest,
       response: AgentMapResult,
       work: async (_request, call) => succeeded(await bridge.get('/v1/agents/map', AgentMap, asking(call))),

@@ -23,7 +23,7 @@ export interface ServiceDefinition {
 interface ServiceListener {
   /** One line of its log. */
   line(text: string): void;
-  /** It ended by itself; `again` says in how many milliseconds it starts anew, null that it does not. */
+  /** It ended by itself; `again` in how many milliseconds it is started again, null where it is not. */
   ended(why: string, again: number | null): void;
   /** `note` says something new. */
   changed(): void;

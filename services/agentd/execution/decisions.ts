@@ -119,7 +119,7 @@ function checkRunTakesDecisions(run: Run): void {
   if (run.status === 'cancelled' || run.undo !== null) {
     throw new Conflict(
       'run_closed',
-      `run ${run.run_id} is ${run.status}; plan the issue again to decide anew`,
+      `run ${run.run_id} is ${run.status}; plan the issue again for a new decision`,
     );
   }
 }

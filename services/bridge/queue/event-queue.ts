@@ -155,7 +155,7 @@ export class EventQueue {
     const { state, reason } = event;
     const why = state === 'skipped' && reason !== null ? ` (${reason.message})` : '';
     const hint =
-      'Mend what the reason names, start the bridge again, and send the event once more: it is judged anew.';
+      'Mend what the reason names, start the bridge again, and send the event again; it is checked again.';
     throw new Conflict(
       'event_not_dead',
       `event ${JSON.stringify(eventId)} is ${state}${why}: only a dead one can be tried again`,
@@ -259,6 +259,6 @@ function seqOf(cursor: string): number {
   if (digits !== undefined) return Number(digits);
   throw new InvalidInput(
     'invalid_cursor',
-    `cursor ${JSON.stringify(cursor.slice(0, 80))} is none of ours; leave it out to start at the beginning`,
+    `cursor ${JSON.stringify(cursor.slice(0, 80))} is unknown; leave it out to start at the beginning`,
   );
 }

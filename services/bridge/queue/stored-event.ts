@@ -52,7 +52,7 @@ export interface StoredEvent extends Omit<NewEvent, 'skip' | 'replan'> {
   readonly attempts: number;
   /** Pending: not before. */
   readonly due_at: number | null;
-  /** How often a person had it planned anew after a run that failed. */
+  /** How often a person had it planned again after a run that failed. */
   readonly generation: number;
   readonly run_id: string | null;
   readonly reason: Reason | null;

@@ -116,7 +116,7 @@ describe('leases in SQLite', () => {
     expect(db.prepare('SELECT host FROM leases').get()).to.deep.equal({ host: 'otherhost' });
   });
 
-  it('come back when the database was made anew', async () => {
+  it('come back when the database was rebuilt', async () => {
     const db = open();
     const leases = leasesOf(db, 2_000);
     const lease = leases.acquire('a');

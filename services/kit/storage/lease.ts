@@ -44,7 +44,7 @@ interface Held {
  * Leases in a table of an SQLite database. A holder whose process can be seen from here keeps its lease exactly as long as it
  * lives: a crash frees it at once, a pause frees it never. A holder elsewhere keeps it until it expires.
  *
- * @param database gives the open database; asked every time, because a database that can be rebuilt may be opened anew. Its
+ * @param database gives the open database; asked every time, because a database that can be rebuilt may be opened again. Its
  *   leases then come back with the next renewal, if nobody else took them.
  */
 export function createLeases(database: () => DatabaseSync, options: LeaseOptions = {}): Leases {

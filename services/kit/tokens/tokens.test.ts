@@ -195,7 +195,7 @@ describe('Tokens', () => {
     expect(openTokens(folders).authenticate(text)?.scopes).to.deep.equal(['read']);
   });
 
-  it('of a part of Core say how to make them anew where they are revoked', () => {
+  it('of a part of Core say how to make new ones where they are revoked', () => {
     const text = serviceToken(folders, 'agentd');
     expect(openTokens(folders).authenticate(text)).to.deep.equal({
       name: 'agentd',

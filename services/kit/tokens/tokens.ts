@@ -35,7 +35,7 @@ export interface Identity {
 }
 
 export interface Tokens {
-  /** Who a token belongs to; null when it is none of ours, revoked or expired. Sees changes of other processes at once. */
+  /** Who a token belongs to; null when it is unknown, revoked or expired. Sees changes of other processes at once. */
   authenticate(text: string): Identity | null;
   list(): readonly TokenRecord[];
 }

@@ -116,7 +116,7 @@ function removeRetired(folder: string): void {
       rmSync(join(folder, name), { recursive: true, force: true });
 }
 
-/** What a restore that was cut off put into the folders; the files in its own folder it makes anew. */
+/** What a restore that was cut off put into the folders; the files in its own folder are written again. */
 function removeLeft(folders: Folders, roots: readonly Root[]): void {
   const moving = readMoving(join(folders.state, unfinishedRestoreName, movingName));
   for (const root of roots) {

@@ -142,7 +142,7 @@ describe('The secrets of the compose stack', () => {
       .with.property('code', 'secret_file_empty');
   });
 
-  it('are made anew where a part of them was lost, and fit each other', () => {
+  it('are rebuilt where a part of them was lost, and fit each other', () => {
     init(project);
     const secrets = join(project, 'secrets');
     const before = readFileSync(join(secrets, 'neo4j-auth'), 'utf8');

@@ -9,7 +9,7 @@ const again = 1_000;
 
 export interface ConnectionOptions {
   readonly baseUrl: string;
-  /** Read anew for each request: a token may have been replaced. */
+  /** Read for each request: a token may have been replaced. */
   readonly token: () => string;
   readonly dispatch: (message: Message) => void;
   readonly startCommand: string;

@@ -96,7 +96,7 @@ describe('A patch in the pane', () => {
 });
 
 describe('An action with a patch', () => {
-  it('is shown anew when its patch is another, and waits for that one', () => {
+  it('is shown again when its patch is another, and waits for that one', () => {
     const detail = sampleDetail();
     const terminal = openedSample(undefined, detail).keys('j');
     const other = 'f'.repeat(64);

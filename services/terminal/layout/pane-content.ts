@@ -192,7 +192,7 @@ export function withMatches(row: Row, search: string): Row {
   return marked;
 }
 
-/** Content of the pane for what is selected; made anew only when something that it shows has changed. */
+/** Content of the pane for what is selected; rebuilt only when something that it shows has changed. */
 export type Panes = (open: OpenRun, area: Area) => { readonly content: PaneContent; readonly tree: number };
 
 const treeFrom = 110;

@@ -16,7 +16,7 @@ export function seenAfter(
 ): Seen {
   const { digest, spans, payloadEnd, layout } = shown;
   const known = before?.digest === digest ? before : undefined;
-  // Laid out anew, lines stand in another order and break at other places.
+  // After a new layout, lines stand in another order and break at other places.
   let upTo = known === undefined ? 0 : known.layout === layout ? known.upTo : blockBegin(known.upTo);
   for (const [begin, end] of spans) if (begin <= upTo + tolerance) upTo = Math.max(upTo, end);
   const whole = known?.whole === true || upTo >= payloadEnd - tolerance;

@@ -10,7 +10,7 @@ export function withRuns(list: RunsList, runs: readonly RunSummary[]): RunsList 
   return arranged({ ...list, known });
 }
 
-/** Rows anew after what is known, the filter or the sorting has changed; the selection stays where it is. */
+/** Rebuilds the rows after what is known, the filter or the sorting has changed; the selection stays where it is. */
 export function arranged(list: RunsList): RunsList {
   const words = list.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = [...list.known.values()].filter(

@@ -14,7 +14,7 @@ export const listKeys: Keys = [
   ['n', 'plan an issue'],
   ['escape', 'show all again'],
   ['j k, arrows, wheel', 'move; space and page up or down by a page, g and G to the ends'],
-  ['ctrl-l', 'draw the screen anew'],
+  ['ctrl-l', 'redraw the screen'],
   ['q', 'quit'],
 ];
 

@@ -111,7 +111,7 @@ function decodeCursor(cursor: string): string {
   if (isRunId(runId)) return runId;
   throw new InvalidInput(
     'invalid_cursor',
-    `cursor '${cursor.slice(0, 80)}' is none of ours; leave it out to start with the newest`,
+    `cursor '${cursor.slice(0, 80)}' is unknown; leave it out to start with the newest`,
   );
 }
 

@@ -56,7 +56,7 @@ function checkViews(runId: string, folder: string, { events, lines, sound }: Che
     const content = readFileSync(path, 'utf8');
     const seq = asOfSeq(name, content);
     if (seq === null)
-      return 'is no view any more: it does not say as of which event it is; delete it, it is written anew';
+      return 'is no view any more: it does not say as of which event it is; delete it, it is rebuilt';
     if (seq > lines)
       return `is as of event ${seq}, but the log ends with event ${lines}: its tail was cut off`;
     if (!sound || content === viewAt(name, seq)) return null;
@@ -154,7 +154,7 @@ export function requireViews(runId: string, folder: string, events: readonly Run
   const others = altered.length === 1 ? '' : ` (and ${altered.length - 1} more)`;
   throw new Conflict('view_altered', `${first.where} of run ${runId} ${first.what}${others}`, {
     facts: { run_id: runId, altered: altered.map(({ where }) => where) },
-    hint: `All of them were written anew from the record. Look again with ./core show ${runId}, then repeat the command.`,
+    hint: `All of them were rebuilt from the record. Look again with ./core show ${runId}, then repeat the command.`,
   });
 }
 
