@@ -13,6 +13,13 @@ const secrets = [
     `${random}${random}\n`.repeat(20) +
     ['-----END RSA', 'PRIVATE KEY-----'].join(' '),
   `authorization: Bearer ${random}`,
+  // As long as one of 4096 bits: the secret part alone is longer than what is searched again.
+  [
+    'PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nPublic-Lines: 12\n',
+    `${random.slice(4)}${random.slice(4)}\n`.repeat(12),
+    `Private-Lines: 36\n${`${random}${random.slice(8)}\n`.repeat(36)}`,
+    'Private-MAC: 9f86d081884c7d65',
+  ].join(''),
 ];
 
 function streamed(text: string, cuts: readonly number[], found: string[] = []): string {
@@ -60,6 +67,8 @@ describe('Output that is masked as it comes', () => {
     expect(stream.push(Buffer.from('..')).toString()).to.equal('..');
     expect(stream.push(Buffer.from('.. ok\nnext')).toString()).to.equal('.. ok\n');
     expect(stream.push(Buffer.from(' line\n')).toString()).to.equal('next line\n');
+    const certificate = '-----BEGIN CERTIFICATE-----\n';
+    expect(stream.push(Buffer.from(certificate)).toString()).to.equal(certificate);
   });
 
   it('keeps bytes that are no text, and holds no more than a part of what never ends', () => {
@@ -69,5 +78,35 @@ describe('Output that is masked as it comes', () => {
     let passed = 0;
     for (let count = 0; count < 50; count++) passed += stream.push(Buffer.from('x'.repeat(10_000))).length;
     expect(500_000 - passed).to.be.below(50_000);
+  });
+
+  it('shows no part of a secret that begins at the end of a long piece', () => {
+    for (const secret of secrets) {
+      const stream = new MaskStream(finder);
+      const parts = [`${'ok 1\n'.repeat(10_000)}${secret.slice(0, -4)}`, `${secret.slice(-4)}\n`];
+      const masked = Buffer.concat([...parts.map((part) => stream.push(Buffer.from(part))), stream.end()]);
+      expect(masked.toString()).to.equal(finder.mask(parts.join('')));
+    }
+  });
+
+  it('holds a private key without an end no longer than the longest that there is', () => {
+    for (const begin of [['-----BEGIN', 'PRIVATE KEY-----'].join(' '), 'PuTTY-User-Key-File-3: none']) {
+      const stream = new MaskStream(finder);
+      let passed = '';
+      for (let count = 0; count < 20; count++)
+        passed += stream
+          .push(Buffer.from(`${count === 0 ? begin : '...'}\n${'. \n'.repeat(1_000)}`))
+          .toString();
+      expect(passed).to.contain(begin).and.to.have.length.above(40_000);
+    }
+  });
+
+  it('marks once what had to go out before its end was there', () => {
+    const stream = new MaskStream(finder);
+    const secret = ['ghp', random].join('_');
+    let masked = stream.push(Buffer.from(`${'x'.repeat(40_000)}/${secret}`)).toString();
+    for (const letter of '/rest of it') masked += stream.push(Buffer.from(letter)).toString();
+    masked += stream.end().toString();
+    expect(masked).to.equal(finder.mask(`${'x'.repeat(40_000)}/${secret}/rest of it`));
   });
 });

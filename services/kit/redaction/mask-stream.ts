@@ -35,20 +35,18 @@ export class MaskStream {
   }
 
   #pass(until: number): Buffer {
-    const spans = this.#secrets.find(this.#text).filter(({ end }) => end > this.#passed);
-    const cut = spans.find(({ start, end }) => start < until && end > until);
-    const to = Math.max(this.#passed, cut === undefined ? until : cut.start);
     let masked = '';
     let from = this.#passed;
-    for (const span of spans) {
-      if (span.start >= to) break;
+    for (const span of this.#secrets.find(this.#text)) {
+      if (span.end <= from) continue;
+      if (span.start >= until) break;
       masked += this.#text.slice(from, Math.max(from, span.start));
       masked += markOf(span.kind, this.#text.slice(span.start, span.end));
       from = span.end;
       this.#onMasked(span);
     }
-    if (from < to) masked += this.#text.slice(from, to);
-    const passed = Math.max(from, to);
+    masked += this.#text.slice(from, until);
+    const passed = Math.max(from, until);
     const dropped = Math.max(0, passed - contextLength);
     this.#text = this.#text.slice(dropped);
     this.#passed = passed - dropped;
@@ -56,14 +54,26 @@ export class MaskStream {
   }
 }
 
+/** How private keys of several lines begin and end. */
+const blocks = [
+  {
+    mark: '-----BEGIN ',
+    begin: /^-----BEGIN [A-Z0-9 ]{0,60}(?:$|PRIVATE KEY)/,
+    end: /-----END [A-Z0-9 ]{0,60}-----/,
+  },
+  { mark: 'PuTTY-User-Key-File-', begin: /^PuTTY/, end: /Private-(?:MAC|Hash):/ },
+];
+
 /** Where begins what could be the first part of a secret. */
 function heldFrom(text: string): number {
-  const key = text.lastIndexOf('-----BEGIN ');
-  const isOpenKey =
-    key >= 0 && /^-----BEGIN [A-Z0-9 ]{0,60}(?:$|PRIVATE KEY)/.test(text.slice(key, key + 80));
-  if (isOpenKey && !/-----END [A-Z0-9 ]{0,60}-----/.test(text.slice(key))) return key;
   let word = text.length;
-  while (word > 0 && text.length - word <= maxHeld && !/\s/.test(text[word - 1]!)) word--;
+  while (word > 0 && !/\s/.test(text[word - 1]!)) word--;
   // Signs alone are none, but dashes can begin a private key.
-  return /[A-Za-z0-9]|-$/.test(text.slice(word)) ? word : text.length;
+  let held = /[A-Za-z0-9]|-$/.test(text.slice(word)) ? word : text.length;
+  for (const { mark, begin, end } of blocks) {
+    const start = text.lastIndexOf(mark);
+    const block = text.slice(start);
+    if (begin.test(block) && !end.test(block)) held = Math.min(held, start);
+  }
+  return held;
 }
