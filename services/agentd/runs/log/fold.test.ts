@@ -316,9 +316,14 @@ describe('folding', () => {
   it('adds up tokens, and knows no cost as soon as one turn has none', () => {
     const priced = {
       ...turn(),
-      data: { ...(turn().data as object), usage: { ...usageOf(turn()), cost: 0.5 } },
+      data: { ...(turn().data as object), usage: { ...usageOf(turn()), cached_tokens: 3, cost: 0.5 } },
     } as NewEvent;
-    expect(foldOf(priced, priced).usage).to.include({ input_tokens: 20, output_tokens: 10, cost: 1 });
+    expect(foldOf(priced, priced).usage).to.include({
+      input_tokens: 20,
+      output_tokens: 10,
+      cached_tokens: 6,
+      cost: 1,
+    });
     expect(foldOf(priced, turn()).usage?.cost).to.equal(null);
   });
 
@@ -689,18 +694,17 @@ describe('an event', () => {
       'that recovers a run takes every decision back that has not started, and keeps the effects',
       [
         ...plan,
+        recovered('ada'),
         ...approveAll,
         started,
         ...did(first),
-        refused(second),
-        recovered('ada'),
-        approveAll[1]!,
+        ...did(second, { state: 'failed' }),
         executionFinished(),
       ],
       recovered('mira'),
       {
         recoveries: ['ada', 'mira'].map((by) => ({ ...recovered(by).data, at })),
-        [second]: { approval: 'required', decision: null },
+        [third]: { approval: 'required', decision: null },
       },
     ],
     [
