@@ -7,7 +7,7 @@ export interface Account {
   readonly run: string | null;
   /** Names of models that it may ask; null: all of them. */
   readonly models: readonly string[] | null;
-  /** What it may spend in all, a run with all its keys together; null: no limit of its own. */
+  /** What it may spend in all, a run with all its keys together; null: no limit of its own, as every token. */
   readonly budget: Money | null;
 }
 

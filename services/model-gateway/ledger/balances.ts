@@ -72,12 +72,12 @@ export class Balances {
   /** Whether there is a limit for what an account may spend. */
   bind(account: Account): boolean {
     if (account.budget !== null || this.#dayBudget !== null) return true;
-    return account.run !== null && this.#purses.get(purseOf(account))?.budget != null;
+    return this.#purses.get(purseOf(account))?.budget != null;
   }
 
   /** @throws BudgetExceeded, Unauthorized (`token_invalid`) where the account has ended meanwhile */
   hold(account: Account, needed: Money): Hold {
-    const own = account.run === null && account.budget === null ? null : this.#ownOf(account);
+    const own = account.run === null ? null : this.#ownOf(account);
     const name = dayOf(this.#now());
     const day = this.#balanceOf(name);
     const balances = own === null ? [day] : [own, day];
@@ -137,9 +137,8 @@ export class Balances {
 function checkOwn(account: Account, { used, reserved, budget: others }: Purse, needed: Money): void {
   const budget = account.budget ?? others;
   if (budget === null || used + reserved + needed <= budget) return;
-  const whose = account.run === null ? account.key.replace(':', ' ') : `run ${account.run}`;
   throw new BudgetExceeded(
-    whose,
+    `run ${account.run}`,
     { used, reserved, budget, needed },
     { hint: 'The budget was set when the key was made; a run gets planner.bounds.money of agents.json.' },
   );

@@ -72,7 +72,6 @@ function usageOfLost(call: LedgerCall, { mayHaveOutput }: LostAttempt): Usage {
 
 /** Bytes of output that were sent beyond doubt. Some upstreams report a running count that starts at 0; others always report 0. */
 function leastWords({ outcome, usage, usageIsPartial, sentBytes, contentBytes }: CallResult): number {
-  if (usage === noUsage) return 0;
   if (usage?.output === 0) return contentBytes ?? (outcome === 'done' ? sentBytes : 0);
   return outcome !== 'done' || usageIsPartial === true ? (contentBytes ?? 0) : 0;
 }

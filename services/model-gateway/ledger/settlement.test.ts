@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { noUsage } from '../providers/usage.ts';
+import { type CallResult, possibleTokens, type Settlement, settlementOf } from './settlement.ts';
+
+const call = { model: 'large', upstream: 'first', inputTokens: 1_000, outputTokens: 500 };
+const told = { input: 10, output: 0, cached: 0, cache_writes: 0 };
+
+function settled(change: Partial<CallResult>): Settlement {
+  const result: CallResult = {
+    ...{ upstream: 'first', usage: told, outcome: 'done', sentBytes: 0, ms: 1, firstTokenMs: null },
+    ...change,
+  };
+  return settlementOf(call, result, () => ({ input: 2, output: 10 }));
+}
+
+function outputOf(change: Partial<CallResult>): number {
+  return settled(change).usage.output;
+}
+
+describe('The settlement of a model call', () => {
+  it('counts no output where nothing was sent or reported', () => {
+    expect(settled({ usage: null })).to.deep.equal({
+      usage: { ...told, input: 1_000 },
+      estimated: true,
+      cost: 2_000,
+    });
+    expect(settled({})).to.deep.equal({ usage: told, estimated: false, cost: 20 });
+    expect(outputOf({ outcome: 'aborted' })).to.equal(0);
+    expect(outputOf({ usageIsPartial: true })).to.equal(0);
+  });
+
+  it('estimates the input where none was reported, and believes a single token', () => {
+    expect(settled({ usage: { ...told, input: 0, output: 5 } })).to.deep.include({
+      usage: { ...told, input: 1_000, output: 5 },
+      estimated: true,
+    });
+    expect(settled({ usage: { ...told, input: 1 } }).usage.input).to.equal(1);
+  });
+
+  it('estimates the output of a whole answer that was reported as none, by its text or else by its bytes', () => {
+    expect(settled({ sentBytes: 700 })).to.deep.include({ usage: { ...told, output: 200 }, estimated: true });
+    expect(outputOf({ sentBytes: 700, contentBytes: 70 })).to.equal(20);
+    expect(outputOf({ sentBytes: 700, contentBytes: 0 })).to.equal(0);
+    expect(outputOf({ sentBytes: 1 })).to.equal(1);
+    expect(outputOf({ usage: { ...told, output: 1 }, sentBytes: 700 })).to.equal(1);
+  });
+
+  it('counts at least the text of an answer that ended early or went on after its usage, and only known text', () => {
+    const early = { usage: { ...told, output: 3 }, sentBytes: 700 };
+    for (const change of [{ outcome: 'aborted' }, { outcome: 'failed' }, { usageIsPartial: true }] as const) {
+      expect(outputOf({ ...early, ...change, contentBytes: 70 })).to.equal(20);
+      expect(outputOf({ ...early, ...change })).to.equal(3);
+    }
+    expect(outputOf({ ...early, usageIsPartial: false, contentBytes: 70 })).to.equal(3);
+    expect(outputOf({ outcome: 'aborted', sentBytes: 700 })).to.equal(0);
+    expect(outputOf({ ...early, outcome: 'aborted', contentBytes: null })).to.equal(3);
+  });
+
+  it('is estimated with a single attempt that was lost', () => {
+    const lost = [{ upstream: 'second', mayHaveOutput: false }];
+    expect(settled({ outcome: 'failed', usage: noUsage, lost })).to.deep.equal({
+      usage: { ...told, input: 1_000 },
+      estimated: true,
+      cost: 2_000,
+    });
+    expect(settled({ outcome: 'failed', usage: noUsage })).to.deep.equal({
+      usage: noUsage,
+      estimated: false,
+      cost: 0,
+    });
+  });
+
+  it('counts a part of a token as a whole one', () => {
+    expect([0.5, 1.2, 0, -1].map(possibleTokens)).to.deep.equal([1, 2, 0, 0]);
+  });
+});
