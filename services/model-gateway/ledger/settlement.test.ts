@@ -18,13 +18,14 @@ function outputOf(change: Partial<CallResult>): number {
 }
 
 describe('The settlement of a model call', () => {
-  it('counts no output where nothing was sent or reported', () => {
+  it('counts as output what was sent where nothing was reported, and none where nothing was sent', () => {
     expect(settled({ usage: null })).to.deep.equal({
       usage: { ...told, input: 1_000 },
       estimated: true,
       cost: 2_000,
     });
     expect(settled({})).to.deep.equal({ usage: told, estimated: false, cost: 20 });
+    expect(outputOf({ usage: null, outcome: 'aborted', sentBytes: 70 })).to.equal(20);
     expect(outputOf({ outcome: 'aborted' })).to.equal(0);
     expect(outputOf({ usageIsPartial: true })).to.equal(0);
   });
@@ -56,12 +57,17 @@ describe('The settlement of a model call', () => {
     expect(outputOf({ ...early, outcome: 'aborted', contentBytes: null })).to.equal(3);
   });
 
-  it('is estimated with a single attempt that was lost', () => {
+  it('counts a single attempt that was lost, with all that it may have written', () => {
     const lost = [{ upstream: 'second', mayHaveOutput: false }];
     expect(settled({ outcome: 'failed', usage: noUsage, lost })).to.deep.equal({
       usage: { ...told, input: 1_000 },
       estimated: true,
       cost: 2_000,
+    });
+    const written = [{ upstream: 'second', mayHaveOutput: true }];
+    expect(settled({ usage: { ...told, output: 5 }, lost: written })).to.deep.include({
+      usage: { ...told, input: 1_010, output: 505 },
+      cost: 10 * 2 + 5 * 10 + 1_000 * 2 + 500 * 10,
     });
     expect(settled({ outcome: 'failed', usage: noUsage })).to.deep.equal({
       usage: noUsage,
