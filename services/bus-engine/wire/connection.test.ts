@@ -17,8 +17,14 @@ class Socket extends EventEmitter {
 }
 
 describe('A connection of a worker', () => {
+  const sockets: Socket[] = [];
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.emit('close');
+  });
+
   function connected() {
     const socket = new Socket();
+    sockets.push(socket);
     const lines: string[] = [];
     const logger: Logger = {
       error() {},
