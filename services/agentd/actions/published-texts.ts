@@ -204,7 +204,7 @@ export function quotedWords(text: string, maxLength = 2000): string {
 /** Inline code, also for text that holds backticks. */
 export function inlineCode(text: string): string {
   const line = oneLine(text);
-  const longestRun = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
-  const fence = '`'.repeat(longestRun + 1);
-  return longestRun === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
+  const maxRunLength = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
+  const fence = '`'.repeat(maxRunLength + 1);
+  return maxRunLength === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
 }

@@ -55,7 +55,7 @@ describe('channels', () => {
     expect(channel.write('more')).to.equal(null);
   });
 
-  it('tell the writer when nobody reads any more', async () => {
+  it('report to the writer when nobody reads any more', async () => {
     const { channel } = channels.open()!;
     const ended = new Promise<void>((resolve) => channel.join(resolve));
     await channel.read()!.cancel();

@@ -116,9 +116,8 @@ function lineText(event: Omit<RawEvent, 'data'>, canonical: string): string {
  */
 function writableData({ type, data }: NewEvent): { readonly data: unknown; readonly canonical: string } {
   const decoded = (value: unknown) => decode(dataCodec(type), value, `event ${type}`, 'event_invalid');
-  const plain: unknown = JSON.parse(JSON.stringify(decoded(data)));
-  const canonical = canonicalJson(mapTexts(plain, (text) => text.toWellFormed()));
-  return { data: decoded(JSON.parse(canonical)), canonical };
+  const plain = mapTexts(JSON.parse(JSON.stringify(decoded(data))), (text) => text.toWellFormed());
+  return { data: decoded(plain), canonical: canonicalJson(plain) };
 }
 
 function damaged(rule: string, cause?: unknown): Failed {

@@ -232,7 +232,7 @@ describe('the state of an action', () => {
     expect(run.actions[0]?.vcs).to.deep.equal(vcs);
   });
 
-  it('is made anew by a planning that goes on after a crash', () => {
+  it('is rebuilt by a planning that goes on after a crash', () => {
     const run = foldOf(...plan.slice(0, -2), ...plan);
     expect(run.actions.map(({ definition }) => definition.action_id)).to.deep.equal([first, second, third]);
   });

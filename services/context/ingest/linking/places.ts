@@ -35,8 +35,8 @@ export class Places {
     } else {
       // Several configurations of one folder say what one alone would.
       const all = { ...Object.fromEntries(this.aliases.get(folder) ?? []), ...module.imports };
-      const longestFirst = Object.entries(all).sort(([a], [b]) => b.length - a.length);
-      this.aliases.set(folder, longestFirst);
+      const byLength = Object.entries(all).sort(([a], [b]) => b.length - a.length);
+      this.aliases.set(folder, byLength);
     }
   }
 

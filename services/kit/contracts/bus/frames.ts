@@ -3,7 +3,7 @@ import { choiceBy, decode, oneOf, stringThat, valueThat } from '../../decode.ts'
 import { messageOf } from '../../errors.ts';
 
 /**
- * Frames of the capability bus: one JSON object in each text frame of the websocket, told apart by `type`. Unknown members are
+ * Frames of the capability bus: one JSON object in each text frame of the websocket, distinguished by `type`. Unknown members are
  * tolerated everywhere; what may be left out may also be null.
  */
 
