@@ -116,8 +116,10 @@ function lineText(event: Omit<RawEvent, 'data'>, canonical: string): string {
  */
 function writableData({ type, data }: NewEvent): { readonly data: unknown; readonly canonical: string } {
   const decoded = (value: unknown) => decode(dataCodec(type), value, `event ${type}`, 'event_invalid');
-  const plain = mapTexts(JSON.parse(JSON.stringify(decoded(data))), (text) => text.toWellFormed());
-  return { data: decoded(plain), canonical: canonicalJson(plain) };
+  const plain: unknown = JSON.parse(JSON.stringify(decoded(data)));
+  const canonical = canonicalJson(mapTexts(plain, (text) => text.toWellFormed()));
+  // Parsed again for the order of members, which views are compared by.
+  return { data: decoded(JSON.parse(canonical)), canonical };
 }
 
 function damaged(rule: string, cause?: unknown): Failed {
